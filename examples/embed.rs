@@ -42,10 +42,19 @@ impl Transport for Thermometer {
             // `Sent::No`: nothing reached the world, so that even an effect could be tried again.
             let class = ErrorClass::Transient(Transient::Unavailable);
             let message = "the thermometer warms up".to_owned();
-            return Reply::Now(Err(CallError { class, message, sent: Sent::No, retry_after: None }));
+            return Reply::Now(Err(CallError {
+                class,
+                message,
+                sent: Sent::No,
+                retry_after: None,
+            }));
         }
         // Arguments have been checked against the signature. A slow tool returns `Reply::Later` with a future.
-        let city = request.arguments.get("city").and_then(Value::as_str).unwrap_or_default();
+        let city = request
+            .arguments
+            .get("city")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let degrees = if city == "Oslo" { -4 } else { 21 };
         Reply::Now(Ok(Answer::Value(Value::Int(degrees))))
     }
@@ -83,29 +92,56 @@ impl Files for NoFiles {
 async fn main() -> Result<(), Box<dyn Error>> {
     let host = Arc::new(RealHost);
     let mut catalog = Catalog::new(host.clone(), ".".into(), &Arc::new(Permissions::none()));
-    catalog.add(signature(), Arc::new(Thermometer { calls: AtomicU32::new(0) }));
+    catalog.add(
+        signature(),
+        Arc::new(Thermometer {
+            calls: AtomicU32::new(0),
+        }),
+    );
 
     // The check: a plan that passes has every name resolved and every argument typed.
     let source = SourceFile::new("outfit.plan", PLAN);
     let checked = sema::check_file(&source, &catalog.signatures().cloned().collect(), &NoFiles);
     let failed = checked.diagnostics.iter().any(Diagnostic::is_error);
-    eprint!("{}", human(&[FileReport::new(source, checked.diagnostics)], Look::PLAIN));
-    let plan = checked.plans.first().filter(|_| !failed).ok_or("the plan has errors")?;
+    eprint!(
+        "{}",
+        human(&[FileReport::new(source, checked.diagnostics)], Look::PLAIN)
+    );
+    let plan = checked
+        .plans
+        .first()
+        .filter(|_| !failed)
+        .ok_or("the plan has errors")?;
 
     // The run: the observer hears of every change.
     let mut observer = |event: &Event<'_>| match &event.kind {
-        EventKind::StepWaiting { path, error: Some(error), .. } => println!("{path} will try again: {}", error.message),
-        EventKind::StepSettled { path, state, attempts, .. } => println!("{path} {} after {attempts}", state.name()),
+        EventKind::StepWaiting {
+            path,
+            error: Some(error),
+            ..
+        } => println!("{path} will try again: {}", error.message),
+        EventKind::StepSettled {
+            path,
+            state,
+            attempts,
+            ..
+        } => println!("{path} {} after {attempts}", state.name()),
         _ => {}
     };
     let context = Context::new(host, Arc::new(catalog), "example", &mut observer);
     let cities = Value::list(["Oslo", "Lisbon"].map(Value::from));
-    let outcome =
-        engine::run(&Arc::new(Program::new(plan.clone())), &BTreeMap::from([("cities".into(), cities)]), context).await;
+    let outcome = engine::run(
+        &Arc::new(Program::new(plan.clone())),
+        &BTreeMap::from([("cities".into(), cities)]),
+        context,
+    )
+    .await;
     println!(
         "{}: {}",
         outcome.state.name(),
-        outcome.reply.map_or("no reply".to_owned(), |reply| reply.to_json().to_string())
+        outcome
+            .reply
+            .map_or("no reply".to_owned(), |reply| reply.to_json().to_string())
     );
     Ok(())
 }

@@ -28,7 +28,12 @@ impl Corpus {
     fn new(name: &'static str, files: Vec<SourceFile>) -> Self {
         let items = files.iter().map(item_spans).collect();
         let bytes = files.iter().map(|file| file.text().len()).sum();
-        Self { name, files, items, bytes }
+        Self {
+            name,
+            files,
+            items,
+            bytes,
+        }
     }
 }
 
@@ -46,7 +51,10 @@ pub fn all() -> Result<Vec<Corpus>, String> {
     Ok(vec![
         Corpus::new("1,000 plans", many(&originals)),
         Corpus::new("one file of many plans", vec![joined("many", &originals)]),
-        Corpus::new("one file of many plans in Chinese", vec![joined("chinese", chinese(&originals)?)]),
+        Corpus::new(
+            "one file of many plans in Chinese",
+            vec![joined("chinese", chinese(&originals)?)],
+        ),
         Corpus::new("one plan of 50,000 statements", vec![one_plan()]),
     ])
 }
@@ -60,21 +68,35 @@ struct Original {
 
 fn originals() -> Result<Vec<Original>, String> {
     let entries = std::fs::read_dir(folder()).map_err(|error| error.to_string())?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "plan"));
     paths.sort();
     let read = paths.iter().map(|path| {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
         let parsed = syntax::parse(&SourceFile::new("original.plan", text.as_str()));
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Original { stem, text, tree: parsed.file })
+        let stem = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        Ok(Original {
+            stem,
+            text,
+            tree: parsed.file,
+        })
     });
     read.collect()
 }
 
 fn chinese(originals: &[Original]) -> Result<&[Original], String> {
-    let found = originals.iter().position(|original| !original.stem.is_ascii());
-    found.map(|at| &originals[at..=at]).ok_or_else(|| "no plan has a Chinese name".to_owned())
+    let found = originals
+        .iter()
+        .position(|original| !original.stem.is_ascii());
+    found
+        .map(|at| &originals[at..=at])
+        .ok_or_else(|| "no plan has a Chinese name".to_owned())
 }
 
 /// One plan a file.
@@ -83,9 +105,20 @@ fn many(originals: &[Original]) -> Vec<SourceFile> {
         let mut text = original.text.clone();
         let plans = original.tree.items.iter().rev().filter_map(plan_name);
         plans.for_each(|name| text.insert_str(name.end as usize, &format!("_{number}")));
-        SourceFile::new(folder().join(format!("{}_{number}.plan", original.stem)).to_string_lossy(), text)
+        SourceFile::new(
+            folder()
+                .join(format!("{}_{number}.plan", original.stem))
+                .to_string_lossy(),
+            text,
+        )
     };
-    originals.iter().cycle().take(sized(PLANS)).enumerate().map(|(number, original)| copy((number, original))).collect()
+    originals
+        .iter()
+        .cycle()
+        .take(sized(PLANS))
+        .enumerate()
+        .map(|(number, original)| copy((number, original)))
+        .collect()
 }
 
 /// All plans in one file, again and again under new names; what they share stands once. Files that mean something else by
@@ -94,12 +127,26 @@ fn joined(name: &str, originals: &[Original]) -> SourceFile {
     let mut head: Vec<(String, String)> = Vec::new();
     let mut fitting: Vec<&Original> = Vec::new();
     for original in originals {
-        let own: Vec<_> = original.tree.items.iter().flat_map(|item| shared(item, &original.text)).collect();
-        let clashes = |(key, text): &(String, String)| head.iter().any(|(known, other)| known == key && other != text);
-        let hides = |defining: &Original, heads: &[(String, String)]| {
-            heads.iter().filter_map(|(key, _)| key.strip_prefix("use ")).any(|name| defines(&defining.text, name))
+        let own: Vec<_> = original
+            .tree
+            .items
+            .iter()
+            .flat_map(|item| shared(item, &original.text))
+            .collect();
+        let clashes = |(key, text): &(String, String)| {
+            head.iter()
+                .any(|(known, other)| known == key && other != text)
         };
-        if own.iter().any(clashes) || hides(original, &head) || fitting.iter().any(|other| hides(other, &own)) {
+        let hides = |defining: &Original, heads: &[(String, String)]| {
+            heads
+                .iter()
+                .filter_map(|(key, _)| key.strip_prefix("use "))
+                .any(|name| defines(&defining.text, name))
+        };
+        if own.iter().any(clashes)
+            || hides(original, &head)
+            || fitting.iter().any(|other| hides(other, &own))
+        {
             continue;
         }
         for item in own {
@@ -109,12 +156,18 @@ fn joined(name: &str, originals: &[Original]) -> SourceFile {
         }
         fitting.push(original);
     }
-    let mut text = head.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n");
+    let mut text = head
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect::<Vec<_>>()
+        .join("\n");
     let mut number = 0;
     while text.len() < sized(LARGE) {
         for original in &fitting {
             for item in &original.tree.items {
-                let Some(name) = plan_name(item) else { continue };
+                let Some(name) = plan_name(item) else {
+                    continue;
+                };
                 let before = &original.text[item.span.start as usize..name.end as usize];
                 let behind = &original.text[name.end as usize..item.span.end as usize];
                 let _ = write!(text, "\n\n{before}_{number}{behind}");
@@ -122,12 +175,17 @@ fn joined(name: &str, originals: &[Original]) -> SourceFile {
             }
         }
     }
-    SourceFile::new(folder().join(format!("{name}.plan")).to_string_lossy(), text)
+    SourceFile::new(
+        folder().join(format!("{name}.plan")).to_string_lossy(),
+        text,
+    )
 }
 
 /// Whether a plan calls one of its own statements so, which no namespace of its file may be called.
 fn defines(text: &str, name: &str) -> bool {
-    ["step", "let", "task", "listener"].iter().any(|word| text.contains(&format!("{word} {name} ")))
+    ["step", "let", "task", "listener"]
+        .iter()
+        .any(|word| text.contains(&format!("{word} {name} ")))
 }
 
 /// One plan that never ends: calls, values, conditions.
@@ -148,7 +206,11 @@ fn one_plan() -> SourceFile {
 }
 
 fn plan_name(item: &ast::Item) -> Option<Span> {
-    if let ast::ItemKind::Plan(plan) = &item.kind { Some(plan.name.span) } else { None }
+    if let ast::ItemKind::Plan(plan) = &item.kind {
+        Some(plan.name.span)
+    } else {
+        None
+    }
 }
 
 /// What an item gives to all plans of its file, each namespace for itself: what it is called, and its text.
@@ -157,18 +219,29 @@ fn shared(item: &ast::Item, text: &str) -> Vec<(String, String)> {
     match &item.kind {
         ast::ItemKind::Plan(_) | ast::ItemKind::Test(_) | ast::ItemKind::Error => Vec::new(),
         ast::ItemKind::Use(ast::Use::Namespaces(names)) => {
-            let alias = |name: &ast::UseNamespace| name.alias.as_ref().unwrap_or(&name.name).text.clone();
+            let alias =
+                |name: &ast::UseNamespace| name.alias.as_ref().unwrap_or(&name.name).text.clone();
             let one = |name: &ast::UseNamespace| {
-                (format!("use {}", alias(name)), format!("use {} as {}", name.name.text, alias(name)))
+                (
+                    format!("use {}", alias(name)),
+                    format!("use {} as {}", name.name.text, alias(name)),
+                )
             };
             names.iter().map(one).collect()
         }
         ast::ItemKind::Use(_) => whole(text[item.span.range()].to_owned()),
         ast::ItemKind::Type(declared) => whole(format!("type {}", declared.name.text)),
-        ast::ItemKind::Tool(tool) => whole(format!("tool {}.{}", tool.namespace.text, tool.name.text)),
+        ast::ItemKind::Tool(tool) => {
+            whole(format!("tool {}.{}", tool.namespace.text, tool.name.text))
+        }
     }
 }
 
 fn item_spans(file: &SourceFile) -> Vec<Span> {
-    syntax::parse(file).file.items.iter().map(|item| item.span).collect()
+    syntax::parse(file)
+        .file
+        .items
+        .iter()
+        .map(|item| item.span)
+        .collect()
 }

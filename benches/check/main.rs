@@ -42,14 +42,22 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     if parts.wants("speed") {
         for threads in [1, 2] {
             let bench = Bench::new(threads)?;
-            Table::head(&format!("the complete check, threads: {threads}"), "MB/s", "pest alone, MB/s");
-            corpora.iter().try_for_each(|corpus| bench.check_against_pest(corpus, table))?;
+            Table::head(
+                &format!("the complete check, threads: {threads}"),
+                "MB/s",
+                "pest alone, MB/s",
+            );
+            corpora
+                .iter()
+                .try_for_each(|corpus| bench.check_against_pest(corpus, table))?;
         }
     }
     if parts.wants("fmt") {
         let bench = Bench::new(1)?;
         Table::head("the canonical text, threads: 1", "MB/s", "pest alone, MB/s");
-        corpora.iter().try_for_each(|corpus| bench.fmt_against_pest(corpus, table))?;
+        corpora
+            .iter()
+            .try_for_each(|corpus| bench.fmt_against_pest(corpus, table))?;
     }
     if parts.wants("phases") {
         let bench = Bench::new(1)?;
@@ -59,12 +67,22 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         corpora.iter().try_for_each(|corpus| bench.phases(corpus))?;
     }
     if parts.wants("memory") {
-        Table::head("memory of a complete check, the process without its start", "bytes", "bytes of source");
+        Table::head(
+            "memory of a complete check, the process without its start",
+            "bytes",
+            "bytes of source",
+        );
         let large = corpora.iter().filter(|corpus| corpus.files.len() == 1);
-        large.into_iter().try_for_each(|corpus| process::memory(corpus, table))?;
+        large
+            .into_iter()
+            .try_for_each(|corpus| process::memory(corpus, table))?;
     }
     if parts.wants("cold") {
-        Table::head("cold start to exit, one small plan against a program that prints one line", "ours", "other");
+        Table::head(
+            "cold start to exit, one small plan against a program that prints one line",
+            "ours",
+            "other",
+        );
         cold_start::measure("check", &[], Some(MOST_OF_COLD_START), table)?;
     }
     Ok(())
@@ -81,25 +99,47 @@ impl Bench {
     fn new(threads: usize) -> Result<Self, String> {
         let workspace = Workspace::open(&corpus::folder().join("x.plan"), None);
         let workspace = workspace.map_err(|error| error.to_string())?;
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES).build();
-        Ok(Self { workspace, pool: pool.map_err(|error| error.to_string())?, threads })
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .stack_size(STACK_BYTES)
+            .build();
+        Ok(Self {
+            workspace,
+            pool: pool.map_err(|error| error.to_string())?,
+            threads,
+        })
     }
 
     fn check_against_pest(&self, corpus: &Corpus, table: &mut Table) -> Result<(), String> {
         let (ours, pest) = self.against_pest(corpus, || self.check(corpus))?;
         let ratio = ours / pest;
-        let mut target = Target { told: format!("at least {LEAST_OF_PEST}"), met: ratio >= LEAST_OF_PEST };
+        let mut target = Target {
+            told: format!("at least {LEAST_OF_PEST}"),
+            met: ratio >= LEAST_OF_PEST,
+        };
         if self.threads == 2 {
             target.told = format!("{} and {LEAST_SPEED} MB/s", target.told);
             target.met &= ours >= LEAST_SPEED;
         }
-        table.row(corpus.name, &format!("{ours:.1}"), &format!("{pest:.1}"), ratio, Some(&target));
+        table.row(
+            corpus.name,
+            &format!("{ours:.1}"),
+            &format!("{pest:.1}"),
+            ratio,
+            Some(&target),
+        );
         Ok(())
     }
 
     fn fmt_against_pest(&self, corpus: &Corpus, table: &mut Table) -> Result<(), String> {
         let (ours, pest) = self.against_pest(corpus, || format_all(corpus))?;
-        table.row(corpus.name, &format!("{ours:.1}"), &format!("{pest:.1}"), ours / pest, None);
+        table.row(
+            corpus.name,
+            &format!("{ours:.1}"),
+            &format!("{pest:.1}"),
+            ours / pest,
+            None,
+        );
         Ok(())
     }
 
@@ -109,7 +149,11 @@ impl Bench {
         corpus: &Corpus,
         work: impl Fn() -> Result<(), String> + Sync,
     ) -> Result<(f64, f64), String> {
-        let (ours, pest) = report::alternate(ROUNDS, || self.time(&work), || self.time(|| pest_alone(corpus)))?;
+        let (ours, pest) = report::alternate(
+            ROUNDS,
+            || self.time(&work),
+            || self.time(|| pest_alone(corpus)),
+        )?;
         Ok((speed(corpus.bytes, ours), speed(corpus.bytes, pest)))
     }
 
@@ -120,7 +164,8 @@ impl Bench {
             parse.push(self.time(|| read_trees(corpus))?);
             check.push(self.time(|| self.check(corpus))?);
         }
-        let [pest, parse, check] = [pest, parse, check].map(|times| 1000.0 / speed(corpus.bytes, median(times)));
+        let [pest, parse, check] =
+            [pest, parse, check].map(|times| 1000.0 / speed(corpus.bytes, median(times)));
         println!("| {} | {pest:.1} | {parse:.1} | {check:.1} |", corpus.name);
         Ok(())
     }
@@ -129,41 +174,70 @@ impl Bench {
     fn time(&self, work: impl FnOnce() -> Result<(), String> + Send) -> Result<Duration, String> {
         let (clock, processor) = (Instant::now(), ProcessTime::now());
         self.pool.install(work)?;
-        Ok(if self.threads == 1 { processor.elapsed() } else { clock.elapsed() })
+        Ok(if self.threads == 1 {
+            processor.elapsed()
+        } else {
+            clock.elapsed()
+        })
     }
 
     fn check(&self, corpus: &Corpus) -> Result<(), String> {
         corpus.files.par_iter().try_for_each(|file| {
             let checked = self.workspace.check(file);
             let error = checked.diagnostics.iter().find(|found| found.is_error());
-            error.map_or(Ok(()), |error| Err(format!("{}: {}: {}", file.name(), error.code.name, error.message)))
+            error.map_or(Ok(()), |error| {
+                Err(format!(
+                    "{}: {}: {}",
+                    file.name(),
+                    error.code.name,
+                    error.message
+                ))
+            })
         })
     }
 }
 
 fn pest_alone(corpus: &Corpus) -> Result<(), String> {
-    corpus.files.par_iter().zip(&corpus.items).try_for_each(|(file, items)| {
-        let nodes = pest_alone::read(file, items)?;
-        if nodes == 0 { Err("pest read nothing".to_owned()) } else { Ok(()) }
-    })
+    corpus
+        .files
+        .par_iter()
+        .zip(&corpus.items)
+        .try_for_each(|(file, items)| {
+            let nodes = pest_alone::read(file, items)?;
+            if nodes == 0 {
+                Err("pest read nothing".to_owned())
+            } else {
+                Ok(())
+            }
+        })
 }
 
 fn read_trees(corpus: &Corpus) -> Result<(), String> {
     corpus.files.par_iter().try_for_each(|file| {
         let parsed = syntax::parse(file);
-        if parsed.file.items.is_empty() { Err("a plan was not read".to_owned()) } else { Ok(()) }
+        if parsed.file.items.is_empty() {
+            Err("a plan was not read".to_owned())
+        } else {
+            Ok(())
+        }
     })
 }
 
 fn format_all(corpus: &Corpus) -> Result<(), String> {
-    corpus.files.par_iter().try_for_each(|file| match format::format(file) {
-        Ok(text) if !text.is_empty() => Ok(()),
-        Ok(_) | Err(_) => Err(format!("{} has no canonical text", file.name())),
-    })
+    corpus
+        .files
+        .par_iter()
+        .try_for_each(|file| match format::format(file) {
+            Ok(text) if !text.is_empty() => Ok(()),
+            Ok(_) | Err(_) => Err(format!("{} has no canonical text", file.name())),
+        })
 }
 
 /// Megabytes a second.
-#[expect(clippy::cast_precision_loss, reason = "far fewer bytes than a double counts exactly")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "far fewer bytes than a double counts exactly"
+)]
 fn speed(bytes: usize, taken: Duration) -> f64 {
     bytes as f64 / 1_000_000.0 / taken.as_secs_f64()
 }

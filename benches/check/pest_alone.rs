@@ -15,8 +15,13 @@ struct PlanParser;
 /// Where pest cannot read an item.
 pub fn read(file: &SourceFile, items: &[Span]) -> Result<usize, String> {
     let one = |span: &Span| {
-        let tree = PlanParser::parse(Rule::file, file.slice(*span)).map_err(|error| error.to_string())?;
+        let tree =
+            PlanParser::parse(Rule::file, file.slice(*span)).map_err(|error| error.to_string())?;
         Ok(tree.count())
     };
-    if items.len() > 100 { items.par_iter().map(one).sum() } else { items.iter().map(one).sum() }
+    if items.len() > 100 {
+        items.par_iter().map(one).sum()
+    } else {
+        items.iter().map(one).sum()
+    }
 }

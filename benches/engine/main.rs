@@ -46,24 +46,41 @@ fn main() -> ExitCode {
 fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     let bench = Bench::new()?;
     if parts.wants("small") || parts.wants("large") {
-        Table::head("steps that do nothing, engine against a hand-written scheduler", "ours", "other");
+        Table::head(
+            "steps that do nothing, engine against a hand-written scheduler",
+            "ours",
+            "other",
+        );
     }
     for (name, steps) in [("small", 10_000), ("large", 100_000)] {
         if parts.wants(name) {
-            shapes::all(sized(steps)).iter().try_for_each(|shape| bench.against_scheduler(shape, table))?;
+            shapes::all(sized(steps))
+                .iter()
+                .try_for_each(|shape| bench.against_scheduler(shape, table))?;
         }
     }
     if parts.wants("memory") {
         Table::head("memory of graph and run at 100,000 steps", "ours", "other");
-        shapes::all(sized(100_000)).iter().try_for_each(|shape| bench.memory(shape, table))?;
+        shapes::all(sized(100_000))
+            .iter()
+            .try_for_each(|shape| bench.memory(shape, table))?;
     }
     if parts.wants("sleep") {
         Table::head("1,000 pauses of 10 ms, 100 at a time", "ours", "ideal");
         bench.sleeping(table)?;
     }
     if parts.wants("cold") {
-        Table::head("cold start to exit, a plan of one step against a program that prints one line", "ours", "other");
-        cold_start::measure("run", &["--format", "quiet", "--no-journal"], Some(MOST_OF_COLD_START), table)?;
+        Table::head(
+            "cold start to exit, a plan of one step against a program that prints one line",
+            "ours",
+            "other",
+        );
+        cold_start::measure(
+            "run",
+            &["--format", "quiet", "--no-journal"],
+            Some(MOST_OF_COLD_START),
+            table,
+        )?;
     }
     Ok(())
 }
@@ -84,21 +101,36 @@ struct Bench {
 impl Bench {
     fn new() -> Result<Self, String> {
         // The runtime that `planrun run` has. The hand-written scheduler gets the same; with threads it is slower.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let host: Arc<dyn Host> = Arc::new(RealHost);
         let catalog = Catalog::new(host.clone(), ".".into(), &Arc::new(Permissions::none()));
         let tools = catalog.signatures().cloned().collect();
-        Ok(Self { runtime, tools, catalog: Arc::new(catalog), host })
+        Ok(Self {
+            runtime,
+            tools,
+            catalog: Arc::new(catalog),
+            host,
+        })
     }
 
     /// A checked plan; its text and tree are gone when it is given back.
     fn plan(&self, text: String) -> Result<Arc<Plan>, String> {
-        let checked = check_file(&SourceFile::new("measured.plan", text), &self.tools, &NoFiles);
+        let checked = check_file(
+            &SourceFile::new("measured.plan", text),
+            &self.tools,
+            &NoFiles,
+        );
         if let Some(error) = checked.diagnostics.iter().find(|found| found.is_error()) {
             return Err(format!("{}: {}", error.code.name, error.message));
         }
-        checked.plans.into_iter().next().ok_or_else(|| "there is no plan".to_owned())
+        checked
+            .plans
+            .into_iter()
+            .next()
+            .ok_or_else(|| "there is no plan".to_owned())
     }
 
     /// Orders and runs a plan with its events written as lines; the bytes of these.
@@ -108,8 +140,15 @@ impl Bench {
         let mut observer = |event: &Event<'_>| {
             let _ = event.write_line(&mut sink);
         };
-        let context = Context::new(self.host.clone(), self.catalog.clone(), "measured", &mut observer);
-        let outcome = self.runtime.block_on(engine::run(&program, &BTreeMap::new(), context));
+        let context = Context::new(
+            self.host.clone(),
+            self.catalog.clone(),
+            "measured",
+            &mut observer,
+        );
+        let outcome = self
+            .runtime
+            .block_on(engine::run(&program, &BTreeMap::new(), context));
         let sink = sink.into_inner().map_err(|error| error.to_string())?;
         match outcome.state {
             RunState::Completed => Ok((outcome, sink)),
@@ -121,7 +160,9 @@ impl Bench {
     /// fall on the longer of the two more often.
     fn against_scheduler(&self, shape: &Shape, table: &mut Table) -> Result<(), String> {
         let plan = self.plan(shapes::plan_text(shape))?;
-        let names = (0..shape.waits.len()).map(|step| format!("s{step}")).collect::<Vec<_>>();
+        let names = (0..shape.waits.len())
+            .map(|step| format!("s{step}"))
+            .collect::<Vec<_>>();
         let (ours, other) = alternate(
             PAIRS,
             || {
@@ -134,14 +175,26 @@ impl Bench {
             || {
                 let mut sink = BufWriter::new(Sink::default());
                 let begun = ThreadTime::now();
-                let ran = self.runtime.block_on(scheduler::run(&names, &shape.waits, &mut sink));
+                let ran = self
+                    .runtime
+                    .block_on(scheduler::run(&names, &shape.waits, &mut sink));
                 let taken = begun.elapsed();
-                if ran == names.len() { Ok(taken) } else { Err("the scheduler stopped".to_owned()) }
+                if ran == names.len() {
+                    Ok(taken)
+                } else {
+                    Err("the scheduler stopped".to_owned())
+                }
             },
         )?;
         let ratio = ours.as_secs_f64() / other.as_secs_f64();
         let target = Target::at_most(ratio, MOST_RATIO);
-        table.row(&shape.name, &millis(ours), &millis(other), ratio, Some(&target));
+        table.row(
+            &shape.name,
+            &millis(ours),
+            &millis(other),
+            ratio,
+            Some(&target),
+        );
         Ok(())
     }
 
@@ -156,7 +209,13 @@ impl Bench {
         drop(ended);
         let name = format!("{} (checked in {})", shape.name, millis(checking));
         let target = Target::at_most(megabytes, MOST_MEGABYTES);
-        table.row(&name, &format!("{megabytes:.1} MB"), "", megabytes, Some(&target));
+        table.row(
+            &name,
+            &format!("{megabytes:.1} MB"),
+            "",
+            megabytes,
+            Some(&target),
+        );
         Ok(())
     }
 
@@ -172,12 +231,21 @@ impl Bench {
         let taken = median(taken);
         let ratio = taken.as_secs_f64() / ideal.as_secs_f64();
         let target = Target::at_most(ratio, MOST_OF_IDEAL);
-        table.row("pauses", &millis(taken), &millis(ideal), ratio, Some(&target));
+        table.row(
+            "pauses",
+            &millis(taken),
+            &millis(ideal),
+            ratio,
+            Some(&target),
+        );
         Ok(())
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far fewer bytes than a double counts exactly")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "far fewer bytes than a double counts exactly"
+)]
 fn megabytes(bytes: usize) -> f64 {
     bytes as f64 / 1_000_000.0
 }

@@ -41,10 +41,18 @@ pub async fn run(names: &[String], waits: &[Vec<u32>], mut sink: impl Write) -> 
     }
     let mut ran = 0;
     while ran < waits.len() {
-        let Some(step) = settled.recv().await else { break };
+        let Some(step) = settled.recv().await else {
+            break;
+        };
         ran += 1;
-        let ts = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
-        let line = Line { path: &names[step as usize], status: "completed", ts };
+        let ts = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_millis());
+        let line = Line {
+            path: &names[step as usize],
+            status: "completed",
+            ts,
+        };
         if serde_json::to_writer(&mut sink, &line).is_ok() {
             let _ = sink.write_all(b"\n");
         }

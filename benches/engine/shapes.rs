@@ -16,13 +16,19 @@ pub fn all(steps: u32) -> [Shape; 4] {
 /// Each step waits for the one before it.
 pub fn chain(steps: u32) -> Shape {
     let waits = (0..steps).map(|step| step.checked_sub(1).into_iter().collect());
-    Shape { name: format!("chain of {steps}"), waits: waits.collect() }
+    Shape {
+        name: format!("chain of {steps}"),
+        waits: waits.collect(),
+    }
 }
 
 /// One step, many that wait for it, and a reply that waits for all of them.
 fn fan_out(steps: u32) -> Shape {
     let waits = (0..steps).map(|step| if step == 0 { Vec::new() } else { vec![0] });
-    Shape { name: format!("fan-out, 1 to {} to 1", steps - 1), waits: waits.collect() }
+    Shape {
+        name: format!("fan-out, 1 to {} to 1", steps - 1),
+        waits: waits.collect(),
+    }
 }
 
 /// A square of layers; each step waits for two steps of the layer before its own.
@@ -32,7 +38,10 @@ fn layers(steps: u32) -> Shape {
         Some(above) => vec![above, above - above % side + (above + 1) % side],
         None => Vec::new(),
     });
-    Shape { name: format!("{side} layers of {side}"), waits: waits.collect() }
+    Shape {
+        name: format!("{side} layers of {side}"),
+        waits: waits.collect(),
+    }
 }
 
 /// Each step waits for one to three earlier ones, drawn from a fixed seed.
@@ -54,12 +63,16 @@ fn random(steps: u32) -> Shape {
         waits.dedup();
         waits
     });
-    Shape { name: format!("random, {steps}"), waits: waits.collect() }
+    Shape {
+        name: format!("random, {steps}"),
+        waits: waits.collect(),
+    }
 }
 
 /// The plan of a shape: steps that do nothing, ordered by `after`.
 pub fn plan_text(shape: &Shape) -> String {
-    let mut text = String::from("use sys\n\nplan measured() {\n    policy { max_steps: 1000000 }\n");
+    let mut text =
+        String::from("use sys\n\nplan measured() {\n    policy { max_steps: 1000000 }\n");
     for (step, waits) in shape.waits.iter().enumerate() {
         let _ = write!(text, "    step s{step} = sys.nothing()");
         for (index, above) in waits.iter().enumerate() {
@@ -73,7 +86,8 @@ pub fn plan_text(shape: &Shape) -> String {
 
 /// A plan of pauses that do not wait for each other.
 pub fn sleeping_text(steps: u32, concurrency: u32) -> String {
-    let mut text = format!("use sys\n\nplan sleeping() {{\n    policy {{ concurrency: {concurrency} }}\n");
+    let mut text =
+        format!("use sys\n\nplan sleeping() {{\n    policy {{ concurrency: {concurrency} }}\n");
     for step in 0..steps {
         let _ = writeln!(text, "    step s{step} = sys.sleep(duration: 10ms)");
     }

@@ -50,7 +50,11 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         durable_chain(table)?;
     }
     if parts.wants("layers") {
-        Table::head("100 layers of 100 effects, against a group commit written by hand", "ours", "other");
+        Table::head(
+            "100 layers of 100 effects, against a group commit written by hand",
+            "ours",
+            "other",
+        );
         durable_layers(table)?;
     }
     if parts.wants("normal") {
@@ -65,11 +69,19 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         large_run(parts, table)?;
     }
     if parts.wants("list") {
-        Table::head("`planrun runs list` with 10,000 runs, from start to exit", "ours", "bound");
+        Table::head(
+            "`planrun runs list` with 10,000 runs, from start to exit",
+            "ours",
+            "bound",
+        );
         lists(table)?;
     }
     if parts.wants("cold") {
-        Table::head("cold start to exit with a journal, against a program that prints one line", "ours", "other");
+        Table::head(
+            "cold start to exit with a journal, against a program that prints one line",
+            "ours",
+            "other",
+        );
         cold_start::measure("run", &["--format", "quiet"], None, table)?;
     }
     Ok(())
@@ -89,7 +101,13 @@ fn durable_chain(table: &mut Table) -> Result<(), String> {
     )?;
     let ratio = ours.as_secs_f64() / other.as_secs_f64();
     let target = Target::at_most(ratio, MOST_OF_FDATASYNC);
-    table.row(&format!("chain of {CHAIN}, {bytes} bytes a step"), &millis(ours), &millis(other), ratio, Some(&target));
+    table.row(
+        &format!("chain of {CHAIN}, {bytes} bytes a step"),
+        &millis(ours),
+        &millis(other),
+        ratio,
+        Some(&target),
+    );
     Ok(())
 }
 
@@ -106,9 +124,19 @@ fn durable_layers(table: &mut Table) -> Result<(), String> {
     let target = Target::at_most(ratio, MOST_OF_GROUP_COMMIT);
     let name = format!("{LAYERS} layers of {LAYERS}, in {} groups", groups.len());
     table.row(&name, &millis(ours), &millis(other), ratio, Some(&target));
-    let (ours, without) = alternate(PAIRS, || runs.run(&world, &plan), || world.run_without(&plan))?;
+    let (ours, without) = alternate(
+        PAIRS,
+        || runs.run(&world, &plan),
+        || world.run_without(&plan),
+    )?;
     let ratio = ours.as_secs_f64() / without.as_secs_f64();
-    table.row("the same, against the run without a journal", &millis(ours), &millis(without), ratio, None);
+    table.row(
+        "the same, against the run without a journal",
+        &millis(ours),
+        &millis(without),
+        ratio,
+        None,
+    );
     Ok(())
 }
 
@@ -119,15 +147,27 @@ fn normal_chain(table: &mut Table) -> Result<(), String> {
     let mut runs = runs::Runs::open(&folder.0, Synchronous::Normal)?;
     runs.run(&world, &plan)?;
     let bytes = runs.bytes_of_last()? / CHAIN;
-    let (with, without) = alternate(PAIRS, || runs.run(&world, &plan), || world.run_without(&plan))?;
+    let (with, without) = alternate(
+        PAIRS,
+        || runs.run(&world, &plan),
+        || world.run_without(&plan),
+    )?;
     let by_hand = || peers::commit_each(&folder.0.join("by-hand.db"), CHAIN, bytes);
     let (again, by_hand) = alternate(PAIRS, || runs.run(&world, &plan), by_hand)?;
     let [with, without, again, by_hand] = [with, without, again, by_hand].map(micros_a_step);
-    let target =
-        Target { told: format!("net at most {MOST_MICROS_A_STEP} µs"), met: with - without <= MOST_MICROS_A_STEP };
+    let target = Target {
+        told: format!("net at most {MOST_MICROS_A_STEP} µs"),
+        met: with - without <= MOST_MICROS_A_STEP,
+    };
     let name = format!("chain of {CHAIN}, net {:.1} µs a step", with - without);
     let told = |micros: f64| format!("{micros:.1} µs");
-    table.row(&name, &told(with), &told(without), with / without, Some(&target));
+    table.row(
+        &name,
+        &told(with),
+        &told(without),
+        with / without,
+        Some(&target),
+    );
     table.row(
         "the same, against its rows alone, committed by hand",
         &told(again),
@@ -145,14 +185,23 @@ fn large_run(parts: &Parts, table: &mut Table) -> Result<(), String> {
     let whole = folder.0.join("whole");
     runs::interrupted_before_its_last_step(&world, &whole, report::sized(ELEMENTS))?;
     if parts.wants("resume") {
-        Table::head("a run of 100,000 completed effects goes on to its last one", "ours", "bound");
+        Table::head(
+            "a run of 100,000 completed effects goes on to its last one",
+            "ours",
+            "bound",
+        );
         let taken = (0..report::rounds(PAIRS)).map(|_| {
             let copy = runs::copied(&whole, &folder.0.join("copy"))?;
             let begun = Instant::now();
             runs::resume(&world, &copy, report::sized(ELEMENTS))?;
             Ok(begun.elapsed())
         });
-        bounded("resume", median(taken.collect::<Result<_, String>>()?), MOST_OF_RESUME, table);
+        bounded(
+            "resume",
+            median(taken.collect::<Result<_, String>>()?),
+            MOST_OF_RESUME,
+            table,
+        );
     }
     if parts.wants("read") {
         Table::head("reading its events, MB/s", "ours", "other");
@@ -163,14 +212,30 @@ fn large_run(parts: &Parts, table: &mut Table) -> Result<(), String> {
 
 fn reading(journal: &Path, table: &mut Table) -> Result<(), String> {
     let bytes = runs::read_events(journal)?;
-    let (ours, other) =
-        alternate(PAIRS, || timed(|| runs::read_events(journal)), || timed(|| peers::read_rows(journal)))?;
-    let folded = (0..report::rounds(PAIRS)).map(|_| timed(|| runs::fold(journal).map(|past| past.steps.len())));
+    let (ours, other) = alternate(
+        PAIRS,
+        || timed(|| runs::read_events(journal)),
+        || timed(|| peers::read_rows(journal)),
+    )?;
+    let folded = (0..report::rounds(PAIRS))
+        .map(|_| timed(|| runs::fold(journal).map(|past| past.steps.len())));
     let folded = median(folded.collect::<Result<_, String>>()?);
     let [ours, other, folded] = [ours, other, folded].map(|taken| megabytes_a_second(bytes, taken));
     let told = |speed: f64| format!("{speed:.0}");
-    table.row("events, each proved, against their rows alone", &told(ours), &told(other), ours / other, None);
-    table.row("the fold of a resume, against their rows alone", &told(folded), &told(other), folded / other, None);
+    table.row(
+        "events, each proved, against their rows alone",
+        &told(ours),
+        &told(other),
+        ours / other,
+        None,
+    );
+    table.row(
+        "the fold of a resume, against their rows alone",
+        &told(folded),
+        &told(other),
+        folded / other,
+        None,
+    );
     Ok(())
 }
 
@@ -179,16 +244,32 @@ fn lists(table: &mut Table) -> Result<(), String> {
     runs::many_short_runs(&folder.0, report::sized(RUNS))?;
     for arguments in [["--limit", "20"], ["--limit", "10000"]] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
-        command.args(["runs", "list"]).args(arguments).current_dir(&folder.0);
-        let taken = (0..report::rounds(PAIRS)).map(|_| cold_start::time(&mut command)).collect::<Result<_, _>>()?;
-        bounded(&format!("`runs list {}`", arguments.join(" ")), median(taken), MOST_OF_LIST, table);
+        command
+            .args(["runs", "list"])
+            .args(arguments)
+            .current_dir(&folder.0);
+        let taken = (0..report::rounds(PAIRS))
+            .map(|_| cold_start::time(&mut command))
+            .collect::<Result<_, _>>()?;
+        bounded(
+            &format!("`runs list {}`", arguments.join(" ")),
+            median(taken),
+            MOST_OF_LIST,
+            table,
+        );
     }
     Ok(())
 }
 
 fn bounded(name: &str, taken: Duration, bound: Duration, table: &mut Table) {
     let ratio = taken.as_secs_f64() / bound.as_secs_f64();
-    table.row(name, &millis(taken), &millis(bound), ratio, Some(&Target::at_most(ratio, 1.0)));
+    table.row(
+        name,
+        &millis(taken),
+        &millis(bound),
+        ratio,
+        Some(&Target::at_most(ratio, 1.0)),
+    );
 }
 
 fn timed<T>(work: impl FnOnce() -> Result<T, String>) -> Result<Duration, String> {
@@ -202,7 +283,10 @@ fn micros_a_step(taken: Duration) -> f64 {
     taken.as_secs_f64() * 1e6 / CHAIN as f64
 }
 
-#[expect(clippy::cast_precision_loss, reason = "far fewer bytes than a double counts exactly")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "far fewer bytes than a double counts exactly"
+)]
 fn megabytes_a_second(bytes: usize, taken: Duration) -> f64 {
     bytes as f64 / 1e6 / taken.as_secs_f64()
 }

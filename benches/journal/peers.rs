@@ -16,7 +16,11 @@ const SCHEMA: &str = include_str!("../../src/journal/store/format_1.sql");
 pub fn append_and_sync(path: &Path, steps: usize, bytes: usize) -> Result<Duration, String> {
     let _ = std::fs::remove_file(path);
     let line = vec![b'x'; bytes];
-    let mut file = File::options().append(true).create_new(true).open(path).map_err(text)?;
+    let mut file = File::options()
+        .append(true)
+        .create_new(true)
+        .open(path)
+        .map_err(text)?;
     let begun = Instant::now();
     for _ in 0..steps {
         file.write_all(&line).map_err(text)?;
@@ -38,7 +42,11 @@ impl GroupCommit {
         let (lines, waiting) = channel();
         let (told, durable) = channel();
         let thread = std::thread::spawn(move || write_all(connection, &waiting, &told));
-        Ok(Self { lines: Some(lines), durable, thread: Some(thread) })
+        Ok(Self {
+            lines: Some(lines),
+            durable,
+            thread: Some(thread),
+        })
     }
 
     /// Hands over one group after the other, each when the one before it is on disk.
@@ -46,7 +54,10 @@ impl GroupCommit {
         let begun = Instant::now();
         for group in groups {
             let lines = self.lines.as_ref().ok_or("the writer is gone")?;
-            group.iter().try_for_each(|line| lines.send(line.clone())).map_err(text)?;
+            group
+                .iter()
+                .try_for_each(|line| lines.send(line.clone()))
+                .map_err(text)?;
             let mut left = group.len();
             while left > 0 {
                 left -= self.durable.recv().map_err(text)??;
@@ -80,8 +91,12 @@ pub fn commit_each(path: &Path, steps: usize, bytes: usize) -> Result<Duration, 
 /// A new file with the tables of the journal and one run.
 fn open(path: &Path, synchronous: &str) -> Result<Connection, String> {
     let connection = Connection::open(path).map_err(text)?;
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(text)?;
-    connection.pragma_update(None, "synchronous", synchronous).map_err(text)?;
+    connection
+        .pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
+        .map_err(text)?;
+    connection
+        .pragma_update(None, "synchronous", synchronous)
+        .map_err(text)?;
     connection.execute_batch(SCHEMA).map_err(text)?;
     let insert = "INSERT INTO runs (run, plan, digest, pinned, created_at, updated_at, state, last, head, epoch)
                   VALUES ('r', 'measured', zeroblob(32), zeroblob(32), 1, 1, 'running', 0, zeroblob(32), 1)";
@@ -89,7 +104,11 @@ fn open(path: &Path, synchronous: &str) -> Result<Connection, String> {
     Ok(connection)
 }
 
-fn write_all(mut connection: Connection, waiting: &Receiver<String>, told: &Sender<Result<usize, String>>) {
+fn write_all(
+    mut connection: Connection,
+    waiting: &Receiver<String>,
+    told: &Sender<Result<usize, String>>,
+) {
     let mut last = 0;
     while let Ok(first) = waiting.recv() {
         let (mut batch, mut count) = (first, 1);
@@ -107,21 +126,35 @@ fn write_all(mut connection: Connection, waiting: &Receiver<String>, told: &Send
     }
 }
 
-fn write(connection: &mut Connection, batch: &str, last: usize, count: usize) -> rusqlite::Result<()> {
+fn write(
+    connection: &mut Connection,
+    batch: &str,
+    last: usize,
+    count: usize,
+) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     transaction
         .prepare_cached("INSERT INTO segments (id, last, chain, text) VALUES (4294967296 + ?1, ?2, zeroblob(32), ?3)")?
         .execute(params![last + 1, last + count, batch])?;
-    transaction.prepare_cached("UPDATE runs SET last = ?1, driven_until = ?1 WHERE id = 1")?.execute([last + count])?;
+    transaction
+        .prepare_cached("UPDATE runs SET last = ?1, driven_until = ?1 WHERE id = 1")?
+        .execute([last + count])?;
     transaction.commit()
 }
 
 /// The bytes of all events, as the rows have them.
 pub fn read_rows(folder: &Path) -> Result<usize, String> {
     let connection = Connection::open(folder.join("journal.db")).map_err(text)?;
-    let mut statement = connection.prepare("SELECT text FROM segments ORDER BY id").map_err(text)?;
-    let texts = statement.query_map([], |row| row.get::<_, String>(0)).map_err(text)?;
-    texts.map(|text| text.map(|text| text.len())).sum::<rusqlite::Result<usize>>().map_err(text)
+    let mut statement = connection
+        .prepare("SELECT text FROM segments ORDER BY id")
+        .map_err(text)?;
+    let texts = statement
+        .query_map([], |row| row.get::<_, String>(0))
+        .map_err(text)?;
+    texts
+        .map(|text| text.map(|text| text.len()))
+        .sum::<rusqlite::Result<usize>>()
+        .map_err(text)
 }
 
 fn text(error: impl std::fmt::Display) -> String {

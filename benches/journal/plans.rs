@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 /// Each effect takes what the one before it gave.
 pub fn chain(steps: usize) -> String {
-    let mut text = String::from("use shop\n\nplan measured() -> int {\n    step s0 = shop.put(n: 0)\n");
+    let mut text =
+        String::from("use shop\n\nplan measured() -> int {\n    step s0 = shop.put(n: 0)\n");
     for step in 1..steps {
         let _ = writeln!(text, "    step s{step} = shop.put(n: s{})", step - 1);
     }
@@ -15,10 +16,16 @@ pub fn chain(steps: usize) -> String {
 /// A square of layers; each effect takes what two of the layer before it gave, and waits for no other.
 pub fn layers(side: usize) -> String {
     let mut text = String::from("use shop\n\nplan measured() -> int {\n");
-    let _ = writeln!(text, "    policy {{ concurrency: {side} }}\n    parallel {{");
+    let _ = writeln!(
+        text,
+        "    policy {{ concurrency: {side} }}\n    parallel {{"
+    );
     for step in 0..side * side {
         let arguments = match step.checked_sub(side) {
-            Some(above) => format!("n: s{above}, with: s{}", above - above % side + (above + 1) % side),
+            Some(above) => format!(
+                "n: s{above}, with: s{}",
+                above - above % side + (above + 1) % side
+            ),
             None => "n: 0".to_owned(),
         };
         let _ = writeln!(text, "    step s{step} = shop.put({arguments})");

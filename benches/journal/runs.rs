@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use planrun::engine::Program;
 use planrun::host::RealHost;
-use planrun::journal::store::{Created, Digest, Driver, Journal, NewRun, Settings, Summary, Synchronous};
+use planrun::journal::store::{
+    Created, Digest, Driver, Journal, NewRun, Settings, Summary, Synchronous,
+};
 use planrun::journal::{Entry, Past};
 
 use super::plans;
@@ -23,7 +25,10 @@ pub struct Runs {
 
 impl Runs {
     pub fn open(folder: &Path, synchronous: Synchronous) -> Result<Self, String> {
-        Ok(Self { journal: open(folder, synchronous)?, count: 0 })
+        Ok(Self {
+            journal: open(folder, synchronous)?,
+            count: 0,
+        })
     }
 
     /// A new run, from its first row to its last event on disk.
@@ -51,7 +56,10 @@ impl Runs {
         let mut groups: Vec<Vec<String>> = vec![Vec::new(); side + 1];
         for event in self.journal.events(&self.last(), 1).map_err(text)? {
             let line = event.map_err(text)?.line;
-            let step = line.split("\"path\":\"s").nth(1).and_then(|rest| rest.split('"').next()?.parse::<usize>().ok());
+            let step = line
+                .split("\"path\":\"s")
+                .nth(1)
+                .and_then(|rest| rest.split('"').next()?.parse::<usize>().ok());
             let answers = usize::from(!line.contains("\"step.running\""));
             let layer = step.map_or(0, |step| step / side + answers);
             if let Some(group) = groups.get_mut(layer) {
@@ -63,7 +71,11 @@ impl Runs {
 }
 
 /// Writes a run that has done everything but its last step.
-pub fn interrupted_before_its_last_step(world: &World, folder: &Path, elements: usize) -> Result<(), String> {
+pub fn interrupted_before_its_last_step(
+    world: &World,
+    folder: &Path,
+    elements: usize,
+) -> Result<(), String> {
     let journal = open(folder, Synchronous::Normal)?;
     let program = world.plan(&plans::elements(elements))?;
     let driver = create(&journal, LARGE, world.host().now())?;
@@ -134,12 +146,21 @@ pub fn many_short_runs(folder: &Path, count: usize) -> Result<(), String> {
 }
 
 fn open(folder: &Path, synchronous: Synchronous) -> Result<Journal, String> {
-    let settings = Settings { synchronous, ..Settings::default() };
+    let settings = Settings {
+        synchronous,
+        ..Settings::default()
+    };
     Journal::open(&folder.join("journal.db"), settings, Arc::new(RealHost)).map_err(text)
 }
 
 fn create(journal: &Journal, run: &str, at: i128) -> Result<Driver, String> {
-    let new = NewRun { run, plan: "measured", digest: Digest::of(b"measured"), pinned: b"{}", at };
+    let new = NewRun {
+        run,
+        plan: "measured",
+        digest: Digest::of(b"measured"),
+        pinned: b"{}",
+        at,
+    };
     match journal.create(&new).map_err(text)? {
         Created::New(driver) => Ok(driver),
         Created::Exists(row) => Err(format!("the run {} is there", row.run)),

@@ -41,7 +41,9 @@ impl Transport for Put {
 impl Transport for Gate {
     fn call(&self, _: Request) -> Reply {
         let stop = self.0.lock().map(|stop| stop.clone()).unwrap_or_default();
-        let Some(stop) = stop else { return Reply::Now(Ok(Answer::Value(Value::Int(1)))) };
+        let Some(stop) = stop else {
+            return Reply::Now(Ok(Answer::Value(Value::Int(1))));
+        };
         stop.cancel();
         Reply::Later(Box::pin(std::future::pending()))
     }
@@ -50,14 +52,21 @@ impl Transport for Gate {
 impl World {
     pub fn new() -> Result<Self, String> {
         // The runtime that `planrun run` has.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let host: Arc<dyn Host> = Arc::new(RealHost);
         let mut catalog = Catalog::new(host.clone(), ".".into(), &Arc::new(Permissions::none()));
         let gate = Arc::new(Gate::default());
         catalog.add(signature("put", Effect::Effect), Arc::new(Put));
         catalog.add(signature("last", Effect::Idempotent), gate.clone());
-        Ok(Self { runtime, catalog: Arc::new(catalog), host, gate })
+        Ok(Self {
+            runtime,
+            catalog: Arc::new(catalog),
+            host,
+            gate,
+        })
     }
 
     pub fn host(&self) -> Arc<dyn Host> {
@@ -72,7 +81,8 @@ impl World {
             return Err(format!("{}: {}", error.code.name, error.message));
         }
         let plan: Option<Arc<Plan>> = checked.plans.into_iter().next();
-        plan.map(|plan| Arc::new(Program::new(plan))).ok_or_else(|| "there is no plan".to_owned())
+        plan.map(|plan| Arc::new(Program::new(plan)))
+            .ok_or_else(|| "there is no plan".to_owned())
     }
 
     /// Runs to the end without a journal.
@@ -95,7 +105,12 @@ impl World {
     }
 
     /// Runs until `shop.last` is called, where somebody stops it.
-    pub fn run_until_last(&self, program: &Arc<Program>, run: &str, log: Box<dyn Log>) -> Result<(), String> {
+    pub fn run_until_last(
+        &self,
+        program: &Arc<Program>,
+        run: &str,
+        log: Box<dyn Log>,
+    ) -> Result<(), String> {
         let cancel = CancellationToken::new();
         self.stop_at_last(Some(cancel.clone()))?;
         let outcome = self.run(program, run, (Some(log), None), cancel);
@@ -119,16 +134,24 @@ impl World {
         cancel: CancellationToken,
     ) -> Outcome {
         let mut observer = Silence;
-        let context =
-            Context { cancel, log, past, ..Context::new(self.host(), self.catalog.clone(), run, &mut observer) };
-        self.runtime.block_on(engine::run(program, &BTreeMap::new(), context))
+        let context = Context {
+            cancel,
+            log,
+            past,
+            ..Context::new(self.host(), self.catalog.clone(), run, &mut observer)
+        };
+        self.runtime
+            .block_on(engine::run(program, &BTreeMap::new(), context))
     }
 }
 
 fn completed(outcome: &Outcome) -> Result<(), String> {
     match outcome.state {
         RunState::Completed if outcome.interruption.is_none() => Ok(()),
-        other => Err(format!("the run is {other}: {:?} {:?}", outcome.error, outcome.interruption)),
+        other => Err(format!(
+            "the run is {other}: {:?} {:?}",
+            outcome.error, outcome.interruption
+        )),
     }
 }
 

@@ -45,9 +45,15 @@ fn main() -> ExitCode {
 
 fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     if parts.wants("many") {
-        Table::head("1,000 tests of plans of ten steps, two threads", "ours", "bound");
+        Table::head(
+            "1,000 tests of plans of ten steps, two threads",
+            "ours",
+            "bound",
+        );
         let suite = suite(&many())?;
-        bounded(table, "1,000 tests, checked before", MOST_OF_MANY, || all_pass(&suite))?;
+        bounded(table, "1,000 tests, checked before", MOST_OF_MANY, || {
+            all_pass(&suite)
+        })?;
         beside_bare_runs(&suite, table)?;
         whole_command(table)?;
     }
@@ -59,16 +65,28 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     if parts.wants("explore") {
         Table::head("exploration of a plan of 20 steps", "ours", "bound");
         let suite = suite(&chain(EXPLORED, 1))?;
-        let cases: Vec<Case> = suite.cases().into_iter().filter_map(|case| case.case.ok()).collect();
+        let cases: Vec<Case> = suite
+            .cases()
+            .into_iter()
+            .filter_map(|case| case.case.ok())
+            .collect();
         let reach = Reach { seeds: 20 };
         let runs = explore(&suite, &stage(), &cases, reach).runs;
         bounded(table, &format!("{runs} runs"), MOST_OF_EXPLORATION, || {
             let explored = explore(&suite, &stage(), &cases, reach);
-            if explored.discoveries.is_empty() { Ok(()) } else { Err("something was found".to_owned()) }
+            if explored.discoveries.is_empty() {
+                Ok(())
+            } else {
+                Err("something was found".to_owned())
+            }
         })?;
     }
     if parts.wants("cold") {
-        Table::head("cold start to exit, one test against a program that prints one line", "ours", "other");
+        Table::head(
+            "cold start to exit, one test against a program that prints one line",
+            "ours",
+            "other",
+        );
         cold_start::measure("test", &[], None, table)?;
     }
     Ok(())
@@ -80,9 +98,19 @@ fn beside_bare_runs(suite: &Suite, table: &mut Table) -> Result<(), String> {
         let begun = Instant::now();
         work().map(|()| begun.elapsed())
     };
-    let (ours, other) = alternate(TIMES, || timed(&|| all_pass(suite)), || timed(&|| bare_runs(suite)))?;
+    let (ours, other) = alternate(
+        TIMES,
+        || timed(&|| all_pass(suite)),
+        || timed(&|| bare_runs(suite)),
+    )?;
     let ratio = ours.as_secs_f64() / other.as_secs_f64();
-    table.row("the same beside bare runs of the engine", &millis(ours), &millis(other), ratio, None);
+    table.row(
+        "the same beside bare runs of the engine",
+        &millis(ours),
+        &millis(other),
+        ratio,
+        None,
+    );
     Ok(())
 }
 
@@ -91,15 +119,26 @@ fn bare_runs(suite: &Suite) -> Result<(), String> {
     let run = |prepared: &Prepared| -> Result<(), String> {
         let case = prepared.case.as_ref().map_err(Clone::clone)?;
         let program = suite.program(&case.test).ok_or("the plan is not known")?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(0));
-        let tools = Arc::new(Catalog::new(host.clone(), PathBuf::from("/"), &Arc::default()));
+        let tools = Arc::new(Catalog::new(
+            host.clone(),
+            PathBuf::from("/"),
+            &Arc::default(),
+        ));
         let mut nobody = Silence;
         let stand_in: Option<Arc<dyn StandIn>> = Some(Arc::new(Echo));
-        let context = Context { stand_in, ..Context::new(host, tools, "bare", &mut nobody) };
+        let context = Context {
+            stand_in,
+            ..Context::new(host, tools, "bare", &mut nobody)
+        };
         let outcome = runtime.block_on(engine::run(program, &case.inputs, context));
-        outcome.error.map_or(Ok(()), |error| Err(error.message.to_string()))
+        outcome
+            .error
+            .map_or(Ok(()), |error| Err(error.message.to_string()))
     };
     cases.par_iter().map(run).collect()
 }
@@ -113,7 +152,10 @@ impl Transport for Echo {
             Some(Value::Int(id)) => Value::Int(id + 1),
             _ => Value::Int(0),
         };
-        Reply::Now(Ok(Answer::Value(Value::object([("next", next), ("name", Value::String("n".into()))]))))
+        Reply::Now(Ok(Answer::Value(Value::object([
+            ("next", next),
+            ("name", Value::String("n".into())),
+        ]))))
     }
 }
 
@@ -135,10 +177,15 @@ impl StandIn for Echo {
 fn whole_command(table: &mut Table) -> Result<(), String> {
     let folder = cold_start::folder()?;
     let file = cold_start::write(&folder, "many.plan", &many())?;
-    bounded(table, "`planrun test` of them, from start to exit", MOST_OF_MANY, || {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
-        cold_start::time(command.arg("test").arg(&file)).map(|_| ())
-    })
+    bounded(
+        table,
+        "`planrun test` of them, from start to exit",
+        MOST_OF_MANY,
+        || {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
+            cold_start::time(command.arg("test").arg(&file)).map(|_| ())
+        },
+    )
 }
 
 fn bounded(
@@ -155,7 +202,13 @@ fn bounded(
     }
     let ours = median(taken);
     let ratio = ours.as_secs_f64() / most.as_secs_f64();
-    table.row(name, &millis(ours), &millis(most), ratio, Some(&Target::at_most(ratio, 1.0)));
+    table.row(
+        name,
+        &millis(ours),
+        &millis(most),
+        ratio,
+        Some(&Target::at_most(ratio, 1.0)),
+    );
     Ok(())
 }
 
@@ -166,7 +219,9 @@ fn all_pass(suite: &Suite) -> Result<(), String> {
         .par_iter()
         .map(|case| suite.run(&stage, case, Wish::default(), &mut Silence))
         .find_any(|ran| !ran.faults.is_empty());
-    failed.map_or(Ok(()), |ran| Err(format!("{}: {}", ran.title, ran.faults[0].message)))
+    failed.map_or(Ok(()), |ran| {
+        Err(format!("{}: {}", ran.title, ran.faults[0].message))
+    })
 }
 
 fn many() -> String {
@@ -181,8 +236,16 @@ fn chain(steps: usize, tests: usize) -> String {
          plan chain(id: int) -> { last: int, name: string } {\n    policy { on_failure: undo }\n",
     );
     for step in 0..steps {
-        let before = if step == 0 { "id".to_owned() } else { format!("s{}.next", step - 1) };
-        let name = if step == 0 { "\"first\"".to_owned() } else { format!("s{}.name", step - 1) };
+        let before = if step == 0 {
+            "id".to_owned()
+        } else {
+            format!("s{}.next", step - 1)
+        };
+        let name = if step == 0 {
+            "\"first\"".to_owned()
+        } else {
+            format!("s{}.name", step - 1)
+        };
         let _ = if step % 2 == 0 {
             writeln!(text, "    step s{step} = kit.look(id: {before})")
         } else {
@@ -192,7 +255,11 @@ fn chain(steps: usize, tests: usize) -> String {
             )
         };
     }
-    let _ = writeln!(text, "    reply {{ last: s{0}.next, name: s{0}.name }}\n}}\n", steps - 1);
+    let _ = writeln!(
+        text,
+        "    reply {{ last: s{0}.next, name: s{0}.name }}\n}}\n",
+        steps - 1
+    );
     for test in 0..tests {
         let _ = writeln!(
             text,
@@ -217,17 +284,33 @@ fn days() -> String {
 fn suite(text: &str) -> Result<Suite, String> {
     let (policy, host) = (Policy::default(), MemoryHost::new(1));
     let root = Path::new("/");
-    let project = lint::Project { policy: &policy, allow: None, root, host: &host, tools: None, severities: None };
+    let project = lint::Project {
+        policy: &policy,
+        allow: None,
+        root,
+        host: &host,
+        tools: None,
+        severities: None,
+    };
     let source = SourceFile::new("measured.plan", text);
     let checked = lint::check_file(&source, &Tools::default(), &NoFiles, &project);
-    match checked.diagnostics.iter().find(|found| Diagnostic::is_error(found)) {
+    match checked
+        .diagnostics
+        .iter()
+        .find(|found| Diagnostic::is_error(found))
+    {
         Some(error) => Err(format!("{}: {}", error.code.name, error.message)),
         None => Ok(Suite::new(source, checked)),
     }
 }
 
 fn stage() -> Stage {
-    Stage { limit: None, defaults: Defaults::default(), root: PathBuf::from("/"), made_up: Arc::default() }
+    Stage {
+        limit: None,
+        defaults: Defaults::default(),
+        root: PathBuf::from("/"),
+        made_up: Arc::default(),
+    }
 }
 
 struct NoFiles;

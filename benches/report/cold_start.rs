@@ -12,7 +12,12 @@ const PAIRS: usize = 40;
 ///
 /// # Errors
 /// What could not be written, built or run.
-pub fn measure(command: &str, arguments: &[&str], most: Option<f64>, table: &mut Table) -> Result<(), String> {
+pub fn measure(
+    command: &str,
+    arguments: &[&str],
+    most: Option<f64>,
+    table: &mut Table,
+) -> Result<(), String> {
     let folder = folder()?;
     let plan = "use sys\n\nplan one() {\n    step a = sys.echo(value: \"hello\")\n    reply a\n}\n\n\
                 test \"one\" for one {\n    expect reply == \"hello\"\n}\n";
@@ -23,15 +28,29 @@ pub fn measure(command: &str, arguments: &[&str], most: Option<f64>, table: &mut
     let (ours, other) = alternate(PAIRS, || time(&mut ours), || time(&mut other))?;
     let ratio = ours.as_secs_f64() / other.as_secs_f64();
     let target = most.map(|most| Target::at_most(ratio, most));
-    table.row(&format!("`planrun {command}`"), &millis(ours), &millis(other), ratio, target.as_ref());
+    table.row(
+        &format!("`planrun {command}`"),
+        &millis(ours),
+        &millis(other),
+        ratio,
+        target.as_ref(),
+    );
     Ok(())
 }
 
 fn plain_program(folder: &Path) -> Result<Command, String> {
-    let source = write(folder, "hello.rs", "fn main() {\n    println!(\"hello\");\n}\n")?;
+    let source = write(
+        folder,
+        "hello.rs",
+        "fn main() {\n    println!(\"hello\");\n}\n",
+    )?;
     let built = folder.join("hello");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let status = Command::new(rustc).args(["-C", "opt-level=3", "-o"]).arg(&built).arg(&source).status();
+    let status = Command::new(rustc)
+        .args(["-C", "opt-level=3", "-o"])
+        .arg(&built)
+        .arg(&source)
+        .status();
     if status.is_ok_and(|status| status.success()) {
         Ok(Command::new(built))
     } else {
@@ -45,12 +64,18 @@ fn plain_program(folder: &Path) -> Result<Command, String> {
 /// When it cannot be run, or fails.
 pub fn time(command: &mut Command) -> Result<Duration, String> {
     let begun = Instant::now();
-    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
     let taken = begun.elapsed();
     if output.status.success() {
         Ok(taken)
     } else {
-        Err(format!("{command:?} said {:?}", String::from_utf8_lossy(&output.stderr)))
+        Err(format!(
+            "{command:?} said {:?}",
+            String::from_utf8_lossy(&output.stderr)
+        ))
     }
 }
 

@@ -15,7 +15,11 @@ pub fn is_small() -> bool {
 
 /// A size, or a hundredth of it where small sizes are wanted.
 pub fn sized(full: usize) -> usize {
-    if is_small() { (full / 100).max(5) } else { full }
+    if is_small() {
+        (full / 100).max(5)
+    } else {
+        full
+    }
 }
 
 /// So many rounds, or one.
@@ -36,13 +40,21 @@ impl Parts {
 
 /// The words of the command line; what begins with `-` is cargo's.
 pub fn arguments() -> Vec<String> {
-    std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect()
+    std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with('-'))
+        .collect()
 }
 
 /// Runs the measurements, and fails where one cannot be made or misses its target.
 pub fn run(measure: impl FnOnce(&Parts, &mut Table) -> Result<(), String>) -> ExitCode {
     let mut table = Table { met: true };
-    match measure(&Parts { wanted: arguments() }, &mut table) {
+    match measure(
+        &Parts {
+            wanted: arguments(),
+        },
+        &mut table,
+    ) {
         Ok(()) if table.met => ExitCode::SUCCESS,
         Ok(()) => {
             println!("\nnot every target is met");
@@ -69,11 +81,21 @@ impl Table {
     }
 
     /// A row; nothing is asked of what has no target.
-    pub fn row(&mut self, name: &str, ours: &str, other: &str, ratio: f64, target: Option<&Target>) {
+    pub fn row(
+        &mut self,
+        name: &str,
+        ours: &str,
+        other: &str,
+        ratio: f64,
+        target: Option<&Target>,
+    ) {
         // Small sizes say nothing of speed.
         let target = target.filter(|_| !is_small());
         let (told, verdict) = match target {
-            Some(target) => (target.told.as_str(), if target.met { "met" } else { "missed" }),
+            Some(target) => (
+                target.told.as_str(),
+                if target.met { "met" } else { "missed" },
+            ),
             None => ("", ""),
         };
         self.met &= target.is_none_or(|target| target.met);
@@ -89,13 +111,19 @@ pub struct Target {
 
 impl Target {
     pub fn at_most(measured: f64, most: f64) -> Self {
-        Self { told: format!("at most {most}"), met: measured <= most }
+        Self {
+            told: format!("at most {most}"),
+            met: measured <= most,
+        }
     }
 }
 
 pub fn median(mut durations: Vec<Duration>) -> Duration {
     durations.sort_unstable();
-    durations.get(durations.len() / 2).copied().unwrap_or_default()
+    durations
+        .get(durations.len() / 2)
+        .copied()
+        .unwrap_or_default()
 }
 
 pub fn millis(duration: Duration) -> String {

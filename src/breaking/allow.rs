@@ -17,14 +17,31 @@ pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     let grant = |side: Side<'_>| side.plan.allow.clone().unwrap_or_default();
     let (was, is) = (grant(pair.then), grant(pair.now));
     for (setting, pattern) in beyond(&is, &was) {
-        let places = (allow(pair.then), entry(pair.now, pattern).or_else(|| allow(pair.now)));
-        let message = format!("`allow` lists {setting}: \"{pattern}\", which nothing in it allowed");
-        found.push(pair.finding(&kind::PERMISSION_ADDED, format!("{setting}: {pattern}"), message, places));
+        let places = (
+            allow(pair.then),
+            entry(pair.now, pattern).or_else(|| allow(pair.now)),
+        );
+        let message =
+            format!("`allow` lists {setting}: \"{pattern}\", which nothing in it allowed");
+        found.push(pair.finding(
+            &kind::PERMISSION_ADDED,
+            format!("{setting}: {pattern}"),
+            message,
+            places,
+        ));
     }
     for (setting, pattern) in beyond(&was, &is) {
-        let places = (entry(pair.then, pattern).or_else(|| allow(pair.then)), allow(pair.now));
+        let places = (
+            entry(pair.then, pattern).or_else(|| allow(pair.then)),
+            allow(pair.now),
+        );
         let message = format!("`allow` does not allow {setting}: \"{pattern}\" any more");
-        found.push(pair.finding(&kind::PERMISSION_REMOVED, format!("{setting}: {pattern}"), message, places));
+        found.push(pair.finding(
+            &kind::PERMISSION_REMOVED,
+            format!("{setting}: {pattern}"),
+            message,
+            places,
+        ));
     }
 }
 
@@ -54,32 +71,60 @@ fn covers(setting: &'static str, outer: &str, inner: &str) -> bool {
     let only = |pattern: &str| {
         let list = vec![pattern.to_owned()];
         match setting {
-            "net" => Grant { net: list, ..Grant::default() },
-            "read" => Grant { read: list, ..Grant::default() },
-            "write" => Grant { write: list, ..Grant::default() },
-            "run" => Grant { run: list, ..Grant::default() },
-            _ => Grant { env: list, ..Grant::default() },
+            "net" => Grant {
+                net: list,
+                ..Grant::default()
+            },
+            "read" => Grant {
+                read: list,
+                ..Grant::default()
+            },
+            "write" => Grant {
+                write: list,
+                ..Grant::default()
+            },
+            "run" => Grant {
+                run: list,
+                ..Grant::default()
+            },
+            _ => Grant {
+                env: list,
+                ..Grant::default()
+            },
         }
     };
-    let Ok(permissions) = Permissions::new(&only(outer), Path::new("/"), &MemoryHost::default()) else { return false };
+    let Ok(permissions) = Permissions::new(&only(outer), Path::new("/"), &MemoryHost::default())
+    else {
+        return false;
+    };
     if setting == "net" {
-        return outer == "*" || addresses(inner).is_some_and(|all| all.iter().all(|url| permissions.net(url).is_ok()));
+        return outer == "*"
+            || addresses(inner)
+                .is_some_and(|all| all.iter().all(|url| permissions.net(url).is_ok()));
     }
     let is_wild = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
     match setting {
         "run" => !is_wild(inner) && permissions.run(inner).is_ok(),
         "env" => permissions.env(inner).is_ok(),
         _ => {
-            let plain = inner.split('/').take_while(|part| !is_wild(part)).collect::<Vec<_>>().join("/");
+            let plain = inner
+                .split('/')
+                .take_while(|part| !is_wild(part))
+                .collect::<Vec<_>>()
+                .join("/");
             // A folder with wild cards in it stands for itself only where the outer one has none.
             let known = plain == inner || !is_wild(outer) || outer == "**";
-            let paths = BELOW.iter().map(|end| Path::new("/").join(format!("{plain}{end}")));
+            let paths = BELOW
+                .iter()
+                .map(|end| Path::new("/").join(format!("{plain}{end}")));
             let allows = |path: &Path| match setting {
                 "write" => permissions.write(path, inner).is_ok(),
                 _ => permissions.read(path, inner).is_ok(),
             };
             // `..` may lead anywhere once it is resolved.
-            known && !inner.split('/').any(|part| part == "..") && paths.into_iter().all(|path| allows(&path))
+            known
+                && !inner.split('/').any(|part| part == "..")
+                && paths.into_iter().all(|path| allows(&path))
         }
     }
 }
@@ -88,7 +133,9 @@ fn covers(setting: &'static str, outer: &str, inner: &str) -> bool {
 fn addresses(pattern: &str) -> Option<Vec<Url>> {
     let behind = pattern.rfind(']').map_or(0, |at| at + 1);
     let colon = pattern.get(behind..)?.rfind(':').map(|at| behind + at);
-    let (host, port) = colon.map_or((pattern, None), |at| (&pattern[..at], pattern.get(at + 1..)));
+    let (host, port) = colon.map_or((pattern, None), |at| {
+        (&pattern[..at], pattern.get(at + 1..))
+    });
     let bracketed = host.starts_with('[');
     if host.contains(['*', '?', '{', '\\']) || (!bracketed && host.contains('[')) {
         return None;
@@ -96,7 +143,9 @@ fn addresses(pattern: &str) -> Option<Vec<Url>> {
     let urls = match port {
         None => vec![format!("http://{host}/"), format!("https://{host}/")],
         // The usual port of a scheme, the other one's, and one that is nobody's.
-        Some("*") => ["80", "443", "49151"].map(|port| format!("http://{host}:{port}/")).into(),
+        Some("*") => ["80", "443", "49151"]
+            .map(|port| format!("http://{host}:{port}/"))
+            .into(),
         Some(port) => vec![format!("http://{host}:{port}/")],
     };
     urls.iter().map(|url| Url::parse(url).ok()).collect()
@@ -109,7 +158,11 @@ fn allow(side: Side<'_>) -> Option<Span> {
 
 fn settings(side: Side<'_>) -> Option<&ast::Expr> {
     side.written.body.statements.iter().find_map(|statement| {
-        if let ast::StatementKind::Allow(settings) = &statement.kind { Some(settings) } else { None }
+        if let ast::StatementKind::Allow(settings) = &statement.kind {
+            Some(settings)
+        } else {
+            None
+        }
     })
 }
 
@@ -152,10 +205,16 @@ mod tests {
             ("env", "HOME", "HOM"),
         ];
         for (setting, outer, inner) in covered {
-            assert!(covers(setting, outer, inner), "{setting}: {outer} allows {inner}");
+            assert!(
+                covers(setting, outer, inner),
+                "{setting}: {outer} allows {inner}"
+            );
         }
         for (setting, outer, inner) in beyond {
-            assert!(!covers(setting, outer, inner), "{setting}: {outer} does not allow {inner}");
+            assert!(
+                !covers(setting, outer, inner),
+                "{setting}: {outer} does not allow {inner}"
+            );
         }
     }
 }

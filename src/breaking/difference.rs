@@ -50,7 +50,9 @@ impl Change {
     /// What happened, to be read behind what it happened to, for those who give values of the type.
     pub(super) fn told(&self) -> String {
         match self {
-            Self::Narrowed(Types { was, is }) | Self::Widened(Types { was, is }) | Self::Changed(Types { was, is }) => {
+            Self::Narrowed(Types { was, is })
+            | Self::Widened(Types { was, is })
+            | Self::Changed(Types { was, is }) => {
                 format!("was `{was}` and is `{is}`")
             }
             Self::Removed => "is gone".to_owned(),
@@ -64,7 +66,9 @@ impl Change {
     /// The same for those who read values of the type.
     pub(super) fn told_to_readers(&self) -> String {
         let told = match self {
-            Self::Narrowed(_) | Self::Widened(_) | Self::Changed(_) | Self::Removed => return self.told(),
+            Self::Narrowed(_) | Self::Widened(_) | Self::Changed(_) | Self::Removed => {
+                return self.told();
+            }
             Self::Added { required: true } => "is new",
             Self::Added { required: false } => "is new and may be absent",
             Self::Required => "could be absent and is always there",
@@ -76,9 +80,11 @@ impl Change {
     /// One kind where values may be refused that were fine where they are given, else the other.
     pub(super) fn weighed(&self, refuses: &'static Kind, takes: &'static Kind) -> &'static Kind {
         match self {
-            Self::Narrowed(_) | Self::Changed(_) | Self::Removed | Self::Required | Self::Added { required: true } => {
-                refuses
-            }
+            Self::Narrowed(_)
+            | Self::Changed(_)
+            | Self::Removed
+            | Self::Required
+            | Self::Added { required: true } => refuses,
             Self::Widened(_) | Self::Optional | Self::Added { required: false } => takes,
         }
     }
@@ -99,45 +105,86 @@ fn walk(was: &Type, is: &Type, path: &str, found: &mut Vec<Difference>) {
     match (was, is) {
         (Type::List(was), Type::List(is)) => walk(was, is, &format!("{path}[]"), found),
         (Type::Object(was), Type::Object(is)) => fields(was, is, path, found),
-        _ if was.is_optional() && is.is_optional() => walk(&was.without_null(), &is.without_null(), path, found),
-        _ => found.extend(leaf(was, is).map(|change| Difference { path: path.to_owned(), change })),
+        _ if was.is_optional() && is.is_optional() => {
+            walk(&was.without_null(), &is.without_null(), path, found)
+        }
+        _ => found.extend(leaf(was, is).map(|change| Difference {
+            path: path.to_owned(),
+            change,
+        })),
     }
 }
 
 fn fields(was: &Arc<ObjectType>, is: &Arc<ObjectType>, path: &str, found: &mut Vec<Difference>) {
-    let mut note = |name: &str, change: Change| found.push(Difference { path: below(path, name), change });
-    for field in was.fields.iter().filter(|field| is.field(&field.name).is_none()) {
+    let mut note = |name: &str, change: Change| {
+        found.push(Difference {
+            path: below(path, name),
+            change,
+        })
+    };
+    for field in was
+        .fields
+        .iter()
+        .filter(|field| is.field(&field.name).is_none())
+    {
         note(&field.name, Change::Removed);
     }
-    for field in is.fields.iter().filter(|field| was.field(&field.name).is_none()) {
-        note(&field.name, Change::Added { required: field.required });
+    for field in is
+        .fields
+        .iter()
+        .filter(|field| was.field(&field.name).is_none())
+    {
+        note(
+            &field.name,
+            Change::Added {
+                required: field.required,
+            },
+        );
     }
-    for (old, new) in is.fields.iter().filter_map(|new| Some((was.field(&new.name)?, new))) {
+    for (old, new) in is
+        .fields
+        .iter()
+        .filter_map(|new| Some((was.field(&new.name)?, new)))
+    {
         match (old.required, new.required) {
             (false, true) => note(&new.name, Change::Required),
             (true, false) => note(&new.name, Change::Optional),
             (true, true) | (false, false) => {}
         }
     }
-    for (old, new) in is.fields.iter().filter_map(|new| Some((was.field(&new.name)?, new))) {
+    for (old, new) in is
+        .fields
+        .iter()
+        .filter_map(|new| Some((was.field(&new.name)?, new)))
+    {
         let (old, new, name) = (value(old, new), value(new, old), &new.name);
         walk(&old, &new, &below(path, name), found);
     }
     let rest = |rest: &Rest| Type::object(Vec::new(), rest.clone());
     let (old, new) = (rest(&was.rest), rest(&is.rest));
     if old != new {
-        found.extend(leaf(&old, &new).map(|change| Difference { path: path.to_owned(), change }));
+        found.extend(leaf(&old, &new).map(|change| Difference {
+            path: path.to_owned(),
+            change,
+        }));
     }
 }
 
 /// What a field holds where it is there: a null stands for its absence where either version lets it be absent.
 fn value(field: &Field, other: &Field) -> Type {
-    if field.required && other.required { field.ty.clone() } else { field.ty.without_null() }
+    if field.required && other.required {
+        field.ty.clone()
+    } else {
+        field.ty.without_null()
+    }
 }
 
 /// The verdict of the fit in both directions.
 fn leaf(was: &Type, is: &Type) -> Option<Change> {
-    let types = || Types { was: was.to_string(), is: is.to_string() };
+    let types = || Types {
+        was: was.to_string(),
+        is: is.to_string(),
+    };
     match (fit(was, is).fits(), fit(is, was).fits()) {
         (true, true) => None,
         (true, false) => Some(Change::Widened(types())),
@@ -148,7 +195,11 @@ fn leaf(was: &Type, is: &Type) -> Option<Change> {
 
 /// The path of a part.
 pub(super) fn below(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
 }
 
 #[cfg(test)]
@@ -158,21 +209,42 @@ mod tests {
     use super::*;
 
     fn told(was: &Type, is: &Type) -> Vec<String> {
-        differences(was, is, "x").into_iter().map(|found| format!("{} {}", found.path, found.change.told())).collect()
+        differences(was, is, "x")
+            .into_iter()
+            .map(|found| format!("{} {}", found.path, found.change.told()))
+            .collect()
     }
 
     fn object<const N: usize>(fields: [(&str, Type, bool); N], rest: Rest) -> Type {
-        let fields = fields.map(|(name, ty, required)| Field { name: name.into(), ty, required });
+        let fields = fields.map(|(name, ty, required)| Field {
+            name: name.into(),
+            ty,
+            required,
+        });
         Type::object(fields.into(), rest)
     }
 
     #[test]
     fn places_are_told_as_deep_as_they_lie() {
-        let was = object([("a", Type::Int, true), ("b", Type::String, true)], Rest::Closed).list().optional();
-        let is = object([("a", Type::Double, true), ("c", Type::Bool, false)], Rest::Closed).list().optional();
+        let was = object(
+            [("a", Type::Int, true), ("b", Type::String, true)],
+            Rest::Closed,
+        )
+        .list()
+        .optional();
+        let is = object(
+            [("a", Type::Double, true), ("c", Type::Bool, false)],
+            Rest::Closed,
+        )
+        .list()
+        .optional();
         assert_eq!(
             told(&was, &is),
-            ["x[].b is gone", "x[].c is new and may be left out", "x[].a was `int` and is `double`"]
+            [
+                "x[].b is gone",
+                "x[].c is new and may be left out",
+                "x[].a was `int` and is `double`"
+            ]
         );
     }
 
@@ -188,19 +260,48 @@ mod tests {
         let one = Type::union([Type::Int, Type::String]);
         let other = Type::union([Type::String, Type::Int]);
         assert_eq!(told(&one, &other), [""; 0]);
-        assert!(matches!(leaf(&Type::Any, &Type::Int), Some(Change::Narrowed(_))));
-        assert!(matches!(leaf(&Type::Int, &Type::String), Some(Change::Changed(_))));
-        assert_eq!(leaf(&Type::Invalid, &Type::Int), None, "what an error left open is not judged");
+        assert!(matches!(
+            leaf(&Type::Any, &Type::Int),
+            Some(Change::Narrowed(_))
+        ));
+        assert!(matches!(
+            leaf(&Type::Int, &Type::String),
+            Some(Change::Changed(_))
+        ));
+        assert_eq!(
+            leaf(&Type::Invalid, &Type::Int),
+            None,
+            "what an error left open is not judged"
+        );
     }
 
     fn types() -> impl Strategy<Value = Type> {
-        let plain = vec![Type::Int, Type::Double, Type::Bool, Type::String, Type::text("a"), Type::Any, Type::Null];
+        let plain = vec![
+            Type::Int,
+            Type::Double,
+            Type::Bool,
+            Type::String,
+            Type::text("a"),
+            Type::Any,
+            Type::Null,
+        ];
         proptest::sample::select(plain).prop_recursive(3, 12, 3, |inner| {
-            let field = (proptest::sample::select(vec!["a", "b", "c"]), inner.clone(), any::<bool>());
+            let field = (
+                proptest::sample::select(vec!["a", "b", "c"]),
+                inner.clone(),
+                any::<bool>(),
+            );
             let object = proptest::collection::vec(field, 0..3).prop_map(|fields| {
                 let mut known = std::collections::BTreeMap::new();
                 for (name, ty, required) in fields {
-                    known.insert(name, Field { name: name.into(), ty, required });
+                    known.insert(
+                        name,
+                        Field {
+                            name: name.into(),
+                            ty,
+                            required,
+                        },
+                    );
                 }
                 Type::object(known.into_values().collect(), Rest::Closed)
             });

@@ -28,24 +28,47 @@ impl Finding {
     pub(super) fn removed(plan: &Plan) -> Self {
         let message = format!("the plan `{}` is gone", plan.name);
         let (kind, plan, then) = (&kind::PLAN_REMOVED, &plan.name, Some(plan.span));
-        Self { kind, plan: plan.clone(), subject: plan.to_string(), message, now: None, then }
+        Self {
+            kind,
+            plan: plan.clone(),
+            subject: plan.to_string(),
+            message,
+            now: None,
+            then,
+        }
     }
 
     /// A plan that was not there.
     pub(super) fn added(plan: &Plan) -> Self {
         let message = format!("the plan `{}` is new", plan.name);
         let (kind, plan, now) = (&kind::PLAN_ADDED, &plan.name, Some(plan.span));
-        Self { kind, plan: plan.clone(), subject: plan.to_string(), message, now, then: None }
+        Self {
+            kind,
+            plan: plan.clone(),
+            subject: plan.to_string(),
+            message,
+            now,
+            then: None,
+        }
     }
 
     /// The finding as something to draw in the file of today; `None` where there is no place in it.
     #[must_use]
     pub fn diagnostic(&self) -> Option<Diagnostic> {
-        Some(Diagnostic::new(&self.kind.code, self.now?, self.message.clone()))
+        Some(Diagnostic::new(
+            &self.kind.code,
+            self.now?,
+            self.message.clone(),
+        ))
     }
 
     /// By class, then by what it is about; two that are equal in this say the same.
     pub(super) fn order(&self) -> impl Ord + '_ {
-        (self.kind.class, self.subject.as_str(), self.kind.name(), self.message.as_str())
+        (
+            self.kind.class,
+            self.subject.as_str(),
+            self.kind.name(),
+            self.message.as_str(),
+        )
     }
 }

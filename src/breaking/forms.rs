@@ -8,22 +8,39 @@ use super::{Finding, Pair, kind};
 pub(super) fn look(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
     for (path, is) in &now.forms {
         let Some(was) = then.forms.get(path) else {
-            let message = format!("the run waits until {} has filled in `{path}`, and did not", who(&is.role));
+            let message = format!(
+                "the run waits until {} has filled in `{path}`, and did not",
+                who(&is.role)
+            );
             found.push(pair.finding(&kind::FORM_ADDED, path, message, (None, Some(is.span))));
             continue;
         };
         let places = (Some(was.span), Some(is.span));
         if was.role != is.role {
-            let message = format!("{} filled in `{path}`, and now {}", who(&was.role), who(&is.role));
+            let message = format!(
+                "{} filled in `{path}`, and now {}",
+                who(&was.role),
+                who(&is.role)
+            );
             found.push(pair.finding(&kind::ROLE_CHANGED, path, message, places));
         }
         for difference in differences(&was.takes, &is.takes, path) {
-            let kind = difference.change.weighed(&kind::FORM_NARROWED, &kind::FORM_WIDENED);
-            let message = format!("`{}` of the form {}", difference.path, difference.change.told());
+            let kind = difference
+                .change
+                .weighed(&kind::FORM_NARROWED, &kind::FORM_WIDENED);
+            let message = format!(
+                "`{}` of the form {}",
+                difference.path,
+                difference.change.told()
+            );
             found.push(pair.finding(kind, difference.path, message, places));
         }
     }
-    for (path, was) in then.forms.iter().filter(|(path, _)| !now.forms.contains_key(*path)) {
+    for (path, was) in then
+        .forms
+        .iter()
+        .filter(|(path, _)| !now.forms.contains_key(*path))
+    {
         let message = format!("the form `{path}` is gone; {} filled it in", who(&was.role));
         found.push(pair.finding(&kind::FORM_REMOVED, path, message, (Some(was.span), None)));
     }

@@ -10,7 +10,12 @@ pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     let (then, now) = (&pair.then.plan.parameters, &pair.now.plan.parameters);
     let mut note = |name: &str, path: &str, change: &Change| {
         let places = (place(pair.then, name), place(pair.now, name));
-        found.push(pair.finding(kind_of(change), path, format!("the input `{path}` {}", change.told()), places));
+        found.push(pair.finding(
+            kind_of(change),
+            path,
+            format!("the input `{path}` {}", change.told()),
+            places,
+        ));
     };
     for was in then {
         match now.iter().find(|is| is.name == was.name) {
@@ -28,8 +33,17 @@ pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
             }
         }
     }
-    for is in now.iter().filter(|is| then.iter().all(|was| was.name != is.name)) {
-        note(&is.name, &is.name, &Change::Added { required: is.required });
+    for is in now
+        .iter()
+        .filter(|is| then.iter().all(|was| was.name != is.name))
+    {
+        note(
+            &is.name,
+            &is.name,
+            &Change::Added {
+                required: is.required,
+            },
+        );
     }
     for (was, is) in both(then, now) {
         defaults(pair, was, is, found);
@@ -63,7 +77,8 @@ fn both<'a>(
     then: &'a [PlanParameter],
     now: &'a [PlanParameter],
 ) -> impl Iterator<Item = (&'a PlanParameter, &'a PlanParameter)> {
-    now.iter().filter_map(|is| Some((then.iter().find(|was| was.name == is.name)?, is)))
+    now.iter()
+        .filter_map(|is| Some((then.iter().find(|was| was.name == is.name)?, is)))
 }
 
 /// What it means to leave out an input that could be left out then, and can be now.
@@ -71,28 +86,50 @@ fn defaults(pair: &Pair<'_>, was: &PlanParameter, is: &PlanParameter, found: &mu
     if was.required || is.required {
         return;
     }
-    let text = |side: Side<'_>, span: Span| side.source.slice(span).split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = |side: Side<'_>, span: Span| {
+        side.source
+            .slice(span)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     let name = &is.name;
     let (kind, message) = match (&was.default, &is.default) {
         (None, None) => return,
         (Some(was), Some(is)) => {
-            let same = was.constant().zip(is.constant()).is_some_and(|(was, is)| was == is);
+            let same = was
+                .constant()
+                .zip(is.constant())
+                .is_some_and(|(was, is)| was == is);
             let (was, is) = (text(pair.then, was.span), text(pair.now, is.span));
             if same || was == is {
                 return;
             }
-            (&kind::DEFAULT_CHANGED, format!("the default of `{name}` was `{was}` and is `{is}`"))
+            (
+                &kind::DEFAULT_CHANGED,
+                format!("the default of `{name}` was `{was}` and is `{is}`"),
+            )
         }
         (Some(was), None) => (
             &kind::DEFAULT_REMOVED,
-            format!("`{name}` has no default any more; it was `{}`", text(pair.then, was.span)),
+            format!(
+                "`{name}` has no default any more; it was `{}`",
+                text(pair.then, was.span)
+            ),
         ),
-        (None, Some(is)) => {
-            (&kind::DEFAULT_ADDED, format!("`{name}` had no default and now has `{}`", text(pair.now, is.span)))
-        }
+        (None, Some(is)) => (
+            &kind::DEFAULT_ADDED,
+            format!(
+                "`{name}` had no default and now has `{}`",
+                text(pair.now, is.span)
+            ),
+        ),
     };
     let default = |parameter: &PlanParameter| parameter.default.as_ref().map(|code| code.span);
-    let places = (default(was).or(place(pair.then, name)), default(is).or(place(pair.now, name)));
+    let places = (
+        default(was).or(place(pair.then, name)),
+        default(is).or(place(pair.now, name)),
+    );
     found.push(pair.finding(kind, &**name, message, places));
 }
 
@@ -104,15 +141,27 @@ fn secrets(pair: &Pair<'_>, was: &PlanParameter, is: &PlanParameter, found: &mut
         let places = (place(pair.then, &was.name), place(pair.now, &is.name));
         found.push(pair.finding(kind, subject, format!("`{subject}` {told}"), places));
     };
-    for path in is.sensitive.iter().filter(|path| !was.sensitive.contains(path)) {
+    for path in is
+        .sensitive
+        .iter()
+        .filter(|path| !was.sensitive.contains(path))
+    {
         note(&kind::INPUT_BECAME_SECRET, path, "is a secret now");
     }
-    for path in was.sensitive.iter().filter(|path| !is.sensitive.contains(path)) {
+    for path in was
+        .sensitive
+        .iter()
+        .filter(|path| !is.sensitive.contains(path))
+    {
         note(&kind::INPUT_BECAME_PUBLIC, path, "is no secret any more");
     }
 }
 
 /// Where an input is declared.
 fn place(side: Side<'_>, name: &str) -> Option<Span> {
-    side.written.parameters.iter().find(|parameter| &*parameter.name.text == name).map(|parameter| parameter.span)
+    side.written
+        .parameters
+        .iter()
+        .find(|parameter| &*parameter.name.text == name)
+        .map(|parameter| parameter.span)
 }

@@ -45,12 +45,40 @@ pub enum Concern {
 }
 
 impl Kind {
-    const fn breaking(name: &'static str, class: Class, concern: Concern, meaning: &'static str) -> Self {
-        Self { code: Code { name, severity: Severity::Error, page: meaning, optional: false }, class, concern }
+    const fn breaking(
+        name: &'static str,
+        class: Class,
+        concern: Concern,
+        meaning: &'static str,
+    ) -> Self {
+        Self {
+            code: Code {
+                name,
+                severity: Severity::Error,
+                page: meaning,
+                optional: false,
+            },
+            class,
+            concern,
+        }
     }
 
-    const fn compatible(name: &'static str, class: Class, concern: Concern, meaning: &'static str) -> Self {
-        Self { code: Code { name, severity: Severity::Note, page: meaning, optional: false }, class, concern }
+    const fn compatible(
+        name: &'static str,
+        class: Class,
+        concern: Concern,
+        meaning: &'static str,
+    ) -> Self {
+        Self {
+            code: Code {
+                name,
+                severity: Severity::Note,
+                page: meaning,
+                optional: false,
+            },
+            class,
+            concern,
+        }
     }
 
     /// Its stable name.
@@ -68,7 +96,11 @@ impl Kind {
     /// The word for its weight.
     #[must_use]
     pub fn severity(&self) -> &'static str {
-        if self.is_breaking() { "breaking" } else { "compatible" }
+        if self.is_breaking() {
+            "breaking"
+        } else {
+            "compatible"
+        }
     }
 
     /// What it means, in one sentence.

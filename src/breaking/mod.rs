@@ -61,8 +61,15 @@ struct Pair<'a> {
 /// Compares a file with what it was; `None` where there was none, or is none any more.
 #[must_use]
 pub fn compare(then: Option<Version<'_>>, now: Option<Version<'_>>) -> Comparison {
-    let (was, is) = (then.map(sides).unwrap_or_default(), now.map(sides).unwrap_or_default());
-    let names = is.order.iter().chain(was.order.iter().filter(|name| !is.by_name.contains_key(*name)));
+    let (was, is) = (
+        then.map(sides).unwrap_or_default(),
+        now.map(sides).unwrap_or_default(),
+    );
+    let names = is.order.iter().chain(
+        was.order
+            .iter()
+            .filter(|name| !is.by_name.contains_key(*name)),
+    );
     let mut comparison = Comparison::default();
     for name in names {
         let (old, new) = (was.by_name.get(name), is.by_name.get(name));
@@ -71,10 +78,17 @@ pub fn compare(then: Option<Version<'_>>, now: Option<Version<'_>>) -> Compariso
         let damaged = (old.is_none() && was.damaged) || (new.is_none() && is.damaged);
         match (old, new) {
             (Some(Some(then)), Some(Some(now))) => {
-                comparison.findings.append(&mut changes(&Pair { then: *then, now: *now }));
+                comparison.findings.append(&mut changes(&Pair {
+                    then: *then,
+                    now: *now,
+                }));
             }
-            (Some(Some(then)), None) if !damaged => comparison.findings.push(Finding::removed(then.plan)),
-            (None, Some(Some(now))) if !damaged => comparison.findings.push(Finding::added(now.plan)),
+            (Some(Some(then)), None) if !damaged => {
+                comparison.findings.push(Finding::removed(then.plan))
+            }
+            (None, Some(Some(now))) if !damaged => {
+                comparison.findings.push(Finding::added(now.plan))
+            }
             (Some(_) | None, Some(_) | None) => comparison.left_out.push(name.clone()),
         }
     }
@@ -108,19 +122,44 @@ struct Sides<'a> {
 
 fn sides(version: Version<'_>) -> Sides<'_> {
     // A test promises nothing to anybody.
-    let tests = version.checked.tree.items.iter().filter(|item| matches!(item.kind, ast::ItemKind::Test(_)));
+    let tests = version
+        .checked
+        .tree
+        .items
+        .iter()
+        .filter(|item| matches!(item.kind, ast::ItemKind::Test(_)));
     let tests = tests.map(|item| item.span).collect::<Vec<_>>();
-    let tested = |span: &Span| tests.iter().any(|test| span.start >= test.start && span.start < test.end);
-    let errors = version.checked.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span);
+    let tested = |span: &Span| {
+        tests
+            .iter()
+            .any(|test| span.start >= test.start && span.start < test.end)
+    };
+    let errors = version
+        .checked
+        .diagnostics
+        .iter()
+        .filter(|found| found.is_error())
+        .map(|found| found.span);
     let errors = errors.filter(|span| !tested(span)).collect::<Vec<Span>>();
-    let mut sides = Sides { damaged: !version.checked.whole, ..Sides::default() };
+    let mut sides = Sides {
+        damaged: !version.checked.whole,
+        ..Sides::default()
+    };
     let mut within_plans = 0;
     for (plan, written) in version.checked.plans_as_written() {
-        let inside = |span: &Span| span.start >= written.name.span.start && span.start < written.body.span.end;
+        let inside = |span: &Span| {
+            span.start >= written.name.span.start && span.start < written.body.span.end
+        };
         let sound = version.checked.whole && !errors.iter().any(inside);
-        let side = Side { source: version.source, plan, written };
+        let side = Side {
+            source: version.source,
+            plan,
+            written,
+        };
         sides.order.push(plan.name.clone());
-        sides.by_name.insert(plan.name.clone(), sound.then_some(side));
+        sides
+            .by_name
+            .insert(plan.name.clone(), sound.then_some(side));
         within_plans += errors.iter().filter(|span| inside(span)).count();
     }
     // What plans share is wrong: a name, a type or a file that they use.

@@ -17,20 +17,36 @@ pub(super) fn look(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec
         let places = (Some(was.span), Some(is.span));
         let (Some(old), Some(new)) = (was.payload(), is.payload()) else {
             if was.payloads.keys().ne(is.payloads.keys()) {
-                let message = format!("the payload of the signal \"{name}\" must be of other types");
+                let message =
+                    format!("the payload of the signal \"{name}\" must be of other types");
                 found.push(pair.finding(&kind::SIGNAL_NARROWED, &**name, message, places));
             }
             continue;
         };
         for difference in differences(&old, &new, name) {
-            let kind = difference.change.weighed(&kind::SIGNAL_NARROWED, &kind::SIGNAL_WIDENED);
-            let message = format!("`{}` of the signal's payload {}", difference.path, difference.change.told());
+            let kind = difference
+                .change
+                .weighed(&kind::SIGNAL_NARROWED, &kind::SIGNAL_WIDENED);
+            let message = format!(
+                "`{}` of the signal's payload {}",
+                difference.path,
+                difference.change.told()
+            );
             found.push(pair.finding(kind, difference.path, message, places));
         }
     }
-    for (name, was) in then.signals.iter().filter(|(name, _)| !now.signals.contains_key(*name)) {
+    for (name, was) in then
+        .signals
+        .iter()
+        .filter(|(name, _)| !now.signals.contains_key(*name))
+    {
         let message = format!("nothing listens to the signal \"{name}\" any more");
-        found.push(pair.finding(&kind::SIGNAL_REMOVED, &**name, message, (Some(was.span), None)));
+        found.push(pair.finding(
+            &kind::SIGNAL_REMOVED,
+            &**name,
+            message,
+            (Some(was.span), None),
+        ));
     }
 }
 
@@ -42,9 +58,18 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     let (then, now) = (pair.then.plan, pair.now.plan);
     for was in external(then).filter(|was| external(now).all(|is| is.name != was.name)) {
         let today = now.tasks.iter().find(|is| is.name == was.name);
-        let told = if today.is_some() { "cannot be moved from outside any more" } else { "is gone" };
+        let told = if today.is_some() {
+            "cannot be moved from outside any more"
+        } else {
+            "is gone"
+        };
         let places = (Some(was.span), today.map(|is| is.span));
-        found.push(pair.finding(&kind::TASK_REMOVED, &*was.name, format!("the task `{}` {told}", was.name), places));
+        found.push(pair.finding(
+            &kind::TASK_REMOVED,
+            &*was.name,
+            format!("the task `{}` {told}", was.name),
+            places,
+        ));
     }
     for is in external(now) {
         let name = &is.name;
@@ -54,17 +79,41 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
             continue;
         };
         let places = (Some(was.span), Some(is.span));
-        for status in was.statuses.iter().filter(|status| !is.statuses.contains(status)) {
+        for status in was
+            .statuses
+            .iter()
+            .filter(|status| !is.statuses.contains(status))
+        {
             let message = format!("the task `{name}` has no status `{status}` any more");
-            found.push(pair.finding(&kind::STATUS_REMOVED, format!("{name}.{status}"), message, places));
+            found.push(pair.finding(
+                &kind::STATUS_REMOVED,
+                format!("{name}.{status}"),
+                message,
+                places,
+            ));
         }
-        for status in is.statuses.iter().filter(|status| !was.statuses.contains(status)) {
+        for status in is
+            .statuses
+            .iter()
+            .filter(|status| !was.statuses.contains(status))
+        {
             let message = format!("the task `{name}` has the new status `{status}`");
-            found.push(pair.finding(&kind::STATUS_ADDED, format!("{name}.{status}"), message, places));
+            found.push(pair.finding(
+                &kind::STATUS_ADDED,
+                format!("{name}.{status}"),
+                message,
+                places,
+            ));
         }
         for difference in differences(&merged(&was.context), &merged(&is.context), name) {
-            let kind = difference.change.weighed(&kind::SIGNAL_NARROWED, &kind::SIGNAL_WIDENED);
-            let message = format!("`{}` of the task's context {}", difference.path, difference.change.told());
+            let kind = difference
+                .change
+                .weighed(&kind::SIGNAL_NARROWED, &kind::SIGNAL_WIDENED);
+            let message = format!(
+                "`{}` of the task's context {}",
+                difference.path,
+                difference.change.told()
+            );
             found.push(pair.finding(kind, difference.path, message, places));
         }
     }
@@ -72,8 +121,17 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
 
 /// What may be given with a move: it is merged into the context, so that every field may be left out.
 fn merged(context: &Type) -> Type {
-    let Type::Object(object) = context else { return context.clone() };
-    let fields = object.fields.iter().map(|field| Field { required: false, ..field.clone() }).collect();
+    let Type::Object(object) = context else {
+        return context.clone();
+    };
+    let fields = object
+        .fields
+        .iter()
+        .map(|field| Field {
+            required: false,
+            ..field.clone()
+        })
+        .collect();
     Type::object(fields, object.rest.clone())
 }
 

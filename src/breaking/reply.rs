@@ -6,7 +6,10 @@ use crate::source::Span;
 
 pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     // Callers read fields by name, so that both may hold more than they declare.
-    let (was, is) = (pair.then.plan.returns.opened(), pair.now.plan.returns.opened());
+    let (was, is) = (
+        pair.then.plan.returns.opened(),
+        pair.now.plan.returns.opened(),
+    );
     for difference in differences(&was, &is, "") {
         let kind = match &difference.change {
             Change::Narrowed(_) | Change::Required => &kind::REPLY_NARROWED,
@@ -15,11 +18,23 @@ pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
             Change::Removed => &kind::REPLY_FIELD_REMOVED,
             Change::Added { .. } => &kind::REPLY_FIELD_ADDED,
         };
-        let subject = if difference.path.is_empty() { "reply" } else { &difference.path };
-        let what =
-            if difference.path.is_empty() { "the reply".to_owned() } else { format!("`{subject}` of the reply") };
+        let subject = if difference.path.is_empty() {
+            "reply"
+        } else {
+            &difference.path
+        };
+        let what = if difference.path.is_empty() {
+            "the reply".to_owned()
+        } else {
+            format!("`{subject}` of the reply")
+        };
         let places = (place(pair.then), place(pair.now));
-        found.push(pair.finding(kind, subject, format!("{what} {}", difference.change.told_to_readers()), places));
+        found.push(pair.finding(
+            kind,
+            subject,
+            format!("{what} {}", difference.change.told_to_readers()),
+            places,
+        ));
     }
 }
 

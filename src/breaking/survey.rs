@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::difference::below;
 use crate::sema::expr::Code;
 use crate::sema::{
-    Ask, BlockId, Call, Confirm, Event, EventKind, Input, Node, NodeKind, Plan, Recover, Step, StepKind, Target, Wait,
+    Ask, BlockId, Call, Confirm, Event, EventKind, Input, Node, NodeKind, Plan, Recover, Step,
+    StepKind, Target, Wait,
 };
 use crate::source::Span;
 use crate::types::{Effect, ErrorClass, Signature, Type, Validation};
@@ -85,21 +86,42 @@ impl Survey {
     }
 
     fn fails(&mut self, class: ErrorClass, span: Span) {
-        self.errors.entry(class.to_string()).or_insert((class, span));
+        self.errors
+            .entry(class.to_string())
+            .or_insert((class, span));
     }
 
     fn calls(&mut self, signature: &Arc<Signature>, effect: Effect, span: Span) {
         let (signature, roles, unconfirmed) = (signature.clone(), BTreeSet::new(), Some(span));
-        self.tools.insert(signature.path(), Called { signature, effect, span, unconfirmed, roles });
+        self.tools.insert(
+            signature.path(),
+            Called {
+                signature,
+                effect,
+                span,
+                unconfirmed,
+                roles,
+            },
+        );
     }
 
     /// As seen from a step around it: all of it stands at one place, below a name.
     fn within(&self, name: &str, span: Span) -> Self {
         let mut moved = self.clone();
-        moved.forms = self.forms.iter().map(|(path, form)| (below(name, path), form.clone())).collect();
+        moved.forms = self
+            .forms
+            .iter()
+            .map(|(path, form)| (below(name, path), form.clone()))
+            .collect();
         moved.forms.values_mut().for_each(|form| form.span = span);
-        moved.signals.values_mut().for_each(|signal| signal.span = span);
-        moved.errors.values_mut().for_each(|(_, place)| *place = span);
+        moved
+            .signals
+            .values_mut()
+            .for_each(|signal| signal.span = span);
+        moved
+            .errors
+            .values_mut()
+            .for_each(|(_, place)| *place = span);
         for called in moved.tools.values_mut() {
             called.span = span;
             called.unconfirmed = called.unconfirmed.map(|_| span);
@@ -143,10 +165,16 @@ impl Surveyor {
 
     fn block(&mut self, plan: &Plan, id: BlockId, path: &str) -> Survey {
         let block = plan.block(id);
-        let path = block.label.as_ref().map_or_else(|| path.to_owned(), |label| below(path, label));
+        let path = block
+            .label
+            .as_ref()
+            .map_or_else(|| path.to_owned(), |label| below(path, label));
         let mut survey = Survey::default();
         for node in &block.nodes {
-            let path = node.name.as_ref().map_or_else(|| path.clone(), |name| below(&path, name));
+            let path = node
+                .name
+                .as_ref()
+                .map_or_else(|| path.clone(), |name| below(&path, name));
             survey.join(self.node(plan, node, &path));
         }
         survey
@@ -156,7 +184,9 @@ impl Surveyor {
         let mut survey = Survey::default();
         match &node.kind {
             NodeKind::Step(step) => return self.step(plan, node, step, path),
-            NodeKind::Ensure { .. } => survey.fails(ErrorClass::Validation(Validation::Ensure), node.span),
+            NodeKind::Ensure { .. } => {
+                survey.fails(ErrorClass::Validation(Validation::Ensure), node.span)
+            }
             NodeKind::Fail(failing) => survey.fails(failing.class.clone(), node.span),
             NodeKind::Listener(listener) => {
                 survey = self.block(plan, listener.body, path);
@@ -176,20 +206,29 @@ impl Surveyor {
     fn step(&mut self, plan: &Plan, node: &Node, step: &Step, path: &str) -> Survey {
         let mut survey = self.work(plan, node, step, path);
         if let Some(until) = step.until() {
-            survey.fails(ErrorClass::Validation(Validation::Until), until.condition.span);
+            survey.fails(
+                ErrorClass::Validation(Validation::Until),
+                until.condition.span,
+            );
         }
         if let Some(verify) = step.verify() {
             survey.join(self.aside(plan, verify.body, path));
             survey.fails(ErrorClass::Validation(Validation::Verify), verify.span);
         }
-        survey.errors.retain(|_, (class, _)| !step.recover.iter().any(|arm: &Recover| arm.catches(class)));
+        survey
+            .errors
+            .retain(|_, (class, _)| !step.recover.iter().any(|arm: &Recover| arm.catches(class)));
         for arm in &step.recover {
             survey.join(self.block(plan, arm.body, path));
         }
         if let Some(undo) = step.undo() {
             survey.join(self.aside(plan, undo.body, path));
         }
-        if let Some(confirm) = step.clauses.as_ref().and_then(|clauses| clauses.confirm.as_ref()) {
+        if let Some(confirm) = step
+            .clauses
+            .as_ref()
+            .and_then(|clauses| clauses.confirm.as_ref())
+        {
             survey.confirm(confirm);
         }
         survey
@@ -236,7 +275,9 @@ impl Surveyor {
         match &call.target {
             Target::Plan(index, _) => {
                 let inner = plan.plans.get(*index).map(|inner| self.plan(inner));
-                inner.map(|inner| inner.within(path, call.span)).unwrap_or_default()
+                inner
+                    .map(|inner| inner.within(path, call.span))
+                    .unwrap_or_default()
             }
             Target::Tool(signature) => {
                 let (signature, span) = (signature.clone(), call.span);
@@ -252,21 +293,39 @@ impl Surveyor {
 
     /// What looks whether a step happened, or takes it back: it fails in a way of its own.
     fn aside(&mut self, plan: &Plan, body: BlockId, path: &str) -> Survey {
-        Survey { errors: BTreeMap::new(), ..self.block(plan, body, path) }
+        Survey {
+            errors: BTreeMap::new(),
+            ..self.block(plan, body, path)
+        }
     }
 }
 
 /// An agent as a tool: it calls what it likes of what is allowed.
 fn agent(ask: &Ask) -> Signature {
-    Signature { returns: ask.returns.clone(), ..Signature::unknown("agent".into(), ask.agent.clone()) }
+    Signature {
+        returns: ask.returns.clone(),
+        ..Signature::unknown("agent".into(), ask.agent.clone())
+    }
 }
 
 fn listen(on: &Event, payload: Option<&Type>, survey: &mut Survey) {
     on.leaves(&mut |leaf| {
         if let EventKind::Signal(name) = &leaf.kind {
-            let payloads = payload.iter().map(|ty| (ty.to_string(), (*ty).clone())).collect();
-            let signals = BTreeMap::from([(name.clone(), Signal { span: leaf.span, payloads })]);
-            survey.join(Survey { signals, ..Survey::default() });
+            let payloads = payload
+                .iter()
+                .map(|ty| (ty.to_string(), (*ty).clone()))
+                .collect();
+            let signals = BTreeMap::from([(
+                name.clone(),
+                Signal {
+                    span: leaf.span,
+                    payloads,
+                },
+            )]);
+            survey.join(Survey {
+                signals,
+                ..Survey::default()
+            });
         }
     });
 }
@@ -277,12 +336,23 @@ fn form(input: &Input, span: Span) -> Form {
         ty: field.ty.clone(),
         required: field.must_be_given(),
     };
-    let takes = Type::object(input.fields.iter().map(field).collect(), crate::types::Rest::Closed);
-    Form { span, role: role(input.by.as_ref()), takes }
+    let takes = Type::object(
+        input.fields.iter().map(field).collect(),
+        crate::types::Rest::Closed,
+    );
+    Form {
+        span,
+        role: role(input.by.as_ref()),
+        takes,
+    }
 }
 
 /// The role that may answer, as far as it is known before the run.
 fn role(by: Option<&Code>) -> String {
-    let known = by.map(|by| by.constant().and_then(|role| role.as_str()).unwrap_or("whom the run decides"));
+    let known = by.map(|by| {
+        by.constant()
+            .and_then(|role| role.as_str())
+            .unwrap_or("whom the run decides")
+    });
     known.unwrap_or_default().to_owned()
 }

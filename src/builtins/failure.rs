@@ -16,14 +16,20 @@ pub struct Failure {
 impl Failure {
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self {
+            kind,
+            message: message.into(),
+        }
     }
 
     /// No form of a function takes values of these kinds.
     #[must_use]
     pub fn no_overload(function: &str, arguments: &[Value]) -> Self {
         let kinds: Vec<_> = arguments.iter().map(Value::kind_name).collect();
-        Self::new(FailureKind::NoOverload, format!("no such overload: {function}({})", kinds.join(", ")))
+        Self::new(
+            FailureKind::NoOverload,
+            format!("no such overload: {function}({})", kinds.join(", ")),
+        )
     }
 
     /// The right type and a value that cannot be used.

@@ -83,12 +83,19 @@ pub enum Shape {
 
 impl Overload {
     pub(super) const fn new(parameters: &'static [Shape], result: Shape) -> Self {
-        Self { parameters, result, converted: false }
+        Self {
+            parameters,
+            result,
+            converted: false,
+        }
     }
 
     /// The same, where the type tells which kind of number comes out.
     pub(super) const fn converted(self) -> Self {
-        Self { converted: true, ..self }
+        Self {
+            converted: true,
+            ..self
+        }
     }
 }
 

@@ -44,13 +44,24 @@ pub fn namespaced(namespace: &str, name: &str) -> Option<&'static Function> {
 /// # Errors
 /// A pattern that cannot be read, or that is too large when compiled.
 pub fn compile_pattern(pattern: &str) -> Result<regex::Regex, Failure> {
-    let built = regex::RegexBuilder::new(pattern).size_limit(PATTERN_LIMIT).nest_limit(100).build();
+    let built = regex::RegexBuilder::new(pattern)
+        .size_limit(PATTERN_LIMIT)
+        .nest_limit(100)
+        .build();
     built.map_err(|error| {
         let reason = match error {
             regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
-            other => other.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned(),
+            other => other
+                .to_string()
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+                .to_owned(),
         };
-        Failure::argument(format!("the pattern `{pattern}` is no regular expression: {reason}"))
+        Failure::argument(format!(
+            "the pattern `{pattern}` is no regular expression: {reason}"
+        ))
     })
 }
 
@@ -69,7 +80,10 @@ mod tests {
         let mut seen = BTreeSet::new();
         for function in all() {
             for form in function.forms {
-                assert!(seen.insert(format!("{form:?} {}", function.name)), "{function:?} {form:?}");
+                assert!(
+                    seen.insert(format!("{form:?} {}", function.name)),
+                    "{function:?} {form:?}"
+                );
             }
         }
     }

@@ -37,7 +37,9 @@ impl Arithmetic {
 pub fn arithmetic(operator: Arithmetic, left: Value, right: &Value) -> Result<Value, Failure> {
     match (left, right) {
         (Value::Int(left), Value::Int(right)) => integers(operator, left, *right).map(Value::Int),
-        (Value::Uint(left), Value::Uint(right)) => unsigned(operator, left, *right).map(Value::Uint),
+        (Value::Uint(left), Value::Uint(right)) => {
+            unsigned(operator, left, *right).map(Value::Uint)
+        }
         (left, right) => match (left.as_number(), right.as_number()) {
             (Some(Number::Double(_)), Some(Number::Double(_) | Number::Int(_)))
             | (Some(Number::Int(_)), Some(Number::Double(_))) => doubles(operator, &left, right),
@@ -58,7 +60,10 @@ pub fn arithmetic(operator: Arithmetic, left: Value, right: &Value) -> Result<Va
 /// Overflow for the smallest integer, and kinds of values that have no negative.
 pub fn negate(value: &Value) -> Result<Value, Failure> {
     match value {
-        Value::Int(number) => number.checked_neg().map(Value::Int).ok_or_else(|| overflow("-", "int")),
+        Value::Int(number) => number
+            .checked_neg()
+            .map(Value::Int)
+            .ok_or_else(|| overflow("-", "int")),
         Value::Double(number) => Ok(Value::Double(-number)),
         Value::Exact(exact) => Ok(Value::Double(-exact.value)),
         Value::Duration(length) => Ok(Value::Duration(-length)),
@@ -72,7 +77,10 @@ pub fn negate(value: &Value) -> Result<Value, Failure> {
         | Value::Timestamp(_)
         | Value::Type(_) => Err(Failure::new(
             FailureKind::NoOverload,
-            format!("no such overload: `-` takes a number, not {}", value.kind_name()),
+            format!(
+                "no such overload: `-` takes a number, not {}",
+                value.kind_name()
+            ),
         )),
     }
 }
@@ -81,7 +89,12 @@ pub fn negate(value: &Value) -> Result<Value, Failure> {
 ///
 /// # Errors
 /// Kinds of values that have no order.
-pub fn ordered(symbol: &str, left: &Value, right: &Value, holds: fn(Ordering) -> bool) -> Result<bool, Failure> {
+pub fn ordered(
+    symbol: &str,
+    left: &Value,
+    right: &Value,
+    holds: fn(Ordering) -> bool,
+) -> Result<bool, Failure> {
     match left.order(right) {
         Order::Known(ordering) => Ok(holds(ordering)),
         Order::Unordered => Ok(false),
@@ -98,7 +111,8 @@ pub fn ascending<T>(mut items: Vec<T>, key: impl Fn(&T) -> &Value) -> Result<Vec
         [one, next] => key(one).order(key(next)) == Order::Incomparable,
         _ => false,
     });
-    if stranger || matches!(&items[..], [only] if key(only).order(key(only)) == Order::Incomparable) {
+    if stranger || matches!(&items[..], [only] if key(only).order(key(only)) == Order::Incomparable)
+    {
         return Err(no_order());
     }
     items.sort_by(|one, other| match key(one).order(key(other)) {
@@ -112,13 +126,17 @@ pub fn ascending<T>(mut items: Vec<T>, key: impl Fn(&T) -> &Value) -> Result<Vec
 /// Elements that cannot be put in order.
 #[must_use]
 pub fn no_order() -> Failure {
-    Failure::argument("these elements have no order among each other: they are not all numbers, text or times")
+    Failure::argument(
+        "these elements have no order among each other: they are not all numbers, text or times",
+    )
 }
 
 /// Whether a value is the double that is no number.
 #[must_use]
 pub fn is_nan(value: &Value) -> bool {
-    value.as_number().is_some_and(|number| number.order(number) != Some(Ordering::Equal))
+    value
+        .as_number()
+        .is_some_and(|number| number.order(number) != Some(Ordering::Equal))
 }
 
 /// `element in container`: an element of a list, a key of a map.
@@ -128,7 +146,9 @@ pub fn is_nan(value: &Value) -> bool {
 pub fn contained(element: &Value, container: &Value) -> Result<bool, Failure> {
     match container {
         Value::List(elements) => Ok(elements.iter().any(|other| element == other)),
-        Value::Map(entries) => Ok(Key::sought(element).is_some_and(|key| entries.contains_key(&key))),
+        Value::Map(entries) => {
+            Ok(Key::sought(element).is_some_and(|key| entries.contains_key(&key)))
+        }
         Value::Null
         | Value::Bool(_)
         | Value::Int(_)
@@ -146,7 +166,11 @@ pub fn contained(element: &Value, container: &Value) -> Result<bool, Failure> {
 /// No form of an operator takes these two values.
 #[must_use]
 pub fn no_overload(symbol: &str, left: &Value, right: &Value) -> Failure {
-    let message = format!("no such overload: {} {symbol} {}", left.kind_name(), right.kind_name());
+    let message = format!(
+        "no such overload: {} {symbol} {}",
+        left.kind_name(),
+        right.kind_name()
+    );
     Failure::new(FailureKind::NoOverload, message)
 }
 
@@ -158,7 +182,9 @@ pub fn timestamp(nanoseconds: i128) -> Result<Value, Failure> {
     if (MIN_TIMESTAMP..=MAX_TIMESTAMP).contains(&nanoseconds) {
         return Ok(Value::Timestamp(nanoseconds));
     }
-    Err(Failure::range("timestamp out of range: it must be within the years 1 to 9999"))
+    Err(Failure::range(
+        "timestamp out of range: it must be within the years 1 to 9999",
+    ))
 }
 
 /// A length of time, where it is within 10,000 years.
@@ -169,15 +195,24 @@ pub fn duration(nanoseconds: i128) -> Result<Value, Failure> {
     if nanoseconds.abs() <= MAX_DURATION {
         return Ok(Value::Duration(nanoseconds));
     }
-    Err(Failure::range("duration out of range: it must be within 10000 years"))
+    Err(Failure::range(
+        "duration out of range: it must be within 10000 years",
+    ))
 }
 
 fn overflow(symbol: &str, kind: &str) -> Failure {
-    Failure::new(FailureKind::Overflow, format!("overflow: the result of `{symbol}` does not fit {kind}"))
+    Failure::new(
+        FailureKind::Overflow,
+        format!("overflow: the result of `{symbol}` does not fit {kind}"),
+    )
 }
 
 fn zero(operator: Arithmetic) -> Failure {
-    let message = if operator == Arithmetic::Remainder { "modulus by zero" } else { "divide by zero" };
+    let message = if operator == Arithmetic::Remainder {
+        "modulus by zero"
+    } else {
+        "divide by zero"
+    };
     Failure::new(FailureKind::DivideByZero, message)
 }
 
@@ -229,7 +264,9 @@ fn join(left: Value, right: &Value) -> Result<Value, Failure> {
             text.push_str(right);
             Ok(Value::String(text.into()))
         }
-        (Value::Bytes(left), Value::Bytes(right)) => Ok(Value::Bytes([&*left, &**right].concat().into())),
+        (Value::Bytes(left), Value::Bytes(right)) => {
+            Ok(Value::Bytes([&*left, &**right].concat().into()))
+        }
         (Value::List(mut left), Value::List(right)) => {
             Arc::make_mut(&mut left).extend(right.iter().cloned());
             Ok(Value::List(left))
@@ -247,7 +284,9 @@ fn difference(left: &Value, right: &Value) -> Result<Value, Failure> {
         // As in CEL, a distance in time is counted in 64-bit nanoseconds, some 292 years.
         (Value::Timestamp(left), Value::Timestamp(right)) => match i64::try_from(left - right) {
             Ok(length) => Ok(Value::Duration(i128::from(length))),
-            Err(_) => Err(Failure::range("duration out of range: the timestamps are more than 292 years apart")),
+            Err(_) => Err(Failure::range(
+                "duration out of range: the timestamps are more than 292 years apart",
+            )),
         },
         (Value::Timestamp(time), Value::Duration(length)) => timestamp(time - length),
         (Value::Duration(left), Value::Duration(right)) => duration(left - right),
@@ -258,7 +297,8 @@ fn difference(left: &Value, right: &Value) -> Result<Value, Failure> {
 /// `*` beyond numbers: so many times a length of time.
 fn product(left: &Value, right: &Value) -> Result<Value, Failure> {
     match (left, right) {
-        (Value::Duration(length), Value::Int(count)) | (Value::Int(count), Value::Duration(length)) => {
+        (Value::Duration(length), Value::Int(count))
+        | (Value::Int(count), Value::Duration(length)) => {
             duration(length.saturating_mul(i128::from(*count)))
         }
         (left, right) => Err(no_overload("*", left, right)),
@@ -271,7 +311,9 @@ fn quotient(left: &Value, right: &Value) -> Result<Value, Failure> {
         (Value::Duration(_), Value::Int(0) | Value::Duration(0)) => Err(zero(Arithmetic::Divide)),
         (Value::Duration(length), Value::Int(count)) => duration(length / i128::from(*count)),
         #[expect(clippy::cast_precision_loss, reason = "a double is what is asked for")]
-        (Value::Duration(left), Value::Duration(right)) => Ok(Value::Double(*left as f64 / *right as f64)),
+        (Value::Duration(left), Value::Duration(right)) => {
+            Ok(Value::Double(*left as f64 / *right as f64))
+        }
         (left, right) => Err(no_overload("/", left, right)),
     }
 }

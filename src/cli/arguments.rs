@@ -157,7 +157,10 @@ impl ValueEnum for Language {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        let word = Self::WORDS.iter().find(|(_, language)| language == self).map(|(word, _)| *word);
+        let word = Self::WORDS
+            .iter()
+            .find(|(_, language)| language == self)
+            .map(|(word, _)| *word);
         word.map(PossibleValue::new)
     }
 }
@@ -178,7 +181,11 @@ pub enum RunFormat {
 /// `key=value`, split at the first `=`.
 pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
-    if key.is_empty() { Err("the key before `=` is empty".into()) } else { Ok((key.to_owned(), value.to_owned())) }
+    if key.is_empty() {
+        Err("the key before `=` is empty".into())
+    } else {
+        Ok((key.to_owned(), value.to_owned()))
+    }
 }
 
 /// A text that a run can be called.
@@ -189,7 +196,9 @@ fn run_id(text: &str) -> Result<String, String> {
 /// `tool=3`
 fn failures(text: &str) -> Result<(String, u64), String> {
     let (tool, count) = key_value(text).map_err(|_| "write TOOL=N, such as grant_access=3")?;
-    let count = count.parse().map_err(|_| format!("`{count}` is not a number of calls"))?;
+    let count = count
+        .parse()
+        .map_err(|_| format!("`{count}` is not a number of calls"))?;
     Ok((tool, count))
 }
 
@@ -206,7 +215,10 @@ mod tests {
 
     #[test]
     fn failures_want_a_number() {
-        assert_eq!(failures("grant_access=3").unwrap(), ("grant_access".into(), 3));
+        assert_eq!(
+            failures("grant_access=3").unwrap(),
+            ("grant_access".into(), 3)
+        );
         assert!(failures("grant_access=-1").is_err() && failures("grant_access").is_err());
     }
 }

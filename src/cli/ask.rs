@@ -17,18 +17,41 @@ use crate::runs::real_host;
 use crate::types::{Literal, Type, decode, from_schema};
 
 /// Who answers in this process: what the command line says, then whoever sits at the terminal.
-pub(super) fn answering(arguments: &RunArguments, terminal: Terminal) -> Result<Answering, Failure> {
+pub(super) fn answering(
+    arguments: &RunArguments,
+    terminal: Terminal,
+) -> Result<Answering, Failure> {
     let given = |(path, text): &(String, String)| {
-        let value = serde_json::from_str(text)
-            .map_err(|error| Failure::Usage(format!("the answer to `{path}` is not JSON: {error}")))?;
+        let value = serde_json::from_str(text).map_err(|error| {
+            Failure::Usage(format!("the answer to `{path}` is not JSON: {error}"))
+        })?;
         let by = arguments.by.as_deref().map(Arc::from);
-        Ok(Given { path: path.as_str().into(), value, by, note: None })
+        Ok(Given {
+            path: path.as_str().into(),
+            value,
+            by,
+            note: None,
+        })
     };
-    let answers = arguments.answers.iter().map(given).collect::<Result<_, Failure>>()?;
-    let takes_input = arguments.input.as_ref().is_none_or(|path| path.as_os_str() != "-");
-    let present =
-        takes_input && arguments.format == RunFormat::Human && terminal.is_watched() && io::stdin().is_terminal();
-    let asker = present.then(|| Arc::new(AtTerminal { terminal, gone: Arc::default() }) as Arc<dyn Asker>);
+    let answers = arguments
+        .answers
+        .iter()
+        .map(given)
+        .collect::<Result<_, Failure>>()?;
+    let takes_input = arguments
+        .input
+        .as_ref()
+        .is_none_or(|path| path.as_os_str() != "-");
+    let present = takes_input
+        && arguments.format == RunFormat::Human
+        && terminal.is_watched()
+        && io::stdin().is_terminal();
+    let asker = present.then(|| {
+        Arc::new(AtTerminal {
+            terminal,
+            gone: Arc::default(),
+        }) as Arc<dyn Asker>
+    });
     Ok(Answering { answers, asker })
 }
 
@@ -53,16 +76,31 @@ pub(super) fn tell_what_is_left(outcome: &Outcome, terminal: Terminal) {
     let now = real_host().now();
     for (path, question) in outcome.questions.iter().take(MOST_TOLD) {
         // Without an end in sight there is no run that could be told.
-        let run = outcome.interruption.is_some().then_some((&*outcome.run, &*outcome.plan));
-        let asked = Asked { project: terminal.place, run, path, question };
+        let run = outcome
+            .interruption
+            .is_some()
+            .then_some((&*outcome.run, &*outcome.plan));
+        let asked = Asked {
+            project: terminal.place,
+            run,
+            path,
+            question,
+        };
         terminal.say(asked.told(now, terminal.look).trim_end());
     }
     let more = outcome.questions.len().saturating_sub(MOST_TOLD);
     if more > 0 {
-        terminal.say(&more_questions(more, &terminal.command("runs inbox"), terminal.look.language));
+        terminal.say(&more_questions(
+            more,
+            &terminal.command("runs inbox"),
+            terminal.look.language,
+        ));
     }
     for path in &outcome.unused_answers {
-        terminal.complain(&format!("`--answer {}` was not used: nothing asked for it", visible_line(path)));
+        terminal.complain(&format!(
+            "`--answer {}` was not used: nothing asked for it",
+            visible_line(path)
+        ));
     }
 }
 
@@ -98,11 +136,21 @@ fn put(asking: &Asking, terminal: Terminal) -> Option<Given> {
             Language::Zh => format!("未接受：{refused}"),
         });
     }
-    let asked = Asked { project: None, run: None, path: &asking.path, question };
+    let asked = Asked {
+        project: None,
+        run: None,
+        path: &asking.path,
+        question,
+    };
     terminal.say_plainly(&asked.told(real_host().now(), terminal.look));
     match reply(question, false, terminal) {
         // Whoever sits there started the run, and answers in the role that is asked for.
-        Reply::Given(value) => Some(Given { path: asking.path.clone(), value, by: question.by.clone(), note: None }),
+        Reply::Given(value) => Some(Given {
+            path: asking.path.clone(),
+            value,
+            by: question.by.clone(),
+            note: None,
+        }),
         Reply::Skipped | Reply::Gone => None,
     }
 }
@@ -120,13 +168,19 @@ pub(super) fn reply(question: &Question, may_skip: bool, terminal: Terminal) -> 
     let answered = match question.kind {
         Waiting::Confirm => decision(may_skip, terminal).map(Json::Bool),
         Waiting::Answer => decision(may_skip, terminal).and_then(|happened| {
-            let mut told = if happened { fields(question, terminal)? } else { serde_json::Map::new() };
+            let mut told = if happened {
+                fields(question, terminal)?
+            } else {
+                serde_json::Map::new()
+            };
             told.insert("happened".to_owned(), Json::Bool(happened));
             Ok(Json::Object(told))
         }),
         Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
             let begins = if may_skip { begins(terminal) } else { Ok(()) };
-            begins.and_then(|()| fields(question, terminal)).map(Json::Object)
+            begins
+                .and_then(|()| fields(question, terminal))
+                .map(Json::Object)
         }
     };
     match answered {
@@ -166,9 +220,13 @@ impl Word {
     fn asked(words: &[Self], language: Language) -> String {
         let name = |word: &Self| match (language, word.names()) {
             (Language::En, (english, _)) => english.to_owned(),
-            (Language::Zh, (english, chinese)) => format!("{chinese}({})", english.get(..1).unwrap_or_default()),
+            (Language::Zh, (english, chinese)) => {
+                format!("{chinese}({})", english.get(..1).unwrap_or_default())
+            }
         };
-        let Some((last, rest)) = words.split_last() else { return String::new() };
+        let Some((last, rest)) = words.split_last() else {
+            return String::new();
+        };
         let rest: Vec<String> = rest.iter().map(name).collect();
         match language {
             Language::En => format!("{} or {}? ", rest.join(", "), name(last)),
@@ -236,12 +294,15 @@ fn value(field: &FormField, stands: bool, terminal: Terminal) -> Result<Option<J
 
 /// Text stays text where text is wanted, and is JSON elsewhere.
 fn read_as(ty: &Type, text: String) -> Json {
-    let is_text = |member: &Type| matches!(member, Type::String | Type::Literal(Literal::String(_)));
+    let is_text =
+        |member: &Type| matches!(member, Type::String | Type::Literal(Literal::String(_)));
     let plain = Json::String(text);
     if ty.members().iter().any(is_text) && decode(&plain, ty).is_ok() {
         return plain;
     }
-    let parsed = plain.as_str().and_then(|text| serde_json::from_str(text).ok());
+    let parsed = plain
+        .as_str()
+        .and_then(|text| serde_json::from_str(text).ok());
     parsed.unwrap_or(plain)
 }
 
@@ -249,7 +310,8 @@ fn read_as(ty: &Type, text: String) -> Json {
 pub(super) fn read_line() -> Option<String> {
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
-    read.is_ok_and(|read| read > 0).then(|| line.trim().to_owned())
+    read.is_ok_and(|read| read > 0)
+        .then(|| line.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -260,9 +322,15 @@ mod tests {
     fn what_may_be_said_is_asked_for_in_each_language_and_understood_in_both() {
         let words = [Word::Yes, Word::No, Word::Quit];
         assert_eq!(Word::asked(&words, Language::En), "yes, no or quit? ");
-        assert_eq!(Word::asked(&words, Language::Zh), "是(y)、否(n)或退出(q)？ ");
+        assert_eq!(
+            Word::asked(&words, Language::Zh),
+            "是(y)、否(n)或退出(q)？ "
+        );
         let meant = |said: &str| words.iter().position(|word| word.is(said));
-        assert_eq!(["y", "yes", "是", "退出", "是的", ""].map(meant), [Some(0), Some(0), Some(0), Some(2), None, None]);
+        assert_eq!(
+            ["y", "yes", "是", "退出", "是的", ""].map(meant),
+            [Some(0), Some(0), Some(0), Some(2), None, None]
+        );
     }
 
     #[test]
@@ -271,7 +339,14 @@ mod tests {
         assert_eq!(read_as(&Type::Int, "12".into()), Json::from(12));
         assert_eq!(read_as(&Type::Bool, "true".into()), Json::from(true));
         let level = Type::union([Type::text("a"), Type::Int]);
-        assert_eq!((read_as(&level, "a".into()), read_as(&level, "3".into())), (Json::from("a"), Json::from(3)));
-        assert_eq!(read_as(&Type::Bool, "ja".into()), Json::from("ja"), "told by the check of the answer");
+        assert_eq!(
+            (read_as(&level, "a".into()), read_as(&level, "3".into())),
+            (Json::from("a"), Json::from(3))
+        );
+        assert_eq!(
+            read_as(&Type::Bool, "ja".into()),
+            Json::from("ja"),
+            "told by the check of the answer"
+        );
     }
 }

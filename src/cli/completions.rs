@@ -48,7 +48,12 @@ pub struct ManArguments {
 /// When the output cannot be written.
 pub fn completions(arguments: &CompletionsArguments, terminal: Terminal) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut CommandLine::command(), "planrun", &mut script);
+    clap_complete::generate(
+        arguments.shell,
+        &mut CommandLine::command(),
+        "planrun",
+        &mut script,
+    );
     terminal.print_exactly(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Fine)
 }
@@ -75,20 +80,34 @@ pub fn man(arguments: &ManArguments, terminal: Terminal) -> Result<Exit, Failure
 /// The command line and each of its commands, under the names of their pages.
 fn all() -> Vec<(String, Command)> {
     let line = whole();
-    let commands = line.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
+    let commands = line
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set() && command.get_name() != "help");
     let mut pages = vec![("planrun".to_owned(), line.clone())];
-    pages.extend(commands.map(|command| (format!("planrun-{}", command.get_name()), command.clone())));
+    pages.extend(
+        commands.map(|command| (format!("planrun-{}", command.get_name()), command.clone())),
+    );
     pages
 }
 
 /// The page's name and what it is about.
 fn command(name: Option<&str>) -> Result<(String, Command), Failure> {
-    let Some(name) = name else { return Ok(("planrun".to_owned(), whole())) };
+    let Some(name) = name else {
+        return Ok(("planrun".to_owned(), whole()));
+    };
     let pages = all();
-    let names = || pages.iter().filter_map(|(name, _)| name.strip_prefix("planrun-"));
-    let found = pages.iter().find(|(page, _)| page.strip_prefix("planrun-") == Some(name));
+    let names = || {
+        pages
+            .iter()
+            .filter_map(|(name, _)| name.strip_prefix("planrun-"))
+    };
+    let found = pages
+        .iter()
+        .find(|(page, _)| page.strip_prefix("planrun-") == Some(name));
     found.cloned().ok_or_else(|| {
-        let hint = closest(name, names()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+        let hint = closest(name, names())
+            .map(|near| format!(", did you mean `{near}`?"))
+            .unwrap_or_default();
         Failure::Usage(format!("there is no command `{name}`{hint}"))
     })
 }
@@ -110,5 +129,7 @@ fn page(name: &str, command: Command) -> Result<String, Failure> {
 fn write(path: &Path, page: &str) -> Result<(), Failure> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     let written = made.and_then(|()| RealHost.write_file(path, page.as_bytes()));
-    written.map_err(|error| Failure::Environment(format!("cannot write `{}`: {error}", path.display())))
+    written.map_err(|error| {
+        Failure::Environment(format!("cannot write `{}`: {error}", path.display()))
+    })
 }

@@ -23,13 +23,22 @@ pub struct Answer {
 /// When the bindings cannot be read or are not what they must be.
 pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Failure> {
     let bindings = arguments.bindings.as_ref().map(|path| {
-        std::fs::read_to_string(path)
-            .map_err(|error| Failure::Environment(format!("cannot read `{}`: {error}", path.display())))
+        std::fs::read_to_string(path).map_err(|error| {
+            Failure::Environment(format!("cannot read `{}`: {error}", path.display()))
+        })
     });
-    let answer =
-        run(&arguments.expression, bindings.transpose()?.as_deref(), arguments.typed).map_err(Failure::Usage)?;
+    let answer = run(
+        &arguments.expression,
+        bindings.transpose()?.as_deref(),
+        arguments.typed,
+    )
+    .map_err(Failure::Usage)?;
     terminal.print_json(&format!("{}\n", answer.text))?;
-    Ok(if answer.is_value { Exit::Fine } else { Exit::Findings })
+    Ok(if answer.is_value {
+        Exit::Fine
+    } else {
+        Exit::Findings
+    })
 }
 
 /// Evaluates an expression over a JSON object of bindings; `typed` means typed JSON in and out.
@@ -39,17 +48,28 @@ pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Fa
 pub fn run(expression: &str, bindings: Option<&str>, typed: bool) -> Result<Answer, String> {
     let bindings = bindings.map_or_else(|| Ok(IndexMap::new()), |text| read(text, typed))?;
     Ok(match eval_text(expression, &bindings) {
-        Ok(value) if typed => Answer { text: value.to_typed_json().to_string(), is_value: true },
-        Ok(value) => Answer { text: value.to_json_text(), is_value: true },
+        Ok(value) if typed => Answer {
+            text: value.to_typed_json().to_string(),
+            is_value: true,
+        },
+        Ok(value) => Answer {
+            text: value.to_json_text(),
+            is_value: true,
+        },
         Err(error) => {
-            let body = json!({"error": {"class": "validation.expression", "message": error.message}});
-            Answer { text: body.to_string(), is_value: false }
+            let body =
+                json!({"error": {"class": "validation.expression", "message": error.message}});
+            Answer {
+                text: body.to_string(),
+                is_value: false,
+            }
         }
     })
 }
 
 fn read(text: &str, typed: bool) -> Result<IndexMap<String, Value>, String> {
-    let json: Json = serde_json::from_str(text).map_err(|error| format!("the bindings are not JSON: {error}"))?;
+    let json: Json = serde_json::from_str(text)
+        .map_err(|error| format!("the bindings are not JSON: {error}"))?;
     let Json::Object(fields) = json else {
         return Err("the bindings must be a JSON object of names and values".to_owned());
     };
@@ -59,7 +79,10 @@ fn read(text: &str, typed: bool) -> Result<IndexMap<String, Value>, String> {
         }
         Value::from_typed_json(json).map_err(|error| format!("the binding `{name}`: {error}"))
     };
-    fields.iter().map(|(name, json)| Ok((name.clone(), value(name, json)?))).collect()
+    fields
+        .iter()
+        .map(|(name, json)| Ok((name.clone(), value(name, json)?)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -72,14 +95,28 @@ mod tests {
 
     #[test]
     fn values_and_errors_are_one_line_of_json() {
-        assert_eq!(answer("a.map(x, x * 2)", Some(r#"{"a": [1, 2.5]}"#), false), "[2,5]");
+        assert_eq!(
+            answer("a.map(x, x * 2)", Some(r#"{"a": [1, 2.5]}"#), false),
+            "[2,5]"
+        );
         let typed = r#"{"a": {"type": "int", "value": "3"}}"#;
-        assert_eq!(answer("a + 1", Some(typed), true), r#"{"type":"int","value":"4"}"#);
+        assert_eq!(
+            answer("a + 1", Some(typed), true),
+            r#"{"type":"int","value":"4"}"#
+        );
         let error = run("1 / 0", None, false).unwrap();
         assert!(!error.is_value);
-        assert_eq!(error.text, r#"{"error":{"class":"validation.expression","message":"divide by zero"}}"#);
+        assert_eq!(
+            error.text,
+            r#"{"error":{"class":"validation.expression","message":"divide by zero"}}"#
+        );
         assert!(!run("1 +", None, false).unwrap().is_value);
-        assert!(run("nme", Some(r#"{"name": 1}"#), false).unwrap().text.contains("did you mean `name`?"));
+        assert!(
+            run("nme", Some(r#"{"name": 1}"#), false)
+                .unwrap()
+                .text
+                .contains("did you mean `name`?")
+        );
     }
 
     #[test]

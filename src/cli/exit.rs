@@ -62,11 +62,18 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let text = match &error {
             Error::MissingInputs { plan, missing } => {
-                let missing = missing.iter().map(|input| format!("-i {}={}", input.name, input.example));
-                format!("`{plan}` needs more inputs; add {}", missing.collect::<Vec<_>>().join(" "))
+                let missing = missing
+                    .iter()
+                    .map(|input| format!("-i {}={}", input.name, input.example));
+                format!(
+                    "`{plan}` needs more inputs; add {}",
+                    missing.collect::<Vec<_>>().join(" ")
+                )
             }
             Error::RepeatsEffects { .. } => format!("{error}; add `--yes` to do that"),
-            Error::Ended { run, .. } => format!("{error}; `planrun run PLAN --base {run}` begins a new one from it"),
+            Error::Ended { run, .. } => {
+                format!("{error}; `planrun run PLAN --base {run}` begins a new one from it")
+            }
             Error::Answer { error, .. } => refusal(error),
             Error::Journal(_)
             | Error::Unusable(_)

@@ -55,14 +55,19 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
 
 /// The code, also where it was copied together with its severity, as in `error[unknown-field]`.
 fn find(name: &str) -> Result<&'static Code, Failure> {
-    let bare = name.split_once('[').map_or(name, |(_, rest)| rest.trim_end_matches(']'));
+    let bare = name
+        .split_once('[')
+        .map_or(name, |(_, rest)| rest.trim_end_matches(']'));
     code_named(bare).map_err(|unknown| {
         let built_in = pages::built_in();
         let paths: Vec<String> = built_in.iter().map(|tool| tool.path()).collect();
         let names = paths.iter().map(String::as_str).chain(BUILT_IN);
         Failure::Usage(match closest(bare, names) {
             Some(near) if bare.contains('.') || unknown.nearest.is_none() => {
-                format!("there is no code or built-in tool `{}`; did you mean `{near}`?", visible_line(bare))
+                format!(
+                    "there is no code or built-in tool `{}`; did you mean `{near}`?",
+                    visible_line(bare)
+                )
             }
             _ => unknown.to_string(),
         })
@@ -73,31 +78,64 @@ fn find(name: &str) -> Result<&'static Code, Failure> {
 fn tools(name: &str, look: Look) -> Option<String> {
     let tools = pages::built_in();
     if let Some(tool) = tools.iter().find(|tool| tool.path() == name) {
-        let title = if look.color { name.bold().to_string() } else { name.to_owned() };
-        return Some(format!("{title} (built-in tool)\n\n{}", page(&pages::page(tool), look)));
+        let title = if look.color {
+            name.bold().to_string()
+        } else {
+            name.to_owned()
+        };
+        return Some(format!(
+            "{title} (built-in tool)\n\n{}",
+            page(&pages::page(tool), look)
+        ));
     }
-    let own: Vec<_> = tools.iter().filter(|tool| &*tool.namespace == name).collect();
+    let own: Vec<_> = tools
+        .iter()
+        .filter(|tool| &*tool.namespace == name)
+        .collect();
     (!own.is_empty()).then(|| own.into_iter().map(|tool| tool_line(tool)).collect())
 }
 
 fn all_tools(look: Look) -> String {
-    let title = if look.color { "Built-in tools".bold().to_string() } else { "Built-in tools".to_owned() };
-    format!("{title}\n{}", pages::built_in().iter().map(|tool| tool_line(tool)).collect::<String>())
+    let title = if look.color {
+        "Built-in tools".bold().to_string()
+    } else {
+        "Built-in tools".to_owned()
+    };
+    format!(
+        "{title}\n{}",
+        pages::built_in()
+            .iter()
+            .map(|tool| tool_line(tool))
+            .collect::<String>()
+    )
 }
 
 fn tool_line(tool: &Signature) -> String {
-    format!("  {:<12}  {:<10}  {}\n", tool.path(), tool.effect.name(), tool.description.as_deref().unwrap_or_default())
+    format!(
+        "  {:<12}  {:<10}  {}\n",
+        tool.path(),
+        tool.effect.name(),
+        tool.description.as_deref().unwrap_or_default()
+    )
 }
 
 fn explanation(code: &Code, look: Look) -> String {
-    let name = if look.color { code.name.bold().to_string() } else { code.name.to_owned() };
+    let name = if look.color {
+        code.name.bold().to_string()
+    } else {
+        code.name.to_owned()
+    };
     format!("{name} ({})\n\n{}", code.severity, page(code.page, look))
 }
 
 fn list(look: Look) -> String {
     let widest = codes::all().map(|code| code.name.len()).max().unwrap_or(0);
     let groups = codes::GROUPS.iter().map(|(title, codes)| {
-        let title = if look.color { title.bold().to_string() } else { (*title).to_owned() };
+        let title = if look.color {
+            title.bold().to_string()
+        } else {
+            (*title).to_owned()
+        };
         let lines: String = codes.iter().map(|code| line(code, widest)).collect();
         format!("{title}\n{lines}")
     });
@@ -107,5 +145,8 @@ fn list(look: Look) -> String {
 fn line(code: &Code, widest: usize) -> String {
     let meaning = code.page.lines().next().unwrap_or("");
     let severity = code.severity.to_string();
-    format!("  {:<widest$}  {severity:<7}  {meaning}", code.name).trim_end().to_owned() + "\n"
+    format!("  {:<widest$}  {severity:<7}  {meaning}", code.name)
+        .trim_end()
+        .to_owned()
+        + "\n"
 }

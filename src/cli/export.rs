@@ -60,7 +60,11 @@ pub enum Format {
 ///
 /// # Errors
 /// When the file cannot be read, or the output cannot be written.
-pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     if !arguments.inputs.is_empty() || arguments.name.is_some() {
         return fixed(arguments, project, terminal);
     }
@@ -74,11 +78,21 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         }
     };
     let parsed = syntax::parse(&source);
-    let other = if json::is_json(&source) && !arguments.strict { Format::Text } else { Format::Json };
-    let mut findings: Vec<Diagnostic> = parsed.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
+    let other = if json::is_json(&source) && !arguments.strict {
+        Format::Text
+    } else {
+        Format::Json
+    };
+    let mut findings: Vec<Diagnostic> = parsed
+        .diagnostics
+        .into_iter()
+        .filter(Diagnostic::is_error)
+        .collect();
     if findings.is_empty() && arguments.format.unwrap_or(other) == Format::Text {
         let text = format::print(&parsed.file);
-        let text = text.ok_or_else(|| Failure::Environment("the plan nests too deeply for this machine".to_owned()))?;
+        let text = text.ok_or_else(|| {
+            Failure::Environment("the plan nests too deeply for this machine".to_owned())
+        })?;
         terminal.print_exactly(&text)?;
         return Ok(Exit::Fine);
     }
@@ -101,9 +115,18 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
 }
 
 /// Prints a plan with some of its inputs fixed, in the form that its file has.
-fn fixed(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+fn fixed(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let workspace = Arc::new(Workspace::open(&arguments.file, project)?);
-    let Some(checked) = plan_files::checked_plan(&workspace, &arguments.file, arguments.plan.as_deref(), terminal)?
+    let Some(checked) = plan_files::checked_plan(
+        &workspace,
+        &arguments.file,
+        arguments.plan.as_deref(),
+        terminal,
+    )?
     else {
         return Ok(Exit::Findings);
     };
@@ -115,13 +138,20 @@ fn fixed(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> R
         terminal.say_plainly(&human(&[FileReport::new(source, findings)], terminal.look));
         return Ok(Exit::Findings);
     }
-    let same = if json::is_json(&checked.source) { Format::Json } else { Format::Text };
+    let same = if json::is_json(&checked.source) {
+        Format::Json
+    } else {
+        Format::Text
+    };
     match arguments.format.unwrap_or(same) {
         Format::Text => terminal.print(source.text())?,
         Format::Json => match json::encode(&syntax::parse(&source).file) {
             Ok(value) => terminal.print(&json::text(&value))?,
             Err(finding) => {
-                terminal.say_plainly(&human(&[FileReport::new(source, vec![*finding])], terminal.look));
+                terminal.say_plainly(&human(
+                    &[FileReport::new(source, vec![*finding])],
+                    terminal.look,
+                ));
                 return Ok(Exit::Findings);
             }
         },

@@ -58,17 +58,31 @@ enum Done {
 /// When a path does not exist, no plan is found, or the output cannot be written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let mut found = plan_files::find(&arguments.paths)?;
-    if let Some(path) = arguments.paths.iter().find(|path| is_json(&path.to_string_lossy())) {
+    if let Some(path) = arguments
+        .paths
+        .iter()
+        .find(|path| is_json(&path.to_string_lossy()))
+    {
         let path = path.display();
-        return Err(Failure::Usage(format!("`{path}` is in the JSON form, and `fmt` is for the text of plans")));
+        return Err(Failure::Usage(format!(
+            "`{path}` is in the JSON form, and `fmt` is for the text of plans"
+        )));
     }
     found.files.retain(|file| !is_json(&file.name()));
     if found.files.is_empty() && found.problems.is_empty() {
         return Err(Failure::Environment(nothing_found(&arguments.paths)));
     }
     let writes = !arguments.check && !arguments.diff;
-    let done: Vec<Done> = found.files.into_par_iter().map(|file| form(file, writes)).collect();
-    let mut problems: Vec<String> = found.problems.into_iter().map(|problem| problem.message).collect();
+    let done: Vec<Done> = found
+        .files
+        .into_par_iter()
+        .map(|file| form(file, writes))
+        .collect();
+    let mut problems: Vec<String> = found
+        .problems
+        .into_iter()
+        .map(|problem| problem.message)
+        .collect();
     let (mut changed, mut unchanged, mut refused) = (0, 0, Vec::new());
     let mut out = String::new();
     for result in done {
@@ -102,7 +116,13 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
         terminal.print(&out)?;
     }
     if !refused.is_empty() {
-        terminal.say_plainly(&human(&refused, Look { color: terminal.color_messages, ..terminal.look }));
+        terminal.say_plainly(&human(
+            &refused,
+            Look {
+                color: terminal.color_messages,
+                ..terminal.look
+            },
+        ));
     }
     for problem in &problems {
         terminal.complain(problem);
@@ -148,7 +168,11 @@ fn form(file: PlanFile, writes: bool) -> Done {
 /// What changes in a file.
 fn difference(source: &SourceFile, text: &str, look: Look) -> String {
     let diff = unified_diff(source.name(), source.text(), text);
-    if look.color { coloured_diff(&diff) } else { diff }
+    if look.color {
+        coloured_diff(&diff)
+    } else {
+        diff
+    }
 }
 
 /// The last line: what became of how many files.

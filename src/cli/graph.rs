@@ -56,9 +56,19 @@ pub enum Format {
 ///
 /// # Errors
 /// When the plan cannot be had, or is too large for a picture.
-pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let workspace = Arc::new(Workspace::open(&arguments.file, project)?);
-    let Some(checked) = checked_plan(&workspace, &arguments.file, arguments.plan.as_deref(), terminal)? else {
+    let Some(checked) = checked_plan(
+        &workspace,
+        &arguments.file,
+        arguments.plan.as_deref(),
+        terminal,
+    )?
+    else {
         return Ok(Exit::Findings);
     };
     let plan = in_words(&workspace, &checked).unwrap_or_else(|| checked.plan.clone());
@@ -76,8 +86,12 @@ fn in_words(workspace: &Workspace, checked: &CheckedPlan) -> Option<Arc<Plan>> {
     let text = format::print(&syntax::parse(source).file)?;
     // Beside the file, so that what it uses is found; under an ending of texts.
     let name = Path::new(source.name()).with_extension("plan");
-    let plans = workspace.check(&SourceFile::new(name.to_string_lossy(), text)).plans;
-    plans.into_iter().find(|plan| plan.name == checked.plan.name)
+    let plans = workspace
+        .check(&SourceFile::new(name.to_string_lossy(), text))
+        .plans;
+    plans
+        .into_iter()
+        .find(|plan| plan.name == checked.plan.name)
 }
 
 /// The drawing as text of this format.

@@ -16,11 +16,20 @@ Examples:
 const FILES: [(&str, &str); 6] = [
     ("planrun.yaml", include_str!("templates/planrun.yaml")),
     ("plans/tidy.plan", include_str!("templates/tidy.plan")),
-    ("plans/tidy.plantest", include_str!("templates/tidy.plantest")),
+    (
+        "plans/tidy.plantest",
+        include_str!("templates/tidy.plantest"),
+    ),
     // The name that the test's snapshot has: CI takes no new one.
-    ("plans/snapshots/tidy.plantest__what_is_solved_is_closed__trace.snap", include_str!("templates/tidy.snap")),
+    (
+        "plans/snapshots/tidy.plantest__what_is_solved_is_closed__trace.snap",
+        include_str!("templates/tidy.snap"),
+    ),
     ("apps/desk.yaml", include_str!("templates/desk.yaml")),
-    (".github/workflows/plans.yml", include_str!("templates/plans.yml")),
+    (
+        ".github/workflows/plans.yml",
+        include_str!("templates/plans.yml"),
+    ),
 ];
 
 /// Make a project that runs at once: a plan with its tests, an app file, a CI job.
@@ -38,10 +47,18 @@ pub struct Arguments {
 /// When one of its files exists already, or cannot be written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let folder = arguments.folder.as_path();
-    let there = FILES.iter().filter(|(name, _)| RealHost.kind(&folder.join(name)).is_ok());
-    let there = there.map(|(name, _)| format!("`{}`", shown(&folder.join(name)))).collect::<Vec<_>>();
+    let there = FILES
+        .iter()
+        .filter(|(name, _)| RealHost.kind(&folder.join(name)).is_ok());
+    let there = there
+        .map(|(name, _)| format!("`{}`", shown(&folder.join(name))))
+        .collect::<Vec<_>>();
     if !there.is_empty() {
-        let (verb, them) = if there.len() == 1 { ("is", "it") } else { ("are", "them") };
+        let (verb, them) = if there.len() == 1 {
+            ("is", "it")
+        } else {
+            ("are", "them")
+        };
         return Err(Failure::Usage(format!(
             "{} {verb} there already, so nothing was written; choose another folder, or move {them} away",
             there.join(", ")
@@ -49,10 +66,16 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     }
     for (name, content) in FILES {
         let path = folder.join(name);
-        let cannot =
-            |error: std::io::Error| Failure::Environment(format!("cannot write `{}`: {}", shown(&path), plain(&error)));
+        let cannot = |error: std::io::Error| {
+            Failure::Environment(format!(
+                "cannot write `{}`: {}",
+                shown(&path),
+                plain(&error)
+            ))
+        };
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        made.and_then(|()| RealHost.write_file(&path, content.as_bytes())).map_err(cannot)?;
+        made.and_then(|()| RealHost.write_file(&path, content.as_bytes()))
+            .map_err(cannot)?;
     }
     terminal.print(&next(folder))?;
     Ok(Exit::Fine)
@@ -60,8 +83,16 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
 
 /// What was made, and the commands that follow.
 fn next(folder: &Path) -> String {
-    let files = FILES.iter().map(|(name, _)| shown(&folder.join(name))).collect::<Vec<_>>().join("\n  ");
-    let enter = if folder == Path::new(".") { String::new() } else { format!("  cd {}\n", quoted(&shown(folder))) };
+    let files = FILES
+        .iter()
+        .map(|(name, _)| shown(&folder.join(name)))
+        .collect::<Vec<_>>()
+        .join("\n  ");
+    let enter = if folder == Path::new(".") {
+        String::new()
+    } else {
+        format!("  cd {}\n", quoted(&shown(folder)))
+    };
     format!(
         "Made\n  {files}\n\nNext\n{enter}  planrun check\n  planrun test\n  planrun run plans/tidy.plan --mock -i customer=Ada\n  planrun graph plans/tidy.plan \
          --format mermaid\n"
@@ -70,13 +101,18 @@ fn next(folder: &Path) -> String {
 
 fn shown(path: &Path) -> String {
     let path = path.strip_prefix(".").unwrap_or(path);
-    path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/")
+    path.to_string_lossy()
+        .replace(std::path::MAIN_SEPARATOR, "/")
 }
 
 /// The word as a shell takes it for one.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 fn plain(error: &std::io::Error) -> String {

@@ -12,7 +12,11 @@ use crate::syntax::{ast, json, parse};
 ///
 /// # Errors
 /// When an input is unknown or of another type, or must not be shown.
-pub fn text(checked: &CheckedPlan, inputs: &[(String, String)], name: Option<&str>) -> Result<String, Failure> {
+pub fn text(
+    checked: &CheckedPlan,
+    inputs: &[(String, String)],
+    name: Option<&str>,
+) -> Result<String, Failure> {
     let parsed = parse(&checked.source);
     let deep = || Failure::Environment("the plan nests too deeply for this machine".to_owned());
     let file = checked.source.name().replace(json::ENDING, ".plan");
@@ -27,7 +31,10 @@ pub fn text(checked: &CheckedPlan, inputs: &[(String, String)], name: Option<&st
 }
 
 /// The inputs that are given, as plans write values.
-fn fixed(checked: &CheckedPlan, inputs: &[(String, String)]) -> Result<Vec<(String, String)>, Failure> {
+fn fixed(
+    checked: &CheckedPlan,
+    inputs: &[(String, String)],
+) -> Result<Vec<(String, String)>, Failure> {
     let mut fixed: Vec<(String, String)> = Vec::new();
     for (name, text) in inputs {
         let (parameter, value) = parse_input(&checked.plan, name, text)?;
@@ -43,7 +50,12 @@ fn fixed(checked: &CheckedPlan, inputs: &[(String, String)]) -> Result<Vec<(Stri
 }
 
 /// The text of a file with another head of this plan, and without tests.
-fn edited(source: &SourceFile, plan: &str, fixed: &[(String, String)], name: Option<&str>) -> String {
+fn edited(
+    source: &SourceFile,
+    plan: &str,
+    fixed: &[(String, String)],
+    name: Option<&str>,
+) -> String {
     let parsed = parse(source);
     let mut edits: Vec<(Span, String)> = Vec::new();
     for item in &parsed.file.items {
@@ -51,7 +63,10 @@ fn edited(source: &SourceFile, plan: &str, fixed: &[(String, String)], name: Opt
             ast::ItemKind::Test(_) => edits.push((item.span, String::new())),
             ast::ItemKind::Plan(found) if *found.name.text == *plan => {
                 edits.push((
-                    Span::new(found.name.span.start as usize, found.body.span.start as usize),
+                    Span::new(
+                        found.name.span.start as usize,
+                        found.body.span.start as usize,
+                    ),
                     head(source, found, fixed, name),
                 ));
                 // Behind its brace.
@@ -72,20 +87,47 @@ fn edited(source: &SourceFile, plan: &str, fixed: &[(String, String)], name: Opt
     text
 }
 
-fn head(source: &SourceFile, plan: &ast::Plan, fixed: &[(String, String)], name: Option<&str>) -> String {
-    let open = |parameter: &&ast::Parameter| !fixed.iter().any(|(name, _)| **name == *parameter.name.text);
-    let open = plan.parameters.iter().filter(open).map(|parameter| source.slice(parameter.span)).collect::<Vec<_>>();
+fn head(
+    source: &SourceFile,
+    plan: &ast::Plan,
+    fixed: &[(String, String)],
+    name: Option<&str>,
+) -> String {
+    let open =
+        |parameter: &&ast::Parameter| !fixed.iter().any(|(name, _)| **name == *parameter.name.text);
+    let open = plan
+        .parameters
+        .iter()
+        .filter(open)
+        .map(|parameter| source.slice(parameter.span))
+        .collect::<Vec<_>>();
     let name = name.map_or_else(|| source.slice(plan.name.span).to_owned(), word);
-    let returns = plan.returns.as_ref().map(|returns| format!("-> {} ", source.slice(returns.span)));
-    format!("{name}({}) {}", open.join(", "), returns.unwrap_or_default())
+    let returns = plan
+        .returns
+        .as_ref()
+        .map(|returns| format!("-> {} ", source.slice(returns.span)));
+    format!(
+        "{name}({}) {}",
+        open.join(", "),
+        returns.unwrap_or_default()
+    )
 }
 
 /// The inputs as values of the plan, of the types that they had.
 fn values(source: &SourceFile, plan: &ast::Plan, fixed: &[(String, String)]) -> String {
     let one = |parameter: &ast::Parameter| {
-        let (_, value) = fixed.iter().find(|(name, _)| **name == *parameter.name.text)?;
-        let (name, ty) = (source.slice(parameter.name.span), source.slice(parameter.ty.span));
-        let ty = if parameter.optional { format!("({ty})?") } else { ty.to_owned() };
+        let (_, value) = fixed
+            .iter()
+            .find(|(name, _)| **name == *parameter.name.text)?;
+        let (name, ty) = (
+            source.slice(parameter.name.span),
+            source.slice(parameter.ty.span),
+        );
+        let ty = if parameter.optional {
+            format!("({ty})?")
+        } else {
+            ty.to_owned()
+        };
         Some(format!("\n    let {name}: {ty} = {value}"))
     };
     plan.parameters.iter().filter_map(one).collect::<String>() + "\n"

@@ -27,7 +27,11 @@ pub fn journal_of(plan: Option<&Path>, project: Option<&Path>) -> Result<Planrun
     Ok(Planrun::with_journal(host, location)?)
 }
 
-fn place(host: &dyn Host, plan: Option<&Path>, project: Option<&Path>) -> Result<Location, Failure> {
+fn place(
+    host: &dyn Host,
+    plan: Option<&Path>,
+    project: Option<&Path>,
+) -> Result<Location, Failure> {
     if let Some(folder) = project
         && has_journal(host, folder)
     {
@@ -47,7 +51,10 @@ fn place(host: &dyn Host, plan: Option<&Path>, project: Option<&Path>) -> Result
         [] => Err(Failure::Environment(nowhere(&location))),
         [one] => Ok(at(host, one)),
         many => {
-            let named = many.iter().take(MOST_NAMED).map(|folder| format!("`--project {}`", shown(folder)));
+            let named = many
+                .iter()
+                .take(MOST_NAMED)
+                .map(|folder| format!("`--project {}`", shown(folder)));
             let more = if many.len() > MOST_NAMED { ", …" } else { "" };
             Err(Failure::Usage(format!(
                 "there are several journals below this folder; choose one with {}{more}",
@@ -62,13 +69,24 @@ fn place(host: &dyn Host, plan: Option<&Path>, project: Option<&Path>) -> Result
 pub fn elsewhere(location: &Location) -> Option<String> {
     let host = real_host();
     let real = |folder: &Path| {
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
         host.canonical(folder).ok()
     };
     let own = real(&location.folder)?;
     let near = Workspace::locate(&*host, Path::new("-"), None).ok();
-    let without = near.as_ref().filter(|near| near.file.is_none()).and_then(|_| above(&*host));
-    let meant = near.iter().map(|near| &near.folder).chain(&without).any(|folder| real(folder).as_ref() == Some(&own));
+    let without = near
+        .as_ref()
+        .filter(|near| near.file.is_none())
+        .and_then(|_| above(&*host));
+    let meant = near
+        .iter()
+        .map(|near| &near.folder)
+        .chain(&without)
+        .any(|folder| real(folder).as_ref() == Some(&own));
     (!meant).then(|| location.folder.display().to_string())
 }
 
@@ -88,11 +106,15 @@ fn shown(path: &Path) -> String {
 /// The project in a folder.
 fn at(host: &dyn Host, folder: &Path) -> Location {
     let file = folder.join(Location::FILE);
-    Location { folder: folder.to_owned(), file: Some(file).filter(|file| host.canonical(file).is_ok()) }
+    Location {
+        folder: folder.to_owned(),
+        file: Some(file).filter(|file| host.canonical(file).is_ok()),
+    }
 }
 
 fn has_journal(host: &dyn Host, folder: &Path) -> bool {
-    host.kind(&journal_file(folder)).is_ok_and(|kind| kind == FileKind::File)
+    host.kind(&journal_file(folder))
+        .is_ok_and(|kind| kind == FileKind::File)
 }
 
 /// The nearest folder above the current one in which plans without a project were run.
@@ -119,12 +141,21 @@ fn below(host: &dyn Host) -> Vec<PathBuf> {
         if depth == DEEPEST {
             continue;
         }
-        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+        let here = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &folder
+        };
         for path in host.list_folder(here).unwrap_or_default() {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
             let left_out = name.starts_with('.') || matches!(&*name, "node_modules" | "target");
-            let is_link = std::fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_symlink());
-            if !left_out && !is_link && host.kind(&path).is_ok_and(|kind| kind == FileKind::Folder) {
+            let is_link =
+                std::fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_symlink());
+            if !left_out && !is_link && host.kind(&path).is_ok_and(|kind| kind == FileKind::Folder)
+            {
                 open.push_back((folder.join(name), depth + 1));
             }
         }

@@ -15,7 +15,10 @@ pub fn commands() -> String {
     let mut line = CommandLine::command();
     line.build();
     let mut text = String::new();
-    for command in line.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help") {
+    for command in line
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set() && command.get_name() != "help")
+    {
         section(&mut text, command);
     }
     let _ = write!(text, "### Everywhere\n\n{}", table(&everywhere(&line)));
@@ -25,10 +28,17 @@ pub fn commands() -> String {
 /// Every kind of change that `breaking` tells, as a table in Markdown.
 #[must_use]
 pub fn kinds() -> String {
-    let mut text = "| kind | class | | who notices | what changed |\n| --- | --- | --- | --- | --- |\n".to_owned();
+    let mut text =
+        "| kind | class | | who notices | what changed |\n| --- | --- | --- | --- | --- |\n"
+            .to_owned();
     for kind in kind::ALL {
         let (name, class, severity) = (kind.name(), kind.class, kind.severity());
-        let _ = writeln!(text, "| `{name}` | {class} | {severity} | {} | {} |", kind.concern, kind.meaning());
+        let _ = writeln!(
+            text,
+            "| `{name}` | {class} | {severity} | {} | {} |",
+            kind.concern,
+            kind.meaning()
+        );
     }
     text
 }
@@ -39,14 +49,20 @@ pub fn codes() -> String {
     let mut text = String::new();
     for (title, group) in &codes::GROUPS {
         let _ = write!(text, "- {title}: ");
-        let links = group.iter().map(|code| format!("[`{0}`](#{0})", code.name)).collect::<Vec<_>>();
+        let links = group
+            .iter()
+            .map(|code| format!("[`{0}`](#{0})", code.name))
+            .collect::<Vec<_>>();
         let _ = writeln!(text, "{}", links.join(", "));
     }
     for (title, group) in &codes::GROUPS {
         let _ = write!(text, "\n## {title}\n");
         for code in *group {
             // Plans on pages are wrong on purpose, so they are no examples of the language.
-            let page = code.page.replace("```plan\n", "```text\n").replace("```json\n", "```text\n");
+            let page = code
+                .page
+                .replace("```plan\n", "```text\n")
+                .replace("```json\n", "```text\n");
             let _ = write!(text, "\n### {}\n\n*{}.* {}", code.name, code.severity, page);
         }
     }
@@ -57,7 +73,9 @@ pub fn codes() -> String {
 #[must_use]
 pub fn tools() -> String {
     let tools = pages::built_in();
-    let links = tools.iter().map(|tool| format!("[`{0}`](#{1})", tool.path(), tool.path().replace('.', "")));
+    let links = tools
+        .iter()
+        .map(|tool| format!("[`{0}`](#{1})", tool.path(), tool.path().replace('.', "")));
     let mut text = format!("{}\n", links.collect::<Vec<_>>().join(", "));
     for tool in &tools {
         let _ = write!(text, "\n## {}\n\n{}", tool.path(), pages::page(tool));
@@ -67,18 +85,33 @@ pub fn tools() -> String {
 
 fn section(text: &mut String, command: &Command) {
     let usage = command.clone().render_usage().to_string();
-    let usage = usage.trim_start_matches("Usage: ").replace(" [OPTIONS]", "");
-    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    let _ =
-        write!(text, "### planrun {}\n\n`{}`: {}.\n\n", command.get_name(), usage.trim(), about.trim_end_matches('.'));
-    let own: Vec<&Arg> = command.get_arguments().filter(|arg| !is_everywhere(arg)).collect();
+    let usage = usage
+        .trim_start_matches("Usage: ")
+        .replace(" [OPTIONS]", "");
+    let about = command
+        .get_about()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let _ = write!(
+        text,
+        "### planrun {}\n\n`{}`: {}.\n\n",
+        command.get_name(),
+        usage.trim(),
+        about.trim_end_matches('.')
+    );
+    let own: Vec<&Arg> = command
+        .get_arguments()
+        .filter(|arg| !is_everywhere(arg))
+        .collect();
     if !own.is_empty() {
         let _ = writeln!(text, "{}", table(&own));
     }
 }
 
 fn everywhere(line: &Command) -> Vec<&Arg> {
-    line.get_arguments().filter(|arg| is_everywhere(arg) || arg.get_id() == "version").collect()
+    line.get_arguments()
+        .filter(|arg| is_everywhere(arg) || arg.get_id() == "version")
+        .collect()
 }
 
 fn is_everywhere(arg: &Arg) -> bool {
@@ -88,9 +121,22 @@ fn is_everywhere(arg: &Arg) -> bool {
 fn table(arguments: &[&Arg]) -> String {
     let mut text = "| | |\n| --- | --- |\n".to_owned();
     for arg in arguments.iter().filter(|arg| !arg.is_hide_set()) {
-        let help = arg.get_help().map(|help| help.to_string().replace('\n', " ")).unwrap_or_default();
-        let stop = if help.is_empty() || help.ends_with(['.', ':']) { "" } else { "." };
-        let _ = writeln!(text, "| {} | {}{stop}{} |", spelled(arg), escaped(&help), escaped(&choices(arg)));
+        let help = arg
+            .get_help()
+            .map(|help| help.to_string().replace('\n', " "))
+            .unwrap_or_default();
+        let stop = if help.is_empty() || help.ends_with(['.', ':']) {
+            ""
+        } else {
+            "."
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {}{stop}{} |",
+            spelled(arg),
+            escaped(&help),
+            escaped(&choices(arg))
+        );
     }
     text
 }
@@ -98,8 +144,17 @@ fn table(arguments: &[&Arg]) -> String {
 /// The argument as it is typed.
 fn spelled(arg: &Arg) -> String {
     let takes = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
-    let values: Vec<&str> = arg.get_value_names().into_iter().flatten().map(clap::builder::Str::as_str).collect();
-    let value = if takes && !values.is_empty() { format!(" {}", values.join(" ")) } else { String::new() };
+    let values: Vec<&str> = arg
+        .get_value_names()
+        .into_iter()
+        .flatten()
+        .map(clap::builder::Str::as_str)
+        .collect();
+    let value = if takes && !values.is_empty() {
+        format!(" {}", values.join(" "))
+    } else {
+        String::new()
+    };
     let text = match (arg.get_short(), arg.get_long()) {
         (Some(short), Some(long)) => format!("-{short}, --{long}{value}"),
         (Some(short), None) => format!("-{short}{value}"),
@@ -114,9 +169,16 @@ fn choices(arg: &Arg) -> String {
     if !matches!(arg.get_action(), ArgAction::Set | ArgAction::Append) {
         return String::new();
     }
-    let values: Vec<_> = arg.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
-    let default: Vec<_> =
-        arg.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect();
+    let values: Vec<_> = arg
+        .get_possible_values()
+        .iter()
+        .map(|value| format!("`{}`", value.get_name()))
+        .collect();
+    let default: Vec<_> = arg
+        .get_default_values()
+        .iter()
+        .map(|value| format!("`{}`", value.to_string_lossy()))
+        .collect();
     let mut text = String::new();
     if !values.is_empty() {
         let _ = write!(text, " One of {}.", values.join(", "));

@@ -47,14 +47,28 @@ pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// One sentence on why there is nothing to serve or it cannot be served.
-pub fn run(mock: &Mock, host: &Arc<dyn Host>, out: &mut dyn Write, report: &mut dyn Write) -> Result<(), String> {
+pub fn run(
+    mock: &Mock,
+    host: &Arc<dyn Host>,
+    out: &mut dyn Write,
+    report: &mut dyn Write,
+) -> Result<(), String> {
     let apps = read_apps(&mock.apps, host.as_ref(), report)?;
-    let options =
-        MockOptions { bind: mock.bind, seed: mock.seed, log: mock.log.clone(), failures: mock.failures.clone() };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let options = MockOptions {
+        bind: mock.bind,
+        seed: mock.seed,
+        log: mock.log.clone(),
+        failures: mock.failures.clone(),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
     let runtime = runtime.map_err(|error| format!("the server cannot start: {error}"))?;
     runtime.block_on(async {
-        let server = MockServer::start(&apps, options, host.clone()).await.map_err(|error| error.to_string())?;
+        let server = MockServer::start(&apps, options, host.clone())
+            .await
+            .map_err(|error| error.to_string())?;
         written(writeln!(out, "http://{}", server.address()).and_then(|()| out.flush()))
             .map_err(|no| no.to_string())?;
         let _ = writeln!(report, "answering for {}; stop with Ctrl-C", names(&apps));
@@ -65,22 +79,39 @@ pub fn run(mock: &Mock, host: &Arc<dyn Host>, out: &mut dyn Write, report: &mut 
 }
 
 fn read_apps(path: &Path, host: &dyn Host, report: &mut dyn Write) -> Result<Vec<App>, String> {
-    let told = |error: io::Error| format!("the app files in {} cannot be read: {error}", path.display());
+    let told = |error: io::Error| {
+        format!(
+            "the app files in {} cannot be read: {error}",
+            path.display()
+        )
+    };
     let files = match host.kind(path).map_err(told)? {
         FileKind::Folder => app_files(host, path).map_err(told)?,
         FileKind::File => vec![path.to_path_buf()],
     };
     let loaded = load_apps(host, &files);
-    for Findings { source, diagnostics } in &loaded.findings {
+    for Findings {
+        source,
+        diagnostics,
+    } in &loaded.findings
+    {
         for finding in diagnostics {
             let place = source.position(finding.span.start);
             let (severity, code) = (finding.severity, finding.code.name);
             let (line, column) = (place.line, place.column);
-            let _ = writeln!(report, "{}:{line}:{column}: {severity}[{code}] {}", source.name(), finding.message);
+            let _ = writeln!(
+                report,
+                "{}:{line}:{column}: {severity}[{code}] {}",
+                source.name(),
+                finding.message
+            );
         }
     }
     if loaded.apps.is_empty() {
-        return Err(format!("{} has no app file that can be used", path.display()));
+        return Err(format!(
+            "{} has no app file that can be used",
+            path.display()
+        ));
     }
     Ok(loaded.apps)
 }
@@ -88,7 +119,11 @@ fn read_apps(path: &Path, host: &dyn Host, report: &mut dyn Write) -> Result<Vec
 fn names(apps: &[App]) -> String {
     let one = |app: &App| {
         let count = app.tools.len();
-        format!("{} ({count} tool{})", app.name, if count == 1 { "" } else { "s" })
+        format!(
+            "{} ({count} tool{})",
+            app.name,
+            if count == 1 { "" } else { "s" }
+        )
     };
     apps.iter().map(one).collect::<Vec<_>>().join(", ")
 }
@@ -110,16 +145,29 @@ mod tests {
     #[test]
     fn apps_that_can_be_used_are_used_and_the_rest_is_told() {
         let host = MemoryHost::default()
-            .with_file("apps/hr.yaml", "name: hr\ntools: [{ name: a, endpoint: 'http://127.0.0.1:1/' }]\n")
+            .with_file(
+                "apps/hr.yaml",
+                "name: hr\ntools: [{ name: a, endpoint: 'http://127.0.0.1:1/' }]\n",
+            )
             .with_file("apps/planner.yaml", "app_name: planner\n")
             .with_file("empty/readme.md", "");
         let mut report = Vec::new();
         let mut read = |path: &str| read_apps(Path::new(path), &host, &mut report);
         assert_eq!(names(&read("apps").unwrap()), "hr (1 tool)");
         assert_eq!(names(&read("apps/hr.yaml").unwrap()), "hr (1 tool)");
-        assert_eq!(read("empty").unwrap_err(), "empty has no app file that can be used");
-        assert!(read("nothing").unwrap_err().starts_with("the app files in nothing cannot be read"));
+        assert_eq!(
+            read("empty").unwrap_err(),
+            "empty has no app file that can be used"
+        );
+        assert!(
+            read("nothing")
+                .unwrap_err()
+                .starts_with("the app files in nothing cannot be read")
+        );
         let report = String::from_utf8(report).unwrap();
-        assert_eq!(report, "/apps/planner.yaml:1:1: warning[app-invalid] this app file has no `name`\n");
+        assert_eq!(
+            report,
+            "/apps/planner.yaml:1:1: warning[app-invalid] this app file has no `name`\n"
+        );
     }
 }

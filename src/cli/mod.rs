@@ -63,10 +63,22 @@ pub struct CommandLine {
 #[derive(Debug, Args)]
 pub struct Global {
     /// When to colour.
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Everywhere")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Everywhere"
+    )]
     pub color: Color,
     /// Print results and errors only.
-    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Everywhere")]
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        help_heading = "Everywhere"
+    )]
     pub quiet: bool,
     /// Tell more; twice tells everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Everywhere")]
@@ -127,18 +139,30 @@ fn told(failure: &Failure, terminal: Terminal) -> Exit {
 
 fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
     match &line.command {
-        Command::Breaking(arguments) => breaking::run(arguments, line.global.project.as_deref(), terminal),
-        Command::Check(arguments) => check::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Breaking(arguments) => {
+            breaking::run(arguments, line.global.project.as_deref(), terminal)
+        }
+        Command::Check(arguments) => {
+            check::run(arguments, line.global.project.as_deref(), terminal)
+        }
         Command::Eval(arguments) => eval::command(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
-        Command::Export(arguments) => export::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Export(arguments) => {
+            export::run(arguments, line.global.project.as_deref(), terminal)
+        }
         Command::Fmt(arguments) => fmt::run(arguments, terminal),
-        Command::Graph(arguments) => graph::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Graph(arguments) => {
+            graph::run(arguments, line.global.project.as_deref(), terminal)
+        }
         Command::Mock(arguments) => mock::command(arguments),
-        Command::Mutate(arguments) => mutate::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Mutate(arguments) => {
+            mutate::run(arguments, line.global.project.as_deref(), terminal)
+        }
         Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
         Command::Runs(arguments) => runs::run(arguments, line.global.project.as_deref(), terminal),
-        Command::Schema(arguments) => schema::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Schema(arguments) => {
+            schema::run(arguments, line.global.project.as_deref(), terminal)
+        }
         Command::Test(arguments) => test::run(arguments, line.global.project.as_deref(), terminal),
         Command::Completions(arguments) => completions::completions(arguments, terminal),
         Command::Init(arguments) => init::run(arguments, terminal),

@@ -88,20 +88,36 @@ struct Tried<'a> {
 ///
 /// # Errors
 /// When a path does not exist, tests fail without any change, or the output cannot be written.
-pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let tested = files::open_all(&arguments.paths, project)?;
-    let broken = tested.files.iter().find(|file| !file.suite.broken.is_empty());
+    let broken = tested
+        .files
+        .iter()
+        .find(|file| !file.suite.broken.is_empty());
     if let Some(file) = broken {
         let name = visible_line(file.suite.source.name());
-        return Err(Failure::Environment(format!("`{name}` has errors; `planrun check {name}` tells them")));
+        return Err(Failure::Environment(format!(
+            "`{name}` has errors; `planrun check {name}` tells them"
+        )));
     }
-    let used: Vec<Vec<String>> = tested.files.par_iter().map(|file| used_by(&tested, file)).collect();
+    let used: Vec<Vec<String>> = tested
+        .files
+        .par_iter()
+        .map(|file| used_by(&tested, file))
+        .collect();
     let unchanged: Vec<(Option<(String, String)>, Seen)> = tested
         .files
         .par_iter()
         .map(|file| {
             let (mut seen, mut nobody) = (Seen::default(), Silence);
-            let mut watching = Watching { seen: &mut seen, inner: &mut nobody };
+            let mut watching = Watching {
+                seen: &mut seen,
+                inner: &mut nobody,
+            };
             let failing = failure(&tested, file, &file.suite, &mut watching);
             (failing, seen)
         })
@@ -111,8 +127,13 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         seen.merge(own);
     }
     if let Some((file, title)) = unchanged.into_iter().find_map(|(failing, _)| failing) {
-        let message = format!("the test {title:?} of `{}` fails before anything is changed", visible_line(&file));
-        return Err(Failure::Environment(format!("{message}; `planrun test` tells why")));
+        let message = format!(
+            "the test {title:?} of `{}` fails before anything is changed",
+            visible_line(&file)
+        );
+        return Err(Failure::Environment(format!(
+            "{message}; `planrun test` tells why"
+        )));
     }
     let mut all: Vec<(usize, Mutant)> = Vec::new();
     for (index, file) in tested.files.iter().enumerate() {
@@ -125,7 +146,11 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
             Fate::Survived if !is_covered(home, &seen, mutant.span) => Fate::Uncovered,
             fate => fate,
         };
-        Tried { source: &home.suite.source, mutant, fate }
+        Tried {
+            source: &home.suite.source,
+            mutant,
+            fate,
+        }
     };
     let tried: Vec<Tried<'_>> = all.into_par_iter().map(tried).collect();
     let share = share(&tried);
@@ -133,13 +158,20 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         Format::Human => tell(&tried, share, terminal)?,
         Format::Json => terminal.print_json(&format!("{:#}\n", document(&tried, share)))?,
     }
-    Ok(if arguments.min.is_some_and(|min| share < min) { Exit::Findings } else { Exit::Fine })
+    Ok(if arguments.min.is_some_and(|min| share < min) {
+        Exit::Findings
+    } else {
+        Exit::Fine
+    })
 }
 
 /// The files that a file uses, itself first.
 fn used_by(tested: &Tested, file: &TestedFile) -> Vec<String> {
     let workspace = &tested.workspaces[file.project];
-    let noting = Noting { files: workspace.files(), read: Mutex::default() };
+    let noting = Noting {
+        files: workspace.files(),
+        read: Mutex::default(),
+    };
     let _ = workspace.find(&file.suite.source, &noting);
     let mut used = vec![file.suite.source.name().to_owned()];
     used.extend(noting.read.into_inner().unwrap_or_default());
@@ -152,11 +184,20 @@ fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutan
     let name = home.suite.source.name();
     let text = mutant.apply(home.suite.source.text());
     let workspace = &tested.workspaces[home.project];
-    let changed = Changed { files: workspace.files(), name, text: &text };
+    let changed = Changed {
+        files: workspace.files(),
+        name,
+        text: &text,
+    };
     let own = SourceFile::new(name, text.as_str());
     let checked = workspace.find(&own, &changed);
     let own = Suite::new(own, checked);
-    let tests = own.checked.tree.items.iter().filter(|item| matches!(item.kind, ItemKind::Test(_)));
+    let tests = own
+        .checked
+        .tree
+        .items
+        .iter()
+        .filter(|item| matches!(item.kind, ItemKind::Test(_)));
     let tests: Vec<Span> = tests.map(|item| item.span).collect();
     let in_a_test = |found: &Diagnostic| tests.iter().any(|test| test.contains(found.span));
     if !own.broken.iter().all(in_a_test) {
@@ -164,7 +205,11 @@ fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutan
     }
     let sees = |(index, _): &(usize, &TestedFile)| used[*index].iter().any(|used| used == name);
     for (_, file) in tested.files.iter().enumerate().filter(sees) {
-        let text = if file.suite.source.name() == name { &text } else { file.suite.source.text() };
+        let text = if file.suite.source.name() == name {
+            &text
+        } else {
+            file.suite.source.text()
+        };
         let source = SourceFile::new(file.suite.source.name(), text);
         let checked = workspace.find(&source, &changed);
         let suite = Suite::new(source, checked);
@@ -178,8 +223,18 @@ fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutan
 /// Whether a test gets to the statement around a place of a plan file; true where runs do not tell.
 fn is_covered(home: &TestedFile, seen: &Seen, place: Span) -> bool {
     let items = &home.suite.checked.tree.items;
-    let Some(item) = items.iter().find(|item| item.span.contains(place)) else { return true };
-    let Some(plan) = home.suite.checked.plans.iter().find(|plan| item.span.contains(plan.span)) else { return true };
+    let Some(item) = items.iter().find(|item| item.span.contains(place)) else {
+        return true;
+    };
+    let Some(plan) = home
+        .suite
+        .checked
+        .plans
+        .iter()
+        .find(|plan| item.span.contains(plan.span))
+    else {
+        return true;
+    };
     let reached: BTreeSet<_> = seen.of(plan).map(|item| (item.block, item.node)).collect();
     let mut around = Vec::new();
     for (block, id) in plan.blocks.iter().zip((0..).map(BlockId)) {
@@ -211,16 +266,37 @@ fn tells(kind: &NodeKind) -> bool {
 }
 
 /// The first test of a file that fails: its file and its name.
-fn failure(tested: &Tested, file: &TestedFile, suite: &Suite, observer: &mut dyn Observer) -> Option<(String, String)> {
+fn failure(
+    tested: &Tested,
+    file: &TestedFile,
+    suite: &Suite,
+    observer: &mut dyn Observer,
+) -> Option<(String, String)> {
     let stage = &tested.stages[file.project];
-    let store = Store::new(&RealHost, &tested.workspaces[file.project].project.root, Mode::Check);
-    let shelf = store.open(Path::new(suite.source.name()), suite.checked.tests.iter().map(|test| &*test.name)).ok()?;
+    let store = Store::new(
+        &RealHost,
+        &tested.workspaces[file.project].project.root,
+        Mode::Check,
+    );
+    let shelf = store
+        .open(
+            Path::new(suite.source.name()),
+            suite.checked.tests.iter().map(|test| &*test.name),
+        )
+        .ok()?;
     let mut fails = |prepared: &Prepared| {
         let ran: Ran = suite.run(stage, prepared, Wish::default(), observer);
         let differs = || {
             ran.kept.iter().any(|kept| {
-                let place = Place { test: &ran.test.name, row: ran.row, kind: kept.snapshot.of, line: 0 };
-                shelf.settle(&place, &kept.text).is_ok_and(|settled| !settled.passes())
+                let place = Place {
+                    test: &ran.test.name,
+                    row: ran.row,
+                    kind: kept.snapshot.of,
+                    line: 0,
+                };
+                shelf
+                    .settle(&place, &kept.text)
+                    .is_ok_and(|settled| !settled.passes())
             })
         };
         let failed = !ran.faults.is_empty() || differs();
@@ -232,16 +308,31 @@ fn failure(tested: &Tested, file: &TestedFile, suite: &Suite, observer: &mut dyn
 /// How many of a hundred mutants that the check lets through are noticed.
 fn share(tried: &[Tried<'_>]) -> f64 {
     let count = |fate: Fate| tried.iter().filter(|tried| tried.fate == fate).count();
-    let (killed, survived) = (count(Fate::Killed), count(Fate::Survived) + count(Fate::Uncovered));
+    let (killed, survived) = (
+        count(Fate::Killed),
+        count(Fate::Survived) + count(Fate::Uncovered),
+    );
     let parts = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-    if killed + survived == 0 { 100.0 } else { parts(killed) * 100.0 / parts(killed + survived) }
+    if killed + survived == 0 {
+        100.0
+    } else {
+        parts(killed) * 100.0 / parts(killed + survived)
+    }
 }
 
 fn tell(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<(), Failure> {
-    for one in tried.iter().filter(|one| matches!(one.fate, Fate::Survived | Fate::Uncovered)) {
+    for one in tried
+        .iter()
+        .filter(|one| matches!(one.fate, Fate::Survived | Fate::Uncovered))
+    {
         let position = one.source.position(one.mutant.span.start);
         let name = visible_line(one.source.name());
-        let changed: Vec<String> = one.mutant.edits.iter().map(|edit| changed(one.source, edit)).collect();
+        let changed: Vec<String> = one
+            .mutant
+            .edits
+            .iter()
+            .map(|edit| changed(one.source, edit))
+            .collect();
         terminal.print(&format!(
             "{} [{}] {name}:{}:{}: {}: {}\n",
             one.fate.name(),
@@ -257,18 +348,28 @@ fn tell(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<(), Failu
         kinds.entry(one.mutant.kind).or_default()[one.fate as usize] += 1;
     }
     for (kind, [rejected, killed, survived, uncovered]) in kinds {
-        let untested = if uncovered > 0 { format!(", {uncovered} where no test gets to") } else { String::new() };
+        let untested = if uncovered > 0 {
+            format!(", {uncovered} where no test gets to")
+        } else {
+            String::new()
+        };
         terminal.print(&format!(
             "{:<9} {killed} of {} noticed{untested}, {rejected} refused by the check\n",
             kind.name(),
             killed + survived + uncovered
         ))?;
     }
-    terminal.print(&format!("{share:.1} % of {} noticed\n", counted(tried.len() - rejected(tried), "mutant")))
+    terminal.print(&format!(
+        "{share:.1} % of {} noticed\n",
+        counted(tried.len() - rejected(tried), "mutant")
+    ))
 }
 
 fn rejected(tried: &[Tried<'_>]) -> usize {
-    tried.iter().filter(|one| one.fate == Fate::Rejected).count()
+    tried
+        .iter()
+        .filter(|one| one.fate == Fate::Rejected)
+        .count()
 }
 
 /// One edit as people write it: what was there, and what is.
@@ -280,7 +381,11 @@ fn changed(source: &SourceFile, edit: &crate::diag::Edit) -> String {
             None => text,
         }
     };
-    format!("`{}` → `{}`", short(source.slice(edit.span)), short(&edit.text))
+    format!(
+        "`{}` → `{}`",
+        short(source.slice(edit.span)),
+        short(&edit.text)
+    )
 }
 
 fn document(tried: &[Tried<'_>], share: f64) -> Json {
@@ -311,7 +416,11 @@ struct Changed<'a, F> {
 impl<F: Files> Files for Changed<'_, F> {
     fn read(&self, from: &str, path: &str) -> Result<SourceFile, String> {
         let read = self.files.read(from, path)?;
-        Ok(if read.name() == self.name { SourceFile::new(read.name(), self.text) } else { read })
+        Ok(if read.name() == self.name {
+            SourceFile::new(read.name(), self.text)
+        } else {
+            read
+        })
     }
 }
 

@@ -85,24 +85,45 @@ fn inline_code(line: &str, look: Look) -> String {
         return line.to_owned();
     }
     let parts = line.split('`').enumerate();
-    parts.map(|(index, part)| if index % 2 == 1 { part.cyan().to_string() } else { part.to_owned() }).collect()
+    parts
+        .map(|(index, part)| {
+            if index % 2 == 1 {
+                part.cyan().to_string()
+            } else {
+                part.to_owned()
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PAGE: &str = "A name that\nnothing has.\n\nBad:\n\n```plan\nplan p() {}\n```\n\n- one `x`\n- two\n";
+    const PAGE: &str =
+        "A name that\nnothing has.\n\nBad:\n\n```plan\nplan p() {}\n```\n\n- one `x`\n- two\n";
 
     #[test]
     fn paragraphs_flow_and_code_is_indented() {
         let shown = page(PAGE, Look::PLAIN);
-        assert_eq!(shown, "A name that nothing has.\n\nBad:\n\n    plan p() {}\n\n- one `x`\n- two\n");
+        assert_eq!(
+            shown,
+            "A name that nothing has.\n\nBad:\n\n    plan p() {}\n\n- one `x`\n- two\n"
+        );
     }
 
     #[test]
     fn colours_only_where_wanted() {
         assert!(!page(PAGE, Look::PLAIN).contains('\u{1b}'));
-        assert!(page(PAGE, Look { color: true, ..Look::PLAIN }).contains("\u{1b}[36mx\u{1b}[39m"));
+        assert!(
+            page(
+                PAGE,
+                Look {
+                    color: true,
+                    ..Look::PLAIN
+                }
+            )
+            .contains("\u{1b}[36mx\u{1b}[39m")
+        );
     }
 }

@@ -57,7 +57,10 @@ pub fn find(paths: &[PathBuf]) -> Result<PlanFiles, Failure> {
             found.insert(PlanFile::Path(tidy(path).to_owned()));
         }
     }
-    Ok(PlanFiles { files: found.into_iter().collect(), problems })
+    Ok(PlanFiles {
+        files: found.into_iter().collect(),
+        problems,
+    })
 }
 
 /// Reads one plan. Bytes that are no plan text are a finding, not a failure.
@@ -70,7 +73,11 @@ pub fn load(file: &PlanFile) -> Result<PlanText, Problem> {
         PlanFile::Path(path) => PlanText::from_file(path),
     };
     text.map_err(|error| Problem {
-        message: format!("cannot read `{}`: {}", visible_line(&file.name()), reason(&error)),
+        message: format!(
+            "cannot read `{}`: {}",
+            visible_line(&file.name()),
+            reason(&error)
+        ),
         file: Some(file.name()),
     })
 }
@@ -86,18 +93,25 @@ pub fn checked_plan(
     name: Option<&str>,
     terminal: Terminal,
 ) -> Result<Option<CheckedPlan>, Failure> {
-    let source = match load(&PlanFile::of(path)).map_err(|problem| Failure::Environment(problem.message))? {
-        PlanText::Text(source) => source,
-        PlanText::Broken(report) => {
-            terminal.say_plainly(&human(&[report], terminal.look));
-            return Ok(None);
-        }
-    };
+    let source =
+        match load(&PlanFile::of(path)).map_err(|problem| Failure::Environment(problem.message))? {
+            PlanText::Text(source) => source,
+            PlanText::Broken(report) => {
+                terminal.say_plainly(&human(&[report], terminal.look));
+                return Ok(None);
+            }
+        };
     let checked = workspace.clone().checked(source);
-    if checked.project_findings().iter().any(|file| !file.diagnostics.is_empty()) {
+    if checked
+        .project_findings()
+        .iter()
+        .any(|file| !file.diagnostics.is_empty())
+    {
         terminal.say_plainly(&human(checked.project_findings(), terminal.look));
     }
-    let Choice { report, plan } = checked.choose(name).map_err(|error| not_chosen(path, error))?;
+    let Choice { report, plan } = checked
+        .choose(name)
+        .map_err(|error| not_chosen(path, error))?;
     if !report.diagnostics.is_empty() {
         terminal.say_plainly(&human(&[report], terminal.look));
     }
@@ -106,8 +120,14 @@ pub fn checked_plan(
 
 /// Why none of the plans of a file is meant.
 fn not_chosen(path: &Path, error: Error) -> Failure {
-    let Error::PlanChoice { wanted, plans } = error else { return error.into() };
-    let names = plans.iter().map(|plan| format!("`{plan}`")).collect::<Vec<_>>().join(", ");
+    let Error::PlanChoice { wanted, plans } = error else {
+        return error.into();
+    };
+    let names = plans
+        .iter()
+        .map(|plan| format!("`{plan}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
     let shown = path.display();
     Failure::Usage(match (wanted, plans.is_empty()) {
         (Some(wanted), empty) => {
@@ -115,7 +135,9 @@ fn not_chosen(path: &Path, error: Error) -> Failure {
             format!("`{shown}` has no plan `{wanted}`; it has {known}")
         }
         (None, true) => format!("`{shown}` has no plan"),
-        (None, false) => format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`"),
+        (None, false) => {
+            format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`")
+        }
     })
 }
 
@@ -123,7 +145,11 @@ impl PlanFile {
     /// The file at a path, or standard input for `-`.
     #[must_use]
     pub fn of(path: &Path) -> Self {
-        if path.as_os_str() == STDIN { Self::Stdin } else { Self::Path(tidy(path).to_owned()) }
+        if path.as_os_str() == STDIN {
+            Self::Stdin
+        } else {
+            Self::Path(tidy(path).to_owned())
+        }
     }
 
     /// Where it is; `-` for standard input.
@@ -150,13 +176,18 @@ fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Proble
         match entry {
             Ok(entry) => {
                 // A link is followed when it is read; pipes and devices are no plans, whatever they are called.
-                let is_file = entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink());
+                let is_file = entry
+                    .file_type()
+                    .is_some_and(|kind| kind.is_file() || kind.is_symlink());
                 if is_file && is_plan(entry.path()) {
                     found.insert(PlanFile::Path(tidy(entry.path()).to_owned()));
                 }
             }
             Err(error) => {
-                problems.push(Problem { file: None, message: format!("cannot look into a folder: {error}") });
+                problems.push(Problem {
+                    file: None,
+                    message: format!("cannot look into a folder: {error}"),
+                });
             }
         }
     }
@@ -164,7 +195,10 @@ fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Proble
 
 /// Whether the name is one of a plan file, in either form.
 pub(super) fn is_plan(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy())
+        .unwrap_or_default();
     let ends = |ending: &str| name.len() > ending.len() && name.ends_with(ending);
     ends(ENDING) || ends(TESTS) || name.ends_with(json::ENDING)
 }
@@ -174,16 +208,23 @@ fn cannot_open(path: &Path, error: &io::Error) -> Failure {
     if error.kind() != io::ErrorKind::NotFound {
         return Failure::Environment(format!("cannot open `{shown}`: {}", reason(error)));
     }
-    let hint = neighbour(path).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+    let hint = neighbour(path)
+        .map(|near| format!(", did you mean `{near}`?"))
+        .unwrap_or_default();
     Failure::Environment(format!("there is no file or folder `{shown}`{hint}"))
 }
 
 /// The path beside `path` whose name is nearest.
 fn neighbour(path: &Path) -> Option<String> {
     let wanted = path.file_name()?.to_str()?;
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut names: Vec<_> =
-        fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let folder = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
     names.sort();
     let near = closest(wanted, names.iter().map(String::as_str))?;
     Some(path.with_file_name(near).display().to_string())

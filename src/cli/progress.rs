@@ -32,7 +32,9 @@ impl Progress {
     pub fn new(wanted: bool, look: Look) -> Self {
         let target = ProgressDrawTarget::stderr();
         // Hidden is what indicatif calls a standard error that is no terminal.
-        Self { screen: (wanted && !target.is_hidden()).then(|| Screen::new(target, look)) }
+        Self {
+            screen: (wanted && !target.is_hidden()).then(|| Screen::new(target, look)),
+        }
     }
 
     /// An attempt at a step has begun.
@@ -45,7 +47,11 @@ impl Progress {
     /// Attempt number `attempt` has failed and the next begins after `wait`.
     pub fn retrying(&mut self, path: &str, attempt: u32, wait: Duration) {
         if let Some(screen) = &mut self.screen {
-            let text = format!("{}: attempt {attempt} failed, again in {}", short(path), length(wait));
+            let text = format!(
+                "{}: attempt {attempt} failed, again in {}",
+                short(path),
+                length(wait)
+            );
             screen.show(path, &text);
         }
     }
@@ -61,7 +67,10 @@ impl Progress {
     ) {
         if let Some(screen) = &mut self.screen {
             let line = settled(path, state, attempts, duration, screen.look);
-            screen.settle(path, &format!("{line}{}", why.map(reason).unwrap_or_default()));
+            screen.settle(
+                path,
+                &format!("{line}{}", why.map(reason).unwrap_or_default()),
+            );
         }
     }
 
@@ -119,7 +128,12 @@ struct Running {
 
 impl Screen {
     fn new(target: ProgressDrawTarget, look: Look) -> Self {
-        Self { lines: MultiProgress::with_draw_target(target), running: IndexMap::new(), rest: None, look }
+        Self {
+            lines: MultiProgress::with_draw_target(target),
+            running: IndexMap::new(),
+            rest: None,
+            look,
+        }
     }
 
     fn show(&mut self, path: &str, text: &str) {
@@ -130,9 +144,19 @@ impl Screen {
             }
             return;
         }
-        let shown = self.running.values().filter(|step| step.line.is_some()).count();
+        let shown = self
+            .running
+            .values()
+            .filter(|step| step.line.is_some())
+            .count();
         let line = (shown < MOST_LIVE).then(|| self.line(shown, text));
-        self.running.insert(path.to_owned(), Running { text: text.to_owned(), line });
+        self.running.insert(
+            path.to_owned(),
+            Running {
+                text: text.to_owned(),
+                line,
+            },
+        );
         self.count_rest();
     }
 
@@ -142,7 +166,11 @@ impl Screen {
             self.lines.remove(&line);
         }
         self.tell(line);
-        let shown = self.running.values().filter(|step| step.line.is_some()).count();
+        let shown = self
+            .running
+            .values()
+            .filter(|step| step.line.is_some())
+            .count();
         let next = self
             .running
             .iter()
@@ -164,14 +192,21 @@ impl Screen {
     }
 
     fn line(&self, index: usize, text: &str) -> ProgressBar {
-        let line = self.lines.insert(index, ProgressBar::new_spinner().with_style(style(self.look)));
+        let line = self.lines.insert(
+            index,
+            ProgressBar::new_spinner().with_style(style(self.look)),
+        );
         line.set_message(text.to_owned());
         line.enable_steady_tick(TICK);
         line
     }
 
     fn count_rest(&mut self) {
-        let hidden = self.running.values().filter(|step| step.line.is_none()).count();
+        let hidden = self
+            .running
+            .values()
+            .filter(|step| step.line.is_none())
+            .count();
         if hidden == 0 {
             if let Some(line) = self.rest.take() {
                 line.finish_and_clear();
@@ -180,8 +215,8 @@ impl Screen {
             return;
         }
         let rest = self.rest.get_or_insert_with(|| {
-            let plain =
-                ProgressStyle::with_template("  {wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+            let plain = ProgressStyle::with_template("  {wide_msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner());
             self.lines.add(ProgressBar::new_spinner().with_style(plain))
         });
         rest.set_message(format!("and {hidden} more"));
@@ -189,7 +224,12 @@ impl Screen {
     }
 
     fn clear(self) {
-        for line in self.running.values().filter_map(|step| step.line.as_ref()).chain(&self.rest) {
+        for line in self
+            .running
+            .values()
+            .filter_map(|step| step.line.as_ref())
+            .chain(&self.rest)
+        {
             line.finish_and_clear();
         }
         let _ = self.lines.clear();
@@ -200,7 +240,11 @@ fn style(look: Look) -> ProgressStyle {
     // Both templates are fixed and sound; the default only stands in for the error that cannot come.
     let style = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner());
-    if look.unicode { style.tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ") } else { style.tick_chars("|/-\\ ") }
+    if look.unicode {
+        style.tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ")
+    } else {
+        style.tick_chars("|/-\\ ")
+    }
 }
 
 /// One line for a step that has ended: a sign, the path, the state where it is not the good one, the time it took, and
@@ -217,22 +261,44 @@ fn settled(path: &str, state: StepState, attempts: u32, duration: Duration, look
         }
     };
     let sign = if look.unicode { unicode } else { ascii };
-    let sign = if look.color { sign.style(style).to_string() } else { sign.to_owned() };
-    let word = if state == StepState::Completed { String::new() } else { format!(" {state}") };
-    let tries = if attempts > 1 { format!(", {attempts} attempts") } else { String::new() };
-    let took = if state == StepState::Skipped { String::new() } else { format!(" ({}{tries})", length(duration)) };
+    let sign = if look.color {
+        sign.style(style).to_string()
+    } else {
+        sign.to_owned()
+    };
+    let word = if state == StepState::Completed {
+        String::new()
+    } else {
+        format!(" {state}")
+    };
+    let tries = if attempts > 1 {
+        format!(", {attempts} attempts")
+    } else {
+        String::new()
+    };
+    let took = if state == StepState::Skipped {
+        String::new()
+    } else {
+        format!(" ({}{tries})", length(duration))
+    };
     format!("{sign} {}{word}{took}", short(path))
 }
 
 /// Why a step has failed: what was said, or the step in it that failed so.
 fn reason(error: &StepError) -> String {
     match error.cause.as_deref() {
-        Some(cause) if cause.message == error.message => format!(": because of {}", short(&cause.step)),
+        Some(cause) if cause.message == error.message => {
+            format!(": because of {}", short(&cause.step))
+        }
         Some(_) | None => {
             let said: String = error.message.chars().take(MOST_OF_A_REASON + 1).collect();
             let said = visible_line(&said);
             let cut: String = said.chars().take(MOST_OF_A_REASON).collect();
-            let end = if said.chars().count() > MOST_OF_A_REASON { "…" } else { "" };
+            let end = if said.chars().count() > MOST_OF_A_REASON {
+                "…"
+            } else {
+                ""
+            };
             format!(": {}: {cut}{end}", error.class)
         }
     }
@@ -241,14 +307,24 @@ fn reason(error: &StepError) -> String {
 /// One line for a task: a sign, its name and title, and its new status.
 fn changed(task: &str, title: Option<&str>, status: &str, look: Look) -> String {
     let sign = if look.unicode { "◆" } else { "*" };
-    let sign = if look.color { sign.style(Style::new().blue()).to_string() } else { sign.to_owned() };
-    let title = title.map(|title| format!(" ({})", short(title))).unwrap_or_default();
+    let sign = if look.color {
+        sign.style(Style::new().blue()).to_string()
+    } else {
+        sign.to_owned()
+    };
+    let title = title
+        .map(|title| format!(" ({})", short(title)))
+        .unwrap_or_default();
     format!("{sign} {}{title}: {}", short(task), short(status))
 }
 
 /// A path and what it calls.
 fn named(path: &str, tool: &str) -> String {
-    if tool.is_empty() { short(path) } else { format!("{}: {}", short(path), short(tool)) }
+    if tool.is_empty() {
+        short(path)
+    } else {
+        format!("{}: {}", short(path), short(tool))
+    }
 }
 
 /// Outside text on one line, bounded.
@@ -258,7 +334,11 @@ fn short(text: &str) -> String {
     if shown.chars().count() <= MOST_OF_A_NAME {
         return shown.into_owned();
     }
-    shown.chars().take(MOST_OF_A_NAME).chain("…".chars()).collect()
+    shown
+        .chars()
+        .take(MOST_OF_A_NAME)
+        .chain("…".chars())
+        .collect()
 }
 
 /// A length of time as people say it: `340ms`, `1.2s`, `2m 03s`.
@@ -327,19 +407,48 @@ mod tests {
     fn on_paper() -> (Progress, Paper) {
         let paper = Paper::default();
         let target = ProgressDrawTarget::term_like(Box::new(paper.clone()));
-        (Progress { screen: Some(Screen::new(target, Look::PLAIN)) }, paper)
+        (
+            Progress {
+                screen: Some(Screen::new(target, Look::PLAIN)),
+            },
+            paper,
+        )
     }
 
     #[test]
     fn a_settled_line_says_how_it_went() {
-        let line = |state, millis| settled("入职\x1b[31m", state, 1, Duration::from_millis(millis), Look::PLAIN);
+        let line = |state, millis| {
+            settled(
+                "入职\x1b[31m",
+                state,
+                1,
+                Duration::from_millis(millis),
+                Look::PLAIN,
+            )
+        };
         assert_eq!(line(StepState::Completed, 340), "✓ 入职\\u{1b}[31m (340ms)");
-        assert_eq!(line(StepState::Failed, 1_290), "✗ 入职\\u{1b}[31m failed (1.2s)");
-        assert_eq!(line(StepState::Unknown, 123_000), "? 入职\\u{1b}[31m unknown (2m 03s)");
+        assert_eq!(
+            line(StepState::Failed, 1_290),
+            "✗ 入职\\u{1b}[31m failed (1.2s)"
+        );
+        assert_eq!(
+            line(StepState::Unknown, 123_000),
+            "? 入职\\u{1b}[31m unknown (2m 03s)"
+        );
         assert_eq!(line(StepState::Skipped, 0), "- 入职\\u{1b}[31m skipped");
-        let thrice = settled("a", StepState::Completed, 3, Duration::from_millis(20), Look::PLAIN);
+        let thrice = settled(
+            "a",
+            StepState::Completed,
+            3,
+            Duration::from_millis(20),
+            Look::PLAIN,
+        );
         assert_eq!(thrice, "✓ a (20ms, 3 attempts)");
-        let colour = Look { color: true, unicode: false, ..Look::PLAIN };
+        let colour = Look {
+            color: true,
+            unicode: false,
+            ..Look::PLAIN
+        };
         assert!(settled("a", StepState::Completed, 1, TICK, colour).contains("\x1b[32mok\x1b"));
     }
 
@@ -354,11 +463,27 @@ mod tests {
         progress.finished("a", StepState::Completed, 1, TICK, None);
         progress.close();
         let text = paper.0.lock().unwrap();
-        for line in ["◆ registered (Employee is in HR): done", "◆ k.inner: done", "→ alarm[0] fired", "beside", "✓ a"]
-        {
+        for line in [
+            "◆ registered (Employee is in HR): done",
+            "◆ k.inner: done",
+            "→ alarm[0] fired",
+            "beside",
+            "✓ a",
+        ] {
             assert!(text.contains(line), "{line}: {text}");
         }
-        assert_eq!(changed("a\x1b", None, "b", Look { unicode: false, ..Look::PLAIN }), "* a\\u{1b}: b");
+        assert_eq!(
+            changed(
+                "a\x1b",
+                None,
+                "b",
+                Look {
+                    unicode: false,
+                    ..Look::PLAIN
+                }
+            ),
+            "* a\\u{1b}: b"
+        );
     }
 
     #[test]
@@ -369,10 +494,27 @@ mod tests {
         }
         progress.retrying("step3", 1, Duration::from_secs(2));
         let screen = progress.screen.as_ref().unwrap();
-        assert_eq!(screen.running.values().filter(|step| step.line.is_some()).count(), MOST_LIVE);
-        assert!(screen.running["step3"].text.contains("attempt 1 failed, again in 2.0s"));
+        assert_eq!(
+            screen
+                .running
+                .values()
+                .filter(|step| step.line.is_some())
+                .count(),
+            MOST_LIVE
+        );
+        assert!(
+            screen.running["step3"]
+                .text
+                .contains("attempt 1 failed, again in 2.0s")
+        );
         for step in 0..50 {
-            progress.finished(&format!("step{step}"), StepState::Completed, 1, Duration::from_millis(7), None);
+            progress.finished(
+                &format!("step{step}"),
+                StepState::Completed,
+                1,
+                Duration::from_millis(7),
+                None,
+            );
         }
         progress.finished("never-started", StepState::Skipped, 1, Duration::ZERO, None);
         assert!(progress.screen.as_ref().unwrap().running.is_empty());
@@ -389,17 +531,29 @@ mod tests {
         use crate::types::{ErrorClass, Transient};
         let class = || ErrorClass::Transient(Transient::Timeout);
         let inner = std::sync::Arc::new(StepError::new(class(), "no\x1b answer", &"x.y".into()));
-        let outer = StepError { cause: Some(inner.clone()), ..StepError::new(class(), "no\x1b answer", &"x".into()) };
+        let outer = StepError {
+            cause: Some(inner.clone()),
+            ..StepError::new(class(), "no\x1b answer", &"x".into())
+        };
         assert_eq!(reason(&inner), ": transient.timeout: no\\u{1b} answer");
         assert_eq!(reason(&outer), ": because of x.y");
         let long = reason(&StepError::new(class(), "y".repeat(4000), &"x".into()));
         assert!(long.ends_with("y…") && long.chars().count() < 150, "{long}");
         let (mut progress, paper) = on_paper();
         progress.started("a", "ns.tool");
-        progress.finished("a", StepState::Failed, 1, Duration::from_millis(3), Some(&inner));
+        progress.finished(
+            "a",
+            StepState::Failed,
+            1,
+            Duration::from_millis(3),
+            Some(&inner),
+        );
         progress.close();
         let text = paper.0.lock().unwrap();
-        assert!(text.contains("✗ a failed (3ms): transient.timeout"), "{text}");
+        assert!(
+            text.contains("✗ a failed (3ms): transient.timeout"),
+            "{text}"
+        );
     }
 
     #[test]

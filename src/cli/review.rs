@@ -16,14 +16,26 @@ use crate::plantest::snapshot::{Pending, pending};
 ///
 /// # Errors
 /// When nobody sits at the terminal, or a snapshot cannot be read or written.
-pub fn review(host: &dyn Host, plan_files: &[PathBuf], terminal: Terminal) -> Result<Exit, Failure> {
+pub fn review(
+    host: &dyn Host,
+    plan_files: &[PathBuf],
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let waiting = pending(host, plan_files)?;
     let present = io::stdin().is_terminal() && terminal.is_watched();
     if !waiting.is_empty() && !present {
         return Err(nobody(waiting.len()));
     }
-    let look = Look { color: terminal.color_messages, ..terminal.look };
-    let mut session = Session { host, look, show: &mut |text| terminal.say_plainly(text), read: &mut ask::read_line };
+    let look = Look {
+        color: terminal.color_messages,
+        ..terminal.look
+    };
+    let mut session = Session {
+        host,
+        look,
+        show: &mut |text| terminal.say_plainly(text),
+        read: &mut ask::read_line,
+    };
     let fates = session.run(&waiting)?;
     Ok(told(&waiting, &fates, terminal))
 }
@@ -32,9 +44,16 @@ pub fn review(host: &dyn Host, plan_files: &[PathBuf], terminal: Terminal) -> Re
 ///
 /// # Errors
 /// When a snapshot cannot be read or written.
-pub fn accept_all(host: &dyn Host, plan_files: &[PathBuf], terminal: Terminal) -> Result<Exit, Failure> {
+pub fn accept_all(
+    host: &dyn Host,
+    plan_files: &[PathBuf],
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let waiting = pending(host, plan_files)?;
-    let fates = waiting.iter().map(|one| done(one, Fate::Accepted, host)).collect::<Result<Vec<_>, _>>()?;
+    let fates = waiting
+        .iter()
+        .map(|one| done(one, Fate::Accepted, host))
+        .collect::<Result<Vec<_>, _>>()?;
     Ok(told(&waiting, &fates, terminal))
 }
 
@@ -74,7 +93,12 @@ impl Session<'_> {
             let answer = if let Some(fate) = remaining {
                 Answer::This(fate)
             } else {
-                (self.show)(&shown(one, (fates.len() + 1, waiting.len()), diff, self.look));
+                (self.show)(&shown(
+                    one,
+                    (fates.len() + 1, waiting.len()),
+                    diff,
+                    self.look,
+                ));
                 self.ask(diff)
             };
             match answer {
@@ -91,7 +115,9 @@ impl Session<'_> {
     fn ask(&mut self, diff: bool) -> Answer {
         let other = if diff { "off" } else { "on" };
         loop {
-            (self.show)(&format!("a)ccept, r)eject, s)kip, d)iff {other}; A, R, S: all remaining; q)uit: "));
+            (self.show)(&format!(
+                "a)ccept, r)eject, s)kip, d)iff {other}; A, R, S: all remaining; q)uit: "
+            ));
             match (self.read)() {
                 None => {
                     // Nobody ended the line.
@@ -135,7 +161,11 @@ fn done(one: &Pending, fate: Fate, host: &dyn Host) -> Result<Fate, Failure> {
 fn shown(one: &Pending, (number, of): (usize, usize), diff: bool, look: Look) -> String {
     let name = one.target.to_string_lossy();
     let name = visible_line(&name);
-    let name = if look.color { name.cyan().to_string() } else { name.into_owned() };
+    let name = if look.color {
+        name.cyan().to_string()
+    } else {
+        name.into_owned()
+    };
     let new = if one.old.is_none() { ", new" } else { "" };
     let mut text = format!("\n{number} of {of}: {name}{new}\n");
     let mut line = |key: &str, value: &str| {
@@ -144,7 +174,10 @@ fn shown(one: &Pending, (number, of): (usize, usize), diff: bool, look: Look) ->
     };
     let metadata = &one.metadata;
     if let Some(source) = &metadata.source {
-        let at = metadata.assertion_line.map(|line| format!(":{line}")).unwrap_or_default();
+        let at = metadata
+            .assertion_line
+            .map(|line| format!(":{line}"))
+            .unwrap_or_default();
         line("source: ", &format!("{source}{at}"));
     }
     if let Some(description) = &metadata.description {
@@ -179,7 +212,11 @@ fn told(waiting: &[Pending], fates: &[Fate], terminal: Terminal) -> Exit {
     for line in account(waiting, fates) {
         terminal.say(&line);
     }
-    if fates.iter().all(|fate| *fate == Fate::Accepted) { Exit::Fine } else { Exit::Findings }
+    if fates.iter().all(|fate| *fate == Fate::Accepted) {
+        Exit::Fine
+    } else {
+        Exit::Findings
+    }
 }
 
 fn account(waiting: &[Pending], fates: &[Fate]) -> Vec<String> {
@@ -192,8 +229,15 @@ fn account(waiting: &[Pending], fates: &[Fate]) -> Vec<String> {
         return vec!["no snapshot waits for a review".to_owned()];
     }
     let each = waiting.iter().zip(fates);
-    let mut lines: Vec<String> =
-        each.map(|(one, fate)| format!("{} {}", word(*fate), visible_line(&one.target.to_string_lossy()))).collect();
+    let mut lines: Vec<String> = each
+        .map(|(one, fate)| {
+            format!(
+                "{} {}",
+                word(*fate),
+                visible_line(&one.target.to_string_lossy())
+            )
+        })
+        .collect();
     let counted = [Fate::Accepted, Fate::Rejected, Fate::Skipped].map(|fate| {
         let count = fates.iter().filter(|other| **other == fate).count();
         (count > 0).then(|| format!("{count} {}", word(fate)))
@@ -203,7 +247,11 @@ fn account(waiting: &[Pending], fates: &[Fate]) -> Vec<String> {
 }
 
 fn nobody(waiting: usize) -> Failure {
-    let waits = if waiting == 1 { "1 snapshot waits" } else { &format!("{waiting} snapshots wait") };
+    let waits = if waiting == 1 {
+        "1 snapshot waits"
+    } else {
+        &format!("{waiting} snapshots wait")
+    };
     Failure::Usage(format!(
         "{waits} for a review, and nobody sits at the terminal: review where somebody does, or take all with `--accept`"
     ))
@@ -223,11 +271,24 @@ mod tests {
     /// Five snapshots that wait; the last is new.
     fn stage() -> MemoryHost {
         let host = MemoryHost::new(0).with_file("p/a.plan", "");
-        for (mode, tests, text) in [(Mode::Accept, &TESTS[..4], "one\ntwo"), (Mode::Pending, &TESTS[..], "one\nTWO")] {
+        for (mode, tests, text) in [
+            (Mode::Accept, &TESTS[..4], "one\ntwo"),
+            (Mode::Pending, &TESTS[..], "one\nTWO"),
+        ] {
             let store = Store::new(&host, Path::new("p"), mode);
             let shelf = store.open(Path::new("p/a.plan"), TESTS).unwrap();
             for test in tests {
-                shelf.settle(&Place { test, row: None, kind: SnapshotOf::Reply, line: 7 }, text).unwrap();
+                shelf
+                    .settle(
+                        &Place {
+                            test,
+                            row: None,
+                            kind: SnapshotOf::Reply,
+                            line: 7,
+                        },
+                        text,
+                    )
+                    .unwrap();
             }
         }
         host
@@ -243,12 +304,21 @@ mod tests {
         let mut shown = String::new();
         let mut lines = lines.lines().map(str::to_owned);
         let (show, read) = (&mut |text: &str| shown.push_str(text), &mut || lines.next());
-        let fates = Session { host, look: Look::PLAIN, show, read }.run(&waiting).unwrap();
+        let fates = Session {
+            host,
+            look: Look::PLAIN,
+            show,
+            read,
+        }
+        .run(&waiting)
+        .unwrap();
         (shown, account(&waiting, &fates))
     }
 
     fn stored(host: &MemoryHost, test: &str) -> String {
-        let content = host.read_file(Path::new(&format!("p/snapshots/a__{test}__reply.snap"))).unwrap_or_default();
+        let content = host
+            .read_file(Path::new(&format!("p/snapshots/a__{test}__reply.snap")))
+            .unwrap_or_default();
         content.lines().last().unwrap_or_default().to_owned()
     }
 
@@ -256,7 +326,10 @@ mod tests {
     fn each_answer_does_what_it_says() {
         let host = stage();
         let (_, told) = typed(&host, "a\nr\n\nx\nskip\nd\nd\nA\n");
-        let told: Vec<&str> = told.iter().map(|line| line.trim_end_matches("__reply.snap")).collect();
+        let told: Vec<&str> = told
+            .iter()
+            .map(|line| line.trim_end_matches("__reply.snap"))
+            .collect();
         let expected = [
             "accepted p/snapshots/a__a",
             "rejected p/snapshots/a__b",
@@ -266,7 +339,10 @@ mod tests {
             "3 accepted, 1 rejected, 1 skipped",
         ];
         assert_eq!(told, expected);
-        assert_eq!(TESTS.map(|test| stored(&host, test)), ["TWO", "two", "two", "TWO", "TWO"]);
+        assert_eq!(
+            TESTS.map(|test| stored(&host, test)),
+            ["TWO", "two", "two", "TWO", "TWO"]
+        );
         assert_eq!(waiting(&host).len(), 1, "only what was skipped waits");
     }
 
@@ -299,9 +375,16 @@ mod tests {
 a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
         assert_eq!(shown, expected);
         let (shown, _) = typed(&stage(), "d\nS\n");
-        assert!(shown.contains("\n\none\nTWO\n\na)ccept, r)eject, s)kip, d)iff on;"), "{shown}");
+        assert!(
+            shown.contains("\n\none\nTWO\n\na)ccept, r)eject, s)kip, d)iff on;"),
+            "{shown}"
+        );
         let (shown, _) = typed(&stage(), "s\ns\ns\ns\nS\n");
-        assert!(shown.contains("a__e__reply.snap, new\n") && shown.contains("\n  1 │+ one\n  2 │+ TWO\n"), "{shown}");
+        assert!(
+            shown.contains("a__e__reply.snap, new\n")
+                && shown.contains("\n  1 │+ one\n  2 │+ TWO\n"),
+            "{shown}"
+        );
     }
 
     #[test]
@@ -309,31 +392,56 @@ a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
         let evil = "\u{1b}[2J\u{202e}\u{9b}31m\r\u{7}";
         let header = format!("source: {evil}\ndescription: \"{evil}\"\ninfo:\n  x: {evil}\n");
         let text = format!("---\n{header}---\n{evil}\n");
-        let host = MemoryHost::new(0).with_file("a.plan", "").with_file("snapshots/a__x__reply.snap.new", text.clone());
+        let host = MemoryHost::new(0)
+            .with_file("a.plan", "")
+            .with_file("snapshots/a__x__reply.snap.new", text.clone());
         let lines = |look: Look| {
             let waiting = pending(&host, &[PathBuf::from("a.plan")]).unwrap();
-            [shown(&waiting[0], (1, 1), true, look), shown(&waiting[0], (1, 1), false, look)]
+            [
+                shown(&waiting[0], (1, 1), true, look),
+                shown(&waiting[0], (1, 1), false, look),
+            ]
         };
         for shown in lines(Look::PLAIN) {
             assert!(
-                !shown.contains(|letter: char| letter != '\n' && letter.is_control() || letter == '\u{202e}'),
+                !shown
+                    .contains(|letter: char| letter != '\n' && letter.is_control()
+                        || letter == '\u{202e}'),
                 "{shown:?}"
             );
-            assert!(shown.matches("\\u{1b}[2J\\u{202e}").count() >= 2, "{shown:?}");
+            assert!(
+                shown.matches("\\u{1b}[2J\\u{202e}").count() >= 2,
+                "{shown:?}"
+            );
         }
-        for shown in lines(Look { color: true, ..Look::PLAIN }) {
-            assert!(!shown.contains("\u{1b}[2J") && shown.contains("\u{1b}[36m"), "{shown:?}");
+        for shown in lines(Look {
+            color: true,
+            ..Look::PLAIN
+        }) {
+            assert!(
+                !shown.contains("\u{1b}[2J") && shown.contains("\u{1b}[36m"),
+                "{shown:?}"
+            );
         }
         // It is taken as it stands there all the same.
         accept_all(&host, &[PathBuf::from("a.plan")], terminal()).unwrap();
-        let accepted = host.read_file(Path::new("snapshots/a__x__reply.snap")).unwrap();
+        let accepted = host
+            .read_file(Path::new("snapshots/a__x__reply.snap"))
+            .unwrap();
         assert!(
-            accepted.contains(&format!("x: {evil}\n")) && accepted.ends_with(&format!("---\n{}\n", evil.trim_end()))
+            accepted.contains(&format!("x: {evil}\n"))
+                && accepted.ends_with(&format!("---\n{}\n", evil.trim_end()))
         );
     }
 
     fn terminal() -> Terminal {
-        Terminal { look: Look::PLAIN, color_messages: false, quiet: true, verbose: 0, place: None }
+        Terminal {
+            look: Look::PLAIN,
+            color_messages: false,
+            quiet: true,
+            verbose: 0,
+            place: None,
+        }
     }
 
     #[test]
@@ -349,7 +457,10 @@ a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
     #[test]
     fn without_a_terminal_the_way_out_is_named() {
         let error = nobody(2).to_string();
-        assert!(error.starts_with("2 snapshots wait for a review") && error.ends_with("take all with `--accept`"));
+        assert!(
+            error.starts_with("2 snapshots wait for a review")
+                && error.ends_with("take all with `--accept`")
+        );
         assert!(nobody(1).to_string().starts_with("1 snapshot waits"));
     }
 }

@@ -31,7 +31,11 @@ pub struct Arguments {
 ///
 /// # Errors
 /// When the project cannot be opened, or the output cannot be written.
-pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     if !arguments.catalog {
         terminal.print_json(&json::text(&json::schema()))?;
         return Ok(Exit::Fine);
@@ -40,8 +44,15 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     if !workspace.findings().is_empty() {
         terminal.say_plainly(&human(&workspace.findings(), terminal.look));
     }
-    let breadth = if arguments.lean { Breadth::Lean } else { Breadth::Full };
+    let breadth = if arguments.lean {
+        Breadth::Lean
+    } else {
+        Breadth::Full
+    };
     let catalog = workspace.catalog(None);
-    terminal.print_json(&json::text(&json::narrowed(catalog.signatures().map(AsRef::as_ref), breadth)))?;
+    terminal.print_json(&json::text(&json::narrowed(
+        catalog.signatures().map(AsRef::as_ref),
+        breadth,
+    )))?;
     Ok(Exit::Fine)
 }

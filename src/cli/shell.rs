@@ -13,7 +13,9 @@ pub(super) fn quoted(word: &str) -> String {
 
 /// A command of this program as it is typed into a shell, about the project in this folder.
 pub(super) fn command(place: Option<&str>, rest: &str) -> String {
-    let place = place.map(|folder| format!(" --project {}", quoted(&visible_line(folder)))).unwrap_or_default();
+    let place = place
+        .map(|folder| format!(" --project {}", quoted(&visible_line(folder))))
+        .unwrap_or_default();
     format!("planrun{place} {rest}")
 }
 
@@ -24,7 +26,10 @@ mod tests {
     #[test]
     fn a_shell_reads_what_was_meant() {
         assert_eq!(quoted("paid.confirm=true"), "paid.confirm=true");
-        assert_eq!(quoted(r#"m["a b"].confirm=true"#), r#"'m["a b"].confirm=true'"#);
+        assert_eq!(
+            quoted(r#"m["a b"].confirm=true"#),
+            r#"'m["a b"].confirm=true'"#
+        );
         assert_eq!(quoted("it's $(rm)"), r"'it'\''s $(rm)'");
         assert_eq!(quoted(""), "''");
     }

@@ -39,13 +39,18 @@ pub fn improve(error: &mut Error, words: impl IntoIterator<Item = String>) {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return;
     }
-    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else { return };
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
     let mut root = CommandLine::command();
     root.build();
     let nearest = nearest(&root, words, wrong);
     error.remove(ContextKind::SuggestedSubcommand);
     if !nearest.is_empty() {
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(nearest));
+        error.insert(
+            ContextKind::SuggestedSubcommand,
+            ContextValue::Strings(nearest),
+        );
     }
 }
 
@@ -60,22 +65,39 @@ fn nearest(root: &Command, words: impl IntoIterator<Item = String>, wrong: &str)
         return own;
     }
     if at.get_name() == root.get_name() {
-        let elsewhere = ELSEWHERE.iter().filter(|(word, _)| *word == wrong).map(|(_, here)| (*here).to_owned());
+        let elsewhere = ELSEWHERE
+            .iter()
+            .filter(|(word, _)| *word == wrong)
+            .map(|(_, here)| (*here).to_owned());
         let elsewhere: Vec<String> = elsewhere.collect();
         if !elsewhere.is_empty() {
             return elsewhere;
         }
     }
     // `list` alone is a command of `runs`; what stands there may be one of the program, too.
-    let deeper = root.get_subcommands().filter(|group| group.get_name() != "help").flat_map(|group| {
-        near(names(group), wrong).into_iter().map(move |name| format!("{} {name}", group.get_name()))
-    });
-    let outer = if at.get_name() == root.get_name() { Vec::new() } else { near(names(root), wrong) };
-    deeper.chain(outer.into_iter().map(|name| format!("planrun {name}"))).collect()
+    let deeper = root
+        .get_subcommands()
+        .filter(|group| group.get_name() != "help")
+        .flat_map(|group| {
+            near(names(group), wrong)
+                .into_iter()
+                .map(move |name| format!("{} {name}", group.get_name()))
+        });
+    let outer = if at.get_name() == root.get_name() {
+        Vec::new()
+    } else {
+        near(names(root), wrong)
+    };
+    deeper
+        .chain(outer.into_iter().map(|name| format!("planrun {name}")))
+        .collect()
 }
 
 fn names(command: &Command) -> impl Iterator<Item = &str> {
-    command.get_subcommands().map(Command::get_name).filter(|name| *name != "help")
+    command
+        .get_subcommands()
+        .map(Command::get_name)
+        .filter(|name| *name != "help")
 }
 
 /// The names that differ least from a word, if they differ little: by a third of its letters, or by what is missing at
@@ -85,12 +107,20 @@ fn near<'a>(names: impl Iterator<Item = &'a str>, wrong: &str) -> Vec<String> {
     let limit = (wrong.chars().count() / 3).max(1);
     let known = names.filter_map(|name| {
         let begins = wrong.chars().count() >= 3 && name.starts_with(&wrong);
-        let distance = if begins { 0 } else { strsim::osa_distance(&wrong, name) };
+        let distance = if begins {
+            0
+        } else {
+            strsim::osa_distance(&wrong, name)
+        };
         (distance <= limit).then_some((distance, name))
     });
     let known: Vec<(usize, &str)> = known.collect();
     let least = known.iter().map(|(distance, _)| *distance).min();
-    known.into_iter().filter(|(distance, _)| Some(*distance) == least).map(|(_, name)| name.to_owned()).collect()
+    known
+        .into_iter()
+        .filter(|(distance, _)| Some(*distance) == least)
+        .map(|(_, name)| name.to_owned())
+        .collect()
 }
 
 #[cfg(test)]

@@ -43,11 +43,24 @@ impl Terminal {
     pub fn new(color: Color, quiet: bool, verbose: u8) -> Self {
         let color_messages = choice(color, AutoStream::choice(&io::stderr()));
         let color = choice(color, AutoStream::choice(&io::stdout()));
-        let unicode = !io::stdout().is_terminal() || supports_unicode::on(supports_unicode::Stream::Stdout);
-        let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+        let unicode =
+            !io::stdout().is_terminal() || supports_unicode::on(supports_unicode::Stream::Stdout);
+        let width =
+            terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
         let width = width.unwrap_or(Look::PLAIN.width).clamp(40, 140);
-        let look = Look { color, unicode, width, ..Look::PLAIN };
-        Self { look, color_messages, quiet, verbose, place: None }
+        let look = Look {
+            color,
+            unicode,
+            width,
+            ..Look::PLAIN
+        };
+        Self {
+            look,
+            color_messages,
+            quiet,
+            verbose,
+            place: None,
+        }
     }
 
     /// The same in another language, where one is known.
@@ -76,9 +89,17 @@ impl Terminal {
     /// # Errors
     /// When the output cannot be written for another reason, such as a full disk.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
-        let choice = if self.look.color { ColorChoice::AlwaysAnsi } else { ColorChoice::Never };
+        let choice = if self.look.color {
+            ColorChoice::AlwaysAnsi
+        } else {
+            ColorChoice::Never
+        };
         let mut stdout = AutoStream::new(io::stdout().lock(), choice);
-        written(stdout.write_all(without_commands(text).as_bytes()).and_then(|()| stdout.flush()))
+        written(
+            stdout
+                .write_all(without_commands(text).as_bytes())
+                .and_then(|()| stdout.flush()),
+        )
     }
 
     /// Writes JSON to standard output, without characters that a terminal or continuous integration would act on.
@@ -87,7 +108,11 @@ impl Terminal {
     /// As for [`Terminal::print`].
     pub fn print_json(&self, document: &str) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
-        written(stdout.write_all(escape_json(document).as_bytes()).and_then(|()| stdout.flush()))
+        written(
+            stdout
+                .write_all(escape_json(document).as_bytes())
+                .and_then(|()| stdout.flush()),
+        )
     }
 
     /// Writes a text that another program reads to standard output, byte for byte; on a terminal, what it would act on
@@ -100,7 +125,11 @@ impl Terminal {
             return self.print(&visible_text(text));
         }
         let mut stdout = io::stdout().lock();
-        written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+        written(
+            stdout
+                .write_all(text.as_bytes())
+                .and_then(|()| stdout.flush()),
+        )
     }
 
     /// Makes room for a new result on a terminal; elsewhere results follow each other.
@@ -108,7 +137,9 @@ impl Terminal {
         if io::stdout().is_terminal() {
             let mut stdout = io::stdout().lock();
             // Where nobody can see it, nothing need be cleared.
-            let _ = stdout.write_all(b"\x1b[2J\x1b[3J\x1b[H").and_then(|()| stdout.flush());
+            let _ = stdout
+                .write_all(b"\x1b[2J\x1b[3J\x1b[H")
+                .and_then(|()| stdout.flush());
         }
     }
 
@@ -127,7 +158,11 @@ impl Terminal {
 
     /// Tells findings beside the results; they are not silenced, and they bring their own colours.
     pub fn say_plainly(&self, text: &str) {
-        let choice = if self.color_messages { ColorChoice::AlwaysAnsi } else { ColorChoice::Never };
+        let choice = if self.color_messages {
+            ColorChoice::AlwaysAnsi
+        } else {
+            ColorChoice::Never
+        };
         let mut stderr = AutoStream::new(io::stderr().lock(), choice);
         // Where nobody can read it, nobody can be told.
         let _ = stderr.write_all(without_commands(text).as_bytes());
@@ -155,9 +190,9 @@ fn choice(wanted: Color, automatic: ColorChoice) -> bool {
 /// A reader that has gone is no failure.
 pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::Environment(format!("the output cannot be written: {error}")))
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Environment(format!(
+            "the output cannot be written: {error}"
+        ))),
         Ok(()) | Err(_) => Ok(()),
     }
 }

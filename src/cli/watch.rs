@@ -21,7 +21,8 @@ pub(super) fn watch(
     once: impl Fn() -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     let (sender, changes) = mpsc::channel();
-    let failed = |error: notify::Error| Failure::Environment(format!("cannot watch for changes: {error}"));
+    let failed =
+        |error: notify::Error| Failure::Environment(format!("cannot watch for changes: {error}"));
     let tell = move |event: notify::Result<Event>| {
         if event.as_ref().is_ok_and(|event| !matches(event)) {
             return;
@@ -31,9 +32,21 @@ pub(super) fn watch(
     };
     let mut watcher = notify::recommended_watcher(tell).map_err(failed)?;
     for path in paths {
-        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let mode = if path.is_dir() { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
+        let folder = if path.is_dir() {
+            path
+        } else {
+            path.parent().unwrap_or(Path::new(""))
+        };
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
+        let mode = if path.is_dir() {
+            RecursiveMode::Recursive
+        } else {
+            RecursiveMode::NonRecursive
+        };
         watcher.watch(folder, mode).map_err(failed)?;
     }
     loop {
@@ -53,9 +66,14 @@ pub(super) fn watch(
 fn matches(event: &Event) -> bool {
     let endings = ["plan", "plantest", "yaml", "yml", "json"];
     let meant = |path: &PathBuf| {
-        let own = path.components().any(|part| [".planrun", ".git"].iter().any(|own| part.as_os_str() == *own));
+        let own = path.components().any(|part| {
+            [".planrun", ".git"]
+                .iter()
+                .any(|own| part.as_os_str() == *own)
+        });
         let ending = path.extension();
         !own && ending.is_none_or(|ending| endings.iter().any(|known| ending == *known))
     };
-    !matches!(event.kind, EventKind::Access(_)) && (event.paths.is_empty() || event.paths.iter().any(meant))
+    !matches!(event.kind, EventKind::Access(_))
+        && (event.paths.is_empty() || event.paths.iter().any(meant))
 }

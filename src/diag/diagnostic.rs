@@ -80,7 +80,10 @@ impl Diagnostic {
     /// A further place.
     #[must_use]
     pub fn label(mut self, span: Span, message: impl Into<String>) -> Self {
-        self.labels.push(Label { span, message: message.into() });
+        self.labels.push(Label {
+            span,
+            message: message.into(),
+        });
         self
     }
 
@@ -93,7 +96,10 @@ impl Diagnostic {
 
     /// What was wanted and what was found.
     #[must_use]
-    #[expect(clippy::needless_pass_by_value, reason = "call sites pass types and text alike, owned or not")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "call sites pass types and text alike, owned or not"
+    )]
     pub fn expected(mut self, expected: impl ToString, actual: impl ToString) -> Self {
         self.expected = Some(expected.to_string());
         self.actual = Some(actual.to_string());
@@ -103,27 +109,45 @@ impl Diagnostic {
     /// The names that exist, as far as anybody reads on.
     #[must_use]
     pub fn available(mut self, names: impl IntoIterator<Item = impl ToString>) -> Self {
-        self.available = names.into_iter().take(MOST_NAMES).map(|name| name.to_string()).collect();
+        self.available = names
+            .into_iter()
+            .take(MOST_NAMES)
+            .map(|name| name.to_string())
+            .collect();
         self
     }
 
     /// A safe fix of one edit.
     #[must_use]
     pub fn fix(self, title: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
-        self.fix_all(title, vec![Edit { span, text: text.into() }])
+        self.fix_all(
+            title,
+            vec![Edit {
+                span,
+                text: text.into(),
+            }],
+        )
     }
 
     /// A safe fix of several edits.
     #[must_use]
     pub fn fix_all(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
-        self.fix = Some(Fix { safe: true, title: title.into(), edits });
+        self.fix = Some(Fix {
+            safe: true,
+            title: title.into(),
+            edits,
+        });
         self
     }
 
     /// A fix that may change what a run does and wants `--unsafe-fix`.
     #[must_use]
     pub fn unsafe_fix(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
-        self.fix = Some(Fix { safe: false, title: title.into(), edits });
+        self.fix = Some(Fix {
+            safe: false,
+            title: title.into(),
+            edits,
+        });
         self
     }
 
@@ -133,9 +157,16 @@ impl Diagnostic {
     pub fn did_you_mean(self, near: Near<'_>, span: Span, written: impl Into<String>) -> Self {
         let safe = near.certain && self.is_error();
         let title = format!("write `{}`", near.name);
-        let edits = vec![Edit { span, text: written.into() }];
+        let edits = vec![Edit {
+            span,
+            text: written.into(),
+        }];
         let diagnostic = self.help(format!("did you mean `{}`?", near.name));
-        if safe { diagnostic.fix_all(title, edits) } else { diagnostic.unsafe_fix(title, edits) }
+        if safe {
+            diagnostic.fix_all(title, edits)
+        } else {
+            diagnostic.unsafe_fix(title, edits)
+        }
     }
 
     /// Whether this keeps a plan from running.

@@ -35,7 +35,9 @@ pub struct Mended {
 pub fn apply(text: &str, edits: &[Edit]) -> Option<String> {
     let mut ordered: Vec<&Edit> = edits.iter().collect();
     ordered.sort_by_key(|edit| edit.span);
-    let windows_breaks = text.find('\n').is_some_and(|at| text.get(..at).is_some_and(|line| line.ends_with('\r')));
+    let windows_breaks = text
+        .find('\n')
+        .is_some_and(|at| text.get(..at).is_some_and(|line| line.ends_with('\r')));
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for edit in ordered {
@@ -61,13 +63,21 @@ pub fn mend(
     caution: Caution,
     mut check: impl FnMut(&SourceFile) -> Vec<Diagnostic>,
 ) -> Mended {
-    let mut mended = Mended { text: source.text().into(), left: found, applied: 0, refused: Vec::new() };
+    let mut mended = Mended {
+        text: source.text().into(),
+        left: found,
+        applied: 0,
+        refused: Vec::new(),
+    };
     let mut refused = BTreeSet::new();
     let mut seen = BTreeSet::from([mended.text.clone()]);
     for _ in 0..MOST_ROUNDS {
         let now = SourceFile::new(source.name(), mended.text.clone());
         let wanted = mended.left.iter().filter(|found| {
-            found.fix.as_ref().is_some_and(|fix| fix.safe || caution == Caution::Unsafe)
+            found
+                .fix
+                .as_ref()
+                .is_some_and(|fix| fix.safe || caution == Caution::Unsafe)
                 && !refused.contains(&identity(&now, found))
         });
         let chosen = apart(wanted);
@@ -104,13 +114,20 @@ fn best(
     let mut count = chosen.len();
     while count > 0 {
         let batch = chosen.get(..count).unwrap_or_default();
-        let edits = batch.iter().filter_map(|found| found.fix.as_ref()).flat_map(|fix| &fix.edits);
+        let edits = batch
+            .iter()
+            .filter_map(|found| found.fix.as_ref())
+            .flat_map(|fix| &fix.edits);
         let edits: Vec<Edit> = edits.cloned().collect();
         if let Some(text) = apply(source.text(), &edits).filter(|text| text != source.text()) {
             let text: Arc<str> = text.into();
             let left = check(&SourceFile::new(source.name(), text.clone()));
             // One that makes it worse must not hide behind one that makes it better.
-            let promised = if count > 1 { batch.iter().filter(|found| found.is_error()).count() } else { 0 };
+            let promised = if count > 1 {
+                batch.iter().filter(|found| found.is_error()).count()
+            } else {
+                0
+            };
             if errors(&left) + promised <= errors_before {
                 return Some((text, left, count));
             }
@@ -126,12 +143,17 @@ fn apart<'a>(found: impl Iterator<Item = &'a Diagnostic>) -> Vec<&'a Diagnostic>
     let mut chosen = Vec::new();
     for diagnostic in found {
         let Some(fix) = &diagnostic.fix else { continue };
-        let spans: Vec<_> = fix.edits.iter().map(|edit| (edit.span.start, edit.span.end)).collect();
+        let spans: Vec<_> = fix
+            .edits
+            .iter()
+            .map(|edit| (edit.span.start, edit.span.end))
+            .collect();
         let free = |&(start, end): &(u32, u32)| {
             // What is taken lies apart, so only the neighbours can meet it. Two that touch are not sure to go in order.
             let before = taken.range(..=(start, u32::MAX)).next_back();
             let after = taken.range((start, 0)..).next();
-            before.is_none_or(|&(_, other)| other < start) && after.is_none_or(|&(other, _)| end < other)
+            before.is_none_or(|&(_, other)| other < start)
+                && after.is_none_or(|&(other, _)| end < other)
         };
         if !spans.is_empty() && spans.iter().all(free) {
             taken.extend(spans);
@@ -143,8 +165,14 @@ fn apart<'a>(found: impl Iterator<Item = &'a Diagnostic>) -> Vec<&'a Diagnostic>
 
 /// What a finding is known by after the text around it has moved.
 fn identity(source: &SourceFile, found: &Diagnostic) -> (&'static str, String, String) {
-    let line = source.line(source.position(found.span.start).line).map_or("", |line| source.slice(line));
-    (found.code.name, found.message.clone(), line.trim().to_owned())
+    let line = source
+        .line(source.position(found.span.start).line)
+        .map_or("", |line| source.slice(line));
+    (
+        found.code.name,
+        found.message.clone(),
+        line.trim().to_owned(),
+    )
 }
 
 fn errors(found: &[Diagnostic]) -> usize {
@@ -159,13 +187,22 @@ mod tests {
     use crate::source::Span;
 
     fn edit(start: usize, end: usize, text: &str) -> Edit {
-        Edit { span: Span::new(start, end), text: text.to_owned() }
+        Edit {
+            span: Span::new(start, end),
+            text: text.to_owned(),
+        }
     }
 
     #[test]
     fn edits_are_made_in_any_order_and_overlaps_are_refused() {
-        assert_eq!(apply("abcdef", &[edit(4, 5, "E"), edit(0, 2, "")]).unwrap(), "cdEf");
-        assert_eq!(apply("a\r\nb", &[edit(3, 3, "x\ny\r\n")]).unwrap(), "a\r\nx\r\ny\r\nb");
+        assert_eq!(
+            apply("abcdef", &[edit(4, 5, "E"), edit(0, 2, "")]).unwrap(),
+            "cdEf"
+        );
+        assert_eq!(
+            apply("a\r\nb", &[edit(3, 3, "x\ny\r\n")]).unwrap(),
+            "a\r\nx\r\ny\r\nb"
+        );
         assert_eq!(apply("abc", &[edit(0, 2, ""), edit(1, 3, "")]), None);
         assert_eq!(apply("é", &[edit(1, 2, "")]), None);
         assert_eq!(apply("a", &[edit(1, 9, "")]), None);
@@ -189,7 +226,9 @@ mod tests {
 
     fn mended(text: &str, rule: fn(&str) -> &str) -> Mended {
         let source = SourceFile::new("x", text);
-        mend(&source, words(&source, rule), Caution::Safe, |source| words(source, rule))
+        mend(&source, words(&source, rule), Caution::Safe, |source| {
+            words(source, rule)
+        })
     }
 
     #[test]
@@ -215,8 +254,18 @@ mod tests {
             Diagnostic::new(&UNKNOWN_NAME, span, "m").fix("f", span, text)
         });
         assert_eq!(apart(found.iter()).len(), 1);
-        let unsafe_only = Diagnostic::new(&UNKNOWN_NAME, Span::at(0), "m").unsafe_fix("f", vec![edit(0, 2, "")]);
-        assert_eq!(mend(&source, vec![unsafe_only.clone()], Caution::Safe, |_| Vec::new()).applied, 0);
-        assert_eq!(&*mend(&source, vec![unsafe_only], Caution::Unsafe, |_| Vec::new()).text, "");
+        let unsafe_only =
+            Diagnostic::new(&UNKNOWN_NAME, Span::at(0), "m").unsafe_fix("f", vec![edit(0, 2, "")]);
+        assert_eq!(
+            mend(&source, vec![unsafe_only.clone()], Caution::Safe, |_| {
+                Vec::new()
+            })
+            .applied,
+            0
+        );
+        assert_eq!(
+            &*mend(&source, vec![unsafe_only], Caution::Unsafe, |_| Vec::new()).text,
+            ""
+        );
     }
 }

@@ -56,25 +56,41 @@ impl Severities {
         for name in enable {
             layer.enable.push(code_named(name.as_ref())?);
         }
-        Ok(Self { layers: vec![layer] })
+        Ok(Self {
+            layers: vec![layer],
+        })
     }
 
     /// Whether any code is asked for that is reported on request only.
     #[must_use]
     pub fn asks_for_more(&self) -> bool {
-        self.layers.iter().any(|layer| layer.enable.iter().chain(&layer.deny).any(|asked| asked.optional))
+        self.layers.iter().any(|layer| {
+            layer
+                .enable
+                .iter()
+                .chain(&layer.deny)
+                .any(|asked| asked.optional)
+        })
     }
 
     /// Whether a code that is reported on request only is asked for.
     #[must_use]
     pub fn enables(&self, code: &Code) -> bool {
-        self.layers.iter().any(|layer| layer.enable.iter().chain(&layer.deny).any(|asked| *asked == code))
+        self.layers.iter().any(|layer| {
+            layer
+                .enable
+                .iter()
+                .chain(&layer.deny)
+                .any(|asked| *asked == code)
+        })
     }
 
     /// These changes, and those of `outer` where these say nothing of a code.
     #[must_use]
     pub fn over(&self, outer: &Self) -> Self {
-        Self { layers: self.layers.iter().chain(&outer.layers).cloned().collect() }
+        Self {
+            layers: self.layers.iter().chain(&outer.layers).cloned().collect(),
+        }
     }
 
     /// Drops what is allowed and raises what is denied.
@@ -99,7 +115,8 @@ impl Severities {
                 return Some(Severity::Error);
             }
         }
-        let raised = own == Severity::Warning && self.layers.iter().any(|layer| layer.deny_warnings);
+        let raised =
+            own == Severity::Warning && self.layers.iter().any(|layer| layer.deny_warnings);
         Some(if raised { Severity::Error } else { own })
     }
 }
@@ -125,7 +142,10 @@ pub fn code_named(name: &str) -> Result<&'static Code, UnknownCode> {
 fn find(name: &str, further: Option<&'static str>) -> Result<&'static Code, UnknownCode> {
     codes::find(name).ok_or_else(|| {
         let names = codes::all().map(|code| code.name).chain(further);
-        UnknownCode { name: name.to_owned(), nearest: closest(name, names) }
+        UnknownCode {
+            name: name.to_owned(),
+            nearest: closest(name, names),
+        }
     })
 }
 
@@ -140,7 +160,9 @@ mod tests {
             Diagnostic::new(&codes::names::UNUSED_LET, Span::at(0), "w"),
             Diagnostic::new(&codes::names::UNUSED_RESULT, Span::at(0), "n"),
         ];
-        Severities::parse(deny, allow, [""; 0]).unwrap().apply(&mut found);
+        Severities::parse(deny, allow, [""; 0])
+            .unwrap()
+            .apply(&mut found);
         found.iter().map(|diagnostic| diagnostic.severity).collect()
     }
 
@@ -148,9 +170,16 @@ mod tests {
     fn allowing_wins_over_denying_and_notes_are_denied_by_name_only() {
         use Severity::{Error, Note, Warning};
         assert_eq!(severities_of(&["warnings"], &[]), [Error, Error, Note]);
-        assert_eq!(severities_of(&["unused-result"], &["unused-let"]), [Error, Error]);
+        assert_eq!(
+            severities_of(&["unused-result"], &["unused-let"]),
+            [Error, Error]
+        );
         assert_eq!(severities_of(&["warnings"], &["unused-let"]), [Error, Note]);
-        assert_eq!(severities_of(&[], &["unknown-name"]), [Error, Warning, Note], "an error stays");
+        assert_eq!(
+            severities_of(&[], &["unknown-name"]),
+            [Error, Warning, Note],
+            "an error stays"
+        );
     }
 
     #[test]
@@ -159,20 +188,38 @@ mod tests {
         let after = |near: (&[&str], &[&str]), far: (&[&str], &[&str])| {
             let mut found = found();
             let far = Severities::parse(far.0, far.1, [""; 0]).unwrap();
-            Severities::parse(near.0, near.1, [""; 0]).unwrap().over(&far).apply(&mut found);
+            Severities::parse(near.0, near.1, [""; 0])
+                .unwrap()
+                .over(&far)
+                .apply(&mut found);
             found.first().map(|found| found.severity)
         };
         let (nothing, named): (&[&str], &[&str]) = (&[], &["unused-let"]);
-        assert_eq!(after((named, nothing), (nothing, named)), Some(Severity::Error));
+        assert_eq!(
+            after((named, nothing), (nothing, named)),
+            Some(Severity::Error)
+        );
         assert_eq!(after((nothing, named), (named, nothing)), None);
-        assert_eq!(after((&["warnings"], nothing), (nothing, named)), None, "a name says more than all");
-        assert_eq!(after((nothing, nothing), (&["warnings"], nothing)), Some(Severity::Error));
+        assert_eq!(
+            after((&["warnings"], nothing), (nothing, named)),
+            None,
+            "a name says more than all"
+        );
+        assert_eq!(
+            after((nothing, nothing), (&["warnings"], nothing)),
+            Some(Severity::Error)
+        );
     }
 
     #[test]
     fn a_misspelt_code_gets_a_suggestion() {
         let error = Severities::parse(["unused-lets"], [""; 0], [""; 0]).unwrap_err();
         assert_eq!(error.nearest, Some("unused-let"));
-        assert_eq!(Severities::parse(["warning"], [""; 0], [""; 0]).unwrap_err().nearest, Some("warnings"));
+        assert_eq!(
+            Severities::parse(["warning"], [""; 0], [""; 0])
+                .unwrap_err()
+                .nearest,
+            Some("warnings")
+        );
     }
 }

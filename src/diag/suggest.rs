@@ -35,7 +35,11 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     nearest(word, candidates).map(|near| near.name)
 }
 
-fn choose<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, parts: bool) -> Option<Near<'a>> {
+fn choose<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    parts: bool,
+) -> Option<Near<'a>> {
     let wanted = word.to_lowercase();
     let letters = wanted.chars().count();
     let limit = if letters < 2 { 0 } else { (letters / 3).max(1) };
@@ -44,30 +48,47 @@ fn choose<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, parts: 
         .filter_map(|candidate| {
             let lower = candidate.to_lowercase();
             let distance = strsim::osa_distance(&wanted, &lower);
-            let contained =
-                parts && wanted.len() >= 3 && lower.len() >= 3 && (lower.contains(&wanted) || wanted.contains(&lower));
-            let is_a_word = parts && lower.len() >= 2 && wanted.split(['_', '-', '.']).any(|part| part == lower);
+            let contained = parts
+                && wanted.len() >= 3
+                && lower.len() >= 3
+                && (lower.contains(&wanted) || wanted.contains(&lower));
+            let is_a_word = parts
+                && lower.len() >= 2
+                && wanted.split(['_', '-', '.']).any(|part| part == lower);
             (distance <= limit || contained || is_a_word).then_some((distance, candidate))
         })
         .collect();
     near.sort_unstable();
     near.dedup();
     let (_, name) = *near.first()?;
-    let alone = near.iter().filter(|(distance, _)| *distance <= limit).count() == 1;
-    Some(Near { name, certain: same_words(word, name) && near.len() == 1 || alone && is_slip(word, name) })
+    let alone = near
+        .iter()
+        .filter(|(distance, _)| *distance <= limit)
+        .count()
+        == 1;
+    Some(Near {
+        name,
+        certain: same_words(word, name) && near.len() == 1 || alone && is_slip(word, name),
+    })
 }
 
 /// Whether two names differ in nothing but their case and the marks between their words.
 fn same_words(one: &str, other: &str) -> bool {
-    let plain =
-        |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+    let plain = |name: &str| {
+        name.chars()
+            .filter(|c| c.is_alphanumeric())
+            .flat_map(char::to_lowercase)
+            .collect::<String>()
+    };
     plain(one) == plain(other)
 }
 
 /// Whether one name is the other with a letter or two amiss: in one of its words, which is long enough, and not in a number.
 fn is_slip(one: &str, other: &str) -> bool {
     fn words(name: &str) -> Vec<String> {
-        name.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect()
+        name.split(|c: char| !c.is_alphanumeric())
+            .map(str::to_lowercase)
+            .collect()
     }
     fn digits(name: &str) -> String {
         name.chars().filter(char::is_ascii_digit).collect()
@@ -80,10 +101,14 @@ fn is_slip(one: &str, other: &str) -> bool {
         return long && digits(one) == digits(other) && strsim::osa_distance(&mine, &theirs) <= 1;
     }
     let mut apart = ones.iter().zip(&others).filter(|(one, other)| one != other);
-    let (Some((mine, theirs)), None) = (apart.next(), apart.next()) else { return same_words(one, other) };
+    let (Some((mine, theirs)), None) = (apart.next(), apart.next()) else {
+        return same_words(one, other);
+    };
     let letters = mine.chars().count().min(theirs.chars().count());
     let most = if letters < LONG_LETTERS { 1 } else { 2 };
-    letters >= SURE_LETTERS && digits(one) == digits(other) && strsim::osa_distance(mine, theirs) <= most
+    letters >= SURE_LETTERS
+        && digits(one) == digits(other)
+        && strsim::osa_distance(mine, theirs) <= most
 }
 
 #[cfg(test)]
@@ -99,7 +124,10 @@ mod tests {
         assert_eq!(closest("banana", ["level", "emp_id"]), None);
         assert_eq!(closest("x", ["y", "i"]), None);
         assert_eq!(misspelt("get", ["getDate"]), None);
-        assert_eq!(misspelt("lenght", ["length"]).map(|near| near.name), Some("length"));
+        assert_eq!(
+            misspelt("lenght", ["length"]).map(|near| near.name),
+            Some("length")
+        );
     }
 
     #[test]

@@ -99,7 +99,9 @@ impl Dispatcher<'_> {
 
     /// Ends a call that nobody waits for any more.
     pub(super) fn cut_off(&mut self, at: NodeRef) {
-        let Some(leaf) = self.leaves.get(&at) else { return };
+        let Some(leaf) = self.leaves.get(&at) else {
+            return;
+        };
         let (is_held, may_land) = (leaf.is_held(), leaf.may_land());
         if is_held {
             self.take_back_announcement(at);
@@ -118,14 +120,22 @@ impl Dispatcher<'_> {
     fn waits_for_event(&self, at: NodeRef) -> bool {
         let program = self.program(at.0);
         let step = self.node(&program, at).step();
-        self.state_of(at) == StepState::Waiting && step.is_some_and(|step| matches!(step.kind, StepKind::Wait(_)))
+        self.state_of(at) == StepState::Waiting
+            && step.is_some_and(|step| matches!(step.kind, StepKind::Wait(_)))
     }
 
     /// The frames that work for a node and have not ended.
     pub(super) fn live_frames(&self, (frame, node): NodeRef) -> Vec<FrameId> {
         let record: &Record = &self.frames[frame].records[node as usize];
-        let frames = record.details().map(|details| details.frames.as_slice()).unwrap_or_default();
-        frames.iter().copied().filter(|frame| self.is_live(*frame)).collect()
+        let frames = record
+            .details()
+            .map(|details| details.frames.as_slice())
+            .unwrap_or_default();
+        frames
+            .iter()
+            .copied()
+            .filter(|frame| self.is_live(*frame))
+            .collect()
     }
 
     /// Whether a frame still has something to do; its firings count.
@@ -152,7 +162,10 @@ impl Dispatcher<'_> {
         if let Some(ending) = &state.ending {
             return Err(ending.clone());
         }
-        state.first_failure.clone().map_or(Ok(()), |failure| Err(Ending::Failed(failure)))
+        state
+            .first_failure
+            .clone()
+            .map_or(Ok(()), |failure| Err(Ending::Failed(failure)))
     }
 
     /// Cancels the other branches or elements of a step.

@@ -75,8 +75,15 @@ enum Stage {
 
 /// Whether a plan, or one that it calls, says how to look at effects or take them back.
 pub(super) fn matters(program: &Program) -> bool {
-    let steps = program.plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.step());
-    steps.map(Step::asides).any(|mut asides| asides.next().is_some())
+    let steps = program
+        .plan
+        .blocks
+        .iter()
+        .flat_map(|block| &block.nodes)
+        .filter_map(|node| node.step());
+    steps
+        .map(Step::asides)
+        .any(|mut asides| asides.next().is_some())
         || program.plans.iter().any(|called| matters(called))
 }
 
@@ -99,7 +106,12 @@ impl Dispatcher<'_> {
                     self.conclude_verification();
                     self.aftermath.stages.insert(frame, Stage::Over);
                 }
-                Some(Stage::Verifying(_) | Stage::Undoing { current: Some(_), .. }) => return true,
+                Some(
+                    Stage::Verifying(_)
+                    | Stage::Undoing {
+                        current: Some(_), ..
+                    },
+                ) => return true,
                 Some(Stage::Undoing { left, current }) => match left.pop() {
                     Some(at) => {
                         *current = Some(at);
@@ -116,7 +128,10 @@ impl Dispatcher<'_> {
 
     fn first_stage(&mut self, frame: FrameId) -> Stage {
         if self.undoes(frame) {
-            return Stage::Undoing { left: self.to_take_back(frame), current: None };
+            return Stage::Undoing {
+                left: self.to_take_back(frame),
+                current: None,
+            };
         }
         if self.frames[frame].owner.is_none() && self.frames[frame].ending.is_none() {
             return Stage::Verifying(self.verify_all());
@@ -128,8 +143,12 @@ impl Dispatcher<'_> {
     /// cancelled the run, unless the effects shall stay.
     fn undoes(&self, frame: FrameId) -> bool {
         match &self.frames[frame].ending {
-            Some(Ending::Failed(_)) => self.scopes[self.frames[frame].scope].policy.on_failure != OnFailure::Pause,
-            Some(Ending::Cancelled) => self.frames[frame].owner.is_none() && self.cancelled_for_good,
+            Some(Ending::Failed(_)) => {
+                self.scopes[self.frames[frame].scope].policy.on_failure != OnFailure::Pause
+            }
+            Some(Ending::Cancelled) => {
+                self.frames[frame].owner.is_none() && self.cancelled_for_good
+            }
             None => false,
         }
     }
@@ -139,10 +158,18 @@ impl Dispatcher<'_> {
         let mut found = Vec::new();
         for frame in (0..self.frames.len()).filter(|frame| !self.frames[*frame].aside) {
             let program = self.program(frame);
-            let verifies = |node: &crate::sema::Node| node.step().is_some_and(|step| self.verifies(&program, step));
+            let verifies = |node: &crate::sema::Node| {
+                node.step()
+                    .is_some_and(|step| self.verifies(&program, step))
+            };
             let block = self.block(&program, frame);
-            let completed = |node: usize| self.frames[frame].nodes[node].state == StepState::Completed;
-            let own = block.nodes.iter().enumerate().filter(|(node, content)| verifies(content) && completed(*node));
+            let completed =
+                |node: usize| self.frames[frame].nodes[node].state == StepState::Completed;
+            let own = block
+                .nodes
+                .iter()
+                .enumerate()
+                .filter(|(node, content)| verifies(content) && completed(*node));
             found.extend(own.map(|(node, _)| (frame, u32::try_from(node).unwrap_or(u32::MAX))));
         }
         found.retain(|at| !self.aftermath.checks.contains_key(at));
@@ -154,12 +181,25 @@ impl Dispatcher<'_> {
 
     /// Whether a step says how to look at it, and whoever stands in for the tools can.
     pub(super) fn verifies(&self, program: &Program, step: &Step) -> bool {
-        let Some(verify) = step.verify() else { return false };
-        let Some(stand_in) = &self.context.stand_in else { return true };
-        let mut called = program.plan.block(verify.body).nodes.iter().filter_map(|node| match &node.step()?.kind {
-            StepKind::Call(Call { target: Target::Tool(signature), .. }) => Some(signature),
-            _ => None,
-        });
+        let Some(verify) = step.verify() else {
+            return false;
+        };
+        let Some(stand_in) = &self.context.stand_in else {
+            return true;
+        };
+        let mut called =
+            program
+                .plan
+                .block(verify.body)
+                .nodes
+                .iter()
+                .filter_map(|node| match &node.step()?.kind {
+                    StepKind::Call(Call {
+                        target: Target::Tool(signature),
+                        ..
+                    }) => Some(signature),
+                    _ => None,
+                });
         called.all(|signature| stand_in.verifies(signature))
     }
 
@@ -173,17 +213,52 @@ impl Dispatcher<'_> {
 
     /// Opens a block beside the flow of the plan, which begins with a value. One that is opened again gets a number:
     /// `x.verify`, `x.verify[1]`.
-    pub(super) fn open_aside(&mut self, program: &Program, at: NodeRef, body: BlockId, role: Role, first: Value) {
-        let before = self.record(at.0, at.1).details().map(|details| details.frames.clone()).unwrap_or_default();
-        let same = before.iter().filter(|frame| self.frames[**frame].owner.is_some_and(|owner| owner.role == role));
-        let (own, word) = (self.path(program, at), if role == Role::Undo { "undo" } else { "verify" });
+    pub(super) fn open_aside(
+        &mut self,
+        program: &Program,
+        at: NodeRef,
+        body: BlockId,
+        role: Role,
+        first: Value,
+    ) {
+        let before = self
+            .record(at.0, at.1)
+            .details()
+            .map(|details| details.frames.clone())
+            .unwrap_or_default();
+        let same = before.iter().filter(|frame| {
+            self.frames[**frame]
+                .owner
+                .is_some_and(|owner| owner.role == role)
+        });
+        let (own, word) = (
+            self.path(program, at),
+            if role == Role::Undo { "undo" } else { "verify" },
+        );
         let path = match same.count() {
             0 => format!("{own}.{word}"),
             number => format!("{own}.{word}[{number}]"),
         };
-        self.reached(at, if role == Role::Undo { Reached::Undone } else { Reached::Verified });
-        let owner = Owner { frame: at.0, node: at.1, role };
-        let frame = self.open_frame(self.frames[at.0].scope, body, Some(at.0), Some(owner), path.into());
+        self.reached(
+            at,
+            if role == Role::Undo {
+                Reached::Undone
+            } else {
+                Reached::Verified
+            },
+        );
+        let owner = Owner {
+            frame: at.0,
+            node: at.1,
+            role,
+        };
+        let frame = self.open_frame(
+            self.frames[at.0].scope,
+            body,
+            Some(at.0),
+            Some(owner),
+            path.into(),
+        );
         if let Some(place) = self.frames[frame].slots.first_mut() {
             *place = first;
         }
@@ -191,18 +266,28 @@ impl Dispatcher<'_> {
     }
 
     /// What looks at a step, or takes it back, has ended.
-    pub(super) fn aside_ended(&mut self, at: NodeRef, role: Role, frame: FrameId, outcome: Result<(), Ending>) {
+    pub(super) fn aside_ended(
+        &mut self,
+        at: NodeRef,
+        role: Role,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
         if self.aftermath.doubts.contains_key(&at) {
             return self.doubt_looked_at(at, frame, outcome);
         }
-        let Some(body) = self.stage_of(at) else { return };
+        let Some(body) = self.stage_of(at) else {
+            return;
+        };
         match self.aftermath.stages.get_mut(&body) {
             Some(Stage::Verifying(open)) => {
                 *open = open.saturating_sub(1);
                 let check = self.check(at, outcome);
                 self.aftermath.checks.insert(at, check);
             }
-            Some(Stage::Undoing { .. }) if role == Role::Verify => return self.resolved(at, frame, outcome),
+            Some(Stage::Undoing { .. }) if role == Role::Verify => {
+                return self.resolved(at, frame, outcome);
+            }
             Some(Stage::Undoing { .. }) => {
                 self.taken_back(at, outcome);
                 return self.next_to_take_back(at);
@@ -214,7 +299,9 @@ impl Dispatcher<'_> {
 
     /// A step has been taken back, or there was nothing to take back: the one before it comes next.
     pub(super) fn next_to_take_back(&mut self, at: NodeRef) {
-        let Some(body) = self.stage_of(at) else { return };
+        let Some(body) = self.stage_of(at) else {
+            return;
+        };
         if let Some(Stage::Undoing { current, .. }) = self.aftermath.stages.get_mut(&body) {
             *current = None;
         }
@@ -228,12 +315,18 @@ impl Dispatcher<'_> {
             Stage::Undoing { current, .. } => *current == Some(at),
             Stage::Over => false,
         };
-        self.aftermath.stages.iter().find(|(_, stage)| works(stage)).map(|(frame, _)| *frame)
+        self.aftermath
+            .stages
+            .iter()
+            .find(|(_, stage)| works(stage))
+            .map(|(frame, _)| *frame)
     }
 
     /// Whether what the looks have found is not the end of it: somebody has them made again.
     fn is_verified_again(&self) -> bool {
-        let again = |at: &NodeRef| self.context.retries || self.recording.is_retried_later(&self.own_path(*at));
+        let again = |at: &NodeRef| {
+            self.context.retries || self.recording.is_retried_later(&self.own_path(*at))
+        };
         self.recording.is_replaying() && self.not_verified().iter().any(again)
     }
 
@@ -264,7 +357,10 @@ impl Dispatcher<'_> {
 
     /// As an earlier process did; false where it was not about a look.
     pub(super) fn verified_again_before(&mut self, path: &str) -> bool {
-        let found = self.not_verified().into_iter().find(|at| *self.own_path(*at) == *path);
+        let found = self
+            .not_verified()
+            .into_iter()
+            .find(|at| *self.own_path(*at) == *path);
         let Some(at) = found else { return false };
         self.verify_step_again(at);
         true
@@ -297,15 +393,28 @@ impl Dispatcher<'_> {
     pub(super) fn verification(&self) -> Verification {
         let mut checks = Vec::new();
         for (at, check) in &self.aftermath.checks {
-            let (path, error) = (self.own_path(*at), check.error().map(|error| error.to_value()));
-            checks.push(CheckReport { path, status: check.status(), tools: self.looked_with(*at), error });
+            let (path, error) = (
+                self.own_path(*at),
+                check.error().map(|error| error.to_value()),
+            );
+            checks.push(CheckReport {
+                path,
+                status: check.status(),
+                tools: self.looked_with(*at),
+                error,
+            });
         }
         for frame in (0..self.frames.len()).filter(|frame| !self.frames[*frame].aside) {
             let program = self.program(frame);
             for (node, content) in self.block(&program, frame).nodes.iter().enumerate() {
                 let at = (frame, u32::try_from(node).unwrap_or(u32::MAX));
-                let changes = content.step().is_some_and(|step| calls_tool(step) && !step.effect.floats());
-                if changes && self.state_of(at) == StepState::Completed && !self.aftermath.checks.contains_key(&at) {
+                let changes = content
+                    .step()
+                    .is_some_and(|step| calls_tool(step) && !step.effect.floats());
+                if changes
+                    && self.state_of(at) == StepState::Completed
+                    && !self.aftermath.checks.contains_key(&at)
+                {
                     checks.push(CheckReport {
                         path: self.path(&program, at),
                         status: CheckStatus::Unverified,
@@ -321,13 +430,27 @@ impl Dispatcher<'_> {
     /// The tools that were called to look at a step.
     fn looked_with(&self, (frame, node): NodeRef) -> Vec<String> {
         let details = self.frames[frame].records[node as usize].details();
-        let frames = details.map(|details| details.frames.as_slice()).unwrap_or_default();
-        let looks = frames.iter().filter(|look| self.frames[**look].owner.is_some_and(|own| own.role == Role::Verify));
+        let frames = details
+            .map(|details| details.frames.as_slice())
+            .unwrap_or_default();
+        let looks = frames.iter().filter(|look| {
+            self.frames[**look]
+                .owner
+                .is_some_and(|own| own.role == Role::Verify)
+        });
         let mut tools = Vec::new();
         for look in looks {
             let program = self.program(*look);
-            for (content, record) in self.block(&program, *look).nodes.iter().zip(&self.frames[*look].records) {
-                let called = content.step().filter(|_| record.attempts > 0).and_then(tool);
+            for (content, record) in self
+                .block(&program, *look)
+                .nodes
+                .iter()
+                .zip(&self.frames[*look].records)
+            {
+                let called = content
+                    .step()
+                    .filter(|_| record.attempts > 0)
+                    .and_then(tool);
                 tools.extend(called.filter(|called| !tools.contains(called)));
             }
         }
@@ -342,20 +465,30 @@ impl Dispatcher<'_> {
         };
         match outcome {
             Ok(()) => Check::Holds,
-            Err(Ending::Failed(error)) if says_no(&error) => {
-                Check::Fails(broken(format!("what `verify` looks for after `{path}` is not there"), Some(error)))
-            }
+            Err(Ending::Failed(error)) if says_no(&error) => Check::Fails(broken(
+                format!("what `verify` looks for after `{path}` is not there"),
+                Some(error),
+            )),
             Err(Ending::Failed(error)) => {
-                let message = format!("nobody knows whether `{path}` is as it should be: {}", error.message);
+                let message = format!(
+                    "nobody knows whether `{path}` is as it should be: {}",
+                    error.message
+                );
                 Check::Inconclusive(broken(message, Some(error)))
             }
-            Err(Ending::Cancelled) => Check::Inconclusive(broken(format!("the look at `{path}` was ended"), None)),
+            Err(Ending::Cancelled) => {
+                Check::Inconclusive(broken(format!("the look at `{path}` was ended"), None))
+            }
         }
     }
 
     /// Every step has been looked at: one that is not as it should be fails the run. Nothing is taken back any more.
     fn conclude_verification(&mut self) {
-        let failed = self.aftermath.checks.values().find_map(|check| check.error().cloned());
+        let failed = self
+            .aftermath
+            .checks
+            .values()
+            .find_map(|check| check.error().cloned());
         if let Some(error) = failed {
             self.frames[0].first_failure.get_or_insert(error);
         }
@@ -369,7 +502,10 @@ fn calls_tool(step: &Step) -> bool {
 /// The dotted name of the tool that a step calls.
 fn tool(step: &Step) -> Option<String> {
     match &step.kind {
-        StepKind::Call(Call { target: Target::Tool(signature), .. }) => Some(signature.path()),
+        StepKind::Call(Call {
+            target: Target::Tool(signature),
+            ..
+        }) => Some(signature.path()),
         _ => None,
     }
 }
@@ -377,5 +513,9 @@ fn tool(step: &Step) -> Option<String> {
 /// Whether a `verify` could look, and what it looks for is not there.
 pub(super) fn says_no(error: &StepError) -> bool {
     let looked = error.cause.is_none();
-    looked && matches!(error.class, ErrorClass::Validation(Validation::Until | Validation::Ensure))
+    looked
+        && matches!(
+            error.class,
+            ErrorClass::Validation(Validation::Until | Validation::Ensure)
+        )
 }

@@ -26,15 +26,25 @@ struct Fault {
 }
 
 fn arguments_fault(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Option<Fault> {
-    let misfit = |message| Some(Fault { message, kind: Some(FailureKind::Misfit) });
+    let misfit = |message| {
+        Some(Fault {
+            message,
+            kind: Some(FailureKind::Misfit),
+        })
+    };
     for parameter in &signature.parameters {
         let value = arguments.get(&Key::String(parameter.name.clone()));
         match value {
-            None if parameter.required => return misfit(format!("the argument `{}` is missing", parameter.name)),
+            None if parameter.required => {
+                return misfit(format!("the argument `{}` is missing", parameter.name));
+            }
             None => {}
             Some(value) => {
                 if let Err(mismatch) = check_value(value, &parameter.ty) {
-                    return misfit(format!("the argument `{}` does not fit: {mismatch}", parameter.name));
+                    return misfit(format!(
+                        "the argument `{}` does not fit: {mismatch}",
+                        parameter.name
+                    ));
                 }
             }
         }
@@ -42,52 +52,77 @@ fn arguments_fault(signature: &Signature, arguments: &IndexMap<Key, Value>) -> O
     let contract = signature.input_schema.as_ref()?;
     let violations = contract.violations(&sent(signature, arguments));
     let message = |violation| format!("the arguments break the tool's contract: {violation}");
-    violations.first().map(|violation| Fault { message: message(violation), kind: None })
+    violations.first().map(|violation| Fault {
+        message: message(violation),
+        kind: None,
+    })
 }
 
 /// The arguments as the tool gets them.
 fn sent(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Json {
     let argument = |(key, value): (&Key, &Value)| {
-        let ty = key.as_str().and_then(|name| signature.parameter(name)).map_or(&Type::Any, |known| &known.ty);
+        let ty = key
+            .as_str()
+            .and_then(|name| signature.parameter(name))
+            .map_or(&Type::Any, |known| &known.ty);
         (key.to_string(), encode(value, ty))
     };
     let mut sent: Map<String, Json> = arguments.iter().map(argument).collect();
     if let Some(name) = &signature.key_argument {
         // The key itself is known when the call goes out.
-        sent.entry(name.as_ref()).or_insert_with(|| KEY_STAND_IN.into());
+        sent.entry(name.as_ref())
+            .or_insert_with(|| KEY_STAND_IN.into());
     }
     Json::Object(sent)
 }
 
 /// The value in an answer, by the declared type; or what is wrong with it.
-pub(super) fn result(signature: &Signature, answer: Answer, max_bytes: u64) -> Result<Value, String> {
+pub(super) fn result(
+    signature: &Signature,
+    answer: Answer,
+    max_bytes: u64,
+) -> Result<Value, String> {
     match answer {
         Answer::Value(value) => {
-            let small = !matches!(value, Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_));
+            let small = !matches!(
+                value,
+                Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_)
+            );
             if !small && serde_json::to_writer(Counter { left: max_bytes }, &value).is_err() {
                 return Err(too_large(max_bytes));
             }
-            convert(value, &signature.returns)
-                .map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
+            convert(value, &signature.returns).map_err(|mismatch| {
+                format!("the result does not have the declared type: {mismatch}")
+            })
         }
         Answer::Json(json) => {
             if serde_json::to_writer(Counter { left: max_bytes }, &json).is_err() {
                 return Err(too_large(max_bytes));
             }
             let contract = signature.output_schema.as_ref();
-            if let Some(violation) = contract.and_then(|contract| contract.violations(&json).into_iter().next()) {
-                return Err(format!("the result breaks the tool's contract: {violation}"));
+            if let Some(violation) =
+                contract.and_then(|contract| contract.violations(&json).into_iter().next())
+            {
+                return Err(format!(
+                    "the result breaks the tool's contract: {violation}"
+                ));
             }
-            decode(&json, &signature.returns)
-                .map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
+            decode(&json, &signature.returns).map_err(|mismatch| {
+                format!("the result does not have the declared type: {mismatch}")
+            })
         }
     }
 }
 
 /// What is to be told of a result that keeps its contract in all but a `format`.
 pub(super) fn format_note(signature: &Signature, answer: &Answer) -> Option<String> {
-    let (Some(contract), Answer::Json(json)) = (&signature.output_schema, answer) else { return None };
-    contract.format_violations(json).first().map(ToString::to_string)
+    let (Some(contract), Answer::Json(json)) = (&signature.output_schema, answer) else {
+        return None;
+    };
+    contract
+        .format_violations(json)
+        .first()
+        .map(ToString::to_string)
 }
 
 impl Dispatcher<'_> {
@@ -99,25 +134,42 @@ impl Dispatcher<'_> {
         signature: &Signature,
     ) -> Result<Value, Arc<StepError>> {
         let map = self.argument_map(at.0, call, |name| {
-            signature.parameter(name).map(|parameter| (parameter.required, parameter.ty.clone()))
+            signature
+                .parameter(name)
+                .map(|parameter| (parameter.required, parameter.ty.clone()))
         });
-        let mut map =
-            map.map_err(|error| Arc::new(StepError::expression(&error, &self.program(at.0).plan, &self.own_path(at))))?;
+        let mut map = map.map_err(|error| {
+            Arc::new(StepError::expression(
+                &error,
+                &self.program(at.0).plan,
+                &self.own_path(at),
+            ))
+        })?;
         for parameter in &signature.parameters {
             if let Some(default) = &parameter.default {
-                map.entry(Key::String(parameter.name.clone())).or_insert_with(|| default.clone());
+                map.entry(Key::String(parameter.name.clone()))
+                    .or_insert_with(|| default.clone());
             }
         }
         let fault = arguments_fault(signature, &map);
-        let arguments = if map.is_empty() { self.no_arguments.clone() } else { Value::Map(Arc::new(map)) };
+        let arguments = if map.is_empty() {
+            self.no_arguments.clone()
+        } else {
+            Value::Map(Arc::new(map))
+        };
         let labels = sensitive_arguments(signature, &arguments);
         self.note_secrets(&arguments, &labels);
-        let Some(fault) = fault else { return Ok(arguments) };
+        let Some(fault) = fault else {
+            return Ok(arguments);
+        };
         // What was refused is told with the refusal.
         self.record(at.0, at.1).details_mut().arguments = Some(arguments);
         let class = ErrorClass::Validation(Validation::Arguments);
         let error = StepError::new(class, fault.message, &self.own_path(at));
-        Err(Arc::new(StepError { kind: fault.kind, ..error }))
+        Err(Arc::new(StepError {
+            kind: fault.kind,
+            ..error
+        }))
     }
 
     /// A null for an argument that may be left out, and does not admit null, leaves it out. One that is not of the type
@@ -131,9 +183,14 @@ impl Dispatcher<'_> {
         let mut map = IndexMap::with_capacity(call.arguments.len());
         for (name, code) in &call.arguments {
             let value = match self.evaluate(frame, code) {
-                Err(error) if error.kind == FailureKind::Misfit && error.span == code.span => {
-                    self.evaluate(frame, &Code { into: None, ..code.clone() })
-                }
+                Err(error) if error.kind == FailureKind::Misfit && error.span == code.span => self
+                    .evaluate(
+                        frame,
+                        &Code {
+                            into: None,
+                            ..code.clone()
+                        },
+                    ),
                 outcome => outcome,
             }?;
             if matches!(value, Value::Null)
@@ -159,15 +216,20 @@ impl Dispatcher<'_> {
             let found = parameters.iter().find(|parameter| &*parameter.name == name);
             found.map(|parameter| (parameter.required, parameter.ty.clone()))
         });
-        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &program.plan, &path)))?;
+        let map =
+            map.map_err(|error| Arc::new(StepError::expression(&error, &program.plan, &path)))?;
         let mut inputs = BTreeMap::new();
         for parameter in parameters {
             if let Some(value) = map.get(&Key::String(parameter.name.clone())) {
                 if let Err(mismatch) = check_value(value, &parameter.ty) {
-                    let message = format!("the argument `{}` does not fit: {mismatch}", parameter.name);
+                    let message =
+                        format!("the argument `{}` does not fit: {mismatch}", parameter.name);
                     let class = ErrorClass::Validation(Validation::Arguments);
                     let error = StepError::new(class, message, &path);
-                    return Err(Arc::new(StepError { kind: Some(FailureKind::Misfit), ..error }));
+                    return Err(Arc::new(StepError {
+                        kind: Some(FailureKind::Misfit),
+                        ..error
+                    }));
                 }
                 inputs.insert(parameter.name.clone(), value.clone());
             }
@@ -176,7 +238,11 @@ impl Dispatcher<'_> {
     }
 
     /// Puts inputs and defaults into the first slots of a plan's frame; the error of a default that has no value.
-    pub(super) fn bind_inputs(&mut self, frame: FrameId, inputs: &BTreeMap<Arc<str>, Value>) -> Option<StepError> {
+    pub(super) fn bind_inputs(
+        &mut self,
+        frame: FrameId,
+        inputs: &BTreeMap<Arc<str>, Value>,
+    ) -> Option<StepError> {
         let program: Arc<Program> = self.program(frame);
         for (slot, parameter) in program.plan.parameters.iter().enumerate() {
             let value = match (inputs.get(&parameter.name), &parameter.default) {
@@ -184,14 +250,21 @@ impl Dispatcher<'_> {
                     Ok(value) => value,
                     Err(_) if value.is_null() && !parameter.required => Value::Null,
                     Err(mismatch) => {
-                        let message = format!("the input `{}` does not fit: {mismatch}", parameter.name);
+                        let message =
+                            format!("the input `{}` does not fit: {mismatch}", parameter.name);
                         let class = ErrorClass::Validation(Validation::Arguments);
                         return Some(StepError::new(class, message, &self.frames[frame].path));
                     }
                 },
                 (None, Some(default)) => match self.evaluate(frame, default) {
                     Ok(value) => value,
-                    Err(error) => return Some(StepError::expression(&error, &program.plan, &self.frames[frame].path)),
+                    Err(error) => {
+                        return Some(StepError::expression(
+                            &error,
+                            &program.plan,
+                            &self.frames[frame].path,
+                        ));
+                    }
                 },
                 (None, None) => Value::Null,
             };

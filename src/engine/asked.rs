@@ -75,7 +75,15 @@ impl Dispatcher<'_> {
     pub(super) fn note_asked(&mut self, at: NodeRef, path: Arc<str>, question: Arc<Question>) {
         let since = self.elapsed();
         let status = QuestionStatus::Pending;
-        self.people.asked.push(Asked { at, path, question, since, status, by: None, note: None });
+        self.people.asked.push(Asked {
+            at,
+            path,
+            question,
+            since,
+            status,
+            by: None,
+            note: None,
+        });
     }
 
     /// Somebody has answered.
@@ -83,9 +91,12 @@ impl Dispatcher<'_> {
         let status = match kind {
             Waiting::Confirm if answer.value == Value::Bool(true) => QuestionStatus::Approved,
             Waiting::Confirm => QuestionStatus::Rejected,
-            Waiting::Input | Waiting::Answer | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
-                QuestionStatus::Answered
-            }
+            Waiting::Input
+            | Waiting::Answer
+            | Waiting::Retry
+            | Waiting::Poll
+            | Waiting::Outcome
+            | Waiting::Time => QuestionStatus::Answered,
         };
         if let Some(asked) = self.note_closed(at, status) {
             (asked.by, asked.note) = (answer.by.clone(), answer.note.clone());
@@ -93,7 +104,11 @@ impl Dispatcher<'_> {
     }
 
     /// What a step asked is open no more.
-    pub(super) fn note_closed(&mut self, at: NodeRef, status: QuestionStatus) -> Option<&mut Asked> {
+    pub(super) fn note_closed(
+        &mut self,
+        at: NodeRef,
+        status: QuestionStatus,
+    ) -> Option<&mut Asked> {
         let open = |asked: &&mut Asked| asked.at == at && asked.status == QuestionStatus::Pending;
         let asked = self.people.asked.iter_mut().find(open)?;
         asked.status = status;
@@ -104,7 +119,9 @@ impl Dispatcher<'_> {
     pub(super) fn question_reports(&self) -> Vec<QuestionReport> {
         let report = |asked: &Asked| {
             let question = asked.question.shown(&self.redactor);
-            let shown = |text: &Option<Arc<str>>| text.as_deref().map(|text| self.redactor.text(text).into());
+            let shown = |text: &Option<Arc<str>>| {
+                text.as_deref().map(|text| self.redactor.text(text).into())
+            };
             QuestionReport {
                 path: asked.path.clone(),
                 kind: question.kind.name(),
@@ -117,7 +134,9 @@ impl Dispatcher<'_> {
                 form: question.form.clone(),
                 role: question.by.clone(),
                 asked_at: self.instant(asked.since),
-                expires: question.expires.map(|at| String::from_utf8_lossy(&instant(at)).into_owned()),
+                expires: question
+                    .expires
+                    .map(|at| String::from_utf8_lossy(&instant(at)).into_owned()),
                 by: shown(&asked.by),
                 note: shown(&asked.note),
             }

@@ -15,7 +15,9 @@ use super::leaf::{Leaf, Phase};
 use super::observer::Reached;
 use super::sensitive::below;
 use super::settle::End;
-use crate::journal::{ARGUMENTS, Dispatch, EventKind, PastCall, PastPhase, StepError, Used, Waiting};
+use crate::journal::{
+    ARGUMENTS, Dispatch, EventKind, PastCall, PastPhase, StepError, Used, Waiting,
+};
 use crate::protocol::Sent;
 use crate::protocol::StepState;
 use crate::sema::{Call, Step, StepKind, Target};
@@ -37,7 +39,8 @@ impl Dispatcher<'_> {
     /// A call may run: take a slot, or wait for one.
     pub(super) fn start_call(&mut self, program: &Arc<Program>, at: NodeRef) {
         self.woken.remove(&at);
-        if self.is_let_go() || self.context.only_looks && !self.recording.knows(&self.own_path(at)) {
+        if self.is_let_go() || self.context.only_looks && !self.recording.knows(&self.own_path(at))
+        {
             // The next process begins with it.
             return;
         }
@@ -57,13 +60,18 @@ impl Dispatcher<'_> {
             self.give_slot(self.frames[at.0].scope);
             return self.expression_failed(program, at, &error);
         }
-        let Some((step, call, signature)) = tool_call(program, self, at) else { return };
+        let Some((step, call, signature)) = tool_call(program, self, at) else {
+            return;
+        };
         let path = self.path(program, at);
         let open = self.open_execution(at, &path);
         if let Some(past) = self.recording.begun(&path) {
             return self.begin_again(at, call.effect, path, past);
         }
-        let known = open.as_ref().map(|open| open.arguments.clone()).or_else(|| self.approved_arguments(at));
+        let known = open
+            .as_ref()
+            .map(|open| open.arguments.clone())
+            .or_else(|| self.approved_arguments(at));
         let arguments = known.map_or_else(|| self.arguments(at, call, &signature), Ok);
         let arguments = match arguments {
             Ok(arguments) => arguments,
@@ -97,14 +105,21 @@ impl Dispatcher<'_> {
     }
 
     /// A call that an earlier process of the run has begun: with its arguments and its key, where it was.
-    pub(super) fn begin_again(&mut self, at: NodeRef, effect: Effect, path: Arc<str>, past: PastCall) {
+    pub(super) fn begin_again(
+        &mut self,
+        at: NodeRef,
+        effect: Effect,
+        path: Arc<str>,
+        past: PastCall,
+    ) {
         let record = self.record(at.0, at.1);
         let made = past.attempts.saturating_sub(record.attempts);
         record.attempts = past.attempts;
         record.in_doubt |= past.may_have_happened && !effect.floats();
         if past.again.is_some() {
-            record.details_mut().again =
-                Again::ALL.into_iter().find(|again| past.again.as_deref() == Some(again.name()));
+            record.details_mut().again = Again::ALL
+                .into_iter()
+                .find(|again| past.again.as_deref() == Some(again.name()));
         }
         if !matches!(&past.arguments, Value::Map(map) if map.is_empty()) {
             record.details_mut().arguments = Some(past.arguments.clone());
@@ -124,7 +139,11 @@ impl Dispatcher<'_> {
             phase,
             effect,
             arguments: past.arguments,
-            key: if past.key.is_empty() { self.key(effect, &path, past.execution) } else { past.key },
+            key: if past.key.is_empty() {
+                self.key(effect, &path, past.execution)
+            } else {
+                past.key
+            },
             execution: past.execution,
             arrived: past.arrived,
             sent_at: past.sent_at,
@@ -145,25 +164,41 @@ impl Dispatcher<'_> {
             PastPhase::Waiting { since, wait } => {
                 self.frames[at.0].node(at.1).state = StepState::Waiting;
                 self.give_slot(self.frames[at.0].scope);
-                if self.recording.has_asked(&path, Waiting::Confirm, past.execution) {
+                if self
+                    .recording
+                    .has_asked(&path, Waiting::Confirm, past.execution)
+                {
                     return self.ask_again(at);
                 }
                 let waited = u64::try_from(self.context.host.now() - since).unwrap_or(0);
                 let wake = super::clock::after(wait.saturating_sub(Duration::from_nanos(waited)));
-                self.timers.push(std::cmp::Reverse((wake, number, Timer::Again(at, number))));
+                self.timers
+                    .push(std::cmp::Reverse((wake, number, Timer::Again(at, number))));
             }
         }
     }
 
     /// Why a call is made although another run has made it.
     fn again_of(&self, (frame, node): NodeRef) -> Option<&'static str> {
-        self.frames[frame].records[node as usize].details()?.again.map(Again::name)
+        self.frames[frame].records[node as usize]
+            .details()?
+            .again
+            .map(Again::name)
     }
 
     /// Makes the next attempt; the slot is held.
-    fn attempt(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, signature: &Arc<Signature>, leaf: Leaf) {
+    fn attempt(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        step: &Step,
+        signature: &Arc<Signature>,
+        leaf: Leaf,
+    ) {
         let scope = self.frames[at.0].scope;
-        let Some(mut leaf) = self.with_approval(program, at, step, leaf) else { return };
+        let Some(mut leaf) = self.with_approval(program, at, step, leaf) else {
+            return;
+        };
         if let Some(error) = self.key_is_forgotten(at, signature, &leaf) {
             self.give_slot(scope);
             return self.doubt(at, leaf, Arc::new(error), false);
@@ -192,7 +227,12 @@ impl Dispatcher<'_> {
             again: self.again_of(at),
         };
         let labels = below(ARGUMENTS, &sensitive_arguments(signature, &leaf.arguments));
-        let kind = EventKind::StepRunning { path: &path, tool: &called.path, attempt: attempts, call: Some(call) };
+        let kind = EventKind::StepRunning {
+            path: &path,
+            tool: &called.path,
+            attempt: attempts,
+            call: Some(call),
+        };
         let event = self.emit_labelled(kind, &labels);
         self.note_open(at, &leaf);
         // What changes nothing may be asked at once; anything else only when nobody can forget that it was.
@@ -213,17 +253,29 @@ impl Dispatcher<'_> {
         }
         let durable = self.recording.durable();
         for _ in 0..self.held.len() {
-            let Some(at) = self.held.pop_front() else { return };
-            let Some(leaf) = self.leaves.get(&at) else { continue };
+            let Some(at) = self.held.pop_front() else {
+                return;
+            };
+            let Some(leaf) = self.leaves.get(&at) else {
+                continue;
+            };
             match leaf.phase {
                 Phase::Held(needed) if needed > durable => self.held.push_back(at),
                 Phase::Held(_) => {
-                    let Some(leaf) = self.leaves.remove(&at) else { continue };
+                    let Some(leaf) = self.leaves.remove(&at) else {
+                        continue;
+                    };
                     let program = self.program(at.0);
-                    let Some((step, _, signature)) = tool_call(&program, self, at) else { continue };
+                    let Some((step, _, signature)) = tool_call(&program, self, at) else {
+                        continue;
+                    };
                     self.dispatch(&program, at, step, &signature, leaf);
                 }
-                Phase::InFlight | Phase::Waiting | Phase::Answered | Phase::Lost | Phase::CutOff => {}
+                Phase::InFlight
+                | Phase::Waiting
+                | Phase::Answered
+                | Phase::Lost
+                | Phase::CutOff => {}
             }
         }
     }
@@ -232,11 +284,20 @@ impl Dispatcher<'_> {
     /// the rest nobody knows.
     pub(super) fn take_up_lost(&mut self) {
         let is_lost = |leaf: &Leaf| matches!(leaf.phase, Phase::Lost | Phase::CutOff);
-        let lost: Vec<NodeRef> = self.leaves.iter().filter(|(_, leaf)| is_lost(leaf)).map(|(at, _)| *at).collect();
+        let lost: Vec<NodeRef> = self
+            .leaves
+            .iter()
+            .filter(|(_, leaf)| is_lost(leaf))
+            .map(|(at, _)| *at)
+            .collect();
         for at in lost {
-            let Some(mut leaf) = self.leaves.remove(&at) else { continue };
+            let Some(mut leaf) = self.leaves.remove(&at) else {
+                continue;
+            };
             let program = self.program(at.0);
-            let Some((step, _, signature)) = tool_call(&program, self, at) else { continue };
+            let Some((step, _, signature)) = tool_call(&program, self, at) else {
+                continue;
+            };
             leaf.arrived = leaf.arrived.or(Some(leaf.sent_at));
             self.record(at.0, at.1).in_doubt |= !leaf.effect.floats();
             let ending = self.frames[at.0].ending.is_some();
@@ -260,7 +321,12 @@ impl Dispatcher<'_> {
     fn lost_with_its_process(&mut self, at: NodeRef, effect: Effect) -> StepError {
         let message = "the process that had sent it ended before an answer came".to_owned();
         let class = ErrorClass::Transient(crate::types::Transient::Network);
-        let lost = CallError { class, message, sent: Sent::Maybe, retry_after: None };
+        let lost = CallError {
+            class,
+            message,
+            sent: Sent::Maybe,
+            retry_after: None,
+        };
         let attempts = self.record(at.0, at.1).attempts;
         StepError::attempt(lost, effect, &self.own_path(at), attempts)
     }
@@ -284,14 +350,26 @@ impl Dispatcher<'_> {
             cancel: cancel.clone(),
         };
         let Some(transport) = &called.transport else {
-            let message = format!("nothing tells where `{}` is; name its app file in `planrun.yaml`", called.path);
-            let error = CallError { class: ErrorClass::Internal, message, sent: Sent::No, retry_after: None };
+            let message = format!(
+                "nothing tells where `{}` is; name its app file in `planrun.yaml`",
+                called.path
+            );
+            let error = CallError {
+                class: ErrorClass::Internal,
+                message,
+                sent: Sent::No,
+                retry_after: None,
+            };
             return self.attempt_ended(program, at, step, signature, leaf, Err(error));
         };
         match transport.call(request) {
             Reply::Now(outcome) if self.reactions.in_order => {
                 self.spare_token = Some(cancel);
-                let message = Message { at, number: leaf.number, outcome };
+                let message = Message {
+                    at,
+                    number: leaf.number,
+                    outcome,
+                };
                 self.leaves.insert(at, leaf);
                 // The other end is the dispatcher's own.
                 let _ = self.sender.send(message);
@@ -303,7 +381,13 @@ impl Dispatcher<'_> {
             Reply::Later(answer) => {
                 let limit = self.timeout(at.0, step);
                 self.spawn(at, leaf.number, cancel.clone(), limit, answer);
-                self.leaves.insert(at, Leaf { cancel: Some(cancel), ..leaf });
+                self.leaves.insert(
+                    at,
+                    Leaf {
+                        cancel: Some(cancel),
+                        ..leaf
+                    },
+                );
             }
         }
     }
@@ -330,23 +414,35 @@ impl Dispatcher<'_> {
                 }
             };
             // The dispatcher is gone only when the run is over.
-            let _ = sender.send(Message { at, number, outcome });
+            let _ = sender.send(Message {
+                at,
+                number,
+                outcome,
+            });
         });
     }
 
     /// An answer from outside; one of an earlier phase comes too late and is dropped.
     pub(super) fn receive(&mut self, message: Message) {
         let at = message.at;
-        if self.leaves.get(&at).is_none_or(|leaf| leaf.number != message.number || leaf.phase != Phase::InFlight) {
+        if self
+            .leaves
+            .get(&at)
+            .is_none_or(|leaf| leaf.number != message.number || leaf.phase != Phase::InFlight)
+        {
             return;
         }
-        let Some(leaf) = self.leaves.remove(&at) else { return };
+        let Some(leaf) = self.leaves.remove(&at) else {
+            return;
+        };
         if self.is_let_go() && leaf.effect.repeatable() {
             // It was stopped, and the next process makes it again.
             return;
         }
         let program = self.program(at.0);
-        let Some((step, _, signature)) = tool_call(&program, self, at) else { return };
+        let Some((step, _, signature)) = tool_call(&program, self, at) else {
+            return;
+        };
         self.attempt_ended(&program, at, step, &signature, leaf, message.outcome);
         self.let_go_if_quiet();
     }
@@ -372,13 +468,20 @@ impl Dispatcher<'_> {
                     Ok(value) => {
                         if let Some(note) = note {
                             let path = self.path(program, at);
-                            self.emit(EventKind::ResultNoted { path: &path, note: &note });
+                            self.emit(EventKind::ResultNoted {
+                                path: &path,
+                                note: &note,
+                            });
                         }
                         self.answered(program, at, step, leaf, value);
                     }
                     Err(fault) => {
                         let path = self.path(program, at);
-                        let mut error = StepError::new(ErrorClass::Validation(Validation::Result), fault, &path);
+                        let mut error = StepError::new(
+                            ErrorClass::Validation(Validation::Result),
+                            fault,
+                            &path,
+                        );
                         (error.attempt, error.sent) = (attempts, Sent::Answered);
                         self.note_failure(at, leaf.effect, &error);
                         self.step_failed(at, Arc::new(error));
@@ -399,10 +502,22 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn answered(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, leaf: Leaf, value: Value) {
+    fn answered(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        step: &Step,
+        leaf: Leaf,
+        value: Value,
+    ) {
         self.note_success(at);
-        let Some(until) = step.until() else { return self.settle(at, End::Completed(value)) };
-        if let Some(place) = self.node(program, at).slot.and_then(|slot| self.frames[at.0].slots.get_mut(slot as usize))
+        let Some(until) = step.until() else {
+            return self.settle(at, End::Completed(value));
+        };
+        if let Some(place) = self
+            .node(program, at)
+            .slot
+            .and_then(|slot| self.frames[at.0].slots.get_mut(slot as usize))
         {
             *place = value.clone();
         }
@@ -421,14 +536,19 @@ impl Dispatcher<'_> {
         error: Arc<StepError>,
     ) {
         let policy = &self.scopes[self.frames[at.0].scope].policy;
-        let (backoff, on) = policy.backoff(self.context.defaults.retry_of(step, signature), leaf.effect);
+        let (backoff, on) =
+            policy.backoff(self.context.defaults.retry_of(step, signature), leaf.effect);
         let wanted = on.iter().any(|pattern| pattern.matches(&error.class));
         // Whatever the plan says: what may have happened is not simply done again.
-        let broken = error.class == ErrorClass::Validation(Validation::Result) && error.sent == Sent::Answered;
+        let broken = error.class == ErrorClass::Validation(Validation::Result)
+            && error.sent == Sent::Answered;
         let unknown = error.class == ErrorClass::UnknownOutcome || broken;
         let ending = self.frames[at.0].ending.is_some();
         let program = self.program(at.0);
-        if let Some(until) = step.until().filter(|_| !ending && matches!(error.class, ErrorClass::Transient(_))) {
+        if let Some(until) = step
+            .until()
+            .filter(|_| !ending && matches!(error.class, ErrorClass::Transient(_)))
+        {
             return self.poll_again(&program, at, until, leaf, Some(error));
         }
         if ending || unknown || !wanted || !error.is_value() {
@@ -436,14 +556,33 @@ impl Dispatcher<'_> {
         }
         if leaf.attempt >= backoff.attempts {
             if self.pauses_when_exhausted(at, &error) && !self.can_park(at.0) {
-                let message = format!("{} (the run would pause here, and without a journal it cannot)", error.message);
-                return self.step_failed(at, Arc::new(StepError { message: message.into(), ..(*error).clone() }));
+                let message = format!(
+                    "{} (the run would pause here, and without a journal it cannot)",
+                    error.message
+                );
+                return self.step_failed(
+                    at,
+                    Arc::new(StepError {
+                        message: message.into(),
+                        ..(*error).clone()
+                    }),
+                );
             }
             return self.step_failed(at, error);
         }
-        let wait = super::failure::wait(&backoff, &self.context.run_id, &error.step, leaf.attempt, error.retry_after);
+        let wait = super::failure::wait(
+            &backoff,
+            &self.context.run_id,
+            &error.step,
+            leaf.attempt,
+            error.retry_after,
+        );
         // Only where the contract says that nothing has happened is the execution over; anything else keeps its key.
-        let leaf = if error.ends_execution() { self.next_execution(&program, at, leaf) } else { leaf };
+        let leaf = if error.ends_execution() {
+            self.next_execution(&program, at, leaf)
+        } else {
+            leaf
+        };
         self.wait(at, leaf, Waiting::Retry, wait, Some(&error));
     }
 
@@ -463,14 +602,24 @@ impl Dispatcher<'_> {
         let program = self.program(at.0);
         let path = self.path(&program, at);
         let attempt = self.record(at.0, at.1).attempts;
-        self.emit(EventKind::StepWaiting { path: &path, attempt, what, wait, error });
+        self.emit(EventKind::StepWaiting {
+            path: &path,
+            attempt,
+            what,
+            wait,
+            error,
+        });
         self.after(wait, Timer::Again(at, leaf.number));
         self.leaves.insert(at, leaf);
     }
 
     /// The wait is over.
     pub(super) fn again(&mut self, at: NodeRef, number: u64) {
-        if self.leaves.get(&at).is_none_or(|leaf| leaf.number != number) {
+        if self
+            .leaves
+            .get(&at)
+            .is_none_or(|leaf| leaf.number != number)
+        {
             return;
         }
         self.woken.remove(&at);
@@ -482,9 +631,13 @@ impl Dispatcher<'_> {
             self.queued.insert(at);
             return;
         }
-        let Some(leaf) = self.leaves.remove(&at) else { return };
+        let Some(leaf) = self.leaves.remove(&at) else {
+            return;
+        };
         let program = self.program(at.0);
-        let Some((step, _, signature)) = tool_call(&program, self, at) else { return };
+        let Some((step, _, signature)) = tool_call(&program, self, at) else {
+            return;
+        };
         self.attempt(&program, at, step, &signature, leaf);
     }
 
@@ -522,13 +675,23 @@ impl Dispatcher<'_> {
     pub(super) fn put_aside(&mut self, at: NodeRef, leaf: Leaf) {
         let number = self.number();
         self.frames[at.0].node(at.1).state = StepState::Waiting;
-        self.leaves.insert(at, Leaf { number, phase: Phase::Waiting, cancel: None, ..leaf });
+        self.leaves.insert(
+            at,
+            Leaf {
+                number,
+                phase: Phase::Waiting,
+                cancel: None,
+                ..leaf
+            },
+        );
     }
 
     fn timeout(&self, frame: FrameId, step: &Step) -> Duration {
         let own = step.timeout().map(|timeout| self.evaluate(frame, timeout));
         match own {
-            Some(Ok(Value::Duration(nanos))) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
+            Some(Ok(Value::Duration(nanos))) => {
+                Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
+            }
             // A pure call bounds itself, as `sys.sleep` does; only a lost answer needs a bound from outside.
             _ if step.effect == Effect::Pure => super::clock::FARTHEST,
             _ => self.scopes[self.frames[frame].scope].policy.timeout,
@@ -543,7 +706,11 @@ pub(super) fn tool_call<'p>(
     at: NodeRef,
 ) -> Option<(&'p Step, &'p Call, Arc<Signature>)> {
     let step = dispatcher.node(program, at).step()?;
-    let StepKind::Call(call) = &step.kind else { return None };
-    let Target::Tool(signature) = &call.target else { return None };
+    let StepKind::Call(call) = &step.kind else {
+        return None;
+    };
+    let Target::Tool(signature) = &call.target else {
+        return None;
+    };
     Some((step, call, signature.clone()))
 }

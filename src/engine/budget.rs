@@ -49,7 +49,11 @@ impl Dispatcher<'_> {
 
     /// What the answer to a call reports of its cost.
     pub(super) fn report_usage(&mut self, at: NodeRef, signature: &Signature, answer: &Answer) {
-        let used = signature.usage.as_deref().map(|paths| used(paths, answer)).unwrap_or_default();
+        let used = signature
+            .usage
+            .as_deref()
+            .map(|paths| used(paths, answer))
+            .unwrap_or_default();
         if used.is_nothing() {
             return;
         }
@@ -66,9 +70,16 @@ impl Dispatcher<'_> {
         let mut inner = Some(self.frames[at.0].scope);
         while let Some(scope) = inner {
             let bounded = !self.scopes[scope].policy.budget.is_empty();
-            let spent = bounded.then(|| self.shares(scope).into_iter().find(|share| share.used >= share.limit));
+            let spent = bounded.then(|| {
+                self.shares(scope)
+                    .into_iter()
+                    .find(|share| share.used >= share.limit)
+            });
             if let Some(share) = spent.flatten() {
-                let (class, message) = (ErrorClass::Budget(share.class), format!("the budget of {share} is spent"));
+                let (class, message) = (
+                    ErrorClass::Budget(share.class),
+                    format!("the budget of {share} is spent"),
+                );
                 self.fatal(class.clone(), &message);
                 // It has begun and holds nothing that could be taken back.
                 let error = StepError::new(class, message, &self.own_path(at));
@@ -93,7 +104,11 @@ impl Dispatcher<'_> {
                     continue;
                 }
                 self.scopes[scope].low.push(share.word);
-                self.emit(EventKind::BudgetLow { budget: share.word, used: share.used, limit: share.limit });
+                self.emit(EventKind::BudgetLow {
+                    budget: share.word,
+                    used: share.used,
+                    limit: share.limit,
+                });
             }
         }
     }
@@ -101,21 +116,46 @@ impl Dispatcher<'_> {
     /// What is used of the budget of a plan instance.
     fn shares(&self, scope: usize) -> Vec<Share> {
         let scope = &self.scopes[scope];
-        let Budget { calls, tokens, cost, time } = scope.policy.budget;
+        let Budget {
+            calls,
+            tokens,
+            cost,
+            time,
+        } = scope.policy.budget;
         let Spent { calls: made, used } = scope.spent;
-        #[expect(clippy::cast_precision_loss, reason = "a count beyond 2^53 is beyond any budget")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a count beyond 2^53 is beyond any budget"
+        )]
         let count = |used: u64, limit: Option<u64>| Some((used as f64, limit? as f64));
-        let since =
-            Duration::from_micros(self.elapsed().saturating_sub(scope.begun)).saturating_sub(self.people.waited());
+        let since = Duration::from_micros(self.elapsed().saturating_sub(scope.begun))
+            .saturating_sub(self.people.waited());
         let shares = [
             (crate::types::Budget::Calls, "calls", count(made, calls)),
-            (crate::types::Budget::Tokens, "tokens", count(used.tokens, tokens)),
-            (crate::types::Budget::Cost, "cost", cost.map(|limit| (used.cost, limit))),
-            (crate::types::Budget::Time, "time", time.map(|limit| (since.as_secs_f64(), limit.as_secs_f64()))),
+            (
+                crate::types::Budget::Tokens,
+                "tokens",
+                count(used.tokens, tokens),
+            ),
+            (
+                crate::types::Budget::Cost,
+                "cost",
+                cost.map(|limit| (used.cost, limit)),
+            ),
+            (
+                crate::types::Budget::Time,
+                "time",
+                time.map(|limit| (since.as_secs_f64(), limit.as_secs_f64())),
+            ),
         ];
         let share = |(class, word, share)| {
             let (used, limit) = share?;
-            Some(Share { class, word, used, limit })
+            Some(Share {
+                class,
+                word,
+                used,
+                limit,
+            })
         };
         shares.into_iter().filter_map(share).collect()
     }
@@ -124,7 +164,9 @@ impl Dispatcher<'_> {
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.word {
-            "time" => f.write_str(&super::observer::short_duration(Duration::from_secs_f64(self.limit))),
+            "time" => f.write_str(&super::observer::short_duration(Duration::from_secs_f64(
+                self.limit,
+            ))),
             "cost" => write!(f, "{} for what calls cost", self.limit),
             word => write!(f, "{} {word}", self.limit),
         }
@@ -136,17 +178,37 @@ fn used(paths: &UsagePaths, answer: &Answer) -> Used {
     let number = |path: &Option<std::sync::Arc<str>>| -> Option<f64> {
         let path = path.as_deref()?;
         match answer {
-            Answer::Json(json) => path.split('.').try_fold(json, |inner, name| inner.get(name))?.as_f64(),
-            Answer::Value(value) => match path.split('.').try_fold(value, |inner, name| inner.get(name))? {
-                #[expect(clippy::cast_precision_loss, reason = "a count beyond 2^53 is beyond any budget")]
+            Answer::Json(json) => path
+                .split('.')
+                .try_fold(json, |inner, name| inner.get(name))?
+                .as_f64(),
+            Answer::Value(value) => match path
+                .split('.')
+                .try_fold(value, |inner, name| inner.get(name))?
+            {
+                #[expect(
+                    clippy::cast_precision_loss,
+                    reason = "a count beyond 2^53 is beyond any budget"
+                )]
                 Value::Int(count) => Some(*count as f64),
                 Value::Double(number) => Some(*number),
                 _ => None,
             },
         }
     };
-    let positive = |number: Option<f64>| number.filter(|number| number.is_finite() && *number > 0.0).unwrap_or(0.0);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturating is enough")]
+    let positive = |number: Option<f64>| {
+        number
+            .filter(|number| number.is_finite() && *number > 0.0)
+            .unwrap_or(0.0)
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and saturating is enough"
+    )]
     let tokens = positive(number(&paths.tokens)) as u64;
-    Used { tokens, cost: positive(number(&paths.cost)) }
+    Used {
+        tokens,
+        cost: positive(number(&paths.cost)),
+    }
 }

@@ -56,8 +56,16 @@ pub(super) struct RaceState {
 
 impl Dispatcher<'_> {
     /// Starts another plan as the body of a step.
-    pub(super) fn call_plan(&mut self, program: &Arc<Program>, at: NodeRef, call: &Call, index: usize) {
-        let Some(called) = program.plans.get(index).cloned() else { return };
+    pub(super) fn call_plan(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        call: &Call,
+        index: usize,
+    ) {
+        let Some(called) = program.plans.get(index).cloned() else {
+            return;
+        };
         let inputs = match self.plan_inputs(at, call, &called.plan.parameters) {
             Ok(inputs) => inputs,
             Err(error) => return self.step_failed(at, error),
@@ -71,7 +79,11 @@ impl Dispatcher<'_> {
             self.set_deadline(deadline);
         }
         let path = self.path(program, at);
-        let owner = Owner { frame: at.0, node: at.1, role: Role::Body };
+        let owner = Owner {
+            frame: at.0,
+            node: at.1,
+            role: Role::Body,
+        };
         let frame = self.open_frame(scope, BlockId(0), None, Some(owner), path.clone());
         match self.bind_inputs(frame, &inputs) {
             Some(error) => {
@@ -92,16 +104,29 @@ impl Dispatcher<'_> {
         self.next_elements(program, at, each);
     }
 
-    fn each_state(&mut self, program: &Arc<Program>, at: NodeRef, each: &Each) -> Result<EachState, EvalError> {
+    fn each_state(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        each: &Each,
+    ) -> Result<EachState, EvalError> {
         let fail = |message: String| EvalError::plain(message, each.list.span);
         let list = match self.evaluate(at.0, &each.list)? {
             Value::List(list) => list,
-            other => return Err(fail(format!("`each` runs over a list, and this is {}", other.preview(80)))),
+            other => {
+                return Err(fail(format!(
+                    "`each` runs over a list, and this is {}",
+                    other.preview(80)
+                )));
+            }
         };
         if let Some(max) = self.count(at.0, each.max.as_ref())?
             && list.len() > max
         {
-            return Err(fail(format!("the list has {} elements, more than `max {max}`", list.len())));
+            return Err(fail(format!(
+                "the list has {} elements, more than `max {max}`",
+                list.len()
+            )));
         }
         let width = match self.count(at.0, each.parallel.as_ref())? {
             Some(width) => width.max(1),
@@ -130,7 +155,9 @@ impl Dispatcher<'_> {
         list: &[Value],
     ) -> Result<Vec<Arc<str>>, EvalError> {
         let Some(by) = &each.by else {
-            return Ok((0..list.len()).map(|index| index.to_string().into()).collect());
+            return Ok((0..list.len())
+                .map(|index| index.to_string().into())
+                .collect());
         };
         let mut labels = Vec::with_capacity(list.len());
         let mut seen = BTreeSet::new();
@@ -169,8 +196,12 @@ impl Dispatcher<'_> {
 
     fn next_elements(&mut self, program: &Arc<Program>, at: NodeRef, each: &Each) {
         loop {
-            let Some(Compound::Each(state)) = self.compounds.get_mut(&at) else { return };
-            let stop = state.failure.is_some() || state.next >= state.list.len() || state.running >= state.width;
+            let Some(Compound::Each(state)) = self.compounds.get_mut(&at) else {
+                return;
+            };
+            let stop = state.failure.is_some()
+                || state.next >= state.list.len()
+                || state.running >= state.width;
             if stop {
                 break;
             }
@@ -179,11 +210,15 @@ impl Dispatcher<'_> {
             state.next += 1;
             state.running += 1;
             let role = Role::Element(u32::try_from(index).unwrap_or(u32::MAX));
-            let frame = self.make_body(program, at, each.body, role, |path| format!("{path}[{label}]").into());
+            let frame = self.make_body(program, at, each.body, role, |path| {
+                format!("{path}[{label}]").into()
+            });
             self.put_element(frame, &element, index);
             self.start_frame(frame);
         }
-        let Some(Compound::Each(state)) = self.compounds.get_mut(&at) else { return };
+        let Some(Compound::Each(state)) = self.compounds.get_mut(&at) else {
+            return;
+        };
         if state.running > 0 {
             return;
         }
@@ -199,7 +234,11 @@ impl Dispatcher<'_> {
         let max = self.count(at.0, repeat.max.as_ref());
         match (initial, max) {
             (Ok(initial), Ok(max)) => {
-                let state = RepeatState { yields: Vec::new(), round: 0, max: max.unwrap_or(usize::MAX) };
+                let state = RepeatState {
+                    yields: Vec::new(),
+                    round: 0,
+                    max: max.unwrap_or(usize::MAX),
+                };
                 self.compounds.insert(at, Compound::Repeat(state));
                 self.round(program, at, repeat.body, initial);
             }
@@ -208,27 +247,51 @@ impl Dispatcher<'_> {
     }
 
     fn round(&mut self, program: &Arc<Program>, at: NodeRef, body: BlockId, carried: Value) {
-        let Some(Compound::Repeat(state)) = self.compounds.get_mut(&at) else { return };
+        let Some(Compound::Repeat(state)) = self.compounds.get_mut(&at) else {
+            return;
+        };
         let round = state.round;
         if round >= state.max {
-            let message = format!("`repeat` has reached its `max` of {} rounds, and `next` was not null", state.max);
-            return self.expression_failed(program, at, &EvalError::plain(message, crate::source::Span::at(0)));
+            let message = format!(
+                "`repeat` has reached its `max` of {} rounds, and `next` was not null",
+                state.max
+            );
+            return self.expression_failed(
+                program,
+                at,
+                &EvalError::plain(message, crate::source::Span::at(0)),
+            );
         }
         state.round += 1;
         if round == 1 {
             self.reached(at, Reached::Again);
         }
-        let frame = self.make_body(program, at, body, Role::Round, |path| format!("{path}[{round}]").into());
+        let frame = self.make_body(program, at, body, Role::Round, |path| {
+            format!("{path}[{round}]").into()
+        });
         if let Some(first) = self.frames[frame].slots.first_mut() {
             *first = carried;
         }
         self.start_frame(frame);
     }
 
-    pub(super) fn start_race(&mut self, program: &Arc<Program>, at: NodeRef, branches: &[(Arc<str>, BlockId)]) {
-        let names = branches.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    pub(super) fn start_race(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        branches: &[(Arc<str>, BlockId)],
+    ) {
+        let names = branches
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect::<Vec<_>>();
         let failures = vec![None; branches.len()];
-        let state = RaceState { names, running: branches.len(), winner: None, failures };
+        let state = RaceState {
+            names,
+            running: branches.len(),
+            winner: None,
+            failures,
+        };
         self.compounds.insert(at, Compound::Race(state));
         for (index, (_, body)) in branches.iter().enumerate() {
             let role = Role::Branch(u32::try_from(index).unwrap_or(u32::MAX));
@@ -237,7 +300,13 @@ impl Dispatcher<'_> {
     }
 
     /// What works for a step has ended.
-    pub(super) fn inner_ended(&mut self, at: NodeRef, role: Role, frame: FrameId, outcome: Result<(), Ending>) {
+    pub(super) fn inner_ended(
+        &mut self,
+        at: NodeRef,
+        role: Role,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
         let program = self.program(at.0);
         if let Some(Compound::Ending(error)) = self.compounds.get(&at) {
             let error = error.clone();
@@ -249,7 +318,9 @@ impl Dispatcher<'_> {
         }
         match role {
             Role::Body | Role::Recover => self.body_ended(&program, at, role, frame, outcome),
-            Role::Element(index) => self.element_ended(&program, at, index as usize, frame, outcome),
+            Role::Element(index) => {
+                self.element_ended(&program, at, index as usize, frame, outcome)
+            }
             Role::Round => self.round_ended(&program, at, frame, outcome),
             Role::Branch(index) => self.branch_ended(&program, at, index as usize, frame, outcome),
             Role::Firing(_) => self.firing_ended(at, frame, outcome),
@@ -292,11 +363,19 @@ impl Dispatcher<'_> {
         outcome: Result<(), Ending>,
     ) {
         let value = self.frames[frame].values.pop().unwrap_or(Value::Null);
-        let Some(Compound::Each(state)) = self.compounds.get_mut(&at) else { return self.cancelled(at) };
+        let Some(Compound::Each(state)) = self.compounds.get_mut(&at) else {
+            return self.cancelled(at);
+        };
         state.running -= 1;
         let mut failed_now = false;
         match outcome {
-            Ok(()) => state.results[index] = if state.settle { result_value(Ok(value)) } else { value },
+            Ok(()) => {
+                state.results[index] = if state.settle {
+                    result_value(Ok(value))
+                } else {
+                    value
+                }
+            }
             Err(Ending::Failed(error)) if state.settle && error.is_value() => {
                 state.results[index] = result_value(Err(&error));
             }
@@ -321,15 +400,26 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn round_ended(&mut self, program: &Arc<Program>, at: NodeRef, frame: FrameId, outcome: Result<(), Ending>) {
+    fn round_ended(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
         match outcome {
             Ok(()) => {}
             Err(Ending::Failed(error)) => return self.inner_failed(program, at, &error),
             Err(Ending::Cancelled) => return self.cancelled(at),
         }
         let yields = std::mem::take(&mut self.frames[frame].values);
-        let next = self.frames[frame].next.take().filter(|next| !matches!(next, Value::Null));
-        let Some(Compound::Repeat(state)) = self.compounds.get_mut(&at) else { return };
+        let next = self.frames[frame]
+            .next
+            .take()
+            .filter(|next| !matches!(next, Value::Null));
+        let Some(Compound::Repeat(state)) = self.compounds.get_mut(&at) else {
+            return;
+        };
         state.yields.extend(yields);
         let Some(next) = next else {
             let yields = std::mem::take(&mut state.yields);
@@ -353,7 +443,9 @@ impl Dispatcher<'_> {
         outcome: Result<(), Ending>,
     ) {
         let value = self.frames[frame].values.pop().unwrap_or(Value::Null);
-        let Some(Compound::Race(state)) = self.compounds.get_mut(&at) else { return self.cancelled(at) };
+        let Some(Compound::Race(state)) = self.compounds.get_mut(&at) else {
+            return self.cancelled(at);
+        };
         state.running -= 1;
         let mut won = false;
         match outcome {
@@ -367,7 +459,9 @@ impl Dispatcher<'_> {
         if won {
             self.cancel_inner(at, frame);
         }
-        let Some(Compound::Race(state)) = self.compounds.get_mut(&at) else { return };
+        let Some(Compound::Race(state)) = self.compounds.get_mut(&at) else {
+            return;
+        };
         if state.running > 0 {
             return;
         }
@@ -407,10 +501,16 @@ impl Dispatcher<'_> {
     }
 
     /// A bound such as `max`, if it is written: a whole number that is not negative.
-    fn count(&self, frame: FrameId, code: Option<&crate::sema::expr::Code>) -> Result<Option<usize>, EvalError> {
+    fn count(
+        &self,
+        frame: FrameId,
+        code: Option<&crate::sema::expr::Code>,
+    ) -> Result<Option<usize>, EvalError> {
         let Some(code) = code else { return Ok(None) };
         match self.evaluate(frame, code)? {
-            Value::Int(count) if count >= 0 => Ok(Some(usize::try_from(count).unwrap_or(usize::MAX))),
+            Value::Int(count) if count >= 0 => {
+                Ok(Some(usize::try_from(count).unwrap_or(usize::MAX)))
+            }
             other => {
                 let message = format!("{} is no bound", other.preview(80));
                 Err(EvalError::new(FailureKind::NoOverload, message, code.span))
@@ -425,8 +525,9 @@ fn result_value(outcome: Result<Value, &Arc<StepError>>) -> Value {
         Ok(value) => (true, "value", value),
         Err(error) => (false, "error", error.to_value()),
     };
-    let map: IndexMap<Key, Value> =
-        [(Key::from("ok"), Value::Bool(ok)), (Key::from(name), value)].into_iter().collect();
+    let map: IndexMap<Key, Value> = [(Key::from("ok"), Value::Bool(ok)), (Key::from(name), value)]
+        .into_iter()
+        .collect();
     Value::Map(Arc::new(map))
 }
 
@@ -435,7 +536,15 @@ fn with_others(last: &Arc<StepError>, others: &[Arc<StepError>]) -> StepError {
     let mut message = last.message.to_string();
     for other in others {
         // Writing to a string cannot fail.
-        let _ = write!(message, "; {}: {} ({})", other.step, other.message, other.class);
+        let _ = write!(
+            message,
+            "; {}: {} ({})",
+            other.step, other.message, other.class
+        );
     }
-    StepError { message: message.into(), cause: Some(last.clone()), ..(**last).clone() }
+    StepError {
+        message: message.into(),
+        cause: Some(last.clone()),
+        ..(**last).clone()
+    }
 }

@@ -60,7 +60,12 @@ impl Again {
     }
 
     /// Every reason.
-    pub const ALL: [Self; 4] = [Self::Asked, Self::Definition, Self::Arguments, Self::Contract];
+    pub const ALL: [Self; 4] = [
+        Self::Asked,
+        Self::Definition,
+        Self::Arguments,
+        Self::Contract,
+    ];
 }
 
 impl Dispatcher<'_> {
@@ -89,8 +94,15 @@ impl Dispatcher<'_> {
             }
             Some(Err(again)) => {
                 self.record(at.0, at.1).details_mut().again = Some(again);
-                let repeats = self.context.copies.as_ref().is_some_and(|copies| copies.repeats_effects);
-                let refused = again != Again::Asked && again != Again::Definition && !repeats && !call.effect.floats();
+                let repeats = self
+                    .context
+                    .copies
+                    .as_ref()
+                    .is_some_and(|copies| copies.repeats_effects);
+                let refused = again != Again::Asked
+                    && again != Again::Definition
+                    && !repeats
+                    && !call.effect.floats();
                 if refused {
                     let message = format!(
                         "another run has done this, and its {} differs; `--yes` lets it be done again",
@@ -105,11 +117,22 @@ impl Dispatcher<'_> {
     }
 
     /// Whether a call with these arguments is not made, so that nobody has to approve of it.
-    pub(super) fn needs_no_call(&self, path: &str, signature: &Signature, arguments: &Value) -> bool {
-        self.recording.has_copied(path) || matches!(self.copy_of(path, signature, arguments), Some(Ok(_)))
+    pub(super) fn needs_no_call(
+        &self,
+        path: &str,
+        signature: &Signature,
+        arguments: &Value,
+    ) -> bool {
+        self.recording.has_copied(path)
+            || matches!(self.copy_of(path, signature, arguments), Some(Ok(_)))
     }
 
-    fn copy_of(&self, path: &str, signature: &Signature, arguments: &Value) -> Option<Result<Value, Again>> {
+    fn copy_of(
+        &self,
+        path: &str,
+        signature: &Signature,
+        arguments: &Value,
+    ) -> Option<Result<Value, Again>> {
         let copied = self.context.copies.as_ref()?.results.get(path)?;
         let differs = match copied.again {
             Some(again) => Some(again),
@@ -124,11 +147,24 @@ impl Dispatcher<'_> {
         let details = self.record(at.0, at.1).details_mut();
         details.copied = true;
         details.arguments = Some(arguments.clone());
-        let run = self.context.copies.as_ref().map(|copies| copies.run.clone()).unwrap_or_default();
+        let run = self
+            .context
+            .copies
+            .as_ref()
+            .map(|copies| copies.run.clone())
+            .unwrap_or_default();
         let program = self.program(at.0);
-        let labels = self.node(&program, at).step().map(in_output).unwrap_or_default();
+        let labels = self
+            .node(&program, at)
+            .step()
+            .map(in_output)
+            .unwrap_or_default();
         self.note_secrets(&output, &labels);
-        let kind = EventKind::StepCopied { path, run: &run, output: &output };
+        let kind = EventKind::StepCopied {
+            path,
+            run: &run,
+            output: &output,
+        };
         self.emit_labelled(kind, &below(OUTPUT, &labels));
         self.settle(at, End::Completed(output));
     }

@@ -45,7 +45,10 @@ const MAX_VALUE_DEPTH: usize = 256;
 pub(super) type NodeRef = (FrameId, u32);
 
 /// The state of a run.
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact of the run")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent fact of the run"
+)]
 pub(super) struct Dispatcher<'a> {
     pub context: Context<'a>,
     pub scopes: Vec<Scope>,
@@ -142,7 +145,10 @@ impl<'a> Dispatcher<'a> {
             within: BTreeMap::new(),
             recording,
             redactor: Redactor::default(),
-            reactions: Reactions { mail: true, ..Reactions::default() },
+            reactions: Reactions {
+                mail: true,
+                ..Reactions::default()
+            },
             aftermath: Aftermath::default(),
             parking: Parking::default(),
             people,
@@ -164,7 +170,11 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    pub(super) async fn run(mut self, program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>) -> Outcome {
+    pub(super) async fn run(
+        mut self,
+        program: &Arc<Program>,
+        inputs: &BTreeMap<Arc<str>, Value>,
+    ) -> Outcome {
         // Who lives through a journal does all that follows from one answer before it takes the next, and so does who writes it.
         let relived = self.recording.is_durable() || self.recording.is_replaying();
         self.reactions.in_order = relived || reacts(program);
@@ -228,7 +238,11 @@ impl<'a> Dispatcher<'a> {
         if let Some(failed) = self.failed_and_quiet() {
             return self.let_go(failed);
         }
-        let wake = self.timers.peek().map(|Reverse((at, ..))| *at).filter(|_| !self.is_let_go());
+        let wake = self
+            .timers
+            .peek()
+            .map(|Reverse((at, ..))| *at)
+            .filter(|_| !self.is_let_go());
         let idle = (wake.is_none() && self.leaves.is_empty()) || !self.moves_by_itself();
         if idle && !self.people.holds_any() {
             return self.stuck();
@@ -277,12 +291,22 @@ impl<'a> Dispatcher<'a> {
 
     fn begin(&mut self, program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>) {
         let refused = self.open_scope(program, None).err();
-        let steps = program.plan.body().nodes.iter().filter(|node| node.step().is_some()).count();
+        let steps = program
+            .plan
+            .body()
+            .nodes
+            .iter()
+            .filter(|node| node.step().is_some())
+            .count();
         let run = self.context.run_id.clone();
         if self.recording.is_replaying() {
             self.emit(EventKind::RunResumed);
         }
-        self.emit(EventKind::RunStarted { run: &run, plan: &program.plan.name, steps });
+        self.emit(EventKind::RunStarted {
+            run: &run,
+            plan: &program.plan.name,
+            steps,
+        });
         self.summarize(RunState::Running, None, None);
         if let Some(deadline) = self.scopes[0].policy.deadline {
             self.set_deadline(deadline);
@@ -324,7 +348,9 @@ impl<'a> Dispatcher<'a> {
             return;
         }
         let (program, block) = (self.program(frame), self.frames[frame].block);
-        self.context.observer.reached(&program.plan, block, NodeId(node), what);
+        self.context
+            .observer
+            .reached(&program.plan, block, NodeId(node), what);
     }
 
     /// Calls due timers.
@@ -355,7 +381,8 @@ impl<'a> Dispatcher<'a> {
     /// As the other, though it may have begun before this process did.
     pub(super) fn set_timer(&mut self, wait: Duration, timer: Timer) {
         let number = self.number();
-        self.timers.push(Reverse((clock::after(wait), number, timer)));
+        self.timers
+            .push(Reverse((clock::after(wait), number, timer)));
     }
 
     /// A number that no other phase of a step has.
@@ -413,7 +440,9 @@ impl<'a> Dispatcher<'a> {
 
     /// Lets go of the run as soon as no effect is in flight any more.
     pub(super) fn let_go_if_quiet(&mut self) {
-        if self.context.only_looks || self.is_let_go() && !self.leaves.values().any(Leaf::keeps_the_process) {
+        if self.context.only_looks
+            || self.is_let_go() && !self.leaves.values().any(Leaf::keeps_the_process)
+        {
             self.finished = true;
         }
     }
@@ -448,7 +477,11 @@ impl<'a> Dispatcher<'a> {
             self.close_queue();
         } else {
             let (reply, error) = (outcome.reply.as_ref(), outcome.error.as_deref());
-            self.emit(EventKind::RunSettled { state: outcome.state, reply, error });
+            self.emit(EventKind::RunSettled {
+                state: outcome.state,
+                reply,
+                error,
+            });
         }
         let class = outcome.error.as_ref().map(|error| error.class.to_string());
         self.summarize(outcome.state, wake, class);
@@ -461,7 +494,12 @@ impl<'a> Dispatcher<'a> {
         (outcome.questions, outcome.unused_answers) = self.left_open();
         outcome.asked = self.question_reports();
         outcome.not_undone = self.not_undone();
-        if outcome.interruption.is_none() && self.frames.first().is_some_and(|root| root.ending.is_none()) {
+        if outcome.interruption.is_none()
+            && self
+                .frames
+                .first()
+                .is_some_and(|root| root.ending.is_none())
+        {
             outcome.verification = self.verification();
         }
         outcome.duration = Duration::from_micros(self.elapsed());
@@ -477,16 +515,24 @@ impl<'a> Dispatcher<'a> {
         let reply = root.values.pop();
         let failure = root.first_failure.clone();
         let (state, reply, error) = match &root.ending {
-            _ if self.reactions.stalled.is_some() => (RunState::Stalled, None, self.reactions.stalled.take()),
+            _ if self.reactions.stalled.is_some() => {
+                (RunState::Stalled, None, self.reactions.stalled.take())
+            }
             Some(Ending::Failed(error)) => (RunState::Failed, None, Some(error.clone())),
             Some(Ending::Cancelled) => (RunState::Cancelled, None, None),
             None if failure.is_some() => (RunState::Failed, reply, failure),
             None => (RunState::Completed, reply, None),
         };
         let mut outcome = Outcome::new(run, &plan.name, state);
-        (outcome.reply, outcome.error, outcome.strict) = (reply, error, self.context.defaults.strict);
+        (outcome.reply, outcome.error, outcome.strict) =
+            (reply, error, self.context.defaults.strict);
         let Spent { calls, used } = self.scopes[0].spent;
-        outcome.usage = Usage { calls, tokens: used.tokens, cost: used.cost, exempt_calls: self.exempt_calls };
+        outcome.usage = Usage {
+            calls,
+            tokens: used.tokens,
+            cost: used.cost,
+            exempt_calls: self.exempt_calls,
+        };
         outcome
     }
 
@@ -530,7 +576,14 @@ impl<'a> Dispatcher<'a> {
             let graph = &self.scopes[frame.scope].program.graph.blocks[frame.block.0 as usize];
             frame.holder(graph, slot)
         };
-        let value = eval::evaluate(code, &View { frames: &self.frames, frame, by_slot: &by_slot })?;
+        let value = eval::evaluate(
+            code,
+            &View {
+                frames: &self.frames,
+                frame,
+                by_slot: &by_slot,
+            },
+        )?;
         // What is walked, printed or freed later is walked level by level, so a value may not grow without end.
         if matches!(value, Value::List(_) | Value::Map(_)) && value.deeper_than(MAX_VALUE_DEPTH) {
             let message = format!("the value is nested more than {MAX_VALUE_DEPTH} levels deep");

@@ -36,20 +36,31 @@ impl Dispatcher<'_> {
     /// Nobody knows whether a call happened; it holds no slot any more.
     pub(super) fn doubt(&mut self, at: NodeRef, leaf: Leaf, error: Arc<StepError>, orphaned: bool) {
         let program = self.program(at.0);
-        let Some(step) = self.node(&program, at).step() else { return };
+        let Some(step) = self.node(&program, at).step() else {
+            return;
+        };
         let path = self.path(&program, at);
         self.record(at.0, at.1).in_doubt = true;
         let replays = self.recording.is_replaying();
         let verifies = self.verifies(&program, step);
         let decided_before = replays && !self.recording.has_waited(&path);
-        let doubt = Doubt { error: error.clone(), orphaned: orphaned || replays };
+        let doubt = Doubt {
+            error: error.clone(),
+            orphaned: orphaned || replays,
+        };
         let asks = self.asks_people(at, step, leaf.execution, &doubt);
         if decided_before || self.frames[at.0].ending.is_some() || !(verifies || asks) {
             return self.step_failed(at, error);
         }
         let attempt = self.record(at.0, at.1).attempts;
         let (what, wait) = (Waiting::Outcome, std::time::Duration::ZERO);
-        self.emit(EventKind::StepWaiting { path: &path, attempt, what, wait, error: Some(&error) });
+        self.emit(EventKind::StepWaiting {
+            path: &path,
+            attempt,
+            what,
+            wait,
+            error: Some(&error),
+        });
         self.put_aside(at, leaf);
         self.aftermath.doubts.insert(at, doubt);
         if verifies {
@@ -64,31 +75,53 @@ impl Dispatcher<'_> {
     fn asks_people(&self, at: NodeRef, step: &Step, execution: u32, doubt: &Doubt) -> bool {
         let unknown = ErrorClass::UnknownOutcome;
         let program = self.program(at.0);
-        let own = step.recover.iter().any(|arm| self.takes(&program, arm, &unknown));
+        let own = step
+            .recover
+            .iter()
+            .any(|arm| self.takes(&program, arm, &unknown));
         let caught = own || self.catcher(at, &unknown) == Some(Catcher::Arm);
         let path = self.own_path(at);
         let asked = self.recording.has_asked(&path, Waiting::Answer, execution);
         let pauses = self.scopes[self.frames[at.0].scope].policy.on_failure == OnFailure::Pause;
         let can_wait = self.recording.is_durable() || self.context.only_looks;
-        asked || (!caught && can_wait && (doubt.orphaned || pauses) && !self.recording.has_settled(&path))
+        asked
+            || (!caught
+                && can_wait
+                && (doubt.orphaned || pauses)
+                && !self.recording.has_settled(&path))
     }
 
     /// What can tell has looked.
-    pub(super) fn doubt_looked_at(&mut self, at: NodeRef, frame: FrameId, outcome: Result<(), Ending>) {
+    pub(super) fn doubt_looked_at(
+        &mut self,
+        at: NodeRef,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
         match outcome {
             Ok(()) => {
                 let value = self.frames[frame].values.pop().unwrap_or(Value::Null);
                 let program = self.program(at.0);
-                let gives = self.node(&program, at).step().and_then(Step::verify).is_some_and(|verify| verify.gives);
+                let gives = self
+                    .node(&program, at)
+                    .step()
+                    .and_then(Step::verify)
+                    .is_some_and(|verify| verify.gives);
                 if gives || !self.is_read(at) {
-                    self.aftermath.checks.insert(at, super::aftermath::Check::Holds);
+                    self.aftermath
+                        .checks
+                        .insert(at, super::aftermath::Check::Holds);
                     return self.happened(at, value, gives);
                 }
                 self.ask_or_fail(at);
             }
             Err(Ending::Failed(error)) if super::aftermath::says_no(&error) => {
                 let sent = self.leaves.get(&at).map_or(MOST_SENDS, |leaf| leaf.sends);
-                if sent < MOST_SENDS { self.send_again(at) } else { self.ask_or_fail(at) }
+                if sent < MOST_SENDS {
+                    self.send_again(at)
+                } else {
+                    self.ask_or_fail(at)
+                }
             }
             Err(Ending::Failed(_) | Ending::Cancelled) => self.ask_or_fail(at),
         }
@@ -125,7 +158,9 @@ impl Dispatcher<'_> {
             });
             return number.into_iter().for_each(|number| self.again(at, number));
         };
-        let Some(leaf) = self.leaves.remove(&at) else { return };
+        let Some(leaf) = self.leaves.remove(&at) else {
+            return;
+        };
         self.hold_slot(self.frames[at.0].scope);
         self.begin_again(at, leaf.effect, path, past);
         if let Some(again) = self.leaves.get_mut(&at) {
@@ -135,9 +170,15 @@ impl Dispatcher<'_> {
 
     fn ask_or_fail(&mut self, at: NodeRef) {
         let program = self.program(at.0);
-        let Some(step) = self.node(&program, at).step() else { return };
-        let Some(execution) = self.leaves.get(&at).map(|leaf| leaf.execution) else { return };
-        let Some(doubt) = self.aftermath.doubts.get(&at) else { return };
+        let Some(step) = self.node(&program, at).step() else {
+            return;
+        };
+        let Some(execution) = self.leaves.get(&at).map(|leaf| leaf.execution) else {
+            return;
+        };
+        let Some(doubt) = self.aftermath.doubts.get(&at) else {
+            return;
+        };
         if self.asks_people(at, step, execution, doubt) {
             return self.ask_whether(at);
         }
@@ -149,9 +190,15 @@ impl Dispatcher<'_> {
 
     fn ask_whether(&mut self, at: NodeRef) {
         let program = self.program(at.0);
-        let Some((step, _, signature)) = tool_call(&program, self, at) else { return };
-        let Some(leaf) = self.leaves.get(&at) else { return };
-        let Some(doubt) = self.aftermath.doubts.get(&at) else { return };
+        let Some((step, _, signature)) = tool_call(&program, self, at) else {
+            return;
+        };
+        let Some(leaf) = self.leaves.get(&at) else {
+            return;
+        };
+        let Some(doubt) = self.aftermath.doubts.get(&at) else {
+            return;
+        };
         let path = self.path(&program, at);
         let secret = !in_output(step).is_empty();
         let question = Question {
@@ -162,14 +209,26 @@ impl Dispatcher<'_> {
             effect: Some(step.effect),
             sensitive: in_arguments(step, &leaf.arguments),
             arguments: leaf.arguments.clone(),
-            form: vec![FormField { secret, ..FormField::plain("value", &step.ty) }],
+            form: vec![FormField {
+                secret,
+                ..FormField::plain("value", &step.ty)
+            }],
             ..Question::plain(Waiting::Answer, format!("Did `{path}` happen?"))
         };
-        if let Some(past) = self.recording.asked(&path, Waiting::Answer, question.execution) {
+        if let Some(past) = self
+            .recording
+            .asked(&path, Waiting::Answer, question.execution)
+        {
             return self.ask_as_before(&program, at, past);
         }
         let labels = below(ARGUMENTS, &question.sensitive);
-        self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &labels);
+        self.emit_labelled(
+            EventKind::StepAsks {
+                path: &path,
+                question: &question,
+            },
+            &labels,
+        );
         self.ask(&program, at, Arc::new(question));
     }
 
@@ -181,6 +240,8 @@ impl Dispatcher<'_> {
     /// Whether anything reads the value of a step.
     fn is_read(&self, at: NodeRef) -> bool {
         let program = self.program(at.0);
-        self.graph(&program, at.0).readers(at.1).any(|(_, edge)| edge == Edge::Data)
+        self.graph(&program, at.0)
+            .readers(at.1)
+            .any(|(_, edge)| edge == Edge::Data)
     }
 }

@@ -38,13 +38,21 @@ enum Why {
 impl Dispatcher<'_> {
     /// How a statement ends its block, if it does.
     pub(super) fn taken(&self, (frame, node): NodeRef) -> Option<&Taken> {
-        self.frames[frame].taken.as_ref().filter(|taken| taken.node == node)
+        self.frames[frame]
+            .taken
+            .as_ref()
+            .filter(|taken| taken.node == node)
     }
 
     /// Whether a statement that may end its block has still to be decided.
     pub(super) fn is_undecided(&self, program: &Program, at: NodeRef) -> bool {
-        let Some(node) = self.block(program, at.0).nodes.get(at.1 as usize) else { return false };
-        node.decides() && !self.frames[at.0].nodes[at.1 as usize].flags.has(Flags::DECIDED)
+        let Some(node) = self.block(program, at.0).nodes.get(at.1 as usize) else {
+            return false;
+        };
+        node.decides()
+            && !self.frames[at.0].nodes[at.1 as usize]
+                .flags
+                .has(Flags::DECIDED)
     }
 
     /// Everything above a statement has been decided, and its own guard is known: whether it ends the block.
@@ -68,7 +76,9 @@ impl Dispatcher<'_> {
                     let error = self.upstream_error(program, at);
                     return self.take(program, at, Why::Upstream(error));
                 }
-                let outcome = self.evaluate(at.0, condition).and_then(|value| truth(&value, condition.span));
+                let outcome = self
+                    .evaluate(at.0, condition)
+                    .and_then(|value| truth(&value, condition.span));
                 if let Ok(holds) = outcome {
                     self.reached(at, Reached::Decided(holds));
                 }
@@ -89,7 +99,9 @@ impl Dispatcher<'_> {
     }
 
     fn is_round(&self, frame: FrameId) -> bool {
-        self.frames[frame].owner.is_some_and(|owner| owner.role == Role::Round)
+        self.frames[frame]
+            .owner
+            .is_some_and(|owner| owner.role == Role::Round)
     }
 
     /// A statement ends its block: all below it is skipped. It takes effect as soon as everything above it has settled.
@@ -114,12 +126,17 @@ impl Dispatcher<'_> {
         let flags = self.frames[at.0].nodes[at.1 as usize].flags;
         match &taken.why {
             // What its value reads has failed, and the block fails with that.
-            Why::Guard if flags.has(Flags::UPSTREAM) && !matches!(self.node(program, at).kind, NodeKind::Fail(_)) => {
+            Why::Guard
+                if flags.has(Flags::UPSTREAM)
+                    && !matches!(self.node(program, at).kind, NodeKind::Fail(_)) =>
+            {
                 self.settle(at, End::Upstream);
             }
             Why::Guard => self.run_node(program, at),
             Why::Broken => {
-                let NodeKind::Ensure { message, .. } = &self.node(program, at).kind else { return };
+                let NodeKind::Ensure { message, .. } = &self.node(program, at).kind else {
+                    return;
+                };
                 let message = self.evaluate(at.0, message);
                 let message = message.map_or_else(|error| error.to_string(), |text| plain(&text));
                 self.end_by_statement(at, ErrorClass::Validation(Validation::Ensure), message);

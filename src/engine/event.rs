@@ -59,7 +59,10 @@ pub(super) struct Reactions {
 /// Whether something in a plan, or in those that it calls, happens because of events.
 pub(super) fn reacts(program: &Program) -> bool {
     let blocks = &program.plan.blocks;
-    let here = blocks.iter().flat_map(|block| &block.nodes).any(|node| node.event().is_some());
+    let here = blocks
+        .iter()
+        .flat_map(|block| &block.nodes)
+        .any(|node| node.event().is_some());
     here || program.plans.iter().any(|called| reacts(called))
 }
 
@@ -75,15 +78,21 @@ impl Dispatcher<'_> {
                 continue;
             }
             let program = self.program(at.0);
-            let NodeKind::Listener(listener) = &self.node(&program, at).kind else { continue };
-            if self.names_one(at.0, &listener.on, subjects) && self.holds(at.0, &listener.on, subjects) {
+            let NodeKind::Listener(listener) = &self.node(&program, at).kind else {
+                continue;
+            };
+            if self.names_one(at.0, &listener.on, subjects)
+                && self.holds(at.0, &listener.on, subjects)
+            {
                 self.fire_listener(&program, at, listener, subjects);
             }
         }
         let waiting: Vec<NodeRef> = self.reactions.waits.iter().copied().collect();
         for at in waiting {
             let program = self.program(at.0);
-            let Some(on) = self.node(&program, at).event() else { continue };
+            let Some(on) = self.node(&program, at).event() else {
+                continue;
+            };
             if self.names_one(at.0, on, subjects) {
                 self.wake_if_met(&program, at, on, subjects);
             }
@@ -93,7 +102,12 @@ impl Dispatcher<'_> {
     /// Whether an event speaks of something that a condition names.
     fn names_one(&self, frame: FrameId, on: &Event, subjects: &[Subject]) -> bool {
         let mut found = false;
-        on.leaves(&mut |leaf| found = found || self.subject(frame, leaf).is_some_and(|own| subjects.contains(&own)));
+        on.leaves(&mut |leaf| {
+            found = found
+                || self
+                    .subject(frame, leaf)
+                    .is_some_and(|own| subjects.contains(&own))
+        });
         found
     }
 
@@ -110,13 +124,23 @@ impl Dispatcher<'_> {
 
     /// Whether a condition holds right now, after an event that speaks of these.
     pub(super) fn holds(&self, frame: FrameId, on: &Event, subjects: &[Subject]) -> bool {
-        let happened = || self.subject(frame, on).is_some_and(|own| subjects.contains(&own));
+        let happened = || {
+            self.subject(frame, on)
+                .is_some_and(|own| subjects.contains(&own))
+        };
         match &on.kind {
             EventKind::Step { test: None, .. }
-            | EventKind::Task { test: TaskTest::Any, .. }
+            | EventKind::Task {
+                test: TaskTest::Any,
+                ..
+            }
             | EventKind::Plan(PlanTest::Any)
             | EventKind::Signal(_) => happened(),
-            EventKind::Step { place, test: Some(test), .. } => self.step_at(frame, *place).is_some_and(|at| {
+            EventKind::Step {
+                place,
+                test: Some(test),
+                ..
+            } => self.step_at(frame, *place).is_some_and(|at| {
                 let state = self.heard_state(at);
                 match test {
                     StateTest::State(wanted) => state == *wanted,
@@ -125,8 +149,14 @@ impl Dispatcher<'_> {
             }),
             EventKind::Task { task, test } => {
                 let at = self.task_at(frame, *task);
-                let declared = self.scopes[self.frames[frame].scope].program.plan.task(*task);
-                self.reactions.tasks.get(&at).is_some_and(|state| test.holds(declared, state.status))
+                let declared = self.scopes[self.frames[frame].scope]
+                    .program
+                    .plan
+                    .task(*task);
+                self.reactions
+                    .tasks
+                    .get(&at)
+                    .is_some_and(|state| test.holds(declared, state.status))
             }
             EventKind::Plan(test) => {
                 let end = self.reactions.ends.get(&self.frames[frame].scope);
@@ -140,35 +170,57 @@ impl Dispatcher<'_> {
     }
 
     /// The part of a condition that holds and brings something: of alternatives the first one that holds.
-    pub(super) fn source<'e>(&self, frame: FrameId, on: &'e Event, subjects: &[Subject]) -> Option<&'e Event> {
+    pub(super) fn source<'e>(
+        &self,
+        frame: FrameId,
+        on: &'e Event,
+        subjects: &[Subject],
+    ) -> Option<&'e Event> {
         match &on.kind {
             EventKind::Any(parts) => {
-                let held = parts.iter().find(|part| self.holds(frame, part, subjects))?;
+                let held = parts
+                    .iter()
+                    .find(|part| self.holds(frame, part, subjects))?;
                 self.source(frame, held, subjects)
             }
             EventKind::All(parts) => {
-                let sources = || parts.iter().filter_map(|part| self.source(frame, part, subjects));
-                sources().find(|leaf| matches!(leaf.kind, EventKind::Signal(_))).or_else(|| sources().next())
+                let sources = || {
+                    parts
+                        .iter()
+                        .filter_map(|part| self.source(frame, part, subjects))
+                };
+                sources()
+                    .find(|leaf| matches!(leaf.kind, EventKind::Signal(_)))
+                    .or_else(|| sources().next())
             }
             // That a signal has not come brings nothing.
-            EventKind::Not(inner) => Some(&**inner).filter(|inner| !matches!(inner.kind, EventKind::Signal(_))),
+            EventKind::Not(inner) => {
+                Some(&**inner).filter(|inner| !matches!(inner.kind, EventKind::Signal(_)))
+            }
             EventKind::Damaged => None,
-            EventKind::Step { .. } | EventKind::Task { .. } | EventKind::Plan(_) | EventKind::Signal(_) => Some(on),
+            EventKind::Step { .. }
+            | EventKind::Task { .. }
+            | EventKind::Plan(_)
+            | EventKind::Signal(_) => Some(on),
         }
     }
 
     /// What an event brings: an error, the context of a task, the value of a step. Signals bring their own payload.
     pub(super) fn brought(&self, frame: FrameId, leaf: &Event) -> Value {
         match &leaf.kind {
-            EventKind::Step { place, .. } => self.step_at(frame, *place).map_or(Value::Null, |at| self.told_of(at)),
+            EventKind::Step { place, .. } => self
+                .step_at(frame, *place)
+                .map_or(Value::Null, |at| self.told_of(at)),
             EventKind::Task { task, .. } => self.context_of(self.task_at(frame, *task)),
             EventKind::Plan(_) => {
                 let error = self.error_of(self.frames[frame].scope);
                 error.map_or(Value::Null, |error| error.to_value())
             }
-            EventKind::Signal(_) | EventKind::Not(_) | EventKind::All(_) | EventKind::Any(_) | EventKind::Damaged => {
-                Value::Null
-            }
+            EventKind::Signal(_)
+            | EventKind::Not(_)
+            | EventKind::All(_)
+            | EventKind::Any(_)
+            | EventKind::Damaged => Value::Null,
         }
     }
 
@@ -178,7 +230,10 @@ impl Dispatcher<'_> {
         match self.heard_state(at) {
             StepState::Completed => {}
             StepState::Failed | StepState::Unknown => {
-                let details = frame.records.get(at.1 as usize).and_then(|record| record.details());
+                let details = frame
+                    .records
+                    .get(at.1 as usize)
+                    .and_then(|record| record.details());
                 let error = details.and_then(|details| details.error.as_ref());
                 return error.map_or(Value::Null, |error| error.to_value());
             }
@@ -191,7 +246,9 @@ impl Dispatcher<'_> {
         }
         let program = &self.scopes[frame.scope].program;
         let slot = program.plan.block(frame.block).nodes[at.1 as usize].slot;
-        slot.and_then(|slot| frame.slots.get(slot as usize)).cloned().unwrap_or(Value::Null)
+        slot.and_then(|slot| frame.slots.get(slot as usize))
+            .cloned()
+            .unwrap_or(Value::Null)
     }
 
     /// The step that a name stands for, as seen from a frame.
@@ -207,7 +264,11 @@ impl Dispatcher<'_> {
 
     /// The task that a statement of a frame names: that of the nearest frame which declares it.
     pub(super) fn task_at(&self, frame: FrameId, task: TaskId) -> TaskRef {
-        let block: BlockId = self.scopes[self.frames[frame].scope].program.plan.task(task).block;
+        let block: BlockId = self.scopes[self.frames[frame].scope]
+            .program
+            .plan
+            .task(task)
+            .block;
         let mut home = frame;
         while self.frames[home].block != block {
             match self.frames[home].outer {
@@ -220,7 +281,11 @@ impl Dispatcher<'_> {
 
     /// The state of a step; of a listener that of its firings.
     pub(super) fn heard_state(&self, at: NodeRef) -> StepState {
-        self.frames[at.0].heard.get(&at.1).copied().unwrap_or_else(|| self.state_of(at))
+        self.frames[at.0]
+            .heard
+            .get(&at.1)
+            .copied()
+            .unwrap_or_else(|| self.state_of(at))
     }
 }
 

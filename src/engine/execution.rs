@@ -35,7 +35,12 @@ pub(super) struct Before {
 impl Dispatcher<'_> {
     /// The number of the execution with which a call begins.
     pub(super) fn first_execution(&self, path: &str) -> u32 {
-        self.parking.before(path).map_or(0, |before| before.open.as_ref().map_or(before.attempts, |open| open.number))
+        self.parking.before(path).map_or(0, |before| {
+            before
+                .open
+                .as_ref()
+                .map_or(before.attempts, |open| open.number)
+        })
     }
 
     /// The execution that a call goes on with.
@@ -57,7 +62,12 @@ impl Dispatcher<'_> {
         let (number, arguments, arrived) = (leaf.execution, leaf.arguments.clone(), leaf.arrived);
         let record = self.record(at.0, at.1);
         let in_doubt = record.in_doubt;
-        record.details_mut().execution = Some(Execution { number, arguments, arrived, in_doubt });
+        record.details_mut().execution = Some(Execution {
+            number,
+            arguments,
+            arrived,
+            in_doubt,
+        });
     }
 
     /// A call has given what it promises.
@@ -92,7 +102,12 @@ impl Dispatcher<'_> {
 
     /// Why a call may not be sent once more: its key has reached the other side so long ago that it may have been
     /// forgotten there, so that a repetition would pass for another call.
-    pub(super) fn key_is_forgotten(&self, at: NodeRef, signature: &Signature, leaf: &Leaf) -> Option<StepError> {
+    pub(super) fn key_is_forgotten(
+        &self,
+        at: NodeRef,
+        signature: &Signature,
+        leaf: &Leaf,
+    ) -> Option<StepError> {
         let (ttl, arrived) = (signature.key_ttl?, leaf.arrived?);
         let age = self.context.host.now() - arrived;
         if leaf.effect.floats() || age < i128::try_from(ttl.as_nanos()).unwrap_or(i128::MAX) {
@@ -107,14 +122,23 @@ impl Dispatcher<'_> {
         );
         let attempt = self.frames[at.0].records[at.1 as usize].attempts;
         let error = StepError::new(ErrorClass::UnknownOutcome, message, &self.own_path(at));
-        Some(StepError { attempt, sent: Sent::Maybe, ..error })
+        Some(StepError {
+            attempt,
+            sent: Sent::Maybe,
+            ..error
+        })
     }
 }
 
 /// H(run, path, execution, direction): the same for every attempt of one execution, and for no other.
 fn idempotency_key(run: &str, path: &str, execution: u32) -> String {
     let mut hash = blake3::Hasher::new();
-    for part in [run.as_bytes(), path.as_bytes(), &execution.to_le_bytes(), b"forward"] {
+    for part in [
+        run.as_bytes(),
+        path.as_bytes(),
+        &execution.to_le_bytes(),
+        b"forward",
+    ] {
         hash.update(&(part.len() as u64).to_le_bytes());
         hash.update(part);
     }

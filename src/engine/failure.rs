@@ -15,7 +15,11 @@ impl StepError {
     pub(super) fn expression(error: &EvalError, plan: &Plan, step: &Arc<str>) -> Self {
         let place = plan.source.place(error.span).into();
         let class = ErrorClass::Validation(Validation::Expression);
-        Self { place: Some(place), kind: Some(error.kind), ..Self::new(class, error.message.clone(), step) }
+        Self {
+            place: Some(place),
+            kind: Some(error.kind),
+            ..Self::new(class, error.message.clone(), step)
+        }
     }
 
     /// A failed attempt, seen through the class of the call: of an effect that may have happened the outcome is unknown.
@@ -49,7 +53,11 @@ impl StepError {
         if inner.step == *step {
             return (**inner).clone();
         }
-        Self { step: step.clone(), cause: Some(inner.clone()), ..(**inner).clone() }
+        Self {
+            step: step.clone(),
+            cause: Some(inner.clone()),
+            ..(**inner).clone()
+        }
     }
 
     /// Whether a `recover` arm or a `settle` may see it as a value: budgets and cancels end more than one step.
@@ -61,7 +69,13 @@ impl StepError {
 /// The wait after attempt n: `full` draws from zero to the base, seeded, so that a replay waits the same.
 ///
 /// What the server asks for is a minimum (RFC 9110, 10.2.3): it stands in the place of the base, without jitter.
-pub(super) fn wait(backoff: &Backoff, run: &str, step: &str, attempt: u32, retry_after: Option<Duration>) -> Duration {
+pub(super) fn wait(
+    backoff: &Backoff,
+    run: &str,
+    step: &str,
+    attempt: u32,
+    retry_after: Option<Duration>,
+) -> Duration {
     if let Some(asked) = retry_after {
         return asked;
     }
@@ -81,7 +95,10 @@ fn fraction(run: &str, step: &str, attempt: u32) -> f64 {
     }
     let mut bits = [0; 8];
     hash.finalize_xof().fill(&mut bits);
-    #[expect(clippy::cast_precision_loss, reason = "53 random bits are what a double holds")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "53 random bits are what a double holds"
+    )]
     let fraction = (u64::from_le_bytes(bits) >> 11) as f64 / (1_u64 << 53) as f64;
     fraction
 }
@@ -90,7 +107,10 @@ fn fraction(run: &str, step: &str, attempt: u32) -> f64 {
 pub(super) fn timed_out(limit: Duration) -> CallError {
     CallError {
         class: ErrorClass::Transient(Transient::Timeout),
-        message: format!("no answer within {}", super::observer::short_duration(limit)),
+        message: format!(
+            "no answer within {}",
+            super::observer::short_duration(limit)
+        ),
         sent: Sent::Maybe,
         retry_after: None,
     }
@@ -102,16 +122,31 @@ mod tests {
 
     #[test]
     fn the_formula_is_exact_and_full_jitter_stays_below_it() {
-        let backoff = Backoff { jitter: Jitter::None, ..Backoff::default() };
-        let waits = (1..=7).map(|attempt| wait(&backoff, "r", "s", attempt, None).as_secs()).collect::<Vec<_>>();
+        let backoff = Backoff {
+            jitter: Jitter::None,
+            ..Backoff::default()
+        };
+        let waits = (1..=7)
+            .map(|attempt| wait(&backoff, "r", "s", attempt, None).as_secs())
+            .collect::<Vec<_>>();
         assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
         let jittered = Backoff::default();
         for attempt in 1..50 {
             let drawn = wait(&jittered, "run", "step", attempt, None);
             assert!(drawn <= jittered.base(attempt));
-            assert_eq!(drawn, wait(&jittered, "run", "step", attempt, None), "the same draw each time");
+            assert_eq!(
+                drawn,
+                wait(&jittered, "run", "step", attempt, None),
+                "the same draw each time"
+            );
         }
-        assert_ne!(wait(&jittered, "run", "step", 1, None), wait(&jittered, "run", "other", 1, None));
-        assert_eq!(wait(&jittered, "run", "step", 1, Some(Duration::from_secs(9))), Duration::from_secs(9));
+        assert_ne!(
+            wait(&jittered, "run", "step", 1, None),
+            wait(&jittered, "run", "other", 1, None)
+        );
+        assert_eq!(
+            wait(&jittered, "run", "step", 1, Some(Duration::from_secs(9))),
+            Duration::from_secs(9)
+        );
     }
 }

@@ -162,7 +162,10 @@ impl Flags {
 }
 
 /// What is told of a step when the run is over. Kept small, like the state of a node.
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact of the step")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent fact of the step"
+)]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     /// Since the run began; `None` where it never started.
@@ -283,13 +286,24 @@ impl Frame {
     /// Of nodes in branches of one `if` the one whose branch was taken, as far as that is known.
     pub(super) fn taken(&self, mut nodes: impl Iterator<Item = u32> + Clone) -> Option<u32> {
         let state = |node: &u32| self.nodes.get(*node as usize).map(|node| node.state);
-        nodes.clone().find(|node| state(node) != Some(StepState::Skipped)).or_else(|| nodes.next())
+        nodes
+            .clone()
+            .find(|node| state(node) != Some(StepState::Skipped))
+            .or_else(|| nodes.next())
     }
 
     /// Takes out a node that has waited for a mark and need not wait for that any more.
     pub(super) fn let_through(&mut self) -> Option<u32> {
-        let Waiting { everything, barriers, decisions } = &mut self.waiting;
-        for (waiting, mark) in [(everything, self.settled), (barriers, self.passed), (decisions, self.decided)] {
+        let Waiting {
+            everything,
+            barriers,
+            decisions,
+        } = &mut self.waiting;
+        for (waiting, mark) in [
+            (everything, self.settled),
+            (barriers, self.passed),
+            (decisions, self.decided),
+        ] {
             if waiting.first().is_some_and(|(place, _)| *place <= mark) {
                 return waiting.pop_first().map(|(_, node)| node);
             }
@@ -299,7 +313,11 @@ impl Frame {
 
     /// The path of a step of this frame.
     pub(super) fn path_of(&self, name: &Arc<str>) -> Arc<str> {
-        if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path).into() }
+        if self.path.is_empty() {
+            name.clone()
+        } else {
+            format!("{}.{name}", self.path).into()
+        }
     }
 
     /// Gives back what only a running frame needs.
@@ -336,7 +354,11 @@ impl Environment for View<'_> {
         let frame = self.climb(place.up);
         match frame.let_errors.get(&place.slot) {
             Some(error) => Err(error.clone()),
-            None => Ok(frame.slots.get(place.slot as usize).cloned().unwrap_or(Value::Null)),
+            None => Ok(frame
+                .slots
+                .get(place.slot as usize)
+                .cloned()
+                .unwrap_or(Value::Null)),
         }
     }
 
@@ -346,7 +368,8 @@ impl Environment for View<'_> {
         if let Some(heard) = node.and_then(|node| frame.heard.get(&node)) {
             return *heard;
         }
-        node.and_then(|node| frame.nodes.get(node as usize)).map_or(StepState::Pending, |node| node.state)
+        node.and_then(|node| frame.nodes.get(node as usize))
+            .map_or(StepState::Pending, |node| node.state)
     }
 
     fn winner(&self, place: Place) -> Option<Arc<str>> {

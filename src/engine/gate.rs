@@ -36,8 +36,15 @@ pub(super) struct Approval {
 
 impl Dispatcher<'_> {
     /// Whether a step must wait for an approval before it begins; asks for it then.
-    pub(super) fn needs_approval(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step) -> bool {
-        let Some(gate) = self.gate(at, step) else { return false };
+    pub(super) fn needs_approval(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        step: &Step,
+    ) -> bool {
+        let Some(gate) = self.gate(at, step) else {
+            return false;
+        };
         if self.people.approvals.contains_key(&at) {
             return false;
         }
@@ -63,24 +70,40 @@ impl Dispatcher<'_> {
 
     /// What an approval was given for.
     pub(super) fn approved_arguments(&self, at: NodeRef) -> Option<Value> {
-        self.people.approvals.get(&at).map(|approval| approval.question.arguments.clone())
+        self.people
+            .approvals
+            .get(&at)
+            .map(|approval| approval.question.arguments.clone())
     }
 
     /// Whether the next attempt at a call is of an execution that nobody has approved of.
     pub(super) fn must_ask_again(&self, at: NodeRef) -> bool {
-        let Some(approval) = self.people.approvals.get(&at) else { return false };
-        let Some(leaf) = self.leaves.get(&at) else { return false };
+        let Some(approval) = self.people.approvals.get(&at) else {
+            return false;
+        };
+        let Some(leaf) = self.leaves.get(&at) else {
+            return false;
+        };
         let program = self.program(at.0);
         let step = self.node(&program, at).step();
-        step.is_some_and(|step| self.approved_execution(at, step, leaf) != approval.question.execution)
+        step.is_some_and(|step| {
+            self.approved_execution(at, step, leaf) != approval.question.execution
+        })
     }
 
     /// Asks before another execution of a call that has begun.
     pub(super) fn ask_again(&mut self, at: NodeRef) {
         let program = self.program(at.0);
-        let Some((step, ..)) = tool_call(&program, self, at) else { return };
-        let Some(leaf) = self.leaves.get(&at) else { return };
-        let (arguments, execution) = (leaf.arguments.clone(), self.approved_execution(at, step, leaf));
+        let Some((step, ..)) = tool_call(&program, self, at) else {
+            return;
+        };
+        let Some(leaf) = self.leaves.get(&at) else {
+            return;
+        };
+        let (arguments, execution) = (
+            leaf.arguments.clone(),
+            self.approved_execution(at, step, leaf),
+        );
         if let Some(gate) = self.gate(at, step) {
             self.ask_for_approval(&program, at, (step, &gate), arguments, execution);
         }
@@ -88,11 +111,26 @@ impl Dispatcher<'_> {
 
     /// What stands before a step. What looks at a step, or takes it back, passes no gate.
     fn gate<'s>(&self, at: NodeRef, step: &'s Step) -> Option<Gate<'s>> {
-        if let Some(confirm) = step.clauses.as_ref().and_then(|clauses| clauses.confirm.as_ref()) {
+        if let Some(confirm) = step
+            .clauses
+            .as_ref()
+            .and_then(|clauses| clauses.confirm.as_ref())
+        {
             return Some(Gate::Own(confirm));
         }
-        let StepKind::Call(Call { target: Target::Tool(signature), .. }) = &step.kind else { return None };
-        let wanted = self.context.defaults.confirm.iter().any(|tools| tools.covers(signature));
+        let StepKind::Call(Call {
+            target: Target::Tool(signature),
+            ..
+        }) = &step.kind
+        else {
+            return None;
+        };
+        let wanted = self
+            .context
+            .defaults
+            .confirm
+            .iter()
+            .any(|tools| tools.covers(signature));
         (wanted && !self.frames[at.0].aside).then(|| Gate::Project(signature.path()))
     }
 
@@ -118,11 +156,13 @@ impl Dispatcher<'_> {
             };
             self.binding(program, &path, step, &now) == asked.binding
         });
-        let expires =
-            approval.filter(|approval| holds && !approval.used).and_then(|approval| approval.question.expires);
+        let expires = approval
+            .filter(|approval| holds && !approval.used)
+            .and_then(|approval| approval.question.expires);
         if expires.is_some_and(|expires| expires <= self.context.host.now()) {
             self.give_slot(self.frames[at.0].scope);
-            let message = "the approval came in time, and was out of date when the call could go out";
+            let message =
+                "the approval came in time, and was out of date when the call could go out";
             let error = StepError::new(ErrorClass::Expired, message, &path);
             self.step_failed(at, Arc::new(error));
             return None;
@@ -141,10 +181,20 @@ impl Dispatcher<'_> {
     /// Somebody has agreed.
     pub(super) fn approve(&mut self, at: NodeRef, question: &Arc<Question>) {
         self.reached(at, Reached::Approved);
-        self.people.approvals.insert(at, Approval { question: question.clone(), used: false });
+        self.people.approvals.insert(
+            at,
+            Approval {
+                question: question.clone(),
+                used: false,
+            },
+        );
         if let Some(leaf) = self.leaves.get(&at) {
             let number = leaf.number;
-            self.timers.push(std::cmp::Reverse((clock::now(), number, Timer::Again(at, number))));
+            self.timers.push(std::cmp::Reverse((
+                clock::now(),
+                number,
+                Timer::Again(at, number),
+            )));
             return;
         }
         self.frames[at.0].node(at.1).state = StepState::Pending;
@@ -160,9 +210,13 @@ impl Dispatcher<'_> {
         execution: u32,
     ) {
         let path = self.path(program, at);
-        let mut why = (execution > self.first_execution(&path)).then(|| "it is to be done once more".into());
+        let mut why =
+            (execution > self.first_execution(&path)).then(|| "it is to be done once more".into());
         if let Some(past) = self.recording.asked(&path, Waiting::Confirm, execution) {
-            let now = Question { arguments: arguments.clone(), ..(*past.question).clone() };
+            let now = Question {
+                arguments: arguments.clone(),
+                ..(*past.question).clone()
+            };
             if self.binding(program, &path, step, &now) == past.question.binding {
                 return self.ask_as_before(program, at, past);
             }
@@ -171,9 +225,9 @@ impl Dispatcher<'_> {
             why = Some("what was asked before has changed, so an answer to that is void".into());
         }
         let question = match gate {
-            Gate::Own(Confirm { text, by, expires, .. }) => {
-                self.question(at, Waiting::Confirm, text, by.as_ref(), expires.as_ref())
-            }
+            Gate::Own(Confirm {
+                text, by, expires, ..
+            }) => self.question(at, Waiting::Confirm, text, by.as_ref(), expires.as_ref()),
             Gate::Project(tool) => Ok(Question::plain(Waiting::Confirm, ToolNames::question(tool))),
         };
         let question = match question {
@@ -181,17 +235,36 @@ impl Dispatcher<'_> {
             Err(error) => return self.expression_failed(program, at, &error),
         };
         let tool = match &step.kind {
-            StepKind::Call(Call { target: Target::Tool(signature), .. }) => signature.path().into(),
-            StepKind::Call(Call { target: Target::Plan(_, name), .. }) => name.clone(),
+            StepKind::Call(Call {
+                target: Target::Tool(signature),
+                ..
+            }) => signature.path().into(),
+            StepKind::Call(Call {
+                target: Target::Plan(_, name),
+                ..
+            }) => name.clone(),
             _ => "".into(),
         };
         let effect = Some(step.effect);
-        let mut question =
-            Question { execution, tool, effect, arguments, why, asked_at: self.context.host.now(), ..question };
+        let mut question = Question {
+            execution,
+            tool,
+            effect,
+            arguments,
+            why,
+            asked_at: self.context.host.now(),
+            ..question
+        };
         question.binding = self.binding(program, &path, step, &question);
         question.sensitive = in_arguments(step, &question.arguments);
         let labels = below(ARGUMENTS, &question.sensitive);
-        self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &labels);
+        self.emit_labelled(
+            EventKind::StepAsks {
+                path: &path,
+                question: &question,
+            },
+            &labels,
+        );
         self.ask(program, at, Arc::new(question));
     }
 
@@ -205,7 +278,11 @@ impl Dispatcher<'_> {
         end: Option<&Code>,
     ) -> Result<Question, EvalError> {
         let text_of = |code: &Code| {
-            self.evaluate(at.0, code).map(|value| value.as_str().map_or_else(|| value.preview(200).into(), Arc::from))
+            self.evaluate(at.0, code).map(|value| {
+                value
+                    .as_str()
+                    .map_or_else(|| value.preview(200).into(), Arc::from)
+            })
         };
         let asked_at = self.context.host.now();
         let expires = match end.map(|code| self.evaluate(at.0, code)).transpose()? {
@@ -213,7 +290,12 @@ impl Dispatcher<'_> {
             _ => None,
         };
         let by = by.map(text_of).transpose()?;
-        Ok(Question { by, asked_at, expires, ..Question::plain(kind, text_of(text)?) })
+        Ok(Question {
+            by,
+            asked_at,
+            expires,
+            ..Question::plain(kind, text_of(text)?)
+        })
     }
 
     /// What somebody is shown of what a step would do.
@@ -223,9 +305,15 @@ impl Dispatcher<'_> {
                 Target::Tool(signature) => return self.arguments(at, call, &signature.clone()),
                 Target::Plan(index, _) => {
                     let program = self.program(at.0);
-                    let parameters = program.plan.plans.get(*index).map(|plan| plan.parameters.as_slice());
+                    let parameters = program
+                        .plan
+                        .plans
+                        .get(*index)
+                        .map(|plan| plan.parameters.as_slice());
                     let inputs = self.plan_inputs(at, call, parameters.unwrap_or_default())?;
-                    return Ok(Value::object(inputs.iter().map(|(name, value)| (&**name, value.clone()))));
+                    return Ok(Value::object(
+                        inputs.iter().map(|(name, value)| (&**name, value.clone())),
+                    ));
                 }
             },
             StepKind::Each(each) => Some(("list", &each.list)),
@@ -239,30 +327,47 @@ impl Dispatcher<'_> {
             | StepKind::Wait(_)
             | StepKind::Damaged => None,
         };
-        let Some((name, code)) = code else { return Ok(self.no_arguments.clone()) };
+        let Some((name, code)) = code else {
+            return Ok(self.no_arguments.clone());
+        };
         let value = self.evaluate(at.0, code);
-        let value = value
-            .map_err(|error| Arc::new(StepError::expression(&error, &self.program(at.0).plan, &self.own_path(at))))?;
+        let value = value.map_err(|error| {
+            Arc::new(StepError::expression(
+                &error,
+                &self.program(at.0).plan,
+                &self.own_path(at),
+            ))
+        })?;
         Ok(Value::object([(name, value)]))
     }
 
     /// The execution that an approval is for: all polls of a step are one thing to agree to.
     fn approved_execution(&self, at: NodeRef, step: &Step, leaf: &Leaf) -> u32 {
-        if step.until().is_some() { self.first_execution(&self.own_path(at)) } else { leaf.execution }
+        if step.until().is_some() {
+            self.first_execution(&self.own_path(at))
+        } else {
+            leaf.execution
+        }
     }
 
     /// What a step is part of: the statement of the run's plan, where its meaning is known, so that a patch elsewhere
     /// leaves approvals alone; else the whole plan.
     fn definition<'d>(&'d self, program: &'d Program, path: &str) -> &'d [u8] {
         let name = path.split(['.', '[']).next().unwrap_or_default();
-        self.context.definitions.get(name).map_or(program.plan.digest.as_bytes(), String::as_bytes)
+        self.context
+            .definitions
+            .get(name)
+            .map_or(program.plan.digest.as_bytes(), String::as_bytes)
     }
 
     /// Everything that an approval holds for, as one hash.
     fn binding(&self, program: &Program, path: &str, step: &Step, question: &Question) -> Arc<str> {
         let run = self.context.run_id.as_bytes();
         let contract = match &step.kind {
-            StepKind::Call(Call { target: Target::Tool(signature), .. }) => signature.digest(),
+            StepKind::Call(Call {
+                target: Target::Tool(signature),
+                ..
+            }) => signature.digest(),
             // The digest of a plan holds those of the plans that it calls.
             _ => String::new(),
         };
@@ -291,5 +396,10 @@ impl Dispatcher<'_> {
 /// The first moment with whole milliseconds that is not before this one: what is written down is exactly what is kept.
 pub(super) fn whole_milliseconds(nanos: i128) -> i128 {
     let milli = i128::try_from(Duration::from_millis(1).as_nanos()).unwrap_or(1);
-    nanos.div_euclid(milli) * milli + if nanos.rem_euclid(milli) == 0 { 0 } else { milli }
+    nanos.div_euclid(milli) * milli
+        + if nanos.rem_euclid(milli) == 0 {
+            0
+        } else {
+            milli
+        }
 }

@@ -97,11 +97,20 @@ impl Leaf {
 
     /// The same call as another execution.
     pub(super) fn begins(self, execution: u32, key: Arc<str>) -> Self {
-        Self { key, execution, arrived: None, ..self }
+        Self {
+            key,
+            execution,
+            arrived: None,
+            ..self
+        }
     }
 
     /// As the first attempt of a poll, after one that has told nothing for this reason.
     pub(super) fn polls(self, unheard: Option<Arc<StepError>>) -> Self {
-        Self { attempt: 0, unheard, ..self }
+        Self {
+            attempt: 0,
+            unheard,
+            ..self
+        }
     }
 }

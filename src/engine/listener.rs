@@ -116,7 +116,10 @@ impl Dispatcher<'_> {
     }
 
     fn listen(&mut self, program: &Program, at: NodeRef, listener: &Listener) {
-        let max = listener.max.as_ref().map_or(Ok(Value::Int(1)), |max| self.evaluate(at.0, max));
+        let max = listener
+            .max
+            .as_ref()
+            .map_or(Ok(Value::Int(1)), |max| self.evaluate(at.0, max));
         let max = match max {
             Ok(Value::Int(max)) if max >= 0 => max.unsigned_abs(),
             Ok(other) => {
@@ -130,7 +133,13 @@ impl Dispatcher<'_> {
             Err(error) => return self.expression_failed(program, at, &error),
         };
         self.frames[at.0].heard.insert(at.1, StepState::Pending);
-        self.reactions.listeners.insert(at, Hearing { max, ..Hearing::default() });
+        self.reactions.listeners.insert(
+            at,
+            Hearing {
+                max,
+                ..Hearing::default()
+            },
+        );
     }
 
     /// The condition of a listener holds after an event: it fires, unless its `when` or its `max` is against it.
@@ -145,7 +154,14 @@ impl Dispatcher<'_> {
             // What `when` reads is not there yet, so the event passes.
             return;
         }
-        let Some(fired) = self.reactions.listeners.get(&at).map(|hearing| hearing.fired) else { return };
+        let Some(fired) = self
+            .reactions
+            .listeners
+            .get(&at)
+            .map(|hearing| hearing.fired)
+        else {
+            return;
+        };
         let own = self.path(program, at);
         let path: Arc<str> = format!("{own}[{fired}]").into();
         let frame = self.prepare(program, at, listener, path.clone(), subjects);
@@ -156,7 +172,11 @@ impl Dispatcher<'_> {
         if let (Some(_), Ok(wanted)) = (&listener.when, &wanted) {
             self.reached(at, Reached::Decided(*wanted));
         }
-        let may_fire = self.reactions.listeners.get(&at).is_some_and(Hearing::may_fire);
+        let may_fire = self
+            .reactions
+            .listeners
+            .get(&at)
+            .is_some_and(Hearing::may_fire);
         if !matches!(wanted, Ok(true)) || !may_fire {
             self.frames.truncate(frame);
             self.record(at.0, at.1).details_mut().frames.pop();
@@ -165,11 +185,17 @@ impl Dispatcher<'_> {
             Ok(false) => return,
             Ok(true) => {}
             Err(error) => {
-                let error = Arc::new(StepError::expression(&error, &self.program(at.0).plan, &own));
+                let error = Arc::new(StepError::expression(
+                    &error,
+                    &self.program(at.0).plan,
+                    &own,
+                ));
                 return self.listener_failed(at, error);
             }
         }
-        let Some(hearing) = self.reactions.listeners.get_mut(&at) else { return };
+        let Some(hearing) = self.reactions.listeners.get_mut(&at) else {
+            return;
+        };
         if !may_fire {
             hearing.surplus += 1;
             return;
@@ -199,19 +225,37 @@ impl Dispatcher<'_> {
             Some((_, leaf)) => self.brought(at.0, leaf),
             None => Value::Null,
         };
-        let brought = match super::signal::declared(&listener.on, source, listener.payload.as_ref()) {
+        let brought = match super::signal::declared(&listener.on, source, listener.payload.as_ref())
+        {
             Some(ty) => super::signal::typed(&brought, ty),
             None => brought,
         };
-        let contexts: Vec<(u32, Value)> =
-            listener.snapshot.iter().map(|(task, slot)| (*slot, self.context_of(self.task_at(at.0, *task)))).collect();
-        let number = self.reactions.listeners.get(&at).map_or(0, |hearing| hearing.fired);
-        let owner = Owner { frame: at.0, node: at.1, role: Role::Firing(number) };
+        let contexts: Vec<(u32, Value)> = listener
+            .snapshot
+            .iter()
+            .map(|(task, slot)| (*slot, self.context_of(self.task_at(at.0, *task))))
+            .collect();
+        let number = self
+            .reactions
+            .listeners
+            .get(&at)
+            .map_or(0, |hearing| hearing.fired);
+        let owner = Owner {
+            frame: at.0,
+            node: at.1,
+            role: Role::Firing(number),
+        };
         let path = match &program.plan.block(listener.body).label {
             Some(label) => format!("{path}.{label}").into(),
             None => path,
         };
-        let frame = self.open_frame(self.frames[at.0].scope, listener.body, Some(at.0), Some(owner), path);
+        let frame = self.open_frame(
+            self.frames[at.0].scope,
+            listener.body,
+            Some(at.0),
+            Some(owner),
+            path,
+        );
         let slots = &mut self.frames[frame].slots;
         for (slot, value) in contexts.into_iter().chain([(0, brought)]) {
             if let Some(place) = slots.get_mut(slot as usize) {
@@ -232,7 +276,9 @@ impl Dispatcher<'_> {
         if self.reactions.firings <= limit {
             return false;
         }
-        let message = format!("listeners fired more than {limit} times; `policy {{ max_firings: … }}` sets the limit");
+        let message = format!(
+            "listeners fired more than {limit} times; `policy {{ max_firings: … }}` sets the limit"
+        );
         self.fatal(ErrorClass::Budget(Budget::Calls), &message);
         true
     }
@@ -240,10 +286,17 @@ impl Dispatcher<'_> {
     /// Begins the next firing of a listener, if none is at work and what it reads is there.
     fn next_firing(&mut self, at: NodeRef) {
         let program = self.program(at.0);
-        let Some(hearing) = self.reactions.listeners.get(&at).filter(|hearing| hearing.running.is_none()) else {
+        let Some(hearing) = self
+            .reactions
+            .listeners
+            .get(&at)
+            .filter(|hearing| hearing.running.is_none())
+        else {
             return;
         };
-        let Some(frame) = hearing.queue.front().copied() else { return };
+        let Some(frame) = hearing.queue.front().copied() else {
+            return;
+        };
         let readiness = self.readiness(&program, at, false);
         if readiness == Readiness::Blocked {
             return;
@@ -264,7 +317,10 @@ impl Dispatcher<'_> {
     /// Whether what a firing reads of the block around the listener is there; or only what `when` reads of it.
     fn readiness(&self, program: &Program, at: NodeRef, of_when: bool) -> Readiness {
         let graph = self.graph(program, at.0);
-        let own = graph.firing_reads.iter().filter(|read| read.listener == at.1 && (read.in_when || !of_when));
+        let own = graph
+            .firing_reads
+            .iter()
+            .filter(|read| read.listener == at.1 && (read.in_when || !of_when));
         let mut readiness = Readiness::Ready;
         for read in own {
             let source = self.frames[at.0].nodes[read.source as usize];
@@ -284,14 +340,23 @@ impl Dispatcher<'_> {
             return;
         }
         let reads = &self.graph(program, frame).firing_reads;
-        let waiting: Vec<u32> = reads.iter().filter(|read| read.source == node).map(|read| read.listener).collect();
+        let waiting: Vec<u32> = reads
+            .iter()
+            .filter(|read| read.source == node)
+            .map(|read| read.listener)
+            .collect();
         for listener in waiting {
             self.next_firing((frame, listener));
         }
     }
 
     /// A firing has ended.
-    pub(super) fn firing_ended(&mut self, at: NodeRef, frame: FrameId, outcome: Result<(), Ending>) {
+    pub(super) fn firing_ended(
+        &mut self,
+        at: NodeRef,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
         if let Some(hearing) = self.reactions.listeners.get_mut(&at) {
             hearing.queue.retain(|queued| *queued != frame);
             hearing.running = hearing.running.filter(|running| *running != frame);
@@ -329,11 +394,15 @@ impl Dispatcher<'_> {
     }
 
     fn has_firings(&self, frame: FrameId) -> bool {
-        self.listeners_of(frame).any(|at| self.reactions.listeners[&at].is_open())
+        self.listeners_of(frame)
+            .any(|at| self.reactions.listeners[&at].is_open())
     }
 
     fn listeners_of(&self, frame: FrameId) -> impl Iterator<Item = NodeRef> {
-        self.reactions.listeners.range((frame, 0)..=(frame, u32::MAX)).map(|(at, _)| *at)
+        self.reactions
+            .listeners
+            .range((frame, 0)..=(frame, u32::MAX))
+            .map(|(at, _)| *at)
     }
 
     /// Everything in a block has settled: firings run to their end, then listeners hear of the plan's own end, once.
@@ -385,7 +454,10 @@ impl Dispatcher<'_> {
 
     /// Why a plan instance failed.
     pub(super) fn error_of(&self, scope: usize) -> Option<Arc<StepError>> {
-        let body = self.frames.iter().find(|frame| frame.scope == scope && frame.block == BlockId(0))?;
+        let body = self
+            .frames
+            .iter()
+            .find(|frame| frame.scope == scope && frame.block == BlockId(0))?;
         match &body.ending {
             Some(Ending::Failed(error)) => Some(error.clone()),
             Some(Ending::Cancelled) => None,
@@ -395,7 +467,12 @@ impl Dispatcher<'_> {
 
     /// Ends every firing: a budget, a deadline and a cancel end more than the plan's own steps.
     pub(super) fn cancel_firings(&mut self) {
-        let open: Vec<FrameId> = self.reactions.listeners.values().flat_map(Hearing::frames).collect();
+        let open: Vec<FrameId> = self
+            .reactions
+            .listeners
+            .values()
+            .flat_map(Hearing::frames)
+            .collect();
         for frame in open {
             self.end_frame(frame, &Ending::Cancelled);
             if self.frames[frame].unsettled == 0 {

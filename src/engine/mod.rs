@@ -53,7 +53,9 @@ pub use copies::{Again, Copied, Copies};
 pub use listener::ListenerReport;
 pub use observer::{Observer, Reached, Silence, short_duration};
 pub use order::Order;
-pub use outcome::{CheckReport, CheckStatus, Interruption, Outcome, StepReport, Usage, Verification};
+pub use outcome::{
+    CheckReport, CheckStatus, Interruption, Outcome, StepReport, Usage, Verification,
+};
 pub use people::{Answering, Asker, Asking};
 pub use policy::{Defaults, ToolNames, ToolRetry};
 pub use signal::{accepts_move, accepts_signal};
@@ -85,7 +87,9 @@ impl Program {
 
     fn with_graph(plan: Arc<Plan>, graph: Arc<Graph>) -> Self {
         let called = plan.plans.iter().zip(&graph.plans);
-        let plans = called.map(|(plan, graph)| Arc::new(Self::with_graph(plan.clone(), graph.clone()))).collect();
+        let plans = called
+            .map(|(plan, graph)| Arc::new(Self::with_graph(plan.clone(), graph.clone())))
+            .collect();
         Self { plan, graph, plans }
     }
 }
@@ -131,7 +135,12 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// What a run needs at least: it is not written down, nobody answers it, and relative paths begin in the current
     /// folder.
-    pub fn new(host: Arc<dyn Host>, tools: Arc<Catalog>, run_id: &str, observer: &'a mut dyn Observer) -> Self {
+    pub fn new(
+        host: Arc<dyn Host>,
+        tools: Arc<Catalog>,
+        run_id: &str,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
         Self {
             host,
             tools,
@@ -156,7 +165,11 @@ impl<'a> Context<'a> {
 }
 
 /// Runs a plan to its end. The inputs have been checked against its parameters.
-pub async fn run(program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>, context: Context<'_>) -> Outcome {
+pub async fn run(
+    program: &Arc<Program>,
+    inputs: &BTreeMap<Arc<str>, Value>,
+    context: Context<'_>,
+) -> Outcome {
     // The state of a run is large, and callers hold it within futures of their own.
     Box::pin(dispatcher::Dispatcher::new(context).run(program, inputs)).await
 }

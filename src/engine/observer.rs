@@ -102,7 +102,12 @@ mod tests {
     fn d7_lengths_of_time_are_told_in_the_units_of_people() {
         let told = |seconds: u64| short_duration(Duration::from_secs(seconds));
         let all = [3, 60, 123, 3600, 5400, 86_399, 86_400, 172_800, 180_000].map(told);
-        assert_eq!(all, ["3s", "1m", "2m3s", "1h", "1h30m", "23h59m", "1d", "2d", "2d2h"]);
+        assert_eq!(
+            all,
+            [
+                "3s", "1m", "2m3s", "1h", "1h30m", "23h59m", "1d", "2d", "2d2h"
+            ]
+        );
         assert_eq!(short_duration(Duration::from_millis(1500)), "1.5s");
     }
 }

@@ -57,7 +57,10 @@ impl Draw {
             Order::Source => None,
             Order::Seeded(seed) => Some(MemoryHost::new(seed)),
         };
-        Self { chance, answers: Vec::new() }
+        Self {
+            chance,
+            answers: Vec::new(),
+        }
     }
 
     /// One of so many; `None` in the source order, and where there is nothing to choose from.
@@ -71,7 +74,9 @@ impl Draw {
 impl Dispatcher<'_> {
     /// How many ready nodes are taken before the run looks for news.
     pub(super) fn in_a_row(&self) -> usize {
-        self.draw.one_of(MOST_IN_A_ROW).map_or(BATCH, |drawn| drawn + 1)
+        self.draw
+            .one_of(MOST_IN_A_ROW)
+            .map_or(BATCH, |drawn| drawn + 1)
     }
 
     /// Takes a node of the ready set.
@@ -82,7 +87,11 @@ impl Dispatcher<'_> {
         let mut ready = std::mem::take(&mut self.ready).into_vec();
         ready.sort_unstable_by_key(|Reverse(at)| *at);
         let free = if self.reactions.in_order {
-            ready.iter().take_while(|Reverse(at)| self.is_call(&self.program(at.0), *at)).count().max(1)
+            ready
+                .iter()
+                .take_while(|Reverse(at)| self.is_call(&self.program(at.0), *at))
+                .count()
+                .max(1)
         } else {
             ready.len()
         };
@@ -99,7 +108,11 @@ impl Dispatcher<'_> {
         let Reverse(first) = self.timers.pop()?;
         let mut waits = vec![first];
         if self.draw.chance.is_some() && !first.2.is_bound() {
-            while let Some(Reverse(next)) = self.timers.peek().filter(|timer| is_due(timer) && !timer.0.2.is_bound()) {
+            while let Some(Reverse(next)) = self
+                .timers
+                .peek()
+                .filter(|timer| is_due(timer) && !timer.0.2.is_bound())
+            {
                 waits.push(*next);
                 self.timers.pop();
             }
@@ -133,12 +146,20 @@ impl Dispatcher<'_> {
 
     /// An answer that was there when another one was drawn.
     pub(super) fn answer_left(&mut self) -> Option<Message> {
-        if self.draw.answers.is_empty() { None } else { self.next_answer() }
+        if self.draw.answers.is_empty() {
+            None
+        } else {
+            self.next_answer()
+        }
     }
 
     /// Which of the calls that wait for a slot gets one: of those that have one to take.
     pub(super) fn next_in_queue(&self) -> Option<NodeRef> {
-        let mut able = self.queued.iter().copied().filter(|at| self.has_slot(self.frames[at.0].scope));
+        let mut able = self
+            .queued
+            .iter()
+            .copied()
+            .filter(|at| self.has_slot(self.frames[at.0].scope));
         if self.draw.chance.is_none() {
             return able.next();
         }

@@ -184,14 +184,25 @@ impl Verification {
     /// The counts for people; what nobody could find out only where there is such a thing.
     #[must_use]
     pub fn counts(&self) -> String {
-        let Self { verified, unverified, failed, inconclusive, .. } = self;
-        let nobody_knows = if *inconclusive > 0 { format!(", {inconclusive} inconclusive") } else { String::new() };
+        let Self {
+            verified,
+            unverified,
+            failed,
+            inconclusive,
+            ..
+        } = self;
+        let nobody_knows = if *inconclusive > 0 {
+            format!(", {inconclusive} inconclusive")
+        } else {
+            String::new()
+        };
         format!("{verified} verified, {unverified} unverified, {failed} failed{nobody_knows}")
     }
 
     pub(super) fn new(mut checks: Vec<CheckReport>) -> Self {
         checks.sort_by(|one, other| one.path.cmp(&other.path));
-        let count = |status: CheckStatus| checks.iter().filter(|check| check.status == status).count();
+        let count =
+            |status: CheckStatus| checks.iter().filter(|check| check.status == status).count();
         Self {
             verified: count(CheckStatus::Verified),
             unverified: count(CheckStatus::Unverified),
@@ -236,10 +247,20 @@ impl Outcome {
         if !redactor.is_empty() {
             self.error = self.error.map(|error| Arc::new(error.shown(&redactor)));
             for task in &mut self.tasks {
-                task.context = redactor.value(&task.context).unwrap_or_else(|| task.context.clone());
+                task.context = redactor
+                    .value(&task.context)
+                    .unwrap_or_else(|| task.context.clone());
             }
         }
-        Self { trace: Trace { frames, programs, begun_at, redactor }, ..self }
+        Self {
+            trace: Trace {
+                frames,
+                programs,
+                begun_at,
+                redactor,
+            },
+            ..self
+        }
     }
 
     /// Everything that must not be shown of the run.
@@ -252,7 +273,12 @@ impl Outcome {
     #[must_use]
     pub fn shown_reply(&self) -> Option<Value> {
         let reply = self.reply.as_ref()?;
-        Some(self.trace.redactor.value(reply).unwrap_or_else(|| reply.clone()))
+        Some(
+            self.trace
+                .redactor
+                .value(reply)
+                .unwrap_or_else(|| reply.clone()),
+        )
     }
 
     /// Every step of the source, with marks for what is secret, those in other frames below the step that holds them, in source order.
@@ -260,20 +286,31 @@ impl Outcome {
     pub fn steps(&self) -> Vec<StepReport> {
         let mut reports = Vec::new();
         // Frames and the node to go on with, innermost last: no recursion over what may be deep.
-        let mut open: Vec<(FrameId, usize)> = if self.trace.frames.is_empty() { Vec::new() } else { vec![(0, 0)] };
+        let mut open: Vec<(FrameId, usize)> = if self.trace.frames.is_empty() {
+            Vec::new()
+        } else {
+            vec![(0, 0)]
+        };
         while let Some((frame, node)) = open.pop() {
             let state = &self.trace.frames[frame];
             let block = self.trace.programs[state.scope].plan.block(state.block);
-            let Some(statement) = block.nodes.get(node) else { continue };
+            let Some(statement) = block.nodes.get(node) else {
+                continue;
+            };
             open.push((frame, node + 1));
             let untaken = block.siblings(statement).is_some_and(|siblings| {
-                state.taken(siblings.iter().copied()).is_some_and(|taken| taken as usize != node)
+                state
+                    .taken(siblings.iter().copied())
+                    .is_some_and(|taken| taken as usize != node)
             });
             if let Some(step) = statement.step().filter(|_| !untaken) {
                 reports.push(self.trace.report(state, node, statement, step));
             }
             // A listener is no step; its firings hold steps.
-            let inner = state.records[node].details().map(|details| details.frames.as_slice()).unwrap_or_default();
+            let inner = state.records[node]
+                .details()
+                .map(|details| details.frames.as_slice())
+                .unwrap_or_default();
             open.extend(inner.iter().rev().map(|inner| (*inner, 0)));
         }
         reports
@@ -283,26 +320,42 @@ impl Outcome {
     /// replied early, and what ended it did not wait for them.
     #[must_use]
     pub fn left_open(&self, program: &Program) -> BTreeSet<Arc<str>> {
-        let Some(frame) = self.trace.frames.first() else { return BTreeSet::new() };
+        let Some(frame) = self.trace.frames.first() else {
+            return BTreeSet::new();
+        };
         let block = program.plan.body();
-        let Some(graph) = program.graph.blocks.first() else { return BTreeSet::new() };
+        let Some(graph) = program.graph.blocks.first() else {
+            return BTreeSet::new();
+        };
         let cut = self.state != RunState::Completed;
         let ends = |index: usize, node: &Node| match frame.nodes[index].state {
             StepState::Failed | StepState::Unknown => cut,
             // An early reply; everything above it has settled.
-            StepState::Completed => !cut && matches!(node.kind, NodeKind::Reply(_)) && !node.guard.is_empty(),
+            StepState::Completed => {
+                !cut && matches!(node.kind, NodeKind::Reply(_)) && !node.guard.is_empty()
+            }
             _ => false,
         };
-        let ending = block.nodes.iter().enumerate().filter(|(index, node)| ends(*index, node));
+        let ending = block
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(index, node)| ends(*index, node));
         let ending: Vec<usize> = ending.map(|(index, _)| index).collect();
         if ending.is_empty() && !cut {
             return BTreeSet::new();
         }
         let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-        let needed: BTreeSet<u32> =
-            ending.iter().flat_map(|index| graph::needed(graph, block, number(*index))).collect();
+        let needed: BTreeSet<u32> = ending
+            .iter()
+            .flat_map(|index| graph::needed(graph, block, number(*index)))
+            .collect();
         let above = |index: usize| !cut && ending.iter().all(|end| index < *end);
-        let steps = block.nodes.iter().enumerate().filter(|(_, node)| node.step().is_some());
+        let steps = block
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| node.step().is_some());
         let open = steps.filter(|(index, _)| !needed.contains(&number(*index)) && !above(*index));
         open.filter_map(|(_, node)| node.name.clone()).collect()
     }
@@ -336,11 +389,20 @@ impl Trace {
         let record = &frame.records[node];
         let details = record.details();
         // What stands still because it failed shows that.
-        let stands = u32::try_from(node).ok().and_then(|node| frame.heard.get(&node));
+        let stands = u32::try_from(node)
+            .ok()
+            .and_then(|node| frame.heard.get(&node));
         let state = stands.copied().unwrap_or(frame.nodes[node].state);
-        let path = statement.name.as_ref().map_or_else(|| frame.path.clone(), |name| frame.path_of(name));
+        let path = statement
+            .name
+            .as_ref()
+            .map_or_else(|| frame.path.clone(), |name| frame.path_of(name));
         let output = if state == StepState::Completed {
-            statement.slot.and_then(|slot| frame.slots.get(slot as usize)).cloned().unwrap_or(Value::Null)
+            statement
+                .slot
+                .and_then(|slot| frame.slots.get(slot as usize))
+                .cloned()
+                .unwrap_or(Value::Null)
         } else {
             Value::Null
         };
@@ -348,7 +410,11 @@ impl Trace {
         let caught = caught.map(|error| error.shown(&self.redactor).to_value());
         let arguments = details.and_then(|details| details.arguments.clone());
         let arguments = arguments.unwrap_or_else(|| Value::Map(Arc::default()));
-        let (error, recovered) = if record.recovered { (None, caught) } else { (caught, None) };
+        let (error, recovered) = if record.recovered {
+            (None, caught)
+        } else {
+            (caught, None)
+        };
         StepReport {
             path,
             tool: called(step),
@@ -362,15 +428,24 @@ impl Trace {
             error,
             recovered,
             reason: record.reason,
-            blocked_by: if record.reason == Some("upstream") { self.blocked_by(frame, node) } else { Vec::new() },
-            again: details.and_then(|details| details.again).map(super::copies::Again::name),
+            blocked_by: if record.reason == Some("upstream") {
+                self.blocked_by(frame, node)
+            } else {
+                Vec::new()
+            },
+            again: details
+                .and_then(|details| details.again)
+                .map(super::copies::Again::name),
         }
     }
 
     /// The steps of its block of which a statement wanted a value, or the success, and that gave none.
     fn blocked_by(&self, frame: &Frame, node: usize) -> Vec<Arc<str>> {
         let program = &self.programs[frame.scope];
-        let (graph, block) = (&program.graph.blocks[frame.block.0 as usize], program.plan.block(frame.block));
+        let (graph, block) = (
+            &program.graph.blocks[frame.block.0 as usize],
+            program.plan.block(frame.block),
+        );
         let (mut open, mut seen, mut found) = (vec![node], BTreeSet::new(), BTreeSet::new());
         while let Some(node) = open.pop() {
             for (source, _) in graph.wanted(node).filter(|(_, edge)| edge.needs_success()) {
@@ -386,7 +461,12 @@ impl Trace {
                 }
             }
         }
-        let name = |node: usize| block.nodes[node].name.as_ref().map(|name| frame.path_of(name));
+        let name = |node: usize| {
+            block.nodes[node]
+                .name
+                .as_ref()
+                .map(|name| frame.path_of(name))
+        };
         found.into_iter().filter_map(name).collect()
     }
 
@@ -402,13 +482,24 @@ impl Trace {
 
 fn attributes(record: &Record) -> Vec<&'static str> {
     let recovered = record.recovered.then_some("recovered");
-    let undone = record.details().and_then(|details| details.undone.as_ref()).map(|undone| match undone {
-        Undone::Yes => "undone",
-        Undone::No(_) => "undo_failed",
-    });
-    let copied = record.details().is_some_and(|details| details.copied).then_some("copied");
+    let undone = record
+        .details()
+        .and_then(|details| details.undone.as_ref())
+        .map(|undone| match undone {
+            Undone::Yes => "undone",
+            Undone::No(_) => "undo_failed",
+        });
+    let copied = record
+        .details()
+        .is_some_and(|details| details.copied)
+        .then_some("copied");
     let reused = record.reused.then_some("reused");
-    reused.into_iter().chain(copied).chain(recovered).chain(undone).collect()
+    reused
+        .into_iter()
+        .chain(copied)
+        .chain(recovered)
+        .chain(undone)
+        .collect()
 }
 
 /// A moment of a run as text, from microseconds since it began.
@@ -419,7 +510,9 @@ pub(super) fn instant(begun_at: i128, since_start: u64) -> String {
 
 /// The dotted name of what a step calls.
 fn called(step: &Step) -> Option<String> {
-    let StepKind::Call(call) = &step.kind else { return None };
+    let StepKind::Call(call) = &step.kind else {
+        return None;
+    };
     Some(match &call.target {
         Target::Tool(signature) => signature.path(),
         Target::Plan(_, name) => name.to_string(),

@@ -53,7 +53,8 @@ impl Dispatcher<'_> {
         let frame = &self.frames[at.0];
         let always = self.scopes[frame.scope].policy.on_failure == OnFailure::Pause;
         let may = self.can_park(at.0) && frame.ending.is_none() && error.is_value();
-        may && (always || self.pauses_when_exhausted(at, error)) && self.catcher(at, &error.class).is_none()
+        may && (always || self.pauses_when_exhausted(at, error))
+            && self.catcher(at, &error.class).is_none()
     }
 
     /// What catches a failure of this class around a step, the nearest first.
@@ -83,12 +84,16 @@ impl Dispatcher<'_> {
     /// Whether the retries of a call were for this failure, and the run shall pause when they are used up.
     pub(super) fn pauses_when_exhausted(&self, at: NodeRef, error: &StepError) -> bool {
         let program = self.program(at.0);
-        let Some((step, call, signature)) = tool_call(&program, self, at) else { return false };
+        let Some((step, call, signature)) = tool_call(&program, self, at) else {
+            return false;
+        };
         let retry = self.context.defaults.retry_of(step, &signature);
         let policy = &self.scopes[self.frames[at.0].scope].policy;
         let retries = retry.is_some() || call.effect.repeatable();
         let (_, on) = policy.backoff(retry, call.effect);
-        retries && policy.pauses_when_exhausted(retry) && on.iter().any(|pattern| pattern.matches(&error.class))
+        retries
+            && policy.pauses_when_exhausted(retry)
+            && on.iter().any(|pattern| pattern.matches(&error.class))
     }
 
     /// Whether something in a frame can stand still until another process goes on with the run.
@@ -155,7 +160,12 @@ impl Dispatcher<'_> {
     /// Somebody wants the run to go on: what has failed is done again. Nothing is where somebody has said no, and where
     /// nobody knows what has happened.
     pub(super) fn retry_failed(&mut self) {
-        let again = |error: &Arc<StepError>| !matches!(error.class, ErrorClass::Denied(_) | ErrorClass::UnknownOutcome);
+        let again = |error: &Arc<StepError>| {
+            !matches!(
+                error.class,
+                ErrorClass::Denied(_) | ErrorClass::UnknownOutcome
+            )
+        };
         if !self.parking.steps.values().all(again) {
             return;
         }
@@ -170,7 +180,12 @@ impl Dispatcher<'_> {
         if self.verified_again_before(path) {
             return;
         }
-        let found = self.parking.steps.keys().copied().find(|at| *self.own_path(*at) == *path);
+        let found = self
+            .parking
+            .steps
+            .keys()
+            .copied()
+            .find(|at| *self.own_path(*at) == *path);
         if let Some(at) = found {
             self.retry_step(at);
         }
@@ -191,7 +206,8 @@ impl Dispatcher<'_> {
         self.frames[at.0].node(at.1).state = StepState::Pending;
         self.ready.push(Reverse(at));
         if self.parking.steps.is_empty() {
-            self.ready.extend(self.parking.held_back.drain(..).map(Reverse));
+            self.ready
+                .extend(self.parking.held_back.drain(..).map(Reverse));
         }
     }
 
@@ -231,6 +247,8 @@ impl Dispatcher<'_> {
 
     fn inner_frames(&self, (frame, node): NodeRef) -> Vec<FrameId> {
         let details = self.frames[frame].records[node as usize].details();
-        details.map(|details| details.frames.clone()).unwrap_or_default()
+        details
+            .map(|details| details.frames.clone())
+            .unwrap_or_default()
     }
 }

@@ -16,8 +16,8 @@ use super::gate::Approval;
 use super::observer::Reached;
 use super::sensitive::below;
 use crate::journal::{
-    Accepted, Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question, Questions, StepError, VALUE,
-    Waiting,
+    Accepted, Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question, Questions,
+    StepError, VALUE, Waiting,
 };
 use crate::protocol::StepState;
 use crate::types::{Denied, ErrorClass};
@@ -138,7 +138,9 @@ impl People {
 
     /// Whether a timer is that of a step that still waits.
     pub(super) fn counts(&self, at: NodeRef, number: u64) -> bool {
-        self.holds.get(&at).is_some_and(|hold| hold.number == number)
+        self.holds
+            .get(&at)
+            .is_some_and(|hold| hold.number == number)
     }
 
     /// From now on everything waits for people, or not any more.
@@ -151,13 +153,27 @@ impl People {
 
     /// How long everything has waited for people.
     pub(super) fn waited(&self) -> Duration {
-        self.waited + self.waits_since.map(|since| since.elapsed()).unwrap_or_default()
+        self.waited
+            + self
+                .waits_since
+                .map(|since| since.elapsed())
+                .unwrap_or_default()
     }
 
     /// What is still asked, and the paths of answers that nothing asked for.
     fn left(&mut self) -> (OpenQuestions, Vec<Arc<str>>) {
-        let open = self.questions.open().map(|(path, question)| (path.clone(), question.clone())).collect();
-        (open, std::mem::take(&mut self.answering.answers).into_iter().map(|given| given.path).collect())
+        let open = self
+            .questions
+            .open()
+            .map(|(path, question)| (path.clone(), question.clone()))
+            .collect();
+        (
+            open,
+            std::mem::take(&mut self.answering.answers)
+                .into_iter()
+                .map(|given| given.path)
+                .collect(),
+        )
     }
 }
 
@@ -184,20 +200,29 @@ impl Dispatcher<'_> {
     /// Asks as an earlier process did; its answer comes at its place.
     pub(super) fn ask_as_before(&mut self, program: &Program, at: NodeRef, past: PastQuestion) {
         self.ask(program, at, past.question);
-        let Some(answer) = past.answer.filter(|_| !self.recording.is_replaying()) else { return };
+        let Some(answer) = past.answer.filter(|_| !self.recording.is_replaying()) else {
+            return;
+        };
         // What it waited for had to be done again, so that the place of the answer is past.
         self.recording.forget_answer(&answer.path);
         self.apply(&answer);
     }
 
     /// A step waits until a moment, in nanoseconds since 1970, or until it has what it waits for.
-    pub(super) fn hold(&mut self, at: NodeRef, path: Arc<str>, question: Option<Arc<Question>>, until: Option<i128>) {
+    pub(super) fn hold(
+        &mut self,
+        at: NodeRef,
+        path: Arc<str>,
+        question: Option<Arc<Question>>,
+        until: Option<i128>,
+    ) {
         self.frames[at.0].node(at.1).state = StepState::Waiting;
         let number = self.number();
         if let Some(until) = until {
             let left = u64::try_from(until - self.context.host.now()).unwrap_or(0);
             let wake = clock::after(Duration::from_nanos(left));
-            self.timers.push(std::cmp::Reverse((wake, number, Timer::Hold(at, number))));
+            self.timers
+                .push(std::cmp::Reverse((wake, number, Timer::Hold(at, number))));
         }
         self.people.moments += usize::from(question.is_none());
         self.people.by_step.insert(path, at);
@@ -231,14 +256,34 @@ impl Dispatcher<'_> {
             return;
         }
         for at in std::mem::take(&mut self.people.unsought) {
-            let Some(question) = self.people.holds.get(&at).and_then(|hold| hold.question.clone()) else { continue };
+            let Some(question) = self
+                .people
+                .holds
+                .get(&at)
+                .and_then(|hold| hold.question.clone())
+            else {
+                continue;
+            };
             let path = question.path(&self.own_path(at));
-            self.seek_answer(at, Asking { path, question, refused: None }, true);
+            self.seek_answer(
+                at,
+                Asking {
+                    path,
+                    question,
+                    refused: None,
+                },
+                true,
+            );
         }
     }
 
     fn seek_answer(&mut self, at: NodeRef, asking: Asking, may_ask: bool) {
-        let given = self.people.answering.answers.iter().position(|given| given.path == asking.path);
+        let given = self
+            .people
+            .answering
+            .answers
+            .iter()
+            .position(|given| given.path == asking.path);
         if let Some(given) = given {
             let given = self.people.answering.answers.remove(given);
             match self.answer(&given, self.context.host.now()) {
@@ -306,20 +351,34 @@ impl Dispatcher<'_> {
         let (by, note) = (answer.by.as_deref(), answer.note.as_deref());
         let step = self.people.questions.step(&answer.path);
         let at = step.and_then(|step| self.people.by_step.get(step)).copied();
-        let asked = at.and_then(|at| Some((at, self.people.holds.get(&at)?.question.as_ref()?.kind)));
-        let labels = asked.map(|(at, kind)| self.in_answer(at, kind)).unwrap_or_default();
+        let asked =
+            at.and_then(|at| Some((at, self.people.holds.get(&at)?.question.as_ref()?.kind)));
+        let labels = asked
+            .map(|(at, kind)| self.in_answer(at, kind))
+            .unwrap_or_default();
         self.note_secrets(&answer.value, &labels);
-        let kind = EventKind::AnswerGiven { path: &answer.path, value: &answer.value, by, note };
+        let kind = EventKind::AnswerGiven {
+            path: &answer.path,
+            value: &answer.value,
+            by,
+            note,
+        };
         self.emit_labelled(kind, &below(VALUE, &labels));
         self.apply(answer);
     }
 
     fn apply(&mut self, answer: &Answer) {
         let step = self.people.questions.step(&answer.path).cloned();
-        let Some(at) = step.and_then(|step| self.people.by_step.get(&step).copied()) else { return };
-        let Some((_, hold)) = self.unhold(at) else { return };
+        let Some(at) = step.and_then(|step| self.people.by_step.get(&step).copied()) else {
+            return;
+        };
+        let Some((_, hold)) = self.unhold(at) else {
+            return;
+        };
         self.people.questions.answered(answer, self.lived_moment());
-        let Some(question) = hold.question else { return };
+        let Some(question) = hold.question else {
+            return;
+        };
         self.note_answered(at, question.kind, answer);
         match question.kind {
             Waiting::Confirm if answer.value == Value::Bool(true) => self.approve(at, &question),
@@ -327,7 +386,9 @@ impl Dispatcher<'_> {
                 self.reached(at, Reached::Refused);
                 self.unanswered(at, ErrorClass::Denied(Denied::Human), refusal(answer));
             }
-            Waiting::Answer if self.is_told_what_it_gave(at) => self.told_what_it_gave(at, &answer.value),
+            Waiting::Answer if self.is_told_what_it_gave(at) => {
+                self.told_what_it_gave(at, &answer.value)
+            }
             Waiting::Answer => self.outcome_told(at, &answer.value),
             Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
                 self.reached(at, Reached::Answered);
@@ -341,21 +402,35 @@ impl Dispatcher<'_> {
         if !self.people.counts(at, number) {
             return;
         }
-        let Some((path, hold)) = self.unhold(at) else { return };
+        let Some((path, hold)) = self.unhold(at) else {
+            return;
+        };
         if hold.question.is_none() {
-            self.emit(EventKind::TimerFired { path: &path, timer: Bound::Wait });
+            self.emit(EventKind::TimerFired {
+                path: &path,
+                timer: Bound::Wait,
+            });
             return self.complete(at, Value::Null);
         }
-        self.emit(EventKind::TimerFired { path: &path, timer: Bound::Expires });
+        self.emit(EventKind::TimerFired {
+            path: &path,
+            timer: Bound::Expires,
+        });
         self.note_closed(at, QuestionStatus::Expired);
         self.people.questions.close(&path, true);
-        self.unanswered(at, ErrorClass::Expired, "nobody answered in time".to_owned());
+        self.unanswered(
+            at,
+            ErrorClass::Expired,
+            "nobody answered in time".to_owned(),
+        );
     }
 
     /// As in an earlier process of the run.
     pub(super) fn hold_ended_before(&mut self, path: &str) {
         let found = self.people.by_step.get(path).copied();
-        if let Some((at, number)) = found.and_then(|at| Some((at, self.people.holds.get(&at)?.number))) {
+        if let Some((at, number)) =
+            found.and_then(|at| Some((at, self.people.holds.get(&at)?.number)))
+        {
             self.hold_is_over(at, number);
         }
     }
@@ -373,7 +448,10 @@ impl Dispatcher<'_> {
 
 /// Who said no, and why.
 fn refusal(answer: &Answer) -> String {
-    let who = answer.by.as_deref().map_or("somebody".to_owned(), |by| format!("`{by}`"));
+    let who = answer
+        .by
+        .as_deref()
+        .map_or("somebody".to_owned(), |by| format!("`{by}`"));
     match &answer.note {
         Some(note) => format!("{who} said no: {note}"),
         None => format!("{who} said no"),

@@ -33,7 +33,10 @@ impl ToolNames {
     pub fn find(written: &str) -> Option<Self> {
         let (namespace, tool) = written.split_once('.')?;
         let tool = (tool != "*").then(|| tool.into());
-        (!namespace.is_empty() && tool.as_deref() != Some("")).then(|| Self { namespace: namespace.into(), tool })
+        (!namespace.is_empty() && tool.as_deref() != Some("")).then(|| Self {
+            namespace: namespace.into(),
+            tool,
+        })
     }
 
     /// Whether this tool is among them.
@@ -65,8 +68,16 @@ pub struct ToolRetry {
 impl Defaults {
     /// What a step's own `retry` says; else what the project says of the tool, or of its namespace.
     pub(super) fn retry_of<'s>(&'s self, step: &'s Step, called: &Signature) -> Option<&'s Retry> {
-        let own = || self.retries.iter().filter(|known| known.tools.covers(called));
-        let known = || own().find(|known| known.tools.tool.is_some()).or_else(|| own().next());
+        let own = || {
+            self.retries
+                .iter()
+                .filter(|known| known.tools.covers(called))
+        };
+        let known = || {
+            own()
+                .find(|known| known.tools.tool.is_some())
+                .or_else(|| own().next())
+        };
         step.retry().or_else(|| known().map(|known| &known.retry))
     }
 }
@@ -100,23 +111,47 @@ impl Effective {
             retry: policy.retry.over(&project.retry),
             timeout: policy.timeout.or(project.timeout).unwrap_or(TIMEOUT),
             // A budget of time is a deadline that is told of when it comes near.
-            deadline: policy.deadline.or(project.deadline).into_iter().chain(budget.time).min(),
-            concurrency: policy.concurrency.or(project.concurrency).unwrap_or(CONCURRENCY),
+            deadline: policy
+                .deadline
+                .or(project.deadline)
+                .into_iter()
+                .chain(budget.time)
+                .min(),
+            concurrency: policy
+                .concurrency
+                .or(project.concurrency)
+                .unwrap_or(CONCURRENCY),
             on_failure: policy.on_failure.or(project.on_failure).unwrap_or_default(),
             budget,
-            max_steps: defaults.max_steps.or(policy.max_steps).or(project.max_steps).unwrap_or(MAX_STEPS),
-            max_firings: policy.max_firings.or(project.max_firings).unwrap_or(MAX_FIRINGS),
-            max_result: policy.max_result.or(project.max_result).unwrap_or(MAX_RESULT),
+            max_steps: defaults
+                .max_steps
+                .or(policy.max_steps)
+                .or(project.max_steps)
+                .unwrap_or(MAX_STEPS),
+            max_firings: policy
+                .max_firings
+                .or(project.max_firings)
+                .unwrap_or(MAX_FIRINGS),
+            max_result: policy
+                .max_result
+                .or(project.max_result)
+                .unwrap_or(MAX_RESULT),
         }
     }
 
     /// How a call of this class is retried, and on which errors.
-    pub(super) fn backoff(&self, step: Option<&Retry>, effect: Effect) -> (Backoff, Vec<ErrorPattern>) {
+    pub(super) fn backoff(
+        &self,
+        step: Option<&Retry>,
+        effect: Effect,
+    ) -> (Backoff, Vec<ErrorPattern>) {
         Backoff::of(step, &self.retry, effect)
     }
 
     /// Whether somebody wanted the run to pause when attempts are used up.
     pub(super) fn pauses_when_exhausted(&self, step: Option<&Retry>) -> bool {
-        step.and_then(|retry| retry.pause_when_exhausted).or(self.retry.pause_when_exhausted).unwrap_or(false)
+        step.and_then(|retry| retry.pause_when_exhausted)
+            .or(self.retry.pause_when_exhausted)
+            .unwrap_or(false)
     }
 }

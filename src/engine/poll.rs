@@ -28,10 +28,21 @@ impl Dispatcher<'_> {
             Ok(_) => Duration::ZERO,
             Err(error) => return self.expression_failed(program, at, &error),
         };
-        let asked = unheard.as_ref().and_then(|error| error.retry_after).unwrap_or_default();
-        let leaf = self.next_execution(program, at, leaf).polls(unheard.clone());
+        let asked = unheard
+            .as_ref()
+            .and_then(|error| error.retry_after)
+            .unwrap_or_default();
+        let leaf = self
+            .next_execution(program, at, leaf)
+            .polls(unheard.clone());
         let least = Duration::from_millis(1);
-        self.wait(at, leaf, Waiting::Poll, wait.max(asked).max(least), unheard.as_deref());
+        self.wait(
+            at,
+            leaf,
+            Waiting::Poll,
+            wait.max(asked).max(least),
+            unheard.as_deref(),
+        );
         drop(unheard);
     }
 
@@ -41,8 +52,16 @@ impl Dispatcher<'_> {
         let path = self.own_path(at);
         let first = leaf.in_flight() && leaf.execution == self.first_execution(&path);
         let silent = || {
-            let error = StepError::new(ErrorClass::Transient(Transient::Timeout), "no answer has come", &path);
-            Arc::new(StepError { attempt: 1, sent: Sent::Maybe, ..error })
+            let error = StepError::new(
+                ErrorClass::Transient(Transient::Timeout),
+                "no answer has come",
+                &path,
+            );
+            Arc::new(StepError {
+                attempt: 1,
+                sent: Sent::Maybe,
+                ..error
+            })
         };
         leaf.unheard.clone().or_else(|| first.then(silent))
     }

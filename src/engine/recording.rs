@@ -8,8 +8,8 @@ use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::Microseconds;
 use super::settle::End;
 use crate::journal::{
-    Bound, Event, EventKind, EventName, Log, Message, News, NewsKind, Past, PastCall, PastQuestion, Questions,
-    StepError, Summary, Waiting,
+    Bound, Event, EventKind, EventName, Log, Message, News, NewsKind, Past, PastCall, PastQuestion,
+    Questions, StepError, Summary, Waiting,
 };
 use crate::protocol::{RunState, StepState};
 use crate::types::ErrorClass;
@@ -136,37 +136,54 @@ impl Recording {
     /// Whether the last process that drove a run which is only looked at found a step settled already.
     pub(super) fn was_reused(&self, path: &str) -> bool {
         let Some(past) = &self.past else { return false };
-        past.steps.get(path).is_some_and(|step| step.process < past.processes)
+        past.steps
+            .get(path)
+            .is_some_and(|step| step.process < past.processes)
     }
 
     /// Whether what has failed is done again later in what is being lived through.
     pub(super) fn is_retried_later(&self, path: &str) -> bool {
-        self.past.as_ref().is_some_and(|past| past.tells(EventName::StepRetried, path))
+        self.past
+            .as_ref()
+            .is_some_and(|past| past.tells(EventName::StepRetried, path))
     }
 
     /// Whether an earlier process has written down that it was in doubt about a call, and it was not lived through yet.
     pub(super) fn has_waited(&self, path: &str) -> bool {
-        self.past.as_ref().is_some_and(|past| past.tells(EventName::StepWaiting, path))
+        self.past
+            .as_ref()
+            .is_some_and(|past| past.tells(EventName::StepWaiting, path))
     }
 
     /// Whether an earlier process has written down the end of a step, and it was not lived through yet.
     pub(super) fn has_settled(&self, path: &str) -> bool {
-        self.past.as_ref().is_some_and(|past| past.tells(EventName::StepSettled, path))
+        self.past
+            .as_ref()
+            .is_some_and(|past| past.tells(EventName::StepSettled, path))
     }
 
     /// Whether the run has got another text.
     pub(super) fn is_patched(&self) -> bool {
-        self.past.as_ref().is_some_and(|past| past.patched.is_some())
+        self.past
+            .as_ref()
+            .is_some_and(|past| past.patched.is_some())
     }
 
     /// Whether an earlier process has come to a step.
     pub(super) fn knows(&self, path: &str) -> bool {
-        self.past.as_ref().is_some_and(|past| past.steps.contains_key(path))
+        self.past
+            .as_ref()
+            .is_some_and(|past| past.steps.contains_key(path))
     }
 
     /// The oldest of what others have said to the run and no event tells of.
     pub(super) fn message(&mut self) -> Option<Message> {
-        for message in self.log.as_mut().map(|log| log.messages()).unwrap_or_default() {
+        for message in self
+            .log
+            .as_mut()
+            .map(|log| log.messages())
+            .unwrap_or_default()
+        {
             if self.mail.iter().all(|known| known.id != message.id) {
                 self.mail.push_back(message);
             }
@@ -185,7 +202,10 @@ impl Recording {
 
     /// The answer to a call that begins again when everything else was lived through.
     pub(super) fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
-        self.past.as_mut().filter(|_| self.then.is_none())?.late_answer(path)
+        self.past
+            .as_mut()
+            .filter(|_| self.then.is_none())?
+            .late_answer(path)
     }
 
     /// A call whose answer is among the news has begun again.
@@ -194,16 +214,31 @@ impl Recording {
     }
 
     /// What an earlier process asked at a step about this execution. It is given once.
-    pub(super) fn asked(&mut self, path: &str, kind: Waiting, execution: u32) -> Option<PastQuestion> {
+    pub(super) fn asked(
+        &mut self,
+        path: &str,
+        kind: Waiting,
+        execution: u32,
+    ) -> Option<PastQuestion> {
         let asked = &mut self.past.as_mut()?.steps.get_mut(path)?.asked;
-        let index = asked.iter().position(|asked| asked.question.concerns(kind, execution))?;
+        let index = asked
+            .iter()
+            .position(|asked| asked.question.concerns(kind, execution))?;
         Some(asked.remove(index))
     }
 
     /// Whether an earlier process asked at a step about this execution.
     pub(super) fn has_asked(&self, path: &str, kind: Waiting, execution: u32) -> bool {
-        let asked = self.past.as_ref().and_then(|past| past.steps.get(path)).map(|step| &step.asked);
-        asked.is_some_and(|asked| asked.iter().any(|asked| asked.question.concerns(kind, execution)))
+        let asked = self
+            .past
+            .as_ref()
+            .and_then(|past| past.steps.get(path))
+            .map(|step| &step.asked);
+        asked.is_some_and(|asked| {
+            asked
+                .iter()
+                .any(|asked| asked.question.concerns(kind, execution))
+        })
     }
 
     /// An answer that an earlier process took is not lived through again.
@@ -220,13 +255,17 @@ impl Recording {
 
     /// How long the run has waited for people, or for somebody to resume it, since the moment that is lived through.
     pub(super) fn idle(&self, now: i128) -> std::time::Duration {
-        let (Some(past), Some(then)) = (&self.past, self.then) else { return std::time::Duration::ZERO };
+        let (Some(past), Some(then)) = (&self.past, self.then) else {
+            return std::time::Duration::ZERO;
+        };
         past.idle_since(past.begun_at + i128::from(then) * 1000, now)
     }
 
     /// The next news that has somebody to go to.
     fn next_news(&mut self, questions: &Questions) -> Option<(News, Option<NodeRef>)> {
-        let Self { past, expecting, .. } = self;
+        let Self {
+            past, expecting, ..
+        } = self;
         let past = past.as_mut()?;
         let goes_to = |news: &News| match &news.kind {
             NewsKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
@@ -237,7 +276,11 @@ impl Recording {
             | NewsKind::Cancel { .. }
             | NewsKind::Retried { .. } => Some(None),
         };
-        let (index, at) = past.news.iter().enumerate().find_map(|(index, news)| Some((index, goes_to(news)?)))?;
+        let (index, at) = past
+            .news
+            .iter()
+            .enumerate()
+            .find_map(|(index, news)| Some((index, goes_to(news)?)))?;
         let news = past.news.remove(index)?;
         if let NewsKind::Answer { path, .. } = &news.kind {
             expecting.remove(path);
@@ -267,7 +310,12 @@ impl Dispatcher<'_> {
             recording.steps_all = steps as u64;
         }
         // The plan's own, as they are counted above: the paths of others name the step that holds them.
-        if let EventKind::StepSettled { path, state, reason, .. } = kind
+        if let EventKind::StepSettled {
+            path,
+            state,
+            reason,
+            ..
+        } = kind
             && !path.contains(['.', '['])
         {
             let passed_over = state == StepState::Skipped && reason != Some("upstream");
@@ -279,10 +327,17 @@ impl Dispatcher<'_> {
             return None;
         }
         recording.events += 1;
-        let event = Event { number: recording.events, at: self.context.host.now(), kind, sensitive };
+        let event = Event {
+            number: recording.events,
+            at: self.context.host.now(),
+            kind,
+            sensitive,
+        };
         if let Some(log) = &mut recording.log {
             recording.line.clear();
-            event.write_entry(&mut recording.line, &mut |digest, content| log.keep(digest, content));
+            event.write_entry(&mut recording.line, &mut |digest, content| {
+                log.keep(digest, content)
+            });
             log.append(event.number, &recording.line);
         }
         // The journal needs everything to go on with; whoever looks on does not.
@@ -293,10 +348,22 @@ impl Dispatcher<'_> {
 
     /// Notes where the run stands, for lists of runs.
     pub(super) fn summarize(&mut self, state: RunState, wake: Option<i128>, error: Option<String>) {
-        let Recording { log, steps_done, steps_all, .. } = &mut self.recording;
+        let Recording {
+            log,
+            steps_done,
+            steps_all,
+            ..
+        } = &mut self.recording;
         if let Some(log) = log {
             let (steps_done, steps_all) = (*steps_done, *steps_all);
-            log.summarize(&Summary { state, wake, error, note: None, steps_done, steps_all });
+            log.summarize(&Summary {
+                state,
+                wake,
+                error,
+                note: None,
+                steps_done,
+                steps_all,
+            });
         }
     }
 
@@ -313,8 +380,17 @@ impl Dispatcher<'_> {
         match (news.kind, at) {
             (NewsKind::Answer { outcome, .. }, Some(at)) => self.answered_before(at, outcome),
             (NewsKind::Timer { path, timer }, _) => self.timer_fired_before(&path, timer),
-            (NewsKind::Signal { signal, payload }, _) => self.receive_signal(&signal, &payload.to_json(), None),
-            (NewsKind::TaskMoved { path, status, context }, _) => {
+            (NewsKind::Signal { signal, payload }, _) => {
+                self.receive_signal(&signal, &payload.to_json(), None)
+            }
+            (
+                NewsKind::TaskMoved {
+                    path,
+                    status,
+                    context,
+                },
+                _,
+            ) => {
                 self.receive_move(&path, &status, &context.to_json(), None);
             }
             (NewsKind::Given(answer), _) => self.take_answer(&answer),
@@ -326,7 +402,9 @@ impl Dispatcher<'_> {
     }
 
     pub(super) fn answered_before(&mut self, at: NodeRef, outcome: Result<Value, Arc<StepError>>) {
-        let Some(leaf) = self.leave_flight(at) else { return };
+        let Some(leaf) = self.leave_flight(at) else {
+            return;
+        };
         match outcome {
             Ok(value) => {
                 self.note_success(at);
@@ -347,8 +425,12 @@ impl Dispatcher<'_> {
             Bound::Deadline => self.deadline_is_over(),
             Bound::Expires | Bound::Wait => self.hold_ended_before(path),
             Bound::Within => {
-                let running = |state: StepState| matches!(state, StepState::Running | StepState::Waiting);
-                let found = self.within.iter().find(|(at, own)| *own.path == *path && running(self.state_of(**at)));
+                let running =
+                    |state: StepState| matches!(state, StepState::Running | StepState::Waiting);
+                let found = self
+                    .within
+                    .iter()
+                    .find(|(at, own)| *own.path == *path && running(self.state_of(**at)));
                 if let Some(at) = found.map(|(at, _)| *at) {
                     self.within_is_over(at);
                 }

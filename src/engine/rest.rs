@@ -41,15 +41,24 @@ impl Dispatcher<'_> {
         {
             return None;
         }
-        let wake = self.timers.iter().filter(|Reverse((_, _, timer))| self.still_counts(*timer, only_others));
+        let wake = self
+            .timers
+            .iter()
+            .filter(|Reverse((_, _, timer))| self.still_counts(*timer, only_others));
         let wake = wake.map(|Reverse((at, ..))| *at).min();
-        if wake.is_some_and(|at| at <= soon) || (wake.is_none() && !(only_others || self.people.holds_any())) {
+        if wake.is_some_and(|at| at <= soon)
+            || (wake.is_none() && !(only_others || self.people.holds_any()))
+        {
             return None;
         }
         let now = clock::now();
-        let left = |at: tokio::time::Instant| i128::try_from((at - now).as_nanos()).unwrap_or(i128::MAX);
+        let left =
+            |at: tokio::time::Instant| i128::try_from((at - now).as_nanos()).unwrap_or(i128::MAX);
         let wake = wake.map(|at| self.context.host.now().saturating_add(left(at)));
-        Some(Interruption::Waiting { wake, events: self.conditions() })
+        Some(Interruption::Waiting {
+            wake,
+            events: self.conditions(),
+        })
     }
 
     fn nothing_is_queued(&self) -> bool {
@@ -59,9 +68,14 @@ impl Dispatcher<'_> {
     /// Whether a timer is of something that still goes on.
     fn still_counts(&self, timer: Timer, only_others: bool) -> bool {
         match timer {
-            Timer::Again(at, number) => self.leaves.get(&at).is_some_and(|leaf| leaf.number == number),
+            Timer::Again(at, number) => self
+                .leaves
+                .get(&at)
+                .is_some_and(|leaf| leaf.number == number),
             Timer::Hold(at, number) => self.people.counts(at, number),
-            Timer::Within(at) => matches!(self.state_of(at), StepState::Running | StepState::Waiting),
+            Timer::Within(at) => {
+                matches!(self.state_of(at), StepState::Running | StepState::Waiting)
+            }
             Timer::Deadline(_) => !only_others,
         }
     }
@@ -73,7 +87,11 @@ impl Dispatcher<'_> {
         let counted = since.saturating_sub(self.recording.idle(self.context.host.now()));
         let number = self.number();
         let timer = Timer::Deadline(self.people.waited());
-        self.timers.push(Reverse((clock::after(deadline.saturating_sub(counted)), number, timer)));
+        self.timers.push(Reverse((
+            clock::after(deadline.saturating_sub(counted)),
+            number,
+            timer,
+        )));
     }
 
     /// The deadline has come, unless people were waited for since it was set.
@@ -84,11 +102,21 @@ impl Dispatcher<'_> {
             return self.deadline_is_over();
         }
         let number = self.number();
-        self.timers.push(Reverse((clock::after(extra), number, Timer::Deadline(waited))));
+        self.timers.push(Reverse((
+            clock::after(extra),
+            number,
+            Timer::Deadline(waited),
+        )));
     }
 
     pub(super) fn deadline_is_over(&mut self) {
-        self.emit(EventKind::TimerFired { path: "", timer: Bound::Deadline });
-        self.fatal(ErrorClass::Budget(Budget::Time), "the deadline of the plan has passed");
+        self.emit(EventKind::TimerFired {
+            path: "",
+            timer: Bound::Deadline,
+        });
+        self.fatal(
+            ErrorClass::Budget(Budget::Time),
+            "the deadline of the plan has passed",
+        );
     }
 }

@@ -44,10 +44,18 @@ pub(super) struct Called {
 
 impl Dispatcher<'_> {
     /// Opens a plan instance: its settings, and its tools within what its caller may reach.
-    pub(super) fn open_scope(&mut self, program: &Arc<Program>, outer: Option<usize>) -> Result<usize, StepError> {
+    pub(super) fn open_scope(
+        &mut self,
+        program: &Arc<Program>,
+        outer: Option<usize>,
+    ) -> Result<usize, StepError> {
         let plan = &program.plan;
         let host = &*self.context.host;
-        let own = plan.allow.as_ref().map(|grant| Permissions::new(grant, &self.context.root, host)).transpose();
+        let own = plan
+            .allow
+            .as_ref()
+            .map(|grant| Permissions::new(grant, &self.context.root, host))
+            .transpose();
         let (own, refused) = match own {
             Ok(own) => (own, None),
             Err(error) => (None, Some(error)),
@@ -83,30 +91,53 @@ impl Dispatcher<'_> {
             called: BTreeMap::new(),
         });
         match refused {
-            Some(error) => Err(StepError::new(ErrorClass::Denied(Denied::Policy), error.to_string(), &"".into())),
+            Some(error) => Err(StepError::new(
+                ErrorClass::Denied(Denied::Policy),
+                error.to_string(),
+                &"".into(),
+            )),
             None => Ok(self.scopes.len() - 1),
         }
     }
 
     /// The tool behind a signature, looked up once for each plan instance.
     pub(super) fn called(&mut self, scope: usize, signature: &Arc<Signature>) -> Arc<Called> {
-        let stand_in = self.context.stand_in.as_ref().filter(|stand_in| stand_in.replaces(signature));
+        let stand_in = self
+            .context
+            .stand_in
+            .as_ref()
+            .filter(|stand_in| stand_in.replaces(signature));
         let (host, root) = (&self.context.host, &self.context.root);
         let scope = &mut self.scopes[scope];
         // The plan holds the signature as long as the scope lives, so no other one gets its address.
-        let called = scope.called.entry(Arc::as_ptr(signature).addr()).or_insert_with(|| {
-            let tool = scope.tools.tool(&signature.namespace, &signature.name).map(|tool| tool.transport.clone());
-            let transport = match stand_in {
-                // What may not be reached is not, whoever answers.
-                Some(stand_in) => {
-                    let (inner, permissions) = (stand_in.clone().over(tool), scope.permissions.clone());
-                    let (host, root) = (host.clone(), root.clone());
-                    Some(Arc::new(Allowed { inner, permissions, host, root }) as Arc<dyn Transport>)
-                }
-                None => tool,
-            };
-            Arc::new(Called { path: signature.path(), transport })
-        });
+        let called = scope
+            .called
+            .entry(Arc::as_ptr(signature).addr())
+            .or_insert_with(|| {
+                let tool = scope
+                    .tools
+                    .tool(&signature.namespace, &signature.name)
+                    .map(|tool| tool.transport.clone());
+                let transport = match stand_in {
+                    // What may not be reached is not, whoever answers.
+                    Some(stand_in) => {
+                        let (inner, permissions) =
+                            (stand_in.clone().over(tool), scope.permissions.clone());
+                        let (host, root) = (host.clone(), root.clone());
+                        Some(Arc::new(Allowed {
+                            inner,
+                            permissions,
+                            host,
+                            root,
+                        }) as Arc<dyn Transport>)
+                    }
+                    None => tool,
+                };
+                Arc::new(Called {
+                    path: signature.path(),
+                    transport,
+                })
+            });
         called.clone()
     }
 }

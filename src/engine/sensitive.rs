@@ -14,20 +14,34 @@ const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 
 /// The labelled places in the value of a step; the empty path is all of it.
 pub(super) fn in_output(step: &Step) -> Vec<Arc<str>> {
-    if let StepKind::Call(Call { target: Target::Tool(signature), .. }) = &step.kind {
+    if let StepKind::Call(Call {
+        target: Target::Tool(signature),
+        ..
+    }) = &step.kind
+    {
         return sensitive_result(signature);
     }
-    let StepKind::Input(input) = &step.kind else { return Vec::new() };
+    let StepKind::Input(input) = &step.kind else {
+        return Vec::new();
+    };
     let of_field = |field: &crate::sema::InputField| {
         let name = field.name.clone();
-        field.sensitive.iter().map(move |path| labelled(&name, path)).collect::<Vec<_>>()
+        field
+            .sensitive
+            .iter()
+            .map(move |path| labelled(&name, path))
+            .collect::<Vec<_>>()
     };
     input.fields.iter().flat_map(of_field).collect()
 }
 
 /// The labelled places in what a step takes; of a form, in the fields that have a value already.
 pub(super) fn in_arguments(step: &Step, arguments: &Value) -> Vec<Arc<str>> {
-    if let StepKind::Call(Call { target: Target::Tool(signature), .. }) = &step.kind {
+    if let StepKind::Call(Call {
+        target: Target::Tool(signature),
+        ..
+    }) = &step.kind
+    {
         return sensitive_arguments(signature, arguments);
     }
     in_output(step)
@@ -45,7 +59,9 @@ impl Dispatcher<'_> {
         for path in paths {
             at_path(value, path, &mut |secret| {
                 let header = secret.as_str().and_then(|text| text.split_once(' '));
-                if let Some((_, rest)) = header.filter(|(scheme, _)| SCHEMES.contains(&&*scheme.to_ascii_lowercase())) {
+                if let Some((_, rest)) =
+                    header.filter(|(scheme, _)| SCHEMES.contains(&&*scheme.to_ascii_lowercase()))
+                {
                     redactor.add(rest);
                 }
                 redactor.add_value(secret);
@@ -56,18 +72,30 @@ impl Dispatcher<'_> {
     /// The labelled places in the answer to a question of this kind about a step.
     pub(super) fn in_answer(&self, at: NodeRef, kind: Waiting) -> Vec<Arc<str>> {
         let program = self.program(at.0);
-        let Some(step) = self.node(&program, at).step() else { return Vec::new() };
+        let Some(step) = self.node(&program, at).step() else {
+            return Vec::new();
+        };
         match kind {
             Waiting::Input => in_output(step),
             // What became of a call is told with the value that it gave.
-            Waiting::Answer => in_output(step).iter().map(|path| labelled("value", path)).collect(),
-            Waiting::Confirm | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => Vec::new(),
+            Waiting::Answer => in_output(step)
+                .iter()
+                .map(|path| labelled("value", path))
+                .collect(),
+            Waiting::Confirm
+            | Waiting::Retry
+            | Waiting::Poll
+            | Waiting::Outcome
+            | Waiting::Time => Vec::new(),
         }
     }
 
     /// The labelled places in what a step takes.
     pub(super) fn in_arguments_of(&self, at: NodeRef, arguments: &Value) -> Vec<Arc<str>> {
         let program = self.program(at.0);
-        self.node(&program, at).step().map(|step| in_arguments(step, arguments)).unwrap_or_default()
+        self.node(&program, at)
+            .step()
+            .map(|step| in_arguments(step, arguments))
+            .unwrap_or_default()
     }
 }

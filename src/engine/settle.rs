@@ -45,11 +45,15 @@ impl Dispatcher<'_> {
         let slots = program.plan.block(block).slots;
         let graph = &program.graph.blocks[block.0 as usize];
         let id = self.frames.len();
-        self.frames.push(Frame::new(scope, block, slots, graph, outer, owner, path));
+        self.frames
+            .push(Frame::new(scope, block, slots, graph, outer, owner, path));
         if let Some(owner) = owner {
             let beside = matches!(owner.role, Role::Verify | Role::Undo);
             self.frames[id].aside = beside || self.frames[owner.frame].aside;
-            self.record(owner.frame, owner.node).details_mut().frames.push(id);
+            self.record(owner.frame, owner.node)
+                .details_mut()
+                .frames
+                .push(id);
         }
         id
     }
@@ -109,7 +113,13 @@ impl Dispatcher<'_> {
     }
 
     /// Keeps what a statement came to, and tells of steps.
-    fn close_node(&mut self, program: &Program, at: NodeRef, end: End, reason: Option<&'static str>) {
+    fn close_node(
+        &mut self,
+        program: &Program,
+        at: NodeRef,
+        end: End,
+        reason: Option<&'static str>,
+    ) {
         let (frame, node) = at;
         self.frames[frame].unsettled -= 1;
         let slot = self.node(program, at).slot;
@@ -123,7 +133,9 @@ impl Dispatcher<'_> {
         };
         match end {
             End::Completed(value) => {
-                if let Some(place) = slot.and_then(|slot| self.frames[frame].slots.get_mut(slot as usize)) {
+                if let Some(place) =
+                    slot.and_then(|slot| self.frames[frame].slots.get_mut(slot as usize))
+                {
                     *place = value;
                 }
             }
@@ -154,14 +166,25 @@ impl Dispatcher<'_> {
     }
 
     /// Tells what a step came to.
-    fn tell_settled(&mut self, program: &Program, at: NodeRef, output: Option<&Value>, failure: Option<&StepError>) {
+    fn tell_settled(
+        &mut self,
+        program: &Program,
+        at: NodeRef,
+        output: Option<&Value>,
+        failure: Option<&StepError>,
+    ) {
         let (frame, node) = at;
         let record = self.record(frame, node);
         let (attempts, duration, recovered) = (record.attempts, record.duration, record.recovered);
         let reason = record.reason;
         let path = self.path(program, at);
         let state = self.state_of(at);
-        let labels = self.node(program, at).step().filter(|_| output.is_some()).map(in_output).unwrap_or_default();
+        let labels = self
+            .node(program, at)
+            .step()
+            .filter(|_| output.is_some())
+            .map(in_output)
+            .unwrap_or_default();
         if let Some(output) = output {
             self.note_secrets(output, &labels);
         }
@@ -176,7 +199,8 @@ impl Dispatcher<'_> {
             error: failure,
         };
         let told = self.tell(kind, &below(OUTPUT, &labels));
-        let reused = told.is_none() && (!self.context.only_looks || self.recording.was_reused(&path));
+        let reused =
+            told.is_none() && (!self.context.only_looks || self.recording.was_reused(&path));
         self.record(frame, node).reused = reused;
         self.commit(&[Subject::Step(self.standing_for(program, at))]);
     }
@@ -184,20 +208,38 @@ impl Dispatcher<'_> {
     /// Whether another branch of an `if` gives the same name, and that is what is told of.
     fn is_untaken(&self, program: &Program, (frame, node): NodeRef) -> bool {
         let block = self.block(program, frame);
-        let Some(siblings) = block.nodes.get(node as usize).and_then(|own| block.siblings(own)) else { return false };
+        let Some(siblings) = block
+            .nodes
+            .get(node as usize)
+            .and_then(|own| block.siblings(own))
+        else {
+            return false;
+        };
         let state = &self.frames[frame];
-        let others = || siblings.iter().filter(|other| **other != node).map(|other| *other as usize);
-        let told = others().any(|other| state.nodes[other].state.is_settled() && !state.records[other].untaken);
+        let others = || {
+            siblings
+                .iter()
+                .filter(|other| **other != node)
+                .map(|other| *other as usize)
+        };
+        let told = others()
+            .any(|other| state.nodes[other].state.is_settled() && !state.records[other].untaken);
         let open = others().any(|other| !state.nodes[other].state.is_settled());
         let ran = state.records[node as usize].started.is_some();
-        let nothing = matches!(state.nodes[node as usize].state, StepState::Skipped | StepState::Cancelled);
+        let nothing = matches!(
+            state.nodes[node as usize].state,
+            StepState::Skipped | StepState::Cancelled
+        );
         !ran && (told || (nothing && open))
     }
 
     /// The node by which events of a name are known.
     fn standing_for(&self, program: &Program, at: NodeRef) -> NodeRef {
         let block = self.block(program, at.0);
-        let siblings = block.nodes.get(at.1 as usize).and_then(|own| block.siblings(own));
+        let siblings = block
+            .nodes
+            .get(at.1 as usize)
+            .and_then(|own| block.siblings(own));
         let taken = siblings.and_then(|siblings| self.frames[at.0].taken(siblings.iter().copied()));
         (at.0, taken.unwrap_or(at.1))
     }
@@ -206,9 +248,22 @@ impl Dispatcher<'_> {
     /// failed with that already, under the same name.
     pub(super) fn fails_elsewhere(&self, program: &Program, (frame, node): NodeRef) -> bool {
         let block = self.block(program, frame);
-        let Some(siblings) = block.nodes.get(node as usize).and_then(|own| block.siblings(own)) else { return false };
-        let failed = |other: &u32| self.frames[frame].nodes[*other as usize].flags.has(Flags::GUARD_FAILED);
-        siblings.iter().take_while(|other| **other < node).any(failed)
+        let Some(siblings) = block
+            .nodes
+            .get(node as usize)
+            .and_then(|own| block.siblings(own))
+        else {
+            return false;
+        };
+        let failed = |other: &u32| {
+            self.frames[frame].nodes[*other as usize]
+                .flags
+                .has(Flags::GUARD_FAILED)
+        };
+        siblings
+            .iter()
+            .take_while(|other| **other < node)
+            .any(failed)
     }
 
     /// Whether the end of a call leaves something behind that can be taken back.
@@ -217,19 +272,37 @@ impl Dispatcher<'_> {
             return false;
         }
         let effect = self.node(program, at).step().map(|step| step.effect);
-        if self.frames[at.0].records[at.1 as usize].details().is_some_and(|details| details.copied) {
+        if self.frames[at.0].records[at.1 as usize]
+            .details()
+            .is_some_and(|details| details.copied)
+        {
             // Another run has done it, and that is not this one's to take back.
             return false;
         }
         let record = &self.frames[at.0].records[at.1 as usize];
-        let gave = matches!(end, End::Completed(_)) && record.details().is_none_or(|details| details.error.is_none());
+        let gave = matches!(end, End::Completed(_))
+            && record
+                .details()
+                .is_none_or(|details| details.error.is_none());
         (gave || record.in_doubt) && effect.is_some_and(|effect| !effect.floats())
     }
 
     /// Whether the value of a node comes from outside.
     pub(super) fn is_call(&self, program: &Program, at: NodeRef) -> bool {
-        let step = self.block(program, at.0).nodes.get(at.1 as usize).and_then(|node| node.step());
-        step.is_some_and(|step| matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })))
+        let step = self
+            .block(program, at.0)
+            .nodes
+            .get(at.1 as usize)
+            .and_then(|node| node.step());
+        step.is_some_and(|step| {
+            matches!(
+                &step.kind,
+                StepKind::Call(Call {
+                    target: Target::Tool(_),
+                    ..
+                })
+            )
+        })
     }
 
     /// One of the edges that a node waits for is there.
@@ -241,7 +314,11 @@ impl Dispatcher<'_> {
         }
         let guard = edge.decides_guard();
         if !available && edge.needs_success() {
-            entry.flags.set(if guard { Flags::GUARD_UPSTREAM } else { Flags::UPSTREAM });
+            entry.flags.set(if guard {
+                Flags::GUARD_UPSTREAM
+            } else {
+                Flags::UPSTREAM
+            });
         }
         if edge == Edge::Listener {
             return;
@@ -304,7 +381,10 @@ impl Dispatcher<'_> {
         } else if self.is_undecided(program, at) {
             // Of an `ensure` the condition decides, of all others the guard.
             let decided_by_guard = !matches!(self.node(program, at).kind, NodeKind::Ensure { .. });
-            let is_complete = decided_by_guard || in_vain || flags.has(Flags::GUARD_FAILED) || entry.rest_waits == 0;
+            let is_complete = decided_by_guard
+                || in_vain
+                || flags.has(Flags::GUARD_FAILED)
+                || entry.rest_waits == 0;
             !is_complete || self.waits_for_decisions(at)
         } else if self.taken(at).is_some() {
             self.waits_for_everything(at, node)
@@ -329,7 +409,9 @@ impl Dispatcher<'_> {
         match self.graph(program, at.0).vertex(at.1) {
             Vertex::Free | Vertex::Join => false,
             Vertex::Decisions => self.waits_for_decisions(at),
-            Vertex::Barriers(place) => self.waits_for_decisions(at) || self.waits_for_barriers(at, place),
+            Vertex::Barriers(place) => {
+                self.waits_for_decisions(at) || self.waits_for_barriers(at, place)
+            }
             Vertex::Everything(place) => self.waits_for_everything(at, place),
         }
     }
@@ -338,12 +420,16 @@ impl Dispatcher<'_> {
     /// comes first. What names others in `after` has no place, and in a `parallel` only an `if` has an order in it.
     fn fails_too_early(&mut self, program: &Program, at: NodeRef) -> bool {
         let block = self.block(program, at.0);
-        let Some(node) = block.nodes.get(at.1 as usize) else { return false };
+        let Some(node) = block.nodes.get(at.1 as usize) else {
+            return false;
+        };
         if node.order() != OrderClass::Pure || !node.after.is_empty() {
             return false;
         }
         let place = match block.parallel_around(at.1) {
-            Some(parallel) if !parallel.sequences.iter().any(|one| one.contains(&at.1)) => parallel.nodes.start,
+            Some(parallel) if !parallel.sequences.iter().any(|one| one.contains(&at.1)) => {
+                parallel.nodes.start
+            }
             Some(_) | None => at.1,
         };
         self.waits_for_barriers(at, place)
@@ -351,7 +437,12 @@ impl Dispatcher<'_> {
 
     /// A step that waits for no place has failed: where that would end its block before an effect above it has ended, it is
     /// kept until then.
-    pub(super) fn fails_later(&mut self, program: &Program, at: NodeRef, error: &Arc<StepError>) -> bool {
+    pub(super) fn fails_later(
+        &mut self,
+        program: &Program,
+        at: NodeRef,
+        error: &Arc<StepError>,
+    ) -> bool {
         let (frame, node) = at;
         let state = &self.frames[frame];
         let settles = self.scopes[state.scope].policy.on_failure == OnFailure::Settle;
@@ -408,13 +499,18 @@ impl Dispatcher<'_> {
         }
         state.passed = state.passed.max(state.settled);
         while state.passed < count
-            && (!graph.is_barrier(state.passed) || state.nodes[state.passed as usize].state.is_settled())
+            && (!graph.is_barrier(state.passed)
+                || state.nodes[state.passed as usize].state.is_settled())
         {
             state.passed += 1;
         }
         while state.decided < count {
             let node = &block.nodes[state.decided as usize];
-            if node.decides() && !state.nodes[state.decided as usize].flags.has(Flags::DECIDED) {
+            if node.decides()
+                && !state.nodes[state.decided as usize]
+                    .flags
+                    .has(Flags::DECIDED)
+            {
                 break;
             }
             state.decided += 1;
@@ -463,7 +559,11 @@ impl Dispatcher<'_> {
     /// The error of the condition that kept a node's guard from being decided.
     pub(super) fn guard_error(&self, program: &Program, at: NodeRef) -> Option<EvalError> {
         let errors = &self.frames[at.0].condition_errors;
-        self.node(program, at).guard.iter().find_map(|atom| errors.get(&atom.condition.0)).cloned()
+        self.node(program, at)
+            .guard
+            .iter()
+            .find_map(|atom| errors.get(&atom.condition.0))
+            .cloned()
     }
 
     /// Everything in the frame has settled.
@@ -480,5 +580,9 @@ impl Dispatcher<'_> {
 }
 
 fn settled_state(error: &StepError) -> StepState {
-    if error.class == crate::types::ErrorClass::UnknownOutcome { StepState::Unknown } else { StepState::Failed }
+    if error.class == crate::types::ErrorClass::UnknownOutcome {
+        StepState::Unknown
+    } else {
+        StepState::Failed
+    }
 }

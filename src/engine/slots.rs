@@ -64,13 +64,19 @@ impl Dispatcher<'_> {
 
     fn wake_next(&mut self) {
         // One whose own plan has no slot left would take this one's place and leave the slot unused.
-        let Some(at) = self.next_in_queue() else { return };
+        let Some(at) = self.next_in_queue() else {
+            return;
+        };
         self.queued.remove(&at);
         self.woken.insert(at);
         if let Some(leaf) = self.leaves.get(&at) {
             // Between two attempts: it goes on where it was.
             let number = leaf.number;
-            self.timers.push(std::cmp::Reverse((super::clock::now(), number, Timer::Again(at, number))));
+            self.timers.push(std::cmp::Reverse((
+                super::clock::now(),
+                number,
+                Timer::Again(at, number),
+            )));
         } else {
             self.frames[at.0].node(at.1).state = StepState::Pending;
             self.ready.push(std::cmp::Reverse(at));

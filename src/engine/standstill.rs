@@ -21,9 +21,14 @@ impl Dispatcher<'_> {
             return true;
         }
         self.timers.iter().any(|timer| match timer.0.2 {
-            Timer::Again(at, number) => self.leaves.get(&at).is_some_and(|leaf: &Leaf| leaf.number == number),
+            Timer::Again(at, number) => self
+                .leaves
+                .get(&at)
+                .is_some_and(|leaf: &Leaf| leaf.number == number),
             Timer::Hold(at, number) => self.people.counts(at, number),
-            Timer::Within(at) => matches!(self.state_of(at), StepState::Running | StepState::Waiting),
+            Timer::Within(at) => {
+                matches!(self.state_of(at), StepState::Running | StepState::Waiting)
+            }
             Timer::Deadline(_) => false,
         })
     }
@@ -35,29 +40,41 @@ impl Dispatcher<'_> {
         }
         let outside = self.can_be_woken();
         if outside && self.recording.is_durable() {
-            return self.let_go(Interruption::Waiting { wake: None, events: self.conditions() });
+            return self.let_go(Interruption::Waiting {
+                wake: None,
+                events: self.conditions(),
+            });
         }
         let waiting = self.conditions();
         let message = if outside {
-            format!("only somebody outside could wake the run, and without a journal nobody reaches it: {waiting}")
+            format!(
+                "only somebody outside could wake the run, and without a journal nobody reaches it: {waiting}"
+            )
         } else {
             format!("nothing that the plan names can wake it: {waiting}")
         };
         // A failure that the rest went on from may be why nothing came.
         let cause = self.frames[0].first_failure.clone();
-        self.stall(StepError { cause, ..StepError::new(ErrorClass::Cancelled, message, &"".into()) });
+        self.stall(StepError {
+            cause,
+            ..StepError::new(ErrorClass::Cancelled, message, &"".into())
+        });
     }
 
     /// A fault of the engine, told instead of hung.
     fn faulty(&mut self) {
-        self.fatal(ErrorClass::Internal, "nothing can run any more, and not everything has settled");
+        self.fatal(
+            ErrorClass::Internal,
+            "nothing can run any more, and not everything has settled",
+        );
         if !self.has_work() {
             self.finish();
         }
     }
 
     fn stall(&mut self, error: StepError) {
-        let root_has_ended = self.frames[0].ending.is_some() || self.frames[0].life != Life::Running;
+        let root_has_ended =
+            self.frames[0].ending.is_some() || self.frames[0].life != Life::Running;
         if !root_has_ended {
             self.reactions.stalled = Some(Arc::new(error));
             self.end_frame(0, &Ending::Cancelled);
@@ -71,12 +88,19 @@ impl Dispatcher<'_> {
     /// Whether a signal or a move of a task from outside is among what anything still listens to.
     fn can_be_woken(&self) -> bool {
         let waits = self.reactions.waits.iter();
-        let listeners = self.reactions.listeners.iter().filter(|(_, hearing)| hearing.may_fire()).map(|(at, _)| at);
+        let listeners = self
+            .reactions
+            .listeners
+            .iter()
+            .filter(|(_, hearing)| hearing.may_fire())
+            .map(|(at, _)| at);
         waits.chain(listeners).any(|at| {
             let program = self.program(at.0);
             let plan = &program.plan;
             let on = self.node(&program, *at).event();
-            on.is_some_and(|on| comes_from_outside(on, |task| at_root(self, *at) && plan.task(task).external))
+            on.is_some_and(|on| {
+                comes_from_outside(on, |task| at_root(self, *at) && plan.task(task).external)
+            })
         })
     }
 
@@ -90,7 +114,11 @@ impl Dispatcher<'_> {
         let told = self.reactions.waits.iter().filter_map(|at| {
             let program = self.program(at.0);
             let on = self.node(&program, *at).event()?;
-            Some(format!("`{}` waits for `{}`", self.own_path(*at), describe(on, &program.plan, false)))
+            Some(format!(
+                "`{}` waits for `{}`",
+                self.own_path(*at),
+                describe(on, &program.plan, false)
+            ))
         });
         told.collect::<Vec<_>>().join("; ")
     }
@@ -104,7 +132,11 @@ fn at_root(dispatcher: &Dispatcher<'_>, at: NodeRef) -> bool {
 /// A condition as its author wrote it.
 fn describe(on: &Event, plan: &Plan, inner: bool) -> String {
     let joined = |parts: &[Event], word: &str| {
-        let text = parts.iter().map(|part| describe(part, plan, true)).collect::<Vec<_>>().join(word);
+        let text = parts
+            .iter()
+            .map(|part| describe(part, plan, true))
+            .collect::<Vec<_>>()
+            .join(word);
         if inner { format!("({text})") } else { text }
     };
     match &on.kind {

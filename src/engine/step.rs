@@ -28,7 +28,11 @@ impl Dispatcher<'_> {
         }
         let program = self.program(frame);
         if node as usize >= self.graph(&program, frame).nodes {
-            let end = if entry.flags.has(Flags::UPSTREAM) { End::Upstream } else { End::Completed(Value::Null) };
+            let end = if entry.flags.has(Flags::UPSTREAM) {
+                End::Upstream
+            } else {
+                End::Completed(Value::Null)
+            };
             return self.settle(at, end);
         }
         if let Some(error) = self.frames[frame].late.remove(&node) {
@@ -54,7 +58,9 @@ impl Dispatcher<'_> {
                 return self.settle(at, End::GuardFalse);
             }
             let error = self.guard_error(&program, at);
-            return error.into_iter().for_each(|error| self.expression_failed(&program, at, &error));
+            return error
+                .into_iter()
+                .for_each(|error| self.expression_failed(&program, at, &error));
         }
         self.run_node(&program, at);
     }
@@ -63,7 +69,9 @@ impl Dispatcher<'_> {
         let frame = at.0;
         match &self.node(program, at).kind {
             NodeKind::Condition(code) => {
-                let outcome = self.evaluate(frame, code).and_then(|value| truth(&value, code.span));
+                let outcome = self
+                    .evaluate(frame, code)
+                    .and_then(|value| truth(&value, code.span));
                 self.condition_decided(at, outcome);
             }
             NodeKind::Let(code) => {
@@ -106,7 +114,10 @@ impl Dispatcher<'_> {
     }
 
     fn fail_statement(&mut self, at: NodeRef, failing: &Failing) {
-        let message = failing.message.as_ref().map(|message| self.evaluate(at.0, message));
+        let message = failing
+            .message
+            .as_ref()
+            .map(|message| self.evaluate(at.0, message));
         let message = match message {
             Some(Ok(text)) => plain(&text),
             Some(Err(error)) => error.to_string(),
@@ -139,7 +150,13 @@ impl Dispatcher<'_> {
         if self.needs_approval(program, at, step) {
             return;
         }
-        if matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })) {
+        if matches!(
+            &step.kind,
+            StepKind::Call(Call {
+                target: Target::Tool(_),
+                ..
+            })
+        ) {
             return self.start_call(program, at);
         }
         if self.too_many_steps(at) {
@@ -187,7 +204,11 @@ impl Dispatcher<'_> {
     fn cannot_run(&mut self, program: &Program, at: NodeRef, step: &Step) {
         let what = step.kind.word().unwrap_or("a call");
         let path = self.path(program, at);
-        let error = StepError::new(ErrorClass::Internal, format!("{what} cannot run yet"), &path);
+        let error = StepError::new(
+            ErrorClass::Internal,
+            format!("{what} cannot run yet"),
+            &path,
+        );
         self.step_failed(at, Arc::new(error));
     }
 
@@ -200,7 +221,9 @@ impl Dispatcher<'_> {
         let now = self.elapsed();
         self.record(at.0, at.1).started = Some(now);
         self.reached(at, Reached::Started);
-        let Some(step) = self.node(program, at).step() else { return Ok(()) };
+        let Some(step) = self.node(program, at).step() else {
+            return Ok(());
+        };
         // A form has its end with its question.
         let asks = matches!(step.kind, StepKind::Input(_));
         if let Some(within) = step.within().filter(|_| !asks)
@@ -218,11 +241,17 @@ impl Dispatcher<'_> {
             }
         }
         let tool = match &step.kind {
-            StepKind::Call(Call { target: Target::Tool(_), .. }) => {
+            StepKind::Call(Call {
+                target: Target::Tool(_),
+                ..
+            }) => {
                 self.commit(&[Subject::Step(at)]);
                 return Ok(());
             }
-            StepKind::Call(Call { target: Target::Plan(_, name), .. }) => name.clone(),
+            StepKind::Call(Call {
+                target: Target::Plan(_, name),
+                ..
+            }) => name.clone(),
             StepKind::Do(_)
             | StepKind::Each(_)
             | StepKind::Repeat(_)
@@ -236,7 +265,12 @@ impl Dispatcher<'_> {
         };
         self.compounds.insert(at, Compound::Body);
         let path = self.path(program, at);
-        self.emit(EventKind::StepRunning { path: &path, tool: &tool, attempt: 1, call: None });
+        self.emit(EventKind::StepRunning {
+            path: &path,
+            tool: &tool,
+            attempt: 1,
+            call: None,
+        });
         self.commit(&[Subject::Step(at)]);
         Ok(())
     }
@@ -247,14 +281,28 @@ impl Dispatcher<'_> {
             return;
         }
         let program = self.program(at.0);
-        let Some(step) = self.node(&program, at).step() else { return };
+        let Some(step) = self.node(&program, at).step() else {
+            return;
+        };
         let path = self.path(&program, at);
-        self.emit(EventKind::TimerFired { path: &path, timer: Bound::Within });
+        self.emit(EventKind::TimerFired {
+            path: &path,
+            timer: Bound::Within,
+        });
         let polls = step.until().is_some();
         let (class, message) = match &step.kind {
-            StepKind::Wait(_) => (ErrorClass::Expired, "what this waits for did not come in time"),
-            _ if polls => (ErrorClass::Validation(Validation::Until), "what `until` waits for did not come"),
-            _ => (ErrorClass::Transient(Transient::Timeout), "the time of `within` is over"),
+            StepKind::Wait(_) => (
+                ErrorClass::Expired,
+                "what this waits for did not come in time",
+            ),
+            _ if polls => (
+                ErrorClass::Validation(Validation::Until),
+                "what `until` waits for did not come",
+            ),
+            _ => (
+                ErrorClass::Transient(Transient::Timeout),
+                "the time of `within` is over",
+            ),
         };
         let mut error = StepError::new(class, message, &path);
         let in_flight = self.leaves.get(&at).is_some_and(Leaf::in_flight);
@@ -267,7 +315,8 @@ impl Dispatcher<'_> {
         if self.leave_doubt(at).is_some() || (in_flight && !step.effect.repeatable()) {
             let cause = Arc::new(error.clone());
             error.class = ErrorClass::UnknownOutcome;
-            error.message = "whether this happened is not known: the time of `within` is over".into();
+            error.message =
+                "whether this happened is not known: the time of `within` is over".into();
             error.cause = Some(cause);
             error.sent = Sent::Maybe;
         }
@@ -294,7 +343,10 @@ impl Dispatcher<'_> {
     /// The time of a step is over and nothing works for it any more. An arm may still catch that; one that was already
     /// at work when the time ended has failed with it.
     pub(super) fn out_of_time(&mut self, at: NodeRef, error: Arc<StepError>) {
-        let recovering = self.record(at.0, at.1).details().is_some_and(|details| details.error.is_some());
+        let recovering = self
+            .record(at.0, at.1)
+            .details()
+            .is_some_and(|details| details.error.is_some());
         if recovering {
             self.step_failed_for_good(at, error);
         } else {
@@ -305,9 +357,14 @@ impl Dispatcher<'_> {
     /// A step failed: take the first arm that catches it, or let it be the step's end.
     pub(super) fn step_failed(&mut self, at: NodeRef, error: Arc<StepError>) {
         let program = self.program(at.0);
-        let Some(step) = self.node(&program, at).step() else { return };
+        let Some(step) = self.node(&program, at).step() else {
+            return;
+        };
         self.reached(at, Reached::Failed(&error.class));
-        let arm = step.recover.iter().position(|arm| self.takes(&program, arm, &error.class));
+        let arm = step
+            .recover
+            .iter()
+            .position(|arm| self.takes(&program, arm, &error.class));
         let arm = arm.filter(|_| error.is_value());
         let ending = self.frames[at.0].ending.is_some();
         let Some(arm) = arm.filter(|_| !ending) else {
@@ -325,7 +382,10 @@ impl Dispatcher<'_> {
         self.frames[at.0].node(at.1).state = StepState::Running;
         self.compounds.insert(at, Compound::Body);
         let path = self.path(&program, at);
-        self.emit(EventKind::StepRecovering { path: &path, error: &error });
+        self.emit(EventKind::StepRecovering {
+            path: &path,
+            error: &error,
+        });
         self.record(at.0, at.1).details_mut().error = Some(error.clone());
         let frame = self.make_body(&program, at, arm.body, Role::Recover, |path| path);
         if let Some(slot) = self.frames[frame].slots.first_mut() {
@@ -367,7 +427,11 @@ impl Dispatcher<'_> {
             Some(label) => format!("{own}.{label}").into(),
             None => own,
         };
-        let owner = Owner { frame: at.0, node: at.1, role };
+        let owner = Owner {
+            frame: at.0,
+            node: at.1,
+            role,
+        };
         let scope = self.frames[at.0].scope;
         self.open_frame(scope, body, Some(at.0), Some(owner), path)
     }
@@ -382,11 +446,16 @@ impl Dispatcher<'_> {
         while let Some(scope) = inner {
             let scope = &mut self.scopes[scope];
             scope.steps += 1;
-            over = over.or((scope.steps > scope.policy.max_steps).then_some(scope.policy.max_steps));
+            over =
+                over.or((scope.steps > scope.policy.max_steps).then_some(scope.policy.max_steps));
             inner = scope.outer;
         }
         let Some(limit) = over else { return false };
-        let steps = if limit == 1 { "1 step has" } else { &format!("{limit} steps have") };
+        let steps = if limit == 1 {
+            "1 step has"
+        } else {
+            &format!("{limit} steps have")
+        };
         let message = format!(
             "{steps} been executed, and no more may be; `policy {{ max_steps: … }}` or `--max-steps` sets the limit"
         );
@@ -410,12 +479,18 @@ impl Dispatcher<'_> {
         if root.ending.is_some() {
             return;
         }
-        let Some(reply) = root.values.last() else { return };
+        let Some(reply) = root.values.last() else {
+            return;
+        };
         let reply = match convert(reply.clone(), &program.plan.returns) {
             Ok(reply) => reply,
             Err(mismatch) => {
                 let message = format!("the reply does not have the promised type: {mismatch}");
-                let error = StepError::new(ErrorClass::Validation(Validation::Expression), message, &"".into());
+                let error = StepError::new(
+                    ErrorClass::Validation(Validation::Expression),
+                    message,
+                    &"".into(),
+                );
                 self.frames[0].ending = Some(super::frame::Ending::Failed(Arc::new(error)));
                 return;
             }
@@ -432,7 +507,10 @@ pub(super) fn truth(value: &Value, span: crate::source::Span) -> Result<bool, Ev
     match value {
         Value::Bool(truth) => Ok(*truth),
         other => {
-            let message = format!("a condition came out as {}, which is no bool", other.preview(80));
+            let message = format!(
+                "a condition came out as {}, which is no bool",
+                other.preview(80)
+            );
             Err(EvalError::new(FailureKind::NoOverload, message, span))
         }
     }

@@ -65,8 +65,19 @@ impl Dispatcher<'_> {
         if let Some(place) = self.frames[frame].slots.get_mut(task.slot as usize) {
             *place = Value::Map(Arc::new(context));
         }
-        let first = Move { status: Status(0), reason: "initialized".into(), at: self.elapsed(), error: None };
-        self.reactions.tasks.insert((frame, id), TaskState { status: Status(0), trace: vec![first] });
+        let first = Move {
+            status: Status(0),
+            reason: "initialized".into(),
+            at: self.elapsed(),
+            error: None,
+        };
+        self.reactions.tasks.insert(
+            (frame, id),
+            TaskState {
+                status: Status(0),
+                trace: vec![first],
+            },
+        );
     }
 
     /// A task's declaration, in its turn: one under a condition begins here.
@@ -100,7 +111,11 @@ impl Dispatcher<'_> {
         let reason = firing.map_or_else(|| "set".into(), |firing| self.frames[firing].path.clone());
         self.change(home, set.status, &given, reason, self.caught_around(at.0));
         let (path, context) = (self.task_path(home), self.context_of(home));
-        self.emit(EventKind::TaskSet { path: &path, status: task.status_name(set.status), context: &context });
+        self.emit(EventKind::TaskSet {
+            path: &path,
+            status: task.status_name(set.status),
+            context: &context,
+        });
         self.settle(at, End::Completed(Value::Null));
         self.commit(&[Subject::Task(home)]);
     }
@@ -119,15 +134,25 @@ impl Dispatcher<'_> {
             self.declare(at.0, at.1);
         }
         let slot = self.program(at.0).plan.task(at.1).slot;
-        if let (Some(Value::Map(context)), Value::Map(given)) = (self.frames[at.0].slots.get_mut(slot as usize), given)
+        if let (Some(Value::Map(context)), Value::Map(given)) =
+            (self.frames[at.0].slots.get_mut(slot as usize), given)
         {
             let context = Arc::make_mut(context);
-            context.extend(given.iter().map(|(key, value)| (key.clone(), value.clone())));
+            context.extend(
+                given
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.clone())),
+            );
         }
         let now = self.elapsed();
         if let Some(state) = self.reactions.tasks.get_mut(&at) {
             state.status = status;
-            state.trace.push(Move { status, reason, at: now, error });
+            state.trace.push(Move {
+                status,
+                reason,
+                at: now,
+                error,
+            });
         }
     }
 
@@ -135,7 +160,11 @@ impl Dispatcher<'_> {
     pub(super) fn context_of(&self, (frame, id): TaskRef) -> Value {
         let state = &self.frames[frame];
         let slot = self.scopes[state.scope].program.plan.task(id).slot;
-        state.slots.get(slot as usize).cloned().unwrap_or(Value::Null)
+        state
+            .slots
+            .get(slot as usize)
+            .cloned()
+            .unwrap_or(Value::Null)
     }
 
     /// The path of a task.
@@ -146,7 +175,11 @@ impl Dispatcher<'_> {
 
     /// What became of the tasks of the plan itself; those of the plans that it calls are their own affair.
     pub(super) fn task_reports(&self) -> Vec<TaskReport> {
-        let own = self.reactions.tasks.iter().filter(|((frame, _), _)| self.frames[*frame].scope == 0);
+        let own = self
+            .reactions
+            .tasks
+            .iter()
+            .filter(|((frame, _), _)| self.frames[*frame].scope == 0);
         let report = |(at, state): (&TaskRef, &TaskState)| {
             let task = self.scopes[0].program.plan.task(at.1);
             let name = |status: Status| Arc::from(task.status_name(status));
@@ -169,25 +202,45 @@ impl Dispatcher<'_> {
 
 /// The names of a context's fields.
 fn fields(context: &Type) -> impl Iterator<Item = &Arc<str>> {
-    let object = if let Type::Object(object) = context { Some(object) } else { None };
-    object.into_iter().flat_map(|object| &object.fields).map(|field| &field.name)
+    let object = if let Type::Object(object) = context {
+        Some(object)
+    } else {
+        None
+    };
+    object
+        .into_iter()
+        .flat_map(|object| &object.fields)
+        .map(|field| &field.name)
 }
 
 /// Holds what a `set` gives against the declared context; null is always stored.
 pub(super) fn fit(task: &Task, given: &Value) -> Result<(), String> {
     let (Type::Object(object), Value::Map(given)) = (&task.context, given) else {
-        return Err(format!("the context of `{}` is an object, and this is {}", task.name, given.preview(80)));
+        return Err(format!(
+            "the context of `{}` is an object, and this is {}",
+            task.name,
+            given.preview(80)
+        ));
     };
     for (key, value) in given.iter() {
-        let field = object.fields.iter().find(|field| matches!(key, Key::String(name) if *name == field.name));
+        let field = object
+            .fields
+            .iter()
+            .find(|field| matches!(key, Key::String(name) if *name == field.name));
         let Some(field) = field else {
-            return Err(format!("the context of `{}` has no field `{key}`", task.name));
+            return Err(format!(
+                "the context of `{}` has no field `{key}`",
+                task.name
+            ));
         };
         if matches!(value, Value::Null) {
             continue;
         }
         if let Err(mismatch) = check_value(value, &field.ty) {
-            return Err(format!("`{}` in the context of `{}` does not fit: {mismatch}", field.name, task.name));
+            return Err(format!(
+                "`{}` in the context of `{}` does not fit: {mismatch}",
+                field.name, task.name
+            ));
         }
     }
     Ok(())

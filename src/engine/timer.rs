@@ -38,7 +38,10 @@ impl Dispatcher<'_> {
             Value::Duration(nanos) => Ok(now + nanos.max(0)),
             Value::Timestamp(until) => Ok(until),
             other => {
-                let message = format!("`wait` takes a length of time or a moment, and this is {}", other.preview(80));
+                let message = format!(
+                    "`wait` takes a length of time or a moment, and this is {}",
+                    other.preview(80)
+                );
                 Err(EvalError::new(FailureKind::NoOverload, message, code.span))
             }
         }

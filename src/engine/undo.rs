@@ -26,7 +26,9 @@ impl Dispatcher<'_> {
             if counts && self.has_undo(inner) {
                 self.aftermath.touched.insert(inner);
             }
-            let Some(owner) = self.frames[inner.0].owner else { return };
+            let Some(owner) = self.frames[inner.0].owner else {
+                return;
+            };
             counts = match owner.role {
                 Role::Undo | Role::Verify => return,
                 Role::Recover | Role::Firing(_) => false,
@@ -45,12 +47,16 @@ impl Dispatcher<'_> {
 
     fn has_undo(&self, at: NodeRef) -> bool {
         let program = self.program(at.0);
-        self.node(&program, at).step().is_some_and(|step| step.undo().is_some())
+        self.node(&program, at)
+            .step()
+            .is_some_and(|step| step.undo().is_some())
     }
 
     /// Whether a step has come to what it does without its arms.
     fn has_worked(&self, at: NodeRef) -> bool {
-        let caught = self.frames[at.0].records[at.1 as usize].details().and_then(|details| details.error.as_ref());
+        let caught = self.frames[at.0].records[at.1 as usize]
+            .details()
+            .and_then(|details| details.error.as_ref());
         self.state_of(at) == StepState::Completed && caught.is_none()
     }
 
@@ -61,7 +67,9 @@ impl Dispatcher<'_> {
             let (mut inner, mut within) = (at.0, false);
             loop {
                 within |= inner == frame;
-                let Some(owner) = self.frames[inner].owner else { return within };
+                let Some(owner) = self.frames[inner].owner else {
+                    return within;
+                };
                 let outer = (owner.frame, owner.node);
                 let replaced = !matches!(owner.role, Role::Recover | Role::Firing(_));
                 if replaced && self.has_undo(outer) && self.has_worked(outer) {
@@ -76,18 +84,31 @@ impl Dispatcher<'_> {
         };
         let fresh = |at: &&NodeRef| {
             let record = &self.frames[at.0].records[at.1 as usize];
-            record.details().is_none_or(|details| details.undone.is_none())
+            record
+                .details()
+                .is_none_or(|details| details.undone.is_none())
         };
-        self.aftermath.happened.iter().filter(own).filter(wanted).filter(fresh).copied().collect()
+        self.aftermath
+            .happened
+            .iter()
+            .filter(own)
+            .filter(wanted)
+            .filter(fresh)
+            .copied()
+            .collect()
     }
 
     /// Takes a step back. Of one that may have happened it is found out first what it came to, where something can tell.
     pub(super) fn take_back(&mut self, at: NodeRef) {
         let program = self.program(at.0);
-        let Some(step) = self.node(&program, at).step() else { return };
+        let Some(step) = self.node(&program, at).step() else {
+            return;
+        };
         if !self.record(at.0, at.1).in_doubt {
             let slot = self.node(&program, at).slot;
-            let gave = slot.and_then(|slot| self.frames[at.0].slots.get(slot as usize)).cloned();
+            let gave = slot
+                .and_then(|slot| self.frames[at.0].slots.get(slot as usize))
+                .cloned();
             return self.open_undo(at, gave.unwrap_or(Value::Null));
         }
         if self.verifies(&program, step) {
@@ -116,13 +137,19 @@ impl Dispatcher<'_> {
     /// What can tell has looked at a step that may have happened.
     pub(super) fn resolved(&mut self, at: NodeRef, frame: FrameId, outcome: Result<(), Ending>) {
         let program = self.program(at.0);
-        let gives = self.node(&program, at).step().and_then(Step::verify).is_some_and(|verify| verify.gives);
+        let gives = self
+            .node(&program, at)
+            .step()
+            .and_then(Step::verify)
+            .is_some_and(|verify| verify.gives);
         match outcome {
             Ok(()) if gives => {
                 let gave = self.frames[frame].values.pop().unwrap_or(Value::Null);
                 self.open_undo(at, gave);
             }
-            Err(Ending::Failed(error)) if super::aftermath::says_no(&error) => self.next_to_take_back(at),
+            Err(Ending::Failed(error)) if super::aftermath::says_no(&error) => {
+                self.next_to_take_back(at)
+            }
             Ok(()) | Err(_) => self.undo_unknown(at),
         }
     }
@@ -130,14 +157,20 @@ impl Dispatcher<'_> {
     fn ask_what_it_gave(&mut self, program: &Program, at: NodeRef, undo: &Undo) {
         let path = self.path(program, at);
         let details = self.frames[at.0].records[at.1 as usize].details();
-        let execution = details.and_then(|details| details.execution.as_ref()).map_or(0, |execution| execution.number);
+        let execution = details
+            .and_then(|details| details.execution.as_ref())
+            .map_or(0, |execution| execution.number);
         let arguments = details.and_then(|details| details.arguments.clone());
         let tool = tool_call(program, self, at).map(|(.., signature)| signature.path().into());
         let arguments = arguments.unwrap_or_else(|| self.no_arguments.clone());
         let step = self.node(program, at).step();
-        let sensitive = step.map(|step| in_arguments(step, &arguments)).unwrap_or_default();
+        let sensitive = step
+            .map(|step| in_arguments(step, &arguments))
+            .unwrap_or_default();
         let secret = step.is_some_and(|step| !in_output(step).is_empty());
-        let text = format!("Did `{path}` happen, and what did it give? It is taken back, and its `undo` reads that.");
+        let text = format!(
+            "Did `{path}` happen, and what did it give? It is taken back, and its `undo` reads that."
+        );
         let question = Question {
             asked_at: self.context.host.now(),
             execution,
@@ -145,7 +178,10 @@ impl Dispatcher<'_> {
             effect: step.map(|step| step.effect),
             arguments,
             sensitive,
-            form: vec![FormField { secret, ..FormField::plain("value", &undo.gives) }],
+            form: vec![FormField {
+                secret,
+                ..FormField::plain("value", &undo.gives)
+            }],
             ..Question::plain(Waiting::Answer, text)
         };
         let before = self.state_of(at);
@@ -154,7 +190,13 @@ impl Dispatcher<'_> {
             return self.ask_as_before(program, at, past);
         }
         let labels = below(ARGUMENTS, &question.sensitive);
-        self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &labels);
+        self.emit_labelled(
+            EventKind::StepAsks {
+                path: &path,
+                question: &question,
+            },
+            &labels,
+        );
         self.ask(program, at, Arc::new(question));
     }
 
@@ -193,7 +235,11 @@ impl Dispatcher<'_> {
             Err(Ending::Failed(error)) => Undone::No(error),
             Err(Ending::Cancelled) => {
                 let path: Arc<str> = format!("{}.undo", self.own_path(at)).into();
-                Undone::No(Arc::new(StepError::new(ErrorClass::Cancelled, "it was not waited for", &path)))
+                Undone::No(Arc::new(StepError::new(
+                    ErrorClass::Cancelled,
+                    "it was not waited for",
+                    &path,
+                )))
             }
         };
         self.record(at.0, at.1).details_mut().undone = Some(undone);
@@ -201,7 +247,11 @@ impl Dispatcher<'_> {
 
     /// Why steps could not be taken back: somebody must look after them.
     pub(super) fn not_undone(&self) -> Vec<Arc<StepError>> {
-        let failed = |at: &NodeRef| match self.frames[at.0].records[at.1 as usize].details()?.undone.as_ref()? {
+        let failed = |at: &NodeRef| match self.frames[at.0].records[at.1 as usize]
+            .details()?
+            .undone
+            .as_ref()?
+        {
             Undone::Yes => None,
             Undone::No(error) => Some(error.clone()),
         };

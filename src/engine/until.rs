@@ -21,14 +21,24 @@ impl Until {
     #[must_use]
     pub fn new(program: &Program, step: &str) -> Option<Self> {
         let (block, graph) = (program.plan.body(), &program.graph.blocks[0]);
-        let own = |node: &crate::sema::Node| node.step().is_some() && node.name.as_deref() == Some(step);
+        let own =
+            |node: &crate::sema::Node| node.step().is_some() && node.name.as_deref() == Some(step);
         let node = u32::try_from(block.nodes.iter().position(own)?).ok()?;
-        Some(Self { step: step.into(), needed: graph::needed(graph, block, node), node })
+        Some(Self {
+            step: step.into(),
+            needed: graph::needed(graph, block, node),
+            node,
+        })
     }
 
     /// The steps of the plan itself.
     pub fn steps(program: &Program) -> impl Iterator<Item = &str> {
-        let steps = program.plan.body().nodes.iter().filter(|node| node.step().is_some());
+        let steps = program
+            .plan
+            .body()
+            .nodes
+            .iter()
+            .filter(|node| node.step().is_some());
         steps.filter_map(|node| node.name.as_deref())
     }
 
@@ -41,12 +51,18 @@ impl Until {
 impl Dispatcher<'_> {
     /// Whether a statement is left for a later process.
     pub(super) fn is_left(&self, at: NodeRef) -> bool {
-        self.context.until.as_ref().is_some_and(|until| until.leaves(at))
+        self.context
+            .until
+            .as_ref()
+            .is_some_and(|until| until.leaves(at))
     }
 
     /// Whether there was a step to go up to, and it has settled. A plan that ends above it has ended.
     pub(super) fn until_is_reached(&self) -> bool {
         let ends = self.frames[0].taken.is_some() || self.frames[0].ending.is_some();
-        self.context.until.as_ref().is_some_and(|until| !ends && self.state_of((0, until.node)).is_settled())
+        self.context
+            .until
+            .as_ref()
+            .is_some_and(|until| !ends && self.state_of((0, until.node)).is_settled())
     }
 }

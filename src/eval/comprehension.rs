@@ -19,9 +19,19 @@ struct Progress {
 }
 
 impl Machine<'_> {
-    pub(super) fn comprehension(&mut self, range: &Value, comprehension: &Comprehension, span: Span) -> Outcome {
-        let mut progress =
-            Progress { elements: Vec::new(), keys: Vec::new(), entries: Map::new(), hits: 0, failed: None };
+    pub(super) fn comprehension(
+        &mut self,
+        range: &Value,
+        comprehension: &Comprehension,
+        span: Span,
+    ) -> Outcome {
+        let mut progress = Progress {
+            elements: Vec::new(),
+            keys: Vec::new(),
+            entries: Map::new(),
+            hits: 0,
+            failed: None,
+        };
         let decided = match range {
             Value::List(elements) => self.over_list(elements, comprehension, &mut progress)?,
             Value::Map(entries) => self.over_map(entries, comprehension, &mut progress)?,
@@ -34,9 +44,13 @@ impl Machine<'_> {
                 MacroKind::All => Value::Bool(true),
                 MacroKind::Exists => Value::Bool(false),
                 MacroKind::ExistsOne => Value::Bool(progress.hits == 1),
-                MacroKind::Map | MacroKind::Filter | MacroKind::TransformList => Value::from(progress.elements),
+                MacroKind::Map | MacroKind::Filter | MacroKind::TransformList => {
+                    Value::from(progress.elements)
+                }
                 MacroKind::SortBy => self.sorted(progress.keys, progress.elements, span)?,
-                MacroKind::TransformMap | MacroKind::TransformMapEntry => Value::from(progress.entries),
+                MacroKind::TransformMap | MacroKind::TransformMapEntry => {
+                    Value::from(progress.entries)
+                }
             }),
         }
     }
@@ -146,7 +160,8 @@ impl Machine<'_> {
         let doublings = u64::from(keys.len().max(1).ilog2()) + 1;
         self.charge((keys.len() as u64).saturating_mul(doublings), span)?;
         let pairs = keys.into_iter().zip(elements).collect();
-        let sorted = operators::ascending(pairs, |(key, _): &(Value, Value)| key).map_err(EvalError::at(span))?;
+        let sorted = operators::ascending(pairs, |(key, _): &(Value, Value)| key)
+            .map_err(EvalError::at(span))?;
         Ok(Value::list(sorted.into_iter().map(|(_, element)| element)))
     }
 
@@ -166,19 +181,29 @@ impl Machine<'_> {
 
 #[cold]
 fn no_range(value: &Value, span: Span) -> EvalError {
-    let message = format!("no such overload: {} is neither a list nor a map", value.kind_name());
+    let message = format!(
+        "no such overload: {} is neither a list nor a map",
+        value.kind_name()
+    );
     EvalError::new(FailureKind::NoOverload, message, span)
 }
 
 /// Adds the entries of a map to those so far.
 fn collect(value: Value, span: Span, entries: &mut Map) -> Result<(), EvalError> {
     let Value::Map(own) = value else {
-        let message = format!("no such overload: an entry is a map, not {}", value.kind_name());
+        let message = format!(
+            "no such overload: an entry is a map, not {}",
+            value.kind_name()
+        );
         return Err(EvalError::new(FailureKind::NoOverload, message, span));
     };
     for (key, value) in own.iter() {
         if entries.insert(key.clone(), value.clone()).is_some() {
-            return Err(EvalError::new(FailureKind::DuplicateKey, format!("repeated key: `{key}`"), span));
+            return Err(EvalError::new(
+                FailureKind::DuplicateKey,
+                format!("repeated key: `{key}`"),
+                span,
+            ));
         }
     }
     Ok(())

@@ -8,7 +8,9 @@ use foldhash::{HashMap, HashMapExt as _};
 use super::known::{Folding, Knowledge};
 use super::{AlwaysFails, EvalError};
 use crate::sema::expr::Code;
-use crate::sema::{Block, BlockId, Each, GuardAtom, Node, NodeId, NodeKind, Place, Plan, Repeat, StepKind};
+use crate::sema::{
+    Block, BlockId, Each, GuardAtom, Node, NodeId, NodeKind, Place, Plan, Repeat, StepKind,
+};
 use crate::source::Span;
 use crate::types::Type;
 use crate::value::Value;
@@ -50,9 +52,16 @@ impl Constants {
             slots: HashMap::new(),
             conditions: HashMap::new(),
             work,
-            found: Self { values: HashMap::new(), lost: Vec::new() },
+            found: Self {
+                values: HashMap::new(),
+                lost: Vec::new(),
+            },
         };
-        for default in plan.parameters.iter().filter_map(|parameter| parameter.default.as_ref()) {
+        for default in plan
+            .parameters
+            .iter()
+            .filter_map(|parameter| parameter.default.as_ref())
+        {
             walk.fold(Site::of(BlockId(0)), default);
         }
         if let Some(body) = walk.reached.first_mut() {
@@ -74,13 +83,18 @@ impl Constants {
             folding.fold(code);
         }
         let lost = folding.into_failures().into_iter();
-        lost.map(|failure| Lost { error: failure.error, led: Vec::new() }).collect()
+        lost.map(|failure| Lost {
+            error: failure.error,
+            led: Vec::new(),
+        })
+        .collect()
     }
 
     /// The value of an expression of the plan, where it is known.
     #[must_use]
     pub fn value<'a>(&'a self, code: &'a Code) -> Option<&'a Value> {
-        code.constant().or_else(|| self.values.get(&std::ptr::from_ref(code)))
+        code.constant()
+            .or_else(|| self.values.get(&std::ptr::from_ref(code)))
     }
 
     /// What fails whenever it is evaluated.
@@ -123,7 +137,11 @@ struct Site<'a> {
 
 impl Site<'_> {
     fn of(block: BlockId) -> Self {
-        Self { block, guard: &[], element: None }
+        Self {
+            block,
+            guard: &[],
+            element: None,
+        }
     }
 }
 
@@ -182,7 +200,10 @@ impl<'a> Walk<'a> {
     }
 
     fn node(&mut self, block: BlockId, number: NodeId, node: &'a Node) {
-        let site = Site { guard: &node.guard, ..Site::of(block) };
+        let site = Site {
+            guard: &node.guard,
+            ..Site::of(block)
+        };
         node.codes(&mut |code| self.fold(site, code));
         if let NodeKind::Condition(code) = &node.kind
             && let Some(Value::Bool(holds)) = self.found.value(code).cloned()
@@ -195,7 +216,9 @@ impl<'a> Walk<'a> {
     fn enter(&mut self, block: BlockId, node: &'a Node) {
         node.inner(&mut |inner| {
             let at = inner.0 as usize;
-            if let (Some(owner), Some(reached)) = (self.owners.get_mut(at), self.reached.get_mut(at)) {
+            if let (Some(owner), Some(reached)) =
+                (self.owners.get_mut(at), self.reached.get_mut(at))
+            {
                 (*owner, *reached) = (Some((block, node)), true);
             }
         });
@@ -209,8 +232,13 @@ impl<'a> Walk<'a> {
             StepKind::Each(each) => self.each(each),
             StepKind::Repeat(repeat) => self.repeat(repeat),
             StepKind::Match { subject, arms } => {
-                let Some(value) = self.found.value(subject).cloned() else { return };
-                let taken = arms.iter().find(|(matcher, _)| matcher.matches(&value)).map(|(_, body)| *body);
+                let Some(value) = self.found.value(subject).cloned() else {
+                    return;
+                };
+                let taken = arms
+                    .iter()
+                    .find(|(matcher, _)| matcher.matches(&value))
+                    .map(|(_, body)| *body);
                 for (_, body) in arms.iter().filter(|(_, body)| Some(*body) != taken) {
                     self.never(*body);
                 }
@@ -235,26 +263,49 @@ impl<'a> Walk<'a> {
     /// A list that is known is held against its `max`, and the keys of its elements against each other.
     fn each(&mut self, each: &'a Each) {
         let Some(Value::List(list)) = self.found.value(&each.list).cloned() else {
-            each.by.iter().for_each(|by| self.fold(Site::of(each.body), by));
+            each.by
+                .iter()
+                .for_each(|by| self.fold(Site::of(each.body), by));
             return;
         };
         if list.is_empty() {
             return self.never(each.body);
         }
-        let max = each.max.as_ref().and_then(|max| self.found.value(max)).and_then(Value::as_int);
-        if let Some(max) = max.and_then(|max| usize::try_from(max).ok()).filter(|max| list.len() > *max) {
-            let message = format!("the list has {} elements, more than `max {max}`", list.len());
-            self.found.lost.push(Lost { error: EvalError::plain(message, each.list.span), led: Vec::new() });
+        let max = each
+            .max
+            .as_ref()
+            .and_then(|max| self.found.value(max))
+            .and_then(Value::as_int);
+        if let Some(max) = max
+            .and_then(|max| usize::try_from(max).ok())
+            .filter(|max| list.len() > *max)
+        {
+            let message = format!(
+                "the list has {} elements, more than `max {max}`",
+                list.len()
+            );
+            self.found.lost.push(Lost {
+                error: EvalError::plain(message, each.list.span),
+                led: Vec::new(),
+            });
         }
         let Some(by) = &each.by else { return };
         let mut labels = BTreeSet::new();
         for (index, element) in list.iter().enumerate() {
-            let site = Site { element: Some((element, index)), ..Site::of(each.body) };
+            let site = Site {
+                element: Some((element, index)),
+                ..Site::of(each.body)
+            };
             let before = self.found.lost.len();
-            let Some(key) = self.value(site, by) else { return self.found.lost.truncate(before.saturating_add(1)) };
+            let Some(key) = self.value(site, by) else {
+                return self.found.lost.truncate(before.saturating_add(1));
+            };
             if !labels.insert(serde_json::to_string(&key).unwrap_or_default()) {
                 let message = format!("`by` gives {} for two elements", key.preview(80));
-                self.found.lost.push(Lost { error: EvalError::plain(message, by.span), led: Vec::new() });
+                self.found.lost.push(Lost {
+                    error: EvalError::plain(message, by.span),
+                    led: Vec::new(),
+                });
                 return;
             }
         }
@@ -263,16 +314,28 @@ impl<'a> Walk<'a> {
     /// A loop that may not begin, or that nothing ends but its `max`, be there one or not.
     fn repeat(&mut self, repeat: &'a Repeat) {
         let mut lost = |message: String, span| {
-            self.found.lost.push(Lost { error: EvalError::plain(message, span), led: Vec::new() });
+            self.found.lost.push(Lost {
+                error: EvalError::plain(message, span),
+                led: Vec::new(),
+            });
         };
-        if let Some(max) = repeat.max.as_ref().filter(|max| max.constant().and_then(Value::as_int) == Some(0)) {
-            return lost("`repeat` has reached its `max` of 0 rounds before the first one".to_owned(), max.span);
+        if let Some(max) = repeat
+            .max
+            .as_ref()
+            .filter(|max| max.constant().and_then(Value::as_int) == Some(0))
+        {
+            return lost(
+                "`repeat` has reached its `max` of 0 rounds before the first one".to_owned(),
+                max.span,
+            );
         }
         for node in &self.plan.block(repeat.body).nodes {
             match &node.kind {
                 // Another way out of the round.
                 NodeKind::Yield(_) | NodeKind::Next(_) if !node.guard.is_empty() => return,
-                NodeKind::Next(code) if !code.ty.admits_null() && !matches!(code.ty, Type::Any | Type::Invalid) => {
+                NodeKind::Next(code)
+                    if !code.ty.admits_null() && !matches!(code.ty, Type::Any | Type::Invalid) =>
+                {
                     let message = "`next` is never null, so the `repeat` reaches its `max`";
                     return lost(message.to_owned(), code.span);
                 }
@@ -292,15 +355,29 @@ impl<'a> Walk<'a> {
     }
 
     fn define(&mut self, block: BlockId, node: &'a Node, runs: Option<bool>) {
-        let (Some(slot), Some(name)) = (node.slot, &node.name) else { return };
+        let (Some(slot), Some(name)) = (node.slot, &node.name) else {
+            return;
+        };
         let value = match (&node.kind, runs) {
             (_, Some(false)) => Some(Value::Null),
             (NodeKind::Let(code), _) => self.found.value(code).cloned(),
             _ => None,
         };
-        let guard = if runs == Some(true) { &[][..] } else { &node.guard };
-        let definition = Definition { guard, value, span: node.span, name: name.clone() };
-        self.slots.entry((block, slot)).or_default().push(definition);
+        let guard = if runs == Some(true) {
+            &[][..]
+        } else {
+            &node.guard
+        };
+        let definition = Definition {
+            guard,
+            value,
+            span: node.span,
+            name: name.clone(),
+        };
+        self.slots
+            .entry((block, slot))
+            .or_default()
+            .push(definition);
     }
 
     /// The statement that surely gave the value at a place.
@@ -311,16 +388,19 @@ impl<'a> Walk<'a> {
             (block, guard) = (outer, &node.guard);
         }
         let definitions = self.slots.get(&(block, place.slot))?;
-        let never = |definition: &&Definition<'_>| self.runs(block, definition.guard) == Some(false);
+        let never =
+            |definition: &&Definition<'_>| self.runs(block, definition.guard) == Some(false);
         let mut possible = definitions.iter().filter(|definition| !never(definition));
         let (first, others) = (possible.next(), possible.next().is_some());
-        let holds = |definition: &&Definition<'_>| definition.guard.iter().all(|atom| guard.contains(atom));
+        let holds =
+            |definition: &&Definition<'_>| definition.guard.iter().all(|atom| guard.contains(atom));
         match first {
             None => definitions.first(),
             Some(only) if !others => Some(only).filter(holds),
-            Some(_) => {
-                definitions.iter().filter(|definition| !never(definition) && !definition.guard.is_empty()).find(holds)
-            }
+            Some(_) => definitions
+                .iter()
+                .filter(|definition| !never(definition) && !definition.guard.is_empty())
+                .find(holds),
         }
     }
 
@@ -340,7 +420,11 @@ impl<'a> Walk<'a> {
         let mut folding = Folding::new(&around, self.work);
         let value = folding.fold(code);
         let left = folding.left();
-        let lost = folding.into_failures().into_iter().map(|failure| self.lost(site, failure)).collect::<Vec<_>>();
+        let lost = folding
+            .into_failures()
+            .into_iter()
+            .map(|failure| self.lost(site, failure))
+            .collect::<Vec<_>>();
         self.work = left;
         self.found.lost.extend(lost);
         value
@@ -350,8 +434,15 @@ impl<'a> Walk<'a> {
         let led = failure.read.iter().filter_map(|place| {
             let definition = self.definition(site, *place)?;
             let value = definition.value.clone()?;
-            Some(LedTo { name: definition.name.clone(), span: definition.span, value })
+            Some(LedTo {
+                name: definition.name.clone(),
+                span: definition.span,
+                value,
+            })
         });
-        Lost { led: led.collect(), error: failure.error }
+        Lost {
+            led: led.collect(),
+            error: failure.error,
+        }
     }
 }

@@ -8,7 +8,9 @@ use super::{DEFAULT_COST_LIMIT, Environment, EvalError};
 use crate::builtins::{FailureKind, Function, Given};
 use crate::protocol::StepState;
 use crate::sema::Place;
-use crate::sema::expr::{Code, Comprehension, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece};
+use crate::sema::expr::{
+    Code, Comprehension, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece,
+};
 use crate::source::Span;
 use crate::value::Value;
 
@@ -88,9 +90,18 @@ impl<'a> Folding<'a> {
     /// `work` bounds all that is evaluated; what would go beyond it counts as unknown.
     #[must_use]
     pub fn new(knowledge: &'a dyn Knowledge, work: u64) -> Self {
-        let around =
-            Around { knowledge, missing: Cell::new(false), guessed: Cell::new(false), read: RefCell::default() };
-        Self { around, left: work, registers: Vec::new(), failures: Vec::new() }
+        let around = Around {
+            knowledge,
+            missing: Cell::new(false),
+            guessed: Cell::new(false),
+            read: RefCell::default(),
+        };
+        Self {
+            around,
+            left: work,
+            registers: Vec::new(),
+            failures: Vec::new(),
+        }
     }
 
     /// The value of an expression where it is known. What always fails in it is added to the failures.
@@ -100,7 +111,9 @@ impl<'a> Folding<'a> {
         }
         self.registers = vec![None; usize::from(code.registers)];
         match self.part(&code.root) {
-            Came::Value(value) => super::placed(code, value).map_err(|error| self.fails(error)).ok(),
+            Came::Value(value) => super::placed(code, value)
+                .map_err(|error| self.fails(error))
+                .ok(),
             Came::Unknown | Came::Fails(_) => None,
         }
     }
@@ -119,11 +132,19 @@ impl<'a> Folding<'a> {
 
     fn whole(&mut self, code: &Code) -> Came {
         self.registers = vec![None; usize::from(code.registers)];
-        self.attempt(|machine| machine.run(&code.root).and_then(|value| super::placed(code, value)))
+        self.attempt(|machine| {
+            machine
+                .run(&code.root)
+                .and_then(|value| super::placed(code, value))
+        })
     }
 
     /// The same for an evaluation that begins with `first`: most begin with what only the run knows, and are spared.
-    fn attempt_at(&mut self, first: &Node, evaluate: impl FnOnce(&mut Machine<'_>) -> Outcome) -> Came {
+    fn attempt_at(
+        &mut self,
+        first: &Node,
+        evaluate: impl FnOnce(&mut Machine<'_>) -> Outcome,
+    ) -> Came {
         if self.begins_unknown(first) {
             self.around.read.borrow_mut().clear();
             return Came::Unknown;
@@ -148,7 +169,9 @@ impl<'a> Folding<'a> {
             Err(_) if open || self.around.missing.get() => Came::Unknown,
             // A finding has spoken of it.
             Err(error) if error.kind == FailureKind::Unknown => Came::Unknown,
-            Err(error) if error.kind == FailureKind::CostLimit && limit < DEFAULT_COST_LIMIT => Came::Unknown,
+            Err(error) if error.kind == FailureKind::CostLimit && limit < DEFAULT_COST_LIMIT => {
+                Came::Unknown
+            }
             Err(error) => Came::Fails(error),
         }
     }
@@ -169,7 +192,9 @@ impl<'a> Folding<'a> {
 
     /// A part whose absence is no failure: what stands left of `??`.
     fn lenient(&mut self, node: &Node) -> Came {
-        let Op::Path { base, links } = &node.op else { return self.part(node) };
+        let Op::Path { base, links } = &node.op else {
+            return self.part(node);
+        };
         let came = self.attempt_at(base, |machine| machine.lenient(node));
         match &came {
             Came::Value(_) => {}
@@ -187,15 +212,29 @@ impl<'a> Folding<'a> {
         match &node.op {
             Op::Constant(_) => false,
             Op::Place(place) => self.around.knowledge.known(*place).is_none(),
-            Op::Register(register) => !matches!(self.registers.get(usize::from(*register)), Some(Some(_))),
+            Op::Register(register) => {
+                !matches!(self.registers.get(usize::from(*register)), Some(Some(_)))
+            }
             Op::Is { .. } | Op::Winner(_) | Op::Fail(_) => true,
             Op::Template(pieces) => pieces
                 .iter()
-                .find_map(|piece| if let Piece::Value(value) = piece { Some(value) } else { None })
+                .find_map(|piece| {
+                    if let Piece::Value(value) = piece {
+                        Some(value)
+                    } else {
+                        None
+                    }
+                })
                 .is_some_and(|value| self.begins_unknown(value)),
-            Op::List(elements) => elements.first().is_some_and(|(element, _)| self.begins_unknown(element)),
+            Op::List(elements) => elements
+                .first()
+                .is_some_and(|(element, _)| self.begins_unknown(element)),
             Op::Map(entries) => entries.first().is_some_and(|(key, value)| {
-                self.begins_unknown(if let MapKey::Computed(key) = key { key } else { value })
+                self.begins_unknown(if let MapKey::Computed(key) = key {
+                    key
+                } else {
+                    value
+                })
             }),
             Op::Path { base: first, .. }
             | Op::Not(first)
@@ -206,21 +245,37 @@ impl<'a> Folding<'a> {
             | Op::Has(first)
             | Op::Let { value: first, .. } => self.begins_unknown(first),
             // Any of them may decide.
-            Op::And(operands) | Op::Or(operands) => operands.iter().all(|operand| self.begins_unknown(operand)),
-            Op::Coalesce(operands) => operands.first().is_some_and(|first| self.begins_unknown(first)),
-            Op::Conditional { arms, .. } => arms.first().is_some_and(|(condition, _)| self.begins_unknown(condition)),
-            Op::Call { arguments, .. } => arguments.first().is_some_and(|first| self.begins_unknown(first)),
+            Op::And(operands) | Op::Or(operands) => {
+                operands.iter().all(|operand| self.begins_unknown(operand))
+            }
+            Op::Coalesce(operands) => operands
+                .first()
+                .is_some_and(|first| self.begins_unknown(first)),
+            Op::Conditional { arms, .. } => arms
+                .first()
+                .is_some_and(|(condition, _)| self.begins_unknown(condition)),
+            Op::Call { arguments, .. } => arguments
+                .first()
+                .is_some_and(|first| self.begins_unknown(first)),
         }
     }
 
     fn fails(&mut self, error: EvalError) {
-        self.failures.push(AlwaysFails { error, read: self.around.read.borrow().clone() });
+        self.failures.push(AlwaysFails {
+            error,
+            read: self.around.read.borrow().clone(),
+        });
     }
 
     /// The parts of what is not known as a whole.
     fn inside(&mut self, node: &Node) {
         match &node.op {
-            Op::Constant(_) | Op::Place(_) | Op::Register(_) | Op::Is { .. } | Op::Winner(_) | Op::Fail(_) => {}
+            Op::Constant(_)
+            | Op::Place(_)
+            | Op::Register(_)
+            | Op::Is { .. }
+            | Op::Winner(_)
+            | Op::Fail(_) => {}
             Op::Template(pieces) => {
                 for piece in pieces {
                     if let Piece::Value(value) = piece {
@@ -228,7 +283,9 @@ impl<'a> Folding<'a> {
                     }
                 }
             }
-            Op::List(elements) => elements.iter().for_each(|element| drop(self.part(&element.0))),
+            Op::List(elements) => elements
+                .iter()
+                .for_each(|element| drop(self.part(&element.0))),
             Op::Map(entries) => {
                 for (key, value) in entries {
                     if let MapKey::Computed(key) = key {
@@ -241,20 +298,31 @@ impl<'a> Folding<'a> {
                 let base_came = self.part(base);
                 self.links(Some((base, base_came)), links);
             }
-            Op::Not(operand) | Op::Negate(operand) | Op::Matches { subject: operand, .. } => drop(self.part(operand)),
+            Op::Not(operand)
+            | Op::Negate(operand)
+            | Op::Matches {
+                subject: operand, ..
+            } => drop(self.part(operand)),
             Op::And(operands) | Op::Or(operands) => self.logical(operands),
             Op::Chain { first, rest } => self.chain(first, rest),
             Op::Coalesce(operands) => self.coalesce(operands),
             Op::Conditional { arms, otherwise } => self.conditional(arms, otherwise),
             Op::Match { subject, arms } => self.choice(subject, arms),
-            Op::Call { function, arguments } => self.call(function, None, arguments, node.span),
+            Op::Call {
+                function,
+                arguments,
+            } => self.call(function, None, arguments, node.span),
             Op::Has(path) => {
                 if let Op::Path { base, links } = &path.op {
                     self.part(base);
                     self.links(None, links);
                 }
             }
-            Op::Let { register, value, body } => {
+            Op::Let {
+                register,
+                value,
+                body,
+            } => {
                 let value = self.part(value);
                 self.set(*register, value);
                 self.part(body);
@@ -265,7 +333,11 @@ impl<'a> Folding<'a> {
 
     fn set(&mut self, register: u16, came: Came) {
         if let Some(slot) = self.registers.get_mut(usize::from(register)) {
-            *slot = if let Came::Value(value) = came { Some(value) } else { None };
+            *slot = if let Came::Value(value) = came {
+                Some(value)
+            } else {
+                None
+            };
         }
     }
 
@@ -303,13 +375,19 @@ impl<'a> Folding<'a> {
                 | Operator::Remainder => continue,
             };
             if zero {
-                return self.fails(EvalError::new(FailureKind::DivideByZero, message, first.span.to(operand.span)));
+                return self.fails(EvalError::new(
+                    FailureKind::DivideByZero,
+                    message,
+                    first.span.to(operand.span),
+                ));
             }
         }
     }
 
     fn coalesce(&mut self, operands: &[Node]) {
-        let Some((last, others)) = operands.split_last() else { return };
+        let Some((last, others)) = operands.split_last() else {
+            return;
+        };
         for operand in others {
             match self.lenient(operand) {
                 Came::Value(value) if !value.is_null() => return,
@@ -335,7 +413,8 @@ impl<'a> Folding<'a> {
     fn choice(&mut self, subject: &Node, arms: &[(Matcher, Node)]) {
         match self.part(subject) {
             Came::Value(value) => {
-                if let Some((_, result)) = arms.iter().find(|(matcher, _)| matcher.matches(&value)) {
+                if let Some((_, result)) = arms.iter().find(|(matcher, _)| matcher.matches(&value))
+                {
                     self.part(result);
                 }
             }
@@ -345,7 +424,13 @@ impl<'a> Folding<'a> {
     }
 
     /// The arguments of a call, and whether it takes none of them whatever the others are.
-    fn call(&mut self, function: &'static Function, receiver: Option<Given>, arguments: &[Node], span: Span) {
+    fn call(
+        &mut self,
+        function: &'static Function,
+        receiver: Option<Given>,
+        arguments: &[Node],
+        span: Span,
+    ) {
         let mut given = receiver.into_iter().collect::<Vec<_>>();
         let mut read = Vec::new();
         for argument in arguments {
@@ -356,7 +441,10 @@ impl<'a> Folding<'a> {
             given.push(given_by(argument, came));
         }
         if let Some(failure) = function.refuses.and_then(|refuses| refuses(&given)) {
-            self.failures.push(AlwaysFails { error: EvalError::new(failure.kind, failure.message, span), read });
+            self.failures.push(AlwaysFails {
+                error: EvalError::new(failure.kind, failure.message, span),
+                read,
+            });
         }
     }
 
@@ -367,7 +455,10 @@ impl<'a> Folding<'a> {
             match &link.op {
                 LinkOp::Field { .. } | LinkOp::Matches(_) | LinkOp::Fail(_) => {}
                 LinkOp::Index(index) => drop(self.part(index)),
-                LinkOp::Call { function, arguments } => self.call(function, Some(before), arguments, link.span),
+                LinkOp::Call {
+                    function,
+                    arguments,
+                } => self.call(function, Some(before), arguments, link.span),
                 LinkOp::Macro(comprehension) => self.comprehension(comprehension),
             }
             before = Given::Unknown;

@@ -37,8 +37,17 @@ pub(super) struct Machine<'a> {
 pub(super) type Outcome = Result<Value, EvalError>;
 
 impl<'a> Machine<'a> {
-    pub(super) fn new(environment: &'a dyn Environment, registers: Vec<Option<Value>>, limit: u64) -> Self {
-        Self { environment, registers, remaining: limit, open: false }
+    pub(super) fn new(
+        environment: &'a dyn Environment,
+        registers: Vec<Option<Value>>,
+        limit: u64,
+    ) -> Self {
+        Self {
+            environment,
+            registers,
+            remaining: limit,
+            open: false,
+        }
     }
 
     /// Evaluates the whole expression.
@@ -74,13 +83,27 @@ impl<'a> Machine<'a> {
             Op::Coalesce(operands) => self.coalesce(operands),
             Op::Conditional { arms, otherwise } => self.conditional(arms, otherwise),
             Op::Match { subject, arms } => self.choose(subject, arms),
-            Op::Call { function, arguments } => self.call(function, None, arguments, node.span),
+            Op::Call {
+                function,
+                arguments,
+            } => self.call(function, None, arguments, node.span),
             Op::Matches { subject, pattern } => self.matches(subject, pattern, node.span),
             Op::Has(path) => self.has(path),
-            Op::Let { register, value, body } => self.bind(*register, value, body),
+            Op::Let {
+                register,
+                value,
+                body,
+            } => self.bind(*register, value, body),
             Op::Is { place, test } => Ok(Value::Bool(test.holds(self.environment.state(*place)))),
-            Op::Winner(place) => Ok(self.environment.winner(*place).map_or(Value::Null, Value::String)),
-            Op::Fail(message) => Err(EvalError::new(FailureKind::Unknown, message.clone(), node.span)),
+            Op::Winner(place) => Ok(self
+                .environment
+                .winner(*place)
+                .map_or(Value::Null, Value::String)),
+            Op::Fail(message) => Err(EvalError::new(
+                FailureKind::Unknown,
+                message.clone(),
+                node.span,
+            )),
         }
     }
 
@@ -136,7 +159,9 @@ impl<'a> Machine<'a> {
 
     /// Whether text matches a pattern; the work is linear in the text.
     pub(super) fn is_match(&mut self, value: &Value, pattern: &Regex, span: Span) -> Outcome {
-        let Value::String(text) = value else { return Err(EvalError::at(span)(no_method("matches", value))) };
+        let Value::String(text) = value else {
+            return Err(EvalError::at(span)(no_method("matches", value)));
+        };
         self.charge(text.len() as u64 / 16, span)?;
         Ok(Value::Bool(pattern.is_match(text)))
     }
@@ -186,7 +211,10 @@ impl<'a> Machine<'a> {
         let mut values = [const { Value::Null }; STACKED_ARGUMENTS];
         let mut count = 0;
         let given = receiver.map(Ok);
-        for (slot, value) in values.iter_mut().zip(given.chain(arguments.iter().map(|argument| self.node(argument)))) {
+        for (slot, value) in values
+            .iter_mut()
+            .zip(given.chain(arguments.iter().map(|argument| self.node(argument))))
+        {
             *slot = value?;
             count += 1;
         }
@@ -280,12 +308,16 @@ impl<'a> Machine<'a> {
 
     fn binary(&mut self, operator: Operator, left: Value, right: &Value, span: Span) -> Outcome {
         let compared = |symbol, holds: fn(Ordering) -> bool| {
-            operators::ordered(symbol, &left, right, holds).map(Value::Bool).map_err(EvalError::at(span))
+            operators::ordered(symbol, &left, right, holds)
+                .map(Value::Bool)
+                .map_err(EvalError::at(span))
         };
         let arithmetic = match operator {
             Operator::Equal | Operator::NotEqual => {
                 self.charge(parts(&left, span)?, span)?;
-                return Ok(Value::Bool((left == *right) == (operator == Operator::Equal)));
+                return Ok(Value::Bool(
+                    (left == *right) == (operator == Operator::Equal),
+                ));
             }
             Operator::Less => return compared("<", Ordering::is_lt),
             Operator::LessEqual => return compared("<=", Ordering::is_le),
@@ -296,7 +328,9 @@ impl<'a> Machine<'a> {
                     let each = parts(&left, span)?.max(1);
                     self.charge(each.saturating_mul(elements.len() as u64), span)?;
                 }
-                return operators::contained(&left, right).map(Value::Bool).map_err(EvalError::at(span));
+                return operators::contained(&left, right)
+                    .map(Value::Bool)
+                    .map_err(EvalError::at(span));
             }
             Operator::Add => Arithmetic::Add,
             Operator::Subtract => Arithmetic::Subtract,
@@ -310,7 +344,9 @@ impl<'a> Machine<'a> {
     }
 
     fn coalesce(&mut self, operands: &[Node]) -> Outcome {
-        let Some((last, others)) = operands.split_last() else { return Ok(Value::Null) };
+        let Some((last, others)) = operands.split_last() else {
+            return Ok(Value::Null);
+        };
         for operand in others {
             let value = self.lenient(operand)?;
             if !value.is_null() {
@@ -334,12 +370,20 @@ impl<'a> Machine<'a> {
 
 #[cold]
 fn too_much_work(span: Span) -> EvalError {
-    EvalError::new(FailureKind::CostLimit, "the expression does more work than one evaluation may", span)
+    EvalError::new(
+        FailureKind::CostLimit,
+        "the expression does more work than one evaluation may",
+        span,
+    )
 }
 
 #[cold]
 fn unset(span: Span) -> EvalError {
-    EvalError::new(FailureKind::Unknown, "this variable stands for nothing yet", span)
+    EvalError::new(
+        FailureKind::Unknown,
+        "this variable stands for nothing yet",
+        span,
+    )
 }
 
 #[cold]
@@ -350,32 +394,48 @@ fn no_arm(value: &Value, span: Span) -> EvalError {
 
 #[cold]
 fn bad_key(value: &Value, span: Span) -> EvalError {
-    let message = format!("unsupported key type: {} cannot be a key", value.kind_name());
+    let message = format!(
+        "unsupported key type: {} cannot be a key",
+        value.kind_name()
+    );
     EvalError::new(FailureKind::NoOverload, message, span)
 }
 
 #[cold]
 fn repeated_key(key: &Key, span: Span) -> EvalError {
-    EvalError::new(FailureKind::DuplicateKey, format!("repeated key: `{key}` stands twice in one object"), span)
+    EvalError::new(
+        FailureKind::DuplicateKey,
+        format!("repeated key: `{key}` stands twice in one object"),
+        span,
+    )
 }
 
 /// The text of a value within text.
 fn interpolated(value: &Value, span: Span) -> Result<String, EvalError> {
     value.interpolated().ok_or_else(|| {
-        let message = format!("only string, number and bool stand in text, not {}", value.kind_name());
+        let message = format!(
+            "only string, number and bool stand in text, not {}",
+            value.kind_name()
+        );
         EvalError::new(FailureKind::NoOverload, message, span)
     })
 }
 
 /// A value where a truth value is wanted.
 pub(super) fn not_a_bool(symbol: &str, value: &Value, span: Span) -> EvalError {
-    let message = format!("no such overload: `{symbol}` takes a bool, not {}", value.kind_name());
+    let message = format!(
+        "no such overload: `{symbol}` takes a bool, not {}",
+        value.kind_name()
+    );
     EvalError::new(FailureKind::NoOverload, message, span)
 }
 
 /// A method on a value that has none of that name.
 pub(super) fn no_method(name: &str, value: &Value) -> Failure {
-    Failure::new(FailureKind::NoOverload, format!("no such overload: {} has no `{name}`", value.kind_name()))
+    Failure::new(
+        FailureKind::NoOverload,
+        format!("no such overload: {} has no `{name}`", value.kind_name()),
+    )
 }
 
 /// Whether a node only reads what is there already.
@@ -396,7 +456,8 @@ fn bounded(value: &Value, span: Span) -> Result<(), EvalError> {
 /// How many parts a value has; none where it is no list and no map.
 fn parts(value: &Value, span: Span) -> Result<u64, EvalError> {
     let mut left = MOST_PARTS;
-    count(value, MAX_DEPTH, &mut left).map_err(|message| EvalError::new(FailureKind::CostLimit, message, span))?;
+    count(value, MAX_DEPTH, &mut left)
+        .map_err(|message| EvalError::new(FailureKind::CostLimit, message, span))?;
     Ok(MOST_PARTS - left)
 }
 
@@ -404,11 +465,15 @@ fn count(value: &Value, depth: usize, left: &mut u64) -> Result<(), String> {
     match value {
         Value::List(elements) => {
             let depth = enter(elements.len(), depth, left)?;
-            elements.iter().try_for_each(|element| count(element, depth, left))
+            elements
+                .iter()
+                .try_for_each(|element| count(element, depth, left))
         }
         Value::Map(entries) => {
             let depth = enter(entries.len(), depth, left)?;
-            entries.values().try_for_each(|element| count(element, depth, left))
+            entries
+                .values()
+                .try_for_each(|element| count(element, depth, left))
         }
         Value::Null
         | Value::Bool(_)
@@ -426,6 +491,10 @@ fn count(value: &Value, depth: usize, left: &mut u64) -> Result<(), String> {
 
 /// Counts what a list or map holds, and tells how deep its parts may still be.
 fn enter(size: usize, depth: usize, left: &mut u64) -> Result<usize, String> {
-    *left = left.checked_sub(size as u64).ok_or_else(|| format!("the value has more than {MOST_PARTS} parts"))?;
-    depth.checked_sub(1).ok_or_else(|| format!("the value nests deeper than {MAX_DEPTH} levels"))
+    *left = left
+        .checked_sub(size as u64)
+        .ok_or_else(|| format!("the value has more than {MOST_PARTS} parts"))?;
+    depth
+        .checked_sub(1)
+        .ok_or_else(|| format!("the value nests deeper than {MAX_DEPTH} levels"))
 }

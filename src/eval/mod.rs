@@ -59,16 +59,22 @@ pub fn evaluate(code: &Code, environment: &dyn Environment) -> Result<Value, Eva
 ///
 /// # Errors
 /// As [`evaluate`].
-pub fn evaluate_within(code: &Code, environment: &dyn Environment, limit: u64) -> Result<Value, EvalError> {
-    let value = machine::Machine::new(environment, vec![None; usize::from(code.registers)], limit).run(&code.root)?;
+pub fn evaluate_within(
+    code: &Code,
+    environment: &dyn Environment,
+    limit: u64,
+) -> Result<Value, EvalError> {
+    let value = machine::Machine::new(environment, vec![None; usize::from(code.registers)], limit)
+        .run(&code.root)?;
     placed(code, value)
 }
 
 /// The value of an expression as what its place makes of it.
 fn placed(code: &Code, value: Value) -> Result<Value, EvalError> {
     match &code.into {
-        Some(place) => convert(value, &place.to)
-            .map_err(|mismatch| EvalError::new(FailureKind::Misfit, mismatch.to_string(), code.span)),
+        Some(place) => convert(value, &place.to).map_err(|mismatch| {
+            EvalError::new(FailureKind::Misfit, mismatch.to_string(), code.span)
+        }),
         None => Ok(value),
     }
 }
@@ -77,7 +83,11 @@ impl EvalError {
     /// An error at a part of an expression.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<Arc<str>>, span: Span) -> Self {
-        Self { kind, message: message.into(), span }
+        Self {
+            kind,
+            message: message.into(),
+            span,
+        }
     }
 
     /// An error that concerns the value itself: the right kind of computation and a value that cannot be used.

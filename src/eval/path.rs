@@ -61,7 +61,9 @@ impl Machine<'_> {
         let Op::Path { base, links } = &node.op else {
             return Ok(Value::Bool(!self.node(node)?.is_null()));
         };
-        let Some((last, before)) = links.split_last() else { return Ok(Value::Bool(false)) };
+        let Some((last, before)) = links.split_last() else {
+            return Ok(Value::Bool(false));
+        };
         let base = self.node(base)?;
         let holder = self.path(base, before, Absence::Null)?;
         if holder.is_null() {
@@ -87,10 +89,17 @@ impl Machine<'_> {
     /// A link that computes a value, and so is never absent.
     fn computed(&mut self, value: Value, link: &Link) -> Outcome {
         match &link.op {
-            LinkOp::Call { function, arguments } => self.call(function, Some(value), arguments, link.span),
+            LinkOp::Call {
+                function,
+                arguments,
+            } => self.call(function, Some(value), arguments, link.span),
             LinkOp::Matches(pattern) => self.is_match(&value, pattern, link.span),
             LinkOp::Macro(comprehension) => self.comprehension(&value, comprehension, link.span),
-            LinkOp::Fail(message) => Err(EvalError::new(FailureKind::Unknown, message.clone(), link.span)),
+            LinkOp::Fail(message) => Err(EvalError::new(
+                FailureKind::Unknown,
+                message.clone(),
+                link.span,
+            )),
             LinkOp::Field { .. } | LinkOp::Index(_) => Ok(value),
         }
     }
@@ -108,12 +117,18 @@ fn field(value: &Value, key: &Key, optional: bool, span: Span) -> Result<Found, 
             None if optional => Found::Value(Value::Null),
             None => {
                 let error = no_such_key(&key.to_string(), entries, span);
-                Found::Missing(EvalError { kind: FailureKind::NoSuchField, ..error })
+                Found::Missing(EvalError {
+                    kind: FailureKind::NoSuchField,
+                    ..error
+                })
             }
         }),
         Value::Null => Ok(Found::Null(null_before(span))),
         other => {
-            let message = format!("no such overload: {} has no field `{key}`", other.kind_name());
+            let message = format!(
+                "no such overload: {} has no field `{key}`",
+                other.kind_name()
+            );
             Err(EvalError::new(FailureKind::NoOverload, message, span))
         }
     }
@@ -129,14 +144,23 @@ fn element(value: &Value, index: &Value, span: Span) -> Result<Found, EvalError>
             ))
         }
         Value::List(elements) => {
-            let Some(position) = index.as_number().and_then(crate::value::Number::as_integer) else {
-                let message = format!("invalid argument: a list is indexed by an int, not {}", index.kind_name());
+            let Some(position) = index.as_number().and_then(crate::value::Number::as_integer)
+            else {
+                let message = format!(
+                    "invalid argument: a list is indexed by an int, not {}",
+                    index.kind_name()
+                );
                 return Err(EvalError::new(FailureKind::InvalidArgument, message, span));
             };
-            let found = usize::try_from(position).ok().and_then(|position| elements.get(position));
+            let found = usize::try_from(position)
+                .ok()
+                .and_then(|position| elements.get(position));
             Ok(found.map_or_else(
                 || {
-                    let message = format!("index out of range: {position} of a list of {}", elements.len());
+                    let message = format!(
+                        "index out of range: {position} of a list of {}",
+                        elements.len()
+                    );
                     Found::Missing(EvalError::new(FailureKind::IndexOutOfRange, message, span))
                 },
                 |value| Found::Value(value.clone()),
@@ -151,7 +175,11 @@ fn element(value: &Value, index: &Value, span: Span) -> Result<Found, EvalError>
 }
 
 fn null_before(span: Span) -> EvalError {
-    EvalError::new(FailureKind::NoOverload, "no such overload: the value before this is null", span)
+    EvalError::new(
+        FailureKind::NoOverload,
+        "no such overload: the value before this is null",
+        span,
+    )
 }
 
 /// The names that a message lists.
@@ -160,7 +188,11 @@ const SHOWN: usize = 8;
 fn no_such_key(key: &str, entries: &Map, span: Span) -> EvalError {
     let mut message = format!("no such key: {key}");
     if !entries.is_empty() {
-        let known: Vec<String> = entries.keys().take(SHOWN).map(ToString::to_string).collect();
+        let known: Vec<String> = entries
+            .keys()
+            .take(SHOWN)
+            .map(ToString::to_string)
+            .collect();
         message.push_str("; there is ");
         message.push_str(&known.join(", "));
         if entries.len() > SHOWN {

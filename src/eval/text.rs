@@ -37,18 +37,30 @@ pub fn eval_text(text: &str, bindings: &IndexMap<String, Value>) -> Result<Value
     let (tree, mut diagnostics) = syntax::parse_expression(&source);
     if let Some(error) = diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
         let position = source.position(error.span.start);
-        let message = format!("{} at line {}, column {}", error.message, position.line, position.column);
-        return Err(TextError { message, diagnostics });
+        let message = format!(
+            "{} at line {}, column {}",
+            error.message, position.line, position.column
+        );
+        return Err(TextError {
+            message,
+            diagnostics,
+        });
     }
     let names = Names { bindings };
     let code = Checker::new(&names, &mut diagnostics).check(&tree);
-    evaluate(&code, &names).map_err(|error| TextError { message: told(&error, &diagnostics), diagnostics })
+    evaluate(&code, &names).map_err(|error| TextError {
+        message: told(&error, &diagnostics),
+        diagnostics,
+    })
 }
 
 /// The failure, with the finding at the same place where there is one.
 fn told(error: &EvalError, diagnostics: &[Diagnostic]) -> String {
     let within = |span: Span| span.start >= error.span.start && span.end <= error.span.end;
-    match diagnostics.iter().find(|diagnostic| diagnostic.is_error() && within(diagnostic.span)) {
+    match diagnostics
+        .iter()
+        .find(|diagnostic| diagnostic.is_error() && within(diagnostic.span))
+    {
         Some(finding) => match &finding.help {
             Some(help) => format!("{}: {}; {help}", error.message, finding.message),
             None => format!("{}: {}", error.message, finding.message),
@@ -64,14 +76,26 @@ struct Names<'a> {
 
 impl Scope for Names<'_> {
     fn lookup(&self, name: &str) -> Lookup {
-        let Some(slot) = self.bindings.get_index_of(name).and_then(|slot| u32::try_from(slot).ok()) else {
+        let Some(slot) = self
+            .bindings
+            .get_index_of(name)
+            .and_then(|slot| u32::try_from(slot).ok())
+        else {
             return Lookup::Missing;
         };
-        Lookup::Found(Binding::always(NameKind::Parameter, Place { up: 0, slot }, Type::Any, Span::default()))
+        Lookup::Found(Binding::always(
+            NameKind::Parameter,
+            Place { up: 0, slot },
+            Type::Any,
+            Span::default(),
+        ))
     }
 
     fn visible(&self) -> Vec<Arc<str>> {
-        self.bindings.keys().map(|name| Arc::from(name.as_str())).collect()
+        self.bindings
+            .keys()
+            .map(|name| Arc::from(name.as_str()))
+            .collect()
     }
 
     fn facts(&self) -> &[Atom] {
@@ -81,10 +105,16 @@ impl Scope for Names<'_> {
 
 impl Environment for Names<'_> {
     fn value(&self, place: Place) -> Result<Value, EvalError> {
-        let found = usize::try_from(place.slot).ok().and_then(|slot| self.bindings.get_index(slot));
-        found
-            .map(|(_, value)| value.clone())
-            .ok_or_else(|| EvalError::new(FailureKind::Unknown, "undeclared reference", Span::default()))
+        let found = usize::try_from(place.slot)
+            .ok()
+            .and_then(|slot| self.bindings.get_index(slot));
+        found.map(|(_, value)| value.clone()).ok_or_else(|| {
+            EvalError::new(
+                FailureKind::Unknown,
+                "undeclared reference",
+                Span::default(),
+            )
+        })
     }
 
     fn state(&self, _: Place) -> StepState {

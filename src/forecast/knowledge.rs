@@ -79,9 +79,17 @@ pub(super) fn come(frames: &[Frame], frame: usize, code: &Code) -> Came {
 }
 
 /// What stands for an expression that has no value.
-pub(super) fn unknown(frames: &[Frame], frame: usize, code: &Code, text: Option<String>) -> Unknown {
+pub(super) fn unknown(
+    frames: &[Frame],
+    frame: usize,
+    code: &Code,
+    text: Option<String>,
+) -> Unknown {
     let around = Around { frames, frame };
-    let missing = code.reads.iter().filter(|read| around.slot(read.place).is_none());
+    let missing = code
+        .reads
+        .iter()
+        .filter(|read| around.slot(read.place).is_none());
     let mut after: Vec<Arc<str>> = Vec::new();
     for read in missing {
         if !after.contains(&read.name) {
@@ -92,7 +100,11 @@ pub(super) fn unknown(frames: &[Frame], frame: usize, code: &Code, text: Option<
         Came::Fails(error) => Some(error.to_string()),
         Came::Value(_) | Came::Unknown => None,
     };
-    Unknown { expression: text, after, fails }
+    Unknown {
+        expression: text,
+        after,
+        fails,
+    }
 }
 
 impl Known {

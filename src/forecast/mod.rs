@@ -128,6 +128,10 @@ pub struct Permission {
 
 /// What a run of a plan with these inputs would do.
 #[must_use]
-pub fn forecast(plan: &Arc<Plan>, inputs: &BTreeMap<Arc<str>, Value>, around: &Surroundings<'_>) -> Forecast {
+pub fn forecast(
+    plan: &Arc<Plan>,
+    inputs: &BTreeMap<Arc<str>, Value>,
+    around: &Surroundings<'_>,
+) -> Forecast {
     walk::Walk::new(around).whole(plan, inputs)
 }

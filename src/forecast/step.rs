@@ -19,7 +19,13 @@ type Fate = (Runs, Option<&'static str>);
 
 impl Walk<'_> {
     /// Lists a step and what it holds; its value, where that is known without calling anything.
-    pub(super) fn step(&mut self, frame: usize, node: &Node, step: &Step, fate: Fate) -> Option<Value> {
+    pub(super) fn step(
+        &mut self,
+        frame: usize,
+        node: &Node,
+        step: &Step,
+        fate: Fate,
+    ) -> Option<Value> {
         let name = node.name.as_deref().unwrap_or_default();
         let path = self.path(frame, name);
         let mut item = Item::new(path.clone(), step, fate);
@@ -51,7 +57,8 @@ impl Walk<'_> {
                 self.take(frame, "value", subject, &mut item);
                 self.items.push(item);
                 let value = self.value(frame, subject);
-                let matching = |value: &Value| arms.iter().find(|(matcher, _)| matcher.matches(value));
+                let matching =
+                    |value: &Value| arms.iter().find(|(matcher, _)| matcher.matches(value));
                 if let Some((_, body)) = value.as_ref().and_then(matching) {
                     return self.held(frame, *body, path, fate.0);
                 }
@@ -84,7 +91,11 @@ impl Walk<'_> {
 
     /// What is known of a form, and what stands in its fields.
     fn form(&mut self, frame: usize, input: &Input, step: &Step, mut item: Item) {
-        for field in input.fields.iter().filter(|field| field.sensitive.is_empty()) {
+        for field in input
+            .fields
+            .iter()
+            .filter(|field| field.sensitive.is_empty())
+        {
             if let Some(code) = field.known.as_ref().or(field.prefill.as_ref()) {
                 self.take(frame, &field.name, code, &mut item);
             }
@@ -108,7 +119,8 @@ impl Walk<'_> {
         for (name, code) in &call.arguments {
             let value = self.value(frame, code);
             if value.is_none() {
-                item.unknown.insert(name.to_string(), self.unknown(frame, code));
+                item.unknown
+                    .insert(name.to_string(), self.unknown(frame, code));
             }
             known.push((name.clone(), value));
         }
@@ -127,7 +139,8 @@ impl Walk<'_> {
                 self.frames[inner].path = path;
                 for (name, value) in inputs {
                     let value = value.map(|value| self.redactor.value(&value).unwrap_or(value));
-                    item.arguments.extend(value.map(|value| (name.to_string(), value.to_json())));
+                    item.arguments
+                        .extend(value.map(|value| (name.to_string(), value.to_json())));
                 }
                 self.items.push(item);
                 self.block(inner, runs);
@@ -144,7 +157,9 @@ impl Walk<'_> {
         known: &[(Arc<str>, Option<Value>)],
         item: &mut Item,
     ) -> Option<Value> {
-        let values = known.iter().filter_map(|(name, value)| Some((Key::String(name.clone()), value.clone()?)));
+        let values = known
+            .iter()
+            .filter_map(|(name, value)| Some((Key::String(name.clone()), value.clone()?)));
         let arguments = Value::object(values);
         let labels = sensitive_arguments(signature, &arguments);
         self.note_secrets(&arguments, &labels);
@@ -219,18 +234,37 @@ impl Walk<'_> {
 
     fn gate(&self, frame: usize, step: &Step) -> Option<Gate> {
         let confirm = step.clauses.as_ref()?.confirm.as_ref()?;
-        Some(self.question(frame, &confirm.text, confirm.by.as_ref(), confirm.expires.as_ref()))
+        Some(self.question(
+            frame,
+            &confirm.text,
+            confirm.by.as_ref(),
+            confirm.expires.as_ref(),
+        ))
     }
 
-    fn question(&self, frame: usize, text: &Code, by: Option<&Code>, expires: Option<&Code>) -> Gate {
+    fn question(
+        &self,
+        frame: usize,
+        text: &Code,
+        by: Option<&Code>,
+        expires: Option<&Code>,
+    ) -> Gate {
         let known = |code: &Code| self.known(frame, code);
-        Gate { text: known(text), by: by.map(known), expires: expires.map(known) }
+        Gate {
+            text: known(text),
+            by: by.map(known),
+            expires: expires.map(known),
+        }
     }
 
     fn known(&self, frame: usize, code: &Code) -> Known {
         match self.value(frame, code) {
-            Some(value) => Known::Value { value: self.redactor.value(&value).unwrap_or(value) },
-            None => Known::Unknown { unknown: self.unknown(frame, code) },
+            Some(value) => Known::Value {
+                value: self.redactor.value(&value).unwrap_or(value),
+            },
+            None => Known::Unknown {
+                unknown: self.unknown(frame, code),
+            },
         }
     }
 }
@@ -254,8 +288,14 @@ impl Item {
 
 fn kind(step: &Step) -> &'static str {
     match &step.kind {
-        StepKind::Call(Call { target: Target::Tool(_), .. }) => "call",
-        StepKind::Call(Call { target: Target::Plan(..), .. }) => "plan",
+        StepKind::Call(Call {
+            target: Target::Tool(_),
+            ..
+        }) => "call",
+        StepKind::Call(Call {
+            target: Target::Plan(..),
+            ..
+        }) => "plan",
         StepKind::Do(_) => "do",
         StepKind::Each(_) => "each",
         StepKind::Repeat(_) => "repeat",
@@ -270,7 +310,9 @@ fn kind(step: &Step) -> &'static str {
 }
 
 fn called(step: &Step) -> Option<String> {
-    let StepKind::Call(call) = &step.kind else { return None };
+    let StepKind::Call(call) = &step.kind else {
+        return None;
+    };
     Some(match &call.target {
         Target::Tool(signature) => signature.path(),
         Target::Plan(_, name) => name.to_string(),
@@ -278,6 +320,8 @@ fn called(step: &Step) -> Option<String> {
 }
 
 fn effect(step: &Step) -> Option<&'static str> {
-    let StepKind::Call(call) = &step.kind else { return None };
+    let StepKind::Call(call) = &step.kind else {
+        return None;
+    };
     Some(call.effect.name())
 }

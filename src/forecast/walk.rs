@@ -29,16 +29,34 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(around: &'a Surroundings<'a>) -> Self {
         let (frames, items, redactor) = (Vec::new(), Vec::new(), Redactor::default());
-        Self { around, frames, items, redactor, fails: None, reply: None, truncated: false }
+        Self {
+            around,
+            frames,
+            items,
+            redactor,
+            fails: None,
+            reply: None,
+            truncated: false,
+        }
     }
 
-    pub(super) fn whole(mut self, plan: &Arc<Plan>, inputs: &BTreeMap<Arc<str>, Value>) -> Forecast {
-        let inputs = inputs.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
+    pub(super) fn whole(
+        mut self,
+        plan: &Arc<Plan>,
+        inputs: &BTreeMap<Arc<str>, Value>,
+    ) -> Forecast {
+        let inputs = inputs
+            .iter()
+            .map(|(name, value)| (name.clone(), Some(value.clone())))
+            .collect();
         let root = self.open_plan(plan, &inputs, self.around.limit);
         self.block(root, Runs::Yes);
         let mut calls = BTreeMap::new();
-        for effect in
-            self.items.iter().filter(|item| item.runs != Runs::No && item.kind == "call").filter_map(|item| item.effect)
+        for effect in self
+            .items
+            .iter()
+            .filter(|item| item.runs != Runs::No && item.kind == "call")
+            .filter_map(|item| item.effect)
         {
             *calls.entry(effect).or_insert(0) += 1;
         }
@@ -61,8 +79,10 @@ impl<'a> Walk<'a> {
         inputs: &BTreeMap<Arc<str>, Option<Value>>,
         limit: Option<&Permissions>,
     ) -> usize {
-        let own =
-            plan.allow.as_ref().and_then(|grant| Permissions::new(grant, self.around.root, self.around.host).ok());
+        let own = plan
+            .allow
+            .as_ref()
+            .and_then(|grant| Permissions::new(grant, self.around.root, self.around.host).ok());
         let permissions = match (own, limit) {
             (Some(own), Some(limit)) => own.within(limit),
             (Some(only), None) => only,
@@ -70,7 +90,8 @@ impl<'a> Walk<'a> {
             (None, None) => Permissions::none(),
         };
         let frame = self.frames.len();
-        self.frames.push(Frame::new(plan, BlockId(0), Arc::new(permissions)));
+        self.frames
+            .push(Frame::new(plan, BlockId(0), Arc::new(permissions)));
         for (slot, parameter) in plan.parameters.iter().enumerate() {
             let value = match (inputs.get(&parameter.name), &parameter.default) {
                 (Some(given), _) => given.clone(),
@@ -102,24 +123,36 @@ impl<'a> Walk<'a> {
     pub(super) fn block(&mut self, frame: usize, whole: Runs) {
         let plan = self.frames[frame].plan.clone();
         let mut whole = whole;
-        for (index, node) in plan.block(self.frames[frame].block).nodes.iter().enumerate() {
+        for (index, node) in plan
+            .block(self.frames[frame].block)
+            .nodes
+            .iter()
+            .enumerate()
+        {
             if self.items.len() >= MOST_STEPS {
                 self.truncated = true;
                 return;
             }
             let wanted = self.around.wanted.filter(|_| frame == 0);
             let (runs, reason) = match (wanted, self.guard(frame, node)) {
-                (Some(wanted), _) if u32::try_from(index).is_ok_and(|index| !wanted.contains(&index)) => {
+                (Some(wanted), _)
+                    if u32::try_from(index).is_ok_and(|index| !wanted.contains(&index)) =>
+                {
                     (Runs::No, Some("not needed"))
                 }
                 (_, Runs::No) if whole != Runs::No => (Runs::No, Some("guard")),
-                (_, guard) => (least(guard, whole), (whole == Runs::No).then_some("replied")),
+                (_, guard) => (
+                    least(guard, whole),
+                    (whole == Runs::No).then_some("replied"),
+                ),
             };
             if !self.is_untaken(frame, index, node) {
                 self.node(frame, index, node, (runs, reason));
             }
             // A reply or a yield under a condition leaves out what stands below, surely or perhaps.
-            if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) && !node.guard.is_empty() {
+            if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_))
+                && !node.guard.is_empty()
+            {
                 whole = match runs {
                     Runs::Yes => Runs::No,
                     Runs::Maybe => least(whole, Runs::Maybe),
@@ -129,7 +162,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn node(&mut self, frame: usize, index: usize, node: &Node, (runs, reason): (Runs, Option<&'static str>)) {
+    fn node(
+        &mut self,
+        frame: usize,
+        index: usize,
+        node: &Node,
+        (runs, reason): (Runs, Option<&'static str>),
+    ) {
         match &node.kind {
             NodeKind::Condition(code) => {
                 let condition = match (runs, come(&self.frames, frame, code)) {
@@ -164,11 +203,18 @@ impl<'a> Walk<'a> {
                 }
             }
             NodeKind::Fail(failing) if runs == Runs::Yes => {
-                let message = failing.message.as_ref().and_then(|message| self.value(frame, message));
+                let message = failing
+                    .message
+                    .as_ref()
+                    .and_then(|message| self.value(frame, message));
                 self.fail(format!("{}: {}", failing.class, plain(message.as_ref())));
             }
-            NodeKind::Reply(code) | NodeKind::Yield(code) if runs != Runs::No => self.reply(frame, code, runs),
-            NodeKind::Listener(listener) if runs != Runs::No => self.listener(frame, node, listener),
+            NodeKind::Reply(code) | NodeKind::Yield(code) if runs != Runs::No => {
+                self.reply(frame, code, runs)
+            }
+            NodeKind::Listener(listener) if runs != Runs::No => {
+                self.listener(frame, node, listener)
+            }
             NodeKind::Ensure { .. }
             | NodeKind::Fail(_)
             | NodeKind::Reply(_)
@@ -182,10 +228,19 @@ impl<'a> Walk<'a> {
 
     fn reply(&mut self, frame: usize, code: &Code, runs: Runs) {
         let value = self.value(frame, code).filter(|_| runs == Runs::Yes);
-        if frame == 0 && self.reply.as_ref().is_none_or(|reply| reply.value().is_none()) {
+        if frame == 0
+            && self
+                .reply
+                .as_ref()
+                .is_none_or(|reply| reply.value().is_none())
+        {
             self.reply = Some(match &value {
-                Some(value) => Known::Value { value: self.redactor.value(value).unwrap_or_else(|| value.clone()) },
-                None => Known::Unknown { unknown: self.unknown(frame, code) },
+                Some(value) => Known::Value {
+                    value: self.redactor.value(value).unwrap_or_else(|| value.clone()),
+                },
+                None => Known::Unknown {
+                    unknown: self.unknown(frame, code),
+                },
             });
         }
         let own = &mut self.frames[frame].value;
@@ -204,12 +259,19 @@ impl<'a> Walk<'a> {
 
     /// A frame for a block that reads the names of another one.
     pub(super) fn open_block(&mut self, outer: usize, block: BlockId, path: String) -> usize {
-        let (plan, permissions) = (self.frames[outer].plan.clone(), self.frames[outer].permissions.clone());
+        let (plan, permissions) = (
+            self.frames[outer].plan.clone(),
+            self.frames[outer].permissions.clone(),
+        );
         let path = match &plan.block(block).label {
             Some(label) => format!("{path}.{label}"),
             None => path,
         };
-        self.frames.push(Frame { outer: Some(outer), path, ..Frame::new(&plan, block, permissions) });
+        self.frames.push(Frame {
+            outer: Some(outer),
+            path,
+            ..Frame::new(&plan, block, permissions)
+        });
         self.frames.len() - 1
     }
 
@@ -237,23 +299,40 @@ impl<'a> Walk<'a> {
     /// What stands for an expression that is not known.
     pub(super) fn unknown(&self, frame: usize, code: &Code) -> super::Unknown {
         let own = Arc::ptr_eq(&self.frames[frame].plan, &self.frames[0].plan);
-        let text = own.then(|| (self.around.text)(code.span).split_whitespace().collect::<Vec<_>>().join(" "));
-        unknown(&self.frames, frame, code, text.map(|text| self.redactor.text(&text).into_owned()))
+        let text = own.then(|| {
+            (self.around.text)(code.span)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        });
+        unknown(
+            &self.frames,
+            frame,
+            code,
+            text.map(|text| self.redactor.text(&text).into_owned()),
+        )
     }
 
     /// Whether a statement surely does not run, and another branch of its `if` gives the same name: that one is listed.
     fn is_untaken(&self, frame: usize, index: usize, node: &Node) -> bool {
         let block = self.frames[frame].plan.block(self.frames[frame].block);
-        let Some(siblings) = block.siblings(node) else { return false };
+        let Some(siblings) = block.siblings(node) else {
+            return false;
+        };
         let skipped = |node: &Node| self.guard(frame, node) == Runs::No;
-        let mut others = siblings.iter().map(|other| *other as usize).filter(|other| *other != index);
+        let mut others = siblings
+            .iter()
+            .map(|other| *other as usize)
+            .filter(|other| *other != index);
         let last = others.clone().all(|other| other < index);
         let none_runs = others.all(|other| block.nodes.get(other).is_some_and(skipped));
         skipped(node) && !(last && none_runs)
     }
 
     fn put(&mut self, frame: usize, node: &Node, value: Option<Value>) {
-        let place = node.slot.and_then(|slot| self.frames[frame].slots.get_mut(slot as usize));
+        let place = node
+            .slot
+            .and_then(|slot| self.frames[frame].slots.get_mut(slot as usize));
         if let Some(place) = place {
             *place = value;
         }
@@ -266,7 +345,11 @@ impl<'a> Walk<'a> {
     /// The path of a name in a frame.
     pub(super) fn path(&self, frame: usize, name: &str) -> String {
         let outer = &self.frames[frame].path;
-        if outer.is_empty() { name.to_owned() } else { format!("{outer}.{name}") }
+        if outer.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{outer}.{name}")
+        }
     }
 }
 
@@ -280,5 +363,9 @@ fn least(one: Runs, other: Runs) -> Runs {
 }
 
 fn plain(value: Option<&Value>) -> String {
-    value.map_or_else(String::new, |value| value.as_str().map_or_else(|| value.to_json_text(), str::to_owned))
+    value.map_or_else(String::new, |value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_json_text(), str::to_owned)
+    })
 }

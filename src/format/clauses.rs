@@ -21,16 +21,29 @@ impl<'a> Printer<'a> {
         self.trailing(head);
         placed.sort_by_key(|placed| placed.clause.kind.rank());
         self.indent();
-        for (index, Placed { clause, gap, trailing }) in placed.into_iter().enumerate() {
+        for (
+            index,
+            Placed {
+                clause,
+                gap,
+                trailing,
+            },
+        ) in placed.into_iter().enumerate()
+        {
             let when = matches!(clause.kind, ClauseKind::When(_));
-            let alone = head.is_none() && gap.above.is_empty() && !self.comments.any(behind, clause.span.start);
+            let alone = head.is_none()
+                && gap.above.is_empty()
+                && !self.comments.any(behind, clause.span.start);
             let inside = self.comments.any(clause.span.start, clause.span.end);
             if index == 0 && block && when && alone && !inside {
                 self.word(" ");
             } else {
                 self.line(Break::Hard);
             }
-            let slot = self.above(Gap { blank: false, ..gap });
+            let slot = self.above(Gap {
+                blank: false,
+                ..gap
+            });
             self.clause(&clause.kind, form);
             self.hoist(slot, clause.span.start, clause.span.end);
             self.trailing(trailing);
@@ -55,7 +68,11 @@ impl<'a> Printer<'a> {
                 Some(previous) => previous.trailing = trailing,
                 None => head = trailing,
             }
-            placed.push(Placed { clause, gap, trailing: None });
+            placed.push(Placed {
+                clause,
+                gap,
+                trailing: None,
+            });
             behind = clause.span.end;
         }
         if let Some(last) = placed.last_mut() {
@@ -74,7 +91,9 @@ impl<'a> Printer<'a> {
             ClauseKind::Confirm { text, by, expires } => {
                 self.word("confirm ");
                 let by = by.as_ref().map(|by| Part::Expr("by ", by));
-                let expires = expires.as_ref().map(|expires| Part::Expr("expires ", expires));
+                let expires = expires
+                    .as_ref()
+                    .map(|expires| Part::Expr("expires ", expires));
                 self.value_with(text, &present([by, expires]));
             }
             ClauseKind::By(role) => {
@@ -106,7 +125,11 @@ impl<'a> Printer<'a> {
                 self.value(duration);
             }
             ClauseKind::Verify { .. } => self.verify(kind),
-            ClauseKind::Recover { pattern, binding, body } => self.recover(pattern, binding.as_ref(), body),
+            ClauseKind::Recover {
+                pattern,
+                binding,
+                body,
+            } => self.recover(pattern, binding.as_ref(), body),
             ClauseKind::Undo(Undo::Call(call)) => {
                 self.word("undo ");
                 self.value(call);
@@ -136,7 +159,17 @@ impl<'a> Printer<'a> {
     }
 
     fn verify(&mut self, kind: &'a ClauseKind) {
-        let ClauseKind::Verify { call, every, within, binding, check, gives } = kind else { return };
+        let ClauseKind::Verify {
+            call,
+            every,
+            within,
+            binding,
+            check,
+            gives,
+        } = kind
+        else {
+            return;
+        };
         self.word("verify ");
         let every = every.as_ref().map(|every| Part::Expr("every ", every));
         let within = within.as_ref().map(|within| Part::Expr("within ", within));
@@ -146,7 +179,10 @@ impl<'a> Printer<'a> {
             this.variable(&binding.text);
             this.word(" => ");
             this.value(check);
-            this.parts(check.span.end, &present([gives.as_ref().map(|gives| Part::Expr("gives ", gives))]));
+            this.parts(
+                check.span.end,
+                &present([gives.as_ref().map(|gives| Part::Expr("gives ", gives))]),
+            );
         });
     }
 }

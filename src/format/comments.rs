@@ -26,7 +26,11 @@ pub(super) struct Gap<'a> {
 
 impl<'a> Comments<'a> {
     pub fn new(text: &'a str, list: &'a [Comment]) -> Self {
-        Self { text, list, taken: vec![false; list.len()] }
+        Self {
+            text,
+            list,
+            taken: vec![false; list.len()],
+        }
     }
 
     /// Whether a comment in the range has no place yet.
@@ -37,23 +41,36 @@ impl<'a> Comments<'a> {
     /// Takes what the range still has, in order.
     pub fn take(&mut self, start: u32, end: u32) -> Vec<(CommentKind, &'a str)> {
         let found: Vec<usize> = self.untaken(start, end).collect();
-        found.into_iter().filter_map(|index| self.take_one(index)).collect()
+        found
+            .into_iter()
+            .filter_map(|index| self.take_one(index))
+            .collect()
     }
 
     /// Takes what the range still has of comments that document nothing.
     pub fn take_plain(&mut self, start: u32, end: u32) -> Vec<&'a str> {
         let found: Vec<usize> = self.untaken(start, end).collect();
-        let found: Vec<usize> =
-            found.into_iter().filter(|index| self.kind(*index) == Some(CommentKind::Plain)).collect();
-        found.into_iter().filter_map(|index| Some(self.take_one(index)?.1)).collect()
+        let found: Vec<usize> = found
+            .into_iter()
+            .filter(|index| self.kind(*index) == Some(CommentKind::Plain))
+            .collect();
+        found
+            .into_iter()
+            .filter_map(|index| Some(self.take_one(index)?.1))
+            .collect()
     }
 
     /// Takes the `//!` comments of the range, in order.
     pub fn take_file_docs(&mut self, start: u32) -> Vec<&'a str> {
         let found: Vec<usize> = self.untaken(start, u32::MAX).collect();
-        let found: Vec<usize> =
-            found.into_iter().filter(|index| self.kind(*index) == Some(CommentKind::File)).collect();
-        found.into_iter().filter_map(|index| Some(self.take_one(index)?.1)).collect()
+        let found: Vec<usize> = found
+            .into_iter()
+            .filter(|index| self.kind(*index) == Some(CommentKind::File))
+            .collect();
+        found
+            .into_iter()
+            .filter_map(|index| Some(self.take_one(index)?.1))
+            .collect()
     }
 
     /// Takes what stands between a neighbour's end and the next one's beginning. Where `statements` meet, a `///`
@@ -66,7 +83,10 @@ impl<'a> Comments<'a> {
         }
         let found: Vec<usize> = self.untaken(start, next).collect();
         for index in found {
-            let at = self.list.get(index).map_or(next, |comment| comment.span.start);
+            let at = self
+                .list
+                .get(index)
+                .map_or(next, |comment| comment.span.start);
             let blank = self.blank_above(at);
             if let Some((kind, text)) = self.take_one(index) {
                 gap.above.push((text, blank));
@@ -82,7 +102,10 @@ impl<'a> Comments<'a> {
         let index = self.first(end, next)?;
         let comment = self.list.get(index)?;
         let between = self.text.get(end as usize..comment.span.start as usize)?;
-        let spaces = between.rsplit(|c: char| !c.is_whitespace()).next().unwrap_or(between);
+        let spaces = between
+            .rsplit(|c: char| !c.is_whitespace())
+            .next()
+            .unwrap_or(between);
         if spaces.contains('\n') || (statements && comment.kind == CommentKind::Doc) {
             return None;
         }
@@ -95,15 +118,25 @@ impl<'a> Comments<'a> {
         let comment = self.list.get(index)?;
         let between = self.text.get(end as usize..comment.span.start as usize)?;
         let beside = between.bytes().all(|byte| byte == b' ' || byte == b'\t');
-        let found = if beside && comment.kind != CommentKind::Doc { self.take_one(index) } else { None };
+        let found = if beside && comment.kind != CommentKind::Doc {
+            self.take_one(index)
+        } else {
+            None
+        };
         found.map(|(_, text)| text)
     }
 
     /// The place of the first such byte that is not in a comment; the end of the text where there is none.
     pub fn seek(&self, from: u32, byte: u8) -> u32 {
         let mut at = from as usize;
-        let mut next = self.list.partition_point(|comment| comment.span.start < from);
-        while let Some(found) = self.text.get(at..).and_then(|rest| rest.bytes().position(|found| found == byte)) {
+        let mut next = self
+            .list
+            .partition_point(|comment| comment.span.start < from);
+        while let Some(found) = self
+            .text
+            .get(at..)
+            .and_then(|rest| rest.bytes().position(|found| found == byte))
+        {
             match self.list.get(next) {
                 Some(comment) if (comment.span.start as usize) < at + found => {
                     at = comment.span.end as usize;
@@ -120,10 +153,14 @@ impl<'a> Comments<'a> {
     }
 
     fn untaken(&self, start: u32, end: u32) -> impl Iterator<Item = usize> {
-        let from = self.list.partition_point(|comment| comment.span.start < start);
+        let from = self
+            .list
+            .partition_point(|comment| comment.span.start < start);
         let inside = self.list.iter().zip(&self.taken).enumerate().skip(from);
         let inside = inside.take_while(move |(_, (comment, _))| comment.span.start < end);
-        inside.filter(|(_, (_, taken))| !**taken).map(|(index, _)| index)
+        inside
+            .filter(|(_, (_, taken))| !**taken)
+            .map(|(index, _)| index)
     }
 
     fn kind(&self, index: usize) -> Option<CommentKind> {
@@ -133,7 +170,10 @@ impl<'a> Comments<'a> {
     fn take_one(&mut self, index: usize) -> Option<(CommentKind, &'a str)> {
         let comment = self.list.get(index)?;
         *self.taken.get_mut(index)? = true;
-        Some((comment.kind, self.text.get(comment.span.range())?.trim_end()))
+        Some((
+            comment.kind,
+            self.text.get(comment.span.range())?.trim_end(),
+        ))
     }
 
     /// Whether the line above the place is blank.

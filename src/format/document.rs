@@ -60,7 +60,11 @@ pub(super) struct Slot<'a> {
 
 /// The width of a text in columns.
 pub(super) fn width(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.width() }
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.width()
+    }
 }
 
 /// The text of the document.
@@ -104,11 +108,15 @@ fn measure(ops: &mut [Op<'_>], slots: &[Slot<'_>]) {
                 since += text.len();
                 false
             }
-            Op::Above(slot) => slots.get(*slot).is_some_and(|slot| !slot.comments.is_empty()),
+            Op::Above(slot) => slots
+                .get(*slot)
+                .is_some_and(|slot| !slot.comments.is_empty()),
             Op::Inside(slot) => {
                 total += 1;
                 since += 1;
-                slots.get(*slot).is_some_and(|slot| !slot.comments.is_empty())
+                slots
+                    .get(*slot)
+                    .is_some_and(|slot| !slot.comments.is_empty())
             }
             Op::Trailing(_) => {
                 since = 0;
@@ -116,11 +124,19 @@ fn measure(ops: &mut [Op<'_>], slots: &[Slot<'_>]) {
             }
             Op::Indent | Op::Dedent => false,
             Op::End => {
-                open.push(Open { from: total, behind: since, forced: false });
+                open.push(Open {
+                    from: total,
+                    behind: since,
+                    forced: false,
+                });
                 false
             }
             Op::Begin(columns) => open.pop().is_some_and(|group| {
-                *columns = if group.forced { usize::MAX } else { total - group.from + group.behind };
+                *columns = if group.forced {
+                    usize::MAX
+                } else {
+                    total - group.from + group.behind
+                };
                 group.forced
             }),
         };
@@ -166,9 +182,14 @@ impl Layout {
                 }
             }
             Op::Begin(columns) => {
-                let column = if self.line_written { self.column } else { self.indent() };
+                let column = if self.line_written {
+                    self.column
+                } else {
+                    self.indent()
+                };
                 let outer = self.broken.last().copied().unwrap_or(true);
-                self.broken.push(outer && column.saturating_add(columns) > LINE_WIDTH);
+                self.broken
+                    .push(outer && column.saturating_add(columns) > LINE_WIDTH);
             }
             Op::End => {
                 self.broken.pop();
@@ -263,9 +284,23 @@ mod tests {
     fn list(words: usize, behind: &'static str) -> String {
         let mut ops = vec![Op::Begin(0), text("["), Op::Indent];
         for index in 0..words {
-            ops.extend([if index == 0 { Op::Break(Break::Soft) } else { Op::Break(Break::Space) }, text("123456789")]);
+            ops.extend([
+                if index == 0 {
+                    Op::Break(Break::Soft)
+                } else {
+                    Op::Break(Break::Space)
+                },
+                text("123456789"),
+            ]);
         }
-        ops.extend([Op::IfBroken(","), Op::Dedent, Op::Break(Break::Soft), text("]"), Op::End, text(behind)]);
+        ops.extend([
+            Op::IfBroken(","),
+            Op::Dedent,
+            Op::Break(Break::Soft),
+            text("]"),
+            Op::End,
+            text(behind),
+        ]);
         render(ops, &[])
     }
 

@@ -5,7 +5,8 @@ use super::printer::{Brackets, Printer};
 use super::texts::opens_block;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, BinaryOp, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, MatchArm, Pattern, TypeExpr, UnaryOp,
+    Argument, BinaryOp, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, MatchArm,
+    Pattern, TypeExpr, UnaryOp,
 };
 use crate::syntax::precedence::{Level, is_negative, level, operator_level, operator_text};
 
@@ -33,7 +34,10 @@ impl Operand<'_> {
 /// Whether the expression, on several lines, ends with a bracket on a line of its own.
 pub(super) fn closes_itself(printer: &Printer<'_>, expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::List(_) | ExprKind::Object(_) | ExprKind::Call { .. } | ExprKind::Match { .. } => true,
+        ExprKind::List(_)
+        | ExprKind::Object(_)
+        | ExprKind::Call { .. }
+        | ExprKind::Match { .. } => true,
         ExprKind::Path { links, .. } => links.iter().filter(|link| is_call(link)).count() == 1,
         ExprKind::Literal(Literal::String(_)) | ExprKind::Template(_) => {
             printer.written(expr.span).is_some_and(opens_block)
@@ -91,7 +95,11 @@ impl<'a> Printer<'a> {
     /// An expression where one of these words would be read as a word of the language.
     pub fn expr_not_beginning_with(&mut self, expr: &'a Expr, words: &[&str], dotted_too: bool) {
         let taken = |(word, dotted): (&str, bool)| words.contains(&word) && (dotted_too || !dotted);
-        let wanted = if first_word(expr).is_some_and(taken) { Level::Parenthesised } else { Level::Conditional };
+        let wanted = if first_word(expr).is_some_and(taken) {
+            Level::Parenthesised
+        } else {
+            Level::Conditional
+        };
         self.expr(expr, wanted);
     }
 
@@ -100,34 +108,70 @@ impl<'a> Printer<'a> {
             ExprKind::Literal(literal) => self.literal(literal, expr.span),
             ExprKind::Template(parts) => self.template(parts, expr.span),
             ExprKind::Name(name) => self.variable(name),
-            ExprKind::Call { function, arguments } => {
+            ExprKind::Call {
+                function,
+                arguments,
+            } => {
                 self.variable(&function.text);
-                self.arguments(arguments, Span { start: function.span.end, end: expr.span.end });
+                self.arguments(
+                    arguments,
+                    Span {
+                        start: function.span.end,
+                        end: expr.span.end,
+                    },
+                );
             }
             ExprKind::Path { base, links } => self.path(base, links),
             ExprKind::List(elements) => self.elements(elements, expr.span),
             ExprKind::Object(entries) => {
-                self.list(Brackets::OBJECT, expr.span, entries, |entry| entry.span, Self::entry);
+                self.list(
+                    Brackets::OBJECT,
+                    expr.span,
+                    entries,
+                    |entry| entry.span,
+                    Self::entry,
+                );
             }
             ExprKind::Unary { operators, operand } => self.unary(operators, operand),
             ExprKind::Chain { first, rest } => {
-                let level = rest.first().map_or(Level::Postfix, |link| operator_level(link.operator));
+                let level = rest
+                    .first()
+                    .map_or(Level::Postfix, |link| operator_level(link.operator));
                 // Chains keep the parentheses around chains of the same operators, and `??` gets some for the reader.
-                let within = if level == Level::Comparison { Level::Add } else { level.tighter() };
-                let compared =
-                    rest.first().is_some_and(|link| matches!(link.operator, BinaryOp::Equal | BinaryOp::NotEqual));
-                let reply = compared && matches!(&first.kind, ExprKind::Name(name) if &**name == "reply");
-                let first = if reply { Operand::Reply(first.span) } else { Operand::Expr(first, within) };
-                self.chain(std::iter::once(("", first)).chain(
-                    rest.iter().map(|link| (operator_text(link.operator), Operand::Expr(&link.operand, within))),
-                ));
+                let within = if level == Level::Comparison {
+                    Level::Add
+                } else {
+                    level.tighter()
+                };
+                let compared = rest.first().is_some_and(|link| {
+                    matches!(link.operator, BinaryOp::Equal | BinaryOp::NotEqual)
+                });
+                let reply =
+                    compared && matches!(&first.kind, ExprKind::Name(name) if &**name == "reply");
+                let first = if reply {
+                    Operand::Reply(first.span)
+                } else {
+                    Operand::Expr(first, within)
+                };
+                self.chain(std::iter::once(("", first)).chain(rest.iter().map(|link| {
+                    (
+                        operator_text(link.operator),
+                        Operand::Expr(&link.operand, within),
+                    )
+                })));
             }
             ExprKind::Coalesce(operands) => self.coalesce(operands),
             ExprKind::Conditional { arms, otherwise } => {
-                let arms = arms.iter().enumerate().flat_map(|(index, (condition, value))| {
-                    let word = if index == 0 { "" } else { ":" };
-                    [(word, Operand::Expr(condition, Level::Or)), ("?", Operand::Expr(value, Level::Or))]
-                });
+                let arms = arms
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(index, (condition, value))| {
+                        let word = if index == 0 { "" } else { ":" };
+                        [
+                            (word, Operand::Expr(condition, Level::Or)),
+                            ("?", Operand::Expr(value, Level::Or)),
+                        ]
+                    });
                 self.chain(arms.chain([(":", Operand::Expr(otherwise, Level::Or))]));
             }
             ExprKind::Match { subject, arms } => {
@@ -135,8 +179,17 @@ impl<'a> Printer<'a> {
                 self.value(subject);
                 self.word(" ");
                 let start = self.comments.seek(subject.span.end, b'{');
-                let region = Span { start, end: expr.span.end };
-                self.list(Brackets::OBJECT, region, arms, |arm| arm.span, Self::match_arm);
+                let region = Span {
+                    start,
+                    end: expr.span.end,
+                };
+                self.list(
+                    Brackets::OBJECT,
+                    region,
+                    arms,
+                    |arm| arm.span,
+                    Self::match_arm,
+                );
             }
             ExprKind::Is { subject, state } => {
                 self.expr(subject, Level::Postfix);
@@ -155,7 +208,10 @@ impl<'a> Printer<'a> {
         self.chain(operands.iter().enumerate().map(|(index, operand)| {
             let last = index + 1 == operands.len();
             let level = if last { Level::Coalesce } else { Level::Add };
-            (if index == 0 { "" } else { "??" }, Operand::Expr(operand, level))
+            (
+                if index == 0 { "" } else { "??" },
+                Operand::Expr(operand, level),
+            )
         }));
     }
 
@@ -203,10 +259,20 @@ impl<'a> Printer<'a> {
             });
         }
         let number = matches!(&operand.kind, ExprKind::Literal(literal) if is_number(literal) && !is_negative(literal));
-        let folds = number && operators.last().is_some_and(|(operator, _)| *operator == UnaryOp::Negate);
+        let folds = number
+            && operators
+                .last()
+                .is_some_and(|(operator, _)| *operator == UnaryOp::Negate);
         // Signs in parentheses keep them, so that the tree stays as it is.
         let apart = folds || matches!(operand.kind, ExprKind::Unary { .. });
-        self.expr(operand, if apart { Level::Parenthesised } else { Level::Unary });
+        self.expr(
+            operand,
+            if apart {
+                Level::Parenthesised
+            } else {
+                Level::Unary
+            },
+        );
     }
 
     fn elements(&mut self, elements: &'a [Expr], region: Span) {
@@ -218,12 +284,22 @@ impl<'a> Printer<'a> {
             self.word("]");
             return;
         }
-        self.list(Brackets::LIST, region, elements, |element| element.span, Self::value);
+        self.list(
+            Brackets::LIST,
+            region,
+            elements,
+            |element| element.span,
+            Self::value,
+        );
     }
 
     /// The arguments of a call; `region` begins before its parenthesis.
     pub fn arguments(&mut self, arguments: &'a [Argument], region: Span) {
-        if let [Argument { name: None, value, .. }] = arguments
+        if let [
+            Argument {
+                name: None, value, ..
+            },
+        ] = arguments
             && self.hugs(value, region)
         {
             self.word("(");
@@ -231,8 +307,17 @@ impl<'a> Printer<'a> {
             self.word(")");
             return;
         }
-        let region = Span { start: self.comments.seek(region.start, b'('), end: region.end };
-        self.list(Brackets::PARENTHESES, region, arguments, |argument| argument.span, Self::argument_value);
+        let region = Span {
+            start: self.comments.seek(region.start, b'('),
+            end: region.end,
+        };
+        self.list(
+            Brackets::PARENTHESES,
+            region,
+            arguments,
+            |argument| argument.span,
+            Self::argument_value,
+        );
     }
 
     /// Whether the only element of a list needs no lines of its own, since its brackets can do for both.
@@ -259,7 +344,10 @@ impl<'a> Printer<'a> {
             | ExprKind::Error => false,
         };
         let around = [(region.start, expr.span.start), (expr.span.end, region.end)];
-        bracketed && !around.iter().any(|(start, end)| self.comments.any(*start, *end))
+        bracketed
+            && !around
+                .iter()
+                .any(|(start, end)| self.comments.any(*start, *end))
     }
 
     fn argument_value(&mut self, argument: &'a Argument) {
@@ -294,7 +382,11 @@ impl<'a> Printer<'a> {
                 self.word(format!("`{}`", name.text));
             }
             EntryKey::Name(name) => self.name(name),
-            EntryKey::Expr(key) if matches!(key.kind, ExprKind::Literal(_) | ExprKind::Template(_)) => self.value(key),
+            EntryKey::Expr(key)
+                if matches!(key.kind, ExprKind::Literal(_) | ExprKind::Template(_)) =>
+            {
+                self.value(key)
+            }
             EntryKey::Expr(key) => self.parenthesised(|this| this.value(key)),
         }
         self.word(": ");
@@ -319,7 +411,8 @@ impl<'a> Printer<'a> {
         let mut behind = base.span.end;
         let mut open: Option<(usize, u32)> = None;
         for (index, link) in links.iter().enumerate() {
-            let attached = index == 0 && short_name(base) && !self.comments.any(behind, link_start(link));
+            let attached =
+                index == 0 && short_name(base) && !self.comments.any(behind, link_start(link));
             if breaks && is_call(link) && !attached {
                 match open {
                     Some((slot, start)) => self.hoist(slot, start, behind),
@@ -328,7 +421,11 @@ impl<'a> Printer<'a> {
                 let gap = self.comments.gap(Some(behind), link_start(link), false);
                 self.trailing(gap.trailing);
                 self.line(Break::Soft);
-                let slot = self.above(super::comments::Gap { trailing: None, blank: false, ..gap });
+                let slot = self.above(super::comments::Gap {
+                    trailing: None,
+                    blank: false,
+                    ..gap
+                });
                 open = Some((slot, link.span.start));
             }
             self.link(link);
@@ -372,10 +469,20 @@ impl<'a> Printer<'a> {
                 this.line(Break::Soft);
                 this.word("]");
             }),
-            LinkKind::Call { name, safe, arguments } => {
+            LinkKind::Call {
+                name,
+                safe,
+                arguments,
+            } => {
                 self.word(if *safe { "?." } else { "." });
                 self.name(name);
-                self.arguments(arguments, Span { start: name.span.end, end: link.span.end });
+                self.arguments(
+                    arguments,
+                    Span {
+                        start: name.span.end,
+                        end: link.span.end,
+                    },
+                );
             }
         }
     }

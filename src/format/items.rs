@@ -6,7 +6,9 @@ use super::parts::{Part, present};
 use super::printer::{Brackets, Printer};
 use super::statements::lines_of;
 use crate::source::Span;
-use crate::syntax::ast::{Expr, File, Item, ItemKind, Parameter, Plan, Tool, TypeItem, Use, UseNamespace};
+use crate::syntax::ast::{
+    Expr, File, Item, ItemKind, Parameter, Plan, Tool, TypeItem, Use, UseNamespace,
+};
 use crate::syntax::precedence::Level;
 
 impl<'a> Printer<'a> {
@@ -35,7 +37,10 @@ impl<'a> Printer<'a> {
             let slot = self.above(gap);
             self.statement_in(slot, item.span, |this| this.item(item));
             behind = Some(item.span.end);
-            let next = file.items.get(index + 1).map_or(end, |item| item.span.start);
+            let next = file
+                .items
+                .get(index + 1)
+                .map_or(end, |item| item.span.start);
             let trailing = self.comments.trailing(item.span.end, next, true);
             self.trailing(trailing);
             self.line(Break::Hard);
@@ -45,7 +50,10 @@ impl<'a> Printer<'a> {
         } else {
             let gap = self.comments.gap(None, end, true);
             let gap = self.header(gap, first);
-            self.above(Gap { blank: false, ..gap });
+            self.above(Gap {
+                blank: false,
+                ..gap
+            });
         }
         self.finish()
     }
@@ -54,8 +62,13 @@ impl<'a> Printer<'a> {
     fn header(&mut self, mut gap: Gap<'a>, first: u32) -> Gap<'a> {
         let strays = self.comments.take_file_docs(first);
         let is_file_doc = |comment: &(&str, bool)| comment.0.starts_with("//!");
-        let at = gap.above.iter().rposition(is_file_doc).map_or(0, |index| index + 1);
-        gap.above.splice(at..at, strays.iter().map(|text| (*text, false)));
+        let at = gap
+            .above
+            .iter()
+            .rposition(is_file_doc)
+            .map_or(0, |index| index + 1);
+        gap.above
+            .splice(at..at, strays.iter().map(|text| (*text, false)));
         let at = at + strays.len();
         match gap.above.get_mut(at) {
             Some((_, blank)) => *blank |= at > 0,
@@ -126,12 +139,19 @@ impl<'a> Printer<'a> {
         self.name(&tool.name);
         let fails = Some(&*tool.fails).filter(|names| !names.is_empty());
         let parts = present([
-            tool.effect.as_ref().map(|name| Part::Classes("", std::slice::from_ref(name))),
+            tool.effect
+                .as_ref()
+                .map(|name| Part::Classes("", std::slice::from_ref(name))),
             fails.map(|names| Part::Classes("fails ", names)),
             tool.key.as_ref().map(|name| Part::Name("key ", name)),
         ]);
         self.grouped(|this| {
-            this.parameters(tool.name.span, &tool.parameters, tool.returns.span.start, Self::argument);
+            this.parameters(
+                tool.name.span,
+                &tool.parameters,
+                tool.returns.span.start,
+                Self::argument,
+            );
             this.word(" -> ");
             this.ty(&tool.returns);
             this.grouped(|this| this.parts(tool.returns.span.end, &parts));
@@ -141,7 +161,10 @@ impl<'a> Printer<'a> {
     fn plan(&mut self, plan: &'a Plan) {
         self.keyword("plan");
         self.name(&plan.name);
-        let next = plan.returns.as_ref().map_or(plan.body.span.start, |ty| ty.span.start);
+        let next = plan
+            .returns
+            .as_ref()
+            .map_or(plan.body.span.start, |ty| ty.span.start);
         self.grouped(|this| {
             this.parameters(plan.name.span, &plan.parameters, next, Self::parameter);
             if let Some(ty) = &plan.returns {
@@ -153,12 +176,26 @@ impl<'a> Printer<'a> {
         self.block(&plan.body);
     }
 
-    fn parameters(&mut self, name: Span, parameters: &'a [Parameter], next: u32, print: fn(&mut Self, &'a Parameter)) {
+    fn parameters(
+        &mut self,
+        name: Span,
+        parameters: &'a [Parameter],
+        next: u32,
+        print: fn(&mut Self, &'a Parameter),
+    ) {
         let start = self.comments.seek(name.end, b'(');
-        let behind = parameters.last().map_or(start, |parameter| parameter.span.end);
+        let behind = parameters
+            .last()
+            .map_or(start, |parameter| parameter.span.end);
         let end = self.comments.seek(behind, b')').min(next) + 1;
         let region = Span { start, end };
-        self.list(Brackets::PARAMETERS, region, parameters, |parameter| parameter.span, print);
+        self.list(
+            Brackets::PARAMETERS,
+            region,
+            parameters,
+            |parameter| parameter.span,
+            print,
+        );
     }
 
     /// A parameter of a plan, which is a variable there.

@@ -28,7 +28,8 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 pub fn format(source: &SourceFile) -> Result<String, Vec<Diagnostic>> {
     if let Some(text) = source.text().strip_prefix(BYTE_ORDER_MARK) {
         // The places of findings are those of the text with the mark.
-        return format(&SourceFile::new(source.name(), text)).map_err(|_| syntax::parse(source).diagnostics);
+        return format(&SourceFile::new(source.name(), text))
+            .map_err(|_| syntax::parse(source).diagnostics);
     }
     let parsed = syntax::parse(source);
     if parsed.diagnostics.iter().any(hides_text) {
@@ -39,7 +40,9 @@ pub fn format(source: &SourceFile) -> Result<String, Vec<Diagnostic>> {
         // Programs write the JSON form, and how they lay it out is theirs.
         return Ok(text.to_owned());
     }
-    let formatted = syntax::with_room(deepest(text), || Printer::new(text, &parsed.file.comments).file(&parsed.file));
+    let formatted = syntax::with_room(deepest(text), || {
+        Printer::new(text, &parsed.file.comments).file(&parsed.file)
+    });
     formatted.ok_or_else(|| vec![syntax::no_room(source)])
 }
 

@@ -100,7 +100,11 @@ impl<'a> Printer<'a> {
         let gap = self.comments.gap(Some(behind), next, false);
         self.trailing(gap.trailing);
         self.line(Break::Space);
-        self.above(super::comments::Gap { trailing: None, blank: false, ..gap })
+        self.above(super::comments::Gap {
+            trailing: None,
+            blank: false,
+            ..gap
+        })
     }
 
     fn after(&mut self, names: &'a [Name]) {

@@ -37,17 +37,54 @@ pub(super) struct Brackets {
 }
 
 impl Brackets {
-    pub const PARENTHESES: Self = Self { open: "(", close: ")", inner: Break::Soft, commas: true, joined: false };
-    pub const PARAMETERS: Self = Self { joined: true, ..Self::PARENTHESES };
-    pub const LIST: Self = Self { open: "[", close: "]", inner: Break::Soft, commas: true, joined: false };
-    pub const OBJECT: Self = Self { open: "{", close: "}", inner: Break::Space, commas: true, joined: false };
-    pub const ARMS: Self = Self { open: "{", close: "}", inner: Break::Hard, commas: true, joined: false };
-    pub const BLOCK: Self = Self { open: "{", close: "}", inner: Break::Hard, commas: false, joined: false };
+    pub const PARENTHESES: Self = Self {
+        open: "(",
+        close: ")",
+        inner: Break::Soft,
+        commas: true,
+        joined: false,
+    };
+    pub const PARAMETERS: Self = Self {
+        joined: true,
+        ..Self::PARENTHESES
+    };
+    pub const LIST: Self = Self {
+        open: "[",
+        close: "]",
+        inner: Break::Soft,
+        commas: true,
+        joined: false,
+    };
+    pub const OBJECT: Self = Self {
+        open: "{",
+        close: "}",
+        inner: Break::Space,
+        commas: true,
+        joined: false,
+    };
+    pub const ARMS: Self = Self {
+        open: "{",
+        close: "}",
+        inner: Break::Hard,
+        commas: true,
+        joined: false,
+    };
+    pub const BLOCK: Self = Self {
+        open: "{",
+        close: "}",
+        inner: Break::Hard,
+        commas: false,
+        joined: false,
+    };
 }
 
 impl<'a> Printer<'a> {
     pub fn new(text: &'a str, comments: &'a [crate::syntax::ast::Comment]) -> Self {
-        Self { text: Some(text), comments: Comments::new(text, comments), ..Self::without_text() }
+        Self {
+            text: Some(text),
+            comments: Comments::new(text, comments),
+            ..Self::without_text()
+        }
     }
 
     pub fn without_text() -> Self {
@@ -70,7 +107,9 @@ impl<'a> Printer<'a> {
 
     /// What the author wrote there; `None` where there is no text.
     pub fn written(&self, span: Span) -> Option<&'a str> {
-        self.text.and_then(|text| text.get(span.range())).filter(|text| !text.is_empty())
+        self.text
+            .and_then(|text| text.get(span.range()))
+            .filter(|text| !text.is_empty())
     }
 
     pub fn word(&mut self, text: impl Into<Cow<'a, str>>) {
@@ -198,9 +237,14 @@ impl<'a> Printer<'a> {
 
     /// The comments of a gap above what comes next; gives the slot, for what is found inside of that later.
     pub fn above(&mut self, mut gap: Gap<'a>) -> usize {
-        gap.above.splice(0..0, gap.trailing.map(|comment| (comment, false)));
+        gap.above
+            .splice(0..0, gap.trailing.map(|comment| (comment, false)));
         let blank = gap.blank && !gap.documented;
-        let slot = self.slot(Slot { comments: gap.above, blank, doc_lines: None });
+        let slot = self.slot(Slot {
+            comments: gap.above,
+            blank,
+            doc_lines: None,
+        });
         self.ops.push(Op::Above(slot));
         slot
     }
@@ -219,22 +263,39 @@ impl<'a> Printer<'a> {
     /// As `hoist`, for statements: there a `///` would document what it is put above, so it stays inside.
     fn hoist_statement(&mut self, slot: usize, inside: usize, start: u32, end: u32) {
         let found = self.comments.take(start, end);
-        let (docs, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|(kind, _)| *kind == CommentKind::Doc);
+        let (docs, others): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .partition(|(kind, _)| *kind == CommentKind::Doc);
         let doc_lines = self.slots.get(inside).and_then(|slot| slot.doc_lines);
         let strays = doc_lines.map_or_else(Vec::new, |lines| self.stray_docs(slot, lines));
         self.put_above(slot, others.into_iter().map(|(_, text)| text), true);
         if let Some(slot) = self.slots.get_mut(inside) {
-            slot.comments = strays.into_iter().chain(docs.into_iter().map(|(_, text)| (text, false))).collect();
+            slot.comments = strays
+                .into_iter()
+                .chain(docs.into_iter().map(|(_, text)| (text, false)))
+                .collect();
         }
     }
 
     /// Removes each `///` above a statement that does not document it, since a `//!` stood between them.
     fn stray_docs(&mut self, slot: usize, doc_lines: usize) -> Vec<(&'a str, bool)> {
-        let Some(slot) = self.slots.get_mut(slot) else { return Vec::new() };
-        let docs = slot.comments.iter().rev().take_while(|(text, _)| is_doc(text)).count();
+        let Some(slot) = self.slots.get_mut(slot) else {
+            return Vec::new();
+        };
+        let docs = slot
+            .comments
+            .iter()
+            .rev()
+            .take_while(|(text, _)| is_doc(text))
+            .count();
         let first = slot.comments.len() - docs;
-        let mut strays: Vec<_> = slot.comments.drain(first..first + docs.saturating_sub(doc_lines)).collect();
-        let blank = strays.first_mut().is_some_and(|(_, blank)| std::mem::take(blank));
+        let mut strays: Vec<_> = slot
+            .comments
+            .drain(first..first + docs.saturating_sub(doc_lines))
+            .collect();
+        let blank = strays
+            .first_mut()
+            .is_some_and(|(_, blank)| std::mem::take(blank));
         match slot.comments.get_mut(first) {
             Some((_, below)) => *below |= blank,
             None => slot.blank |= blank,
@@ -243,11 +304,20 @@ impl<'a> Printer<'a> {
     }
 
     fn put_above(&mut self, slot: usize, comments: impl Iterator<Item = &'a str>, documents: bool) {
-        let Some(slot) = self.slots.get_mut(slot) else { return };
-        let docs = slot.comments.iter().rev().take_while(|(text, _)| documents && is_doc(text)).count();
+        let Some(slot) = self.slots.get_mut(slot) else {
+            return;
+        };
+        let docs = slot
+            .comments
+            .iter()
+            .rev()
+            .take_while(|(text, _)| documents && is_doc(text))
+            .count();
         let at = slot.comments.len() - docs;
         let mut comments: Vec<_> = comments.map(|text| (text, false)).collect();
-        let Some(first) = comments.first_mut() else { return };
+        let Some(first) = comments.first_mut() else {
+            return;
+        };
         first.1 = match slot.comments.get_mut(at) {
             Some(below) => std::mem::take(&mut below.1),
             None => std::mem::take(&mut slot.blank),
@@ -265,8 +335,15 @@ impl<'a> Printer<'a> {
         mut print: impl FnMut(&mut Self, &'a T),
     ) {
         self.word(brackets.open);
-        let inside = (region.start + 1, region.end.saturating_sub(1).max(region.start + 1));
-        let moved = if brackets.commas { Vec::new() } else { std::mem::take(&mut self.moved) };
+        let inside = (
+            region.start + 1,
+            region.end.saturating_sub(1).max(region.start + 1),
+        );
+        let moved = if brackets.commas {
+            Vec::new()
+        } else {
+            std::mem::take(&mut self.moved)
+        };
         if items.is_empty() && moved.is_empty() && !self.comments.any(inside.0, inside.1) {
             self.word(brackets.close);
             return;
@@ -280,7 +357,10 @@ impl<'a> Printer<'a> {
         let opening = self.comments.trailing(behind, next, !brackets.commas);
         self.trailing(opening);
         self.line(brackets.inner);
-        self.above(Gap { above: moved.into_iter().map(|text| (text, false)).collect(), ..Gap::default() });
+        self.above(Gap {
+            above: moved.into_iter().map(|text| (text, false)).collect(),
+            ..Gap::default()
+        });
         for (index, item) in items.iter().enumerate() {
             let place = span(item);
             let mut gap = self.comments.gap(Some(behind), place.start, true);
@@ -294,7 +374,9 @@ impl<'a> Printer<'a> {
             } else {
                 self.statement_in(slot, place, |this| print(this, item));
             }
-            next = items.get(index + 1).map_or(inside.1, |item| span(item).start);
+            next = items
+                .get(index + 1)
+                .map_or(inside.1, |item| span(item).start);
             behind = place.end;
             let last = index + 1 == items.len();
             match (brackets.commas, last) {
@@ -305,7 +387,11 @@ impl<'a> Printer<'a> {
             let trailing = self.comments.trailing(behind, next, !brackets.commas);
             self.trailing(trailing);
             if !last {
-                self.line(if brackets.inner == Break::Hard { Break::Hard } else { Break::Space });
+                self.line(if brackets.inner == Break::Hard {
+                    Break::Hard
+                } else {
+                    Break::Space
+                });
             }
         }
         self.remaining(behind, inside.1, items.is_empty());
@@ -327,7 +413,10 @@ impl<'a> Printer<'a> {
             unblank(&mut gap);
         }
         self.line(Break::Hard);
-        self.above(Gap { blank: false, ..gap });
+        self.above(Gap {
+            blank: false,
+            ..gap
+        });
     }
 
     /// Prints a statement or item, whose comments are gathered in the slot above it.

@@ -8,7 +8,13 @@ use crate::syntax::ast::{Block, Expr, Guarded, Name, Statement, StatementKind, T
 
 impl<'a> Printer<'a> {
     pub fn block(&mut self, block: &'a Block) {
-        self.list(Brackets::BLOCK, block.span, &block.statements, |statement| statement.span, Self::statement);
+        self.list(
+            Brackets::BLOCK,
+            block.span,
+            &block.statements,
+            |statement| statement.span,
+            Self::statement,
+        );
     }
 
     fn statement(&mut self, statement: &'a Statement) {
@@ -41,15 +47,35 @@ impl<'a> Printer<'a> {
                 self.keyword("parallel");
                 self.block(block);
             }
-            StatementKind::Task { name, title, statuses, context, external } => {
+            StatementKind::Task {
+                name,
+                title,
+                statuses,
+                context,
+                external,
+            } => {
                 self.task(name, title, statuses, context.as_deref(), *external);
             }
-            StatementKind::Set { task, status, context, when, after } => {
+            StatementKind::Set {
+                task,
+                status,
+                context,
+                when,
+                after,
+            } => {
                 let when = when.as_ref().map(|when| Part::Expr("when ", when));
                 let parts = present([when, after.as_ref().map(|names| Part::After(names))]);
                 self.set(task, status, context.as_deref(), &parts);
             }
-            StatementKind::Listener { name, on, payload, binding, when, max, body } => {
+            StatementKind::Listener {
+                name,
+                on,
+                payload,
+                binding,
+                when,
+                max,
+                body,
+            } => {
                 let parts = present([
                     payload.as_ref().map(|ty| Part::Type("-> ", ty)),
                     binding.as_ref().map(|name| Part::Name("as ", name)),
@@ -63,7 +89,11 @@ impl<'a> Printer<'a> {
                 self.keyword("ensure");
                 self.value_with(condition, &[Part::Expr("else ", message)]);
             }
-            StatementKind::Fail { class, message, when } => self.fail(class, message.as_deref(), when.as_deref()),
+            StatementKind::Fail {
+                class,
+                message,
+                when,
+            } => self.fail(class, message.as_deref(), when.as_deref()),
             StatementKind::Reply(guarded) => self.guarded("reply", guarded),
             StatementKind::Yield(guarded) => self.guarded("yield", guarded),
             StatementKind::Next(guarded) => self.guarded("next", guarded),
@@ -71,7 +101,13 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn set(&mut self, task: &'a Name, status: &'a Name, context: Option<&'a Expr>, parts: &[Part<'a>]) {
+    fn set(
+        &mut self,
+        task: &'a Name,
+        status: &'a Name,
+        context: Option<&'a Expr>,
+        parts: &[Part<'a>],
+    ) {
         self.keyword("set");
         self.variable(&task.text);
         self.word(" ");
@@ -168,8 +204,17 @@ impl<'a> Printer<'a> {
         if let (Some(first), Some(last)) = (statuses.first(), statuses.last()) {
             self.word(" statuses ");
             let start = first.span.start.saturating_sub(1);
-            let region = Span { start, end: self.comments.seek(last.span.end, b']') + 1 };
-            self.list(Brackets::LIST, region, statuses, |name| name.span, Self::name);
+            let region = Span {
+                start,
+                end: self.comments.seek(last.span.end, b']') + 1,
+            };
+            self.list(
+                Brackets::LIST,
+                region,
+                statuses,
+                |name| name.span,
+                Self::name,
+            );
         }
         if let Some(context) = context {
             self.word(" ");

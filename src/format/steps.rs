@@ -3,10 +3,14 @@
 use super::parts::{Part, present};
 use super::printer::{Brackets, Printer};
 use crate::source::Span;
-use crate::syntax::ast::{Argument, Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor};
+use crate::syntax::ast::{
+    Argument, Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor,
+};
 
 /// Words that begin other bodies than calls.
-const BODY_WORDS: [&str; 8] = ["each", "repeat", "race", "match", "input", "wait", "ask", "infer"];
+const BODY_WORDS: [&str; 8] = [
+    "each", "repeat", "race", "match", "input", "wait", "ask", "infer",
+];
 
 impl<'a> Printer<'a> {
     pub fn step(&mut self, step: &'a Step) {
@@ -38,17 +42,32 @@ impl<'a> Printer<'a> {
                 self.expr_not_beginning_with(call, &BODY_WORDS, false);
                 call.span.end
             }
-            StepBody::Ask { agent, arguments, returns } => self.ask(agent, arguments, returns),
+            StepBody::Ask {
+                agent,
+                arguments,
+                returns,
+            } => self.ask(agent, arguments, returns),
             StepBody::Infer { arguments, returns } => self.infer(arguments, returns, from),
             StepBody::Do(block) => {
                 self.word("do ");
                 self.block(block);
                 block.span.end
             }
-            StepBody::Each { element, index, list, max, parallel, by, settle, body } => {
+            StepBody::Each {
+                element,
+                index,
+                list,
+                max,
+                parallel,
+                by,
+                settle,
+                body,
+            } => {
                 let parts = present([
                     max.as_ref().map(|max| Part::Expr("max ", max)),
-                    parallel.as_ref().map(|parallel| Part::Expr("parallel ", parallel)),
+                    parallel
+                        .as_ref()
+                        .map(|parallel| Part::Expr("parallel ", parallel)),
                     by.as_ref().map(|by| Part::Expr("by ", by)),
                     settle.then_some(Part::Word("settle")),
                 ]);
@@ -56,7 +75,12 @@ impl<'a> Printer<'a> {
                 self.block(body);
                 body.span.end
             }
-            StepBody::Repeat { state, initial, max, body } => {
+            StepBody::Repeat {
+                state,
+                initial,
+                max,
+                body,
+            } => {
                 let parts = present([max.as_ref().map(|max| Part::Expr("max ", max))]);
                 self.repeat(state, initial, &parts);
                 self.block(body);
@@ -64,7 +88,11 @@ impl<'a> Printer<'a> {
             }
             StepBody::Race(arms) => self.race(arms, from),
             StepBody::Match { subject, arms } => self.match_step(subject, arms),
-            StepBody::Input { prompt, form, fields } => self.input(prompt, *form, fields),
+            StepBody::Input {
+                prompt,
+                form,
+                fields,
+            } => self.input(prompt, *form, fields),
             StepBody::Wait(wait) => self.wait(wait),
             StepBody::Error => from,
         }
@@ -73,7 +101,13 @@ impl<'a> Printer<'a> {
     fn ask(&mut self, agent: &'a Name, arguments: &'a [Argument], returns: &'a TypeExpr) -> u32 {
         self.word("ask ");
         self.name(agent);
-        self.arguments(arguments, Span { start: agent.span.end, end: returns.span.start });
+        self.arguments(
+            arguments,
+            Span {
+                start: agent.span.end,
+                end: returns.span.start,
+            },
+        );
         self.word(" -> ");
         self.ty(returns);
         returns.span.end
@@ -82,13 +116,25 @@ impl<'a> Printer<'a> {
     /// `from` is a place before its parentheses.
     fn infer(&mut self, arguments: &'a [Argument], returns: &'a TypeExpr, from: u32) -> u32 {
         self.word("infer");
-        self.arguments(arguments, Span { start: from, end: returns.span.start });
+        self.arguments(
+            arguments,
+            Span {
+                start: from,
+                end: returns.span.start,
+            },
+        );
         self.word(" -> ");
         self.ty(returns);
         returns.span.end
     }
 
-    fn each(&mut self, element: &'a Name, index: Option<&'a Name>, list: &'a Expr, parts: &[Part<'a>]) {
+    fn each(
+        &mut self,
+        element: &'a Name,
+        index: Option<&'a Name>,
+        list: &'a Expr,
+        parts: &[Part<'a>],
+    ) {
         self.head(
             |this| {
                 this.word("each ");
@@ -120,7 +166,10 @@ impl<'a> Printer<'a> {
 
     fn race(&mut self, arms: &'a [(Name, ArmBody)], from: u32) -> u32 {
         self.word("race ");
-        let span = |(name, body): &(Name, ArmBody)| Span { start: name.span.start, end: arm_end(body) };
+        let span = |(name, body): &(Name, ArmBody)| Span {
+            start: name.span.start,
+            end: arm_end(body),
+        };
         let region = self.braces(from, arms.last().map(|arm| span(arm).end));
         self.list(Brackets::ARMS, region, arms, span, |this, (name, body)| {
             this.name(name);
@@ -157,7 +206,10 @@ impl<'a> Printer<'a> {
     /// The braces that open behind `from` and close behind their last element.
     fn braces(&self, from: u32, last: Option<u32>) -> Span {
         let start = self.comments.seek(from, b'{');
-        Span { start, end: self.comments.seek(last.unwrap_or(start), b'}') + 1 }
+        Span {
+            start,
+            end: self.comments.seek(last.unwrap_or(start), b'}') + 1,
+        }
     }
 
     pub fn arm_body(&mut self, body: &'a ArmBody) {
@@ -167,10 +219,18 @@ impl<'a> Printer<'a> {
                 self.word("do ");
                 self.block(block);
             }
-            ArmBody::Ask { agent, arguments, returns } => {
+            ArmBody::Ask {
+                agent,
+                arguments,
+                returns,
+            } => {
                 self.ask(agent, arguments, returns);
             }
-            ArmBody::Infer { span, arguments, returns } => {
+            ArmBody::Infer {
+                span,
+                arguments,
+                returns,
+            } => {
                 self.infer(arguments, returns, span.start);
             }
             ArmBody::Fail { class, message } => self.failure(class, message.as_deref()),
@@ -195,7 +255,11 @@ impl<'a> Printer<'a> {
             this.word(": ");
             this.ty(&field.ty);
             // `in` stands first: behind a value it would be an operator.
-            let parts = [(" in ", &field.options), (" known ", &field.known), (" = ", &field.prefill)];
+            let parts = [
+                (" in ", &field.options),
+                (" known ", &field.known),
+                (" = ", &field.prefill),
+            ];
             for (word, value) in parts {
                 if let Some(value) = value {
                     this.word(word);
@@ -233,11 +297,19 @@ fn arm_end(body: &ArmBody) -> u32 {
         ArmBody::Expr(expr) => expr.span.end,
         ArmBody::Do(Block { span, .. }) => span.end,
         ArmBody::Ask { returns, .. } | ArmBody::Infer { returns, .. } => returns.span.end,
-        ArmBody::Fail { class, message } => message.as_ref().map_or(class.span.end, |message| message.span.end),
+        ArmBody::Fail { class, message } => message
+            .as_ref()
+            .map_or(class.span.end, |message| message.span.end),
     }
 }
 
 fn field_span(field: &InputField) -> Span {
-    let values = [&field.prefill, &field.known, &field.options].into_iter().flatten().map(|expr| expr.span.end);
-    Span { start: field.name.span.start, end: values.fold(field.ty.span.end, u32::max) }
+    let values = [&field.prefill, &field.known, &field.options]
+        .into_iter()
+        .flatten()
+        .map(|expr| expr.span.end);
+    Span {
+        start: field.name.span.start,
+        end: values.fold(field.ty.span.end, u32::max),
+    }
 }

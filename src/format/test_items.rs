@@ -3,7 +3,9 @@
 use super::parts::{Part, present};
 use super::printer::{Brackets, Printer};
 use crate::source::Span;
-use crate::syntax::ast::{Argument, MockOutcome, MockOutcomeKind, MockTarget, Test, TestStatement, TestStatementKind};
+use crate::syntax::ast::{
+    Argument, MockOutcome, MockOutcomeKind, MockTarget, Test, TestStatement, TestStatementKind,
+};
 
 impl<'a> Printer<'a> {
     pub fn test(&mut self, test: &'a Test, item: Span) {
@@ -16,8 +18,17 @@ impl<'a> Printer<'a> {
         }
         self.name(&test.plan);
         self.word(" ");
-        let region = Span { start: self.comments.seek(test.plan.span.end, b'{'), end: item.end };
-        self.list(Brackets::BLOCK, region, &test.body, |statement| statement.span, Self::test_statement);
+        let region = Span {
+            start: self.comments.seek(test.plan.span.end, b'{'),
+            end: item.end,
+        };
+        self.list(
+            Brackets::BLOCK,
+            region,
+            &test.body,
+            |statement| statement.span,
+            Self::test_statement,
+        );
     }
 
     fn test_statement(&mut self, statement: &'a TestStatement) {
@@ -26,7 +37,11 @@ impl<'a> Printer<'a> {
                 self.keyword("given");
                 self.value(value);
             }
-            TestStatementKind::Mock { target, arguments, outcomes } => {
+            TestStatementKind::Mock {
+                target,
+                arguments,
+                outcomes,
+            } => {
                 self.mock(target, arguments.as_deref(), outcomes);
             }
             TestStatementKind::Answer { path, outcome } => {
@@ -42,7 +57,9 @@ impl<'a> Printer<'a> {
                     self.word(" => ");
                     self.value(payload);
                 }
-                let behind = payload.as_ref().map_or(name.span.end, |payload| payload.span.end);
+                let behind = payload
+                    .as_ref()
+                    .map_or(name.span.end, |payload| payload.span.end);
                 self.grouped(|this| this.parts(behind, &[Part::Expr("at ", at)]));
             }
             TestStatementKind::Expect(value) => {
@@ -54,8 +71,17 @@ impl<'a> Printer<'a> {
                 self.word("diagnostics ");
                 let end = statement.span.end;
                 let first = codes.first().map_or(end, |code| code.span.start);
-                let region = Span { start: first.saturating_sub(1), end };
-                self.list(Brackets::LIST, region, codes, |code| code.span, |this, code| this.word(&*code.text));
+                let region = Span {
+                    start: first.saturating_sub(1),
+                    end,
+                };
+                self.list(
+                    Brackets::LIST,
+                    region,
+                    codes,
+                    |code| code.span,
+                    |this, code| this.word(&*code.text),
+                );
             }
             TestStatementKind::Snapshot(what) => {
                 self.keyword("snapshot");
@@ -65,7 +91,12 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn mock(&mut self, target: &'a MockTarget, arguments: Option<&'a [Argument]>, outcomes: &'a [MockOutcome]) {
+    fn mock(
+        &mut self,
+        target: &'a MockTarget,
+        arguments: Option<&'a [Argument]>,
+        outcomes: &'a [MockOutcome],
+    ) {
         self.keyword("mock");
         match target {
             MockTarget::Every => self.word("_"),
@@ -76,9 +107,17 @@ impl<'a> Printer<'a> {
             }
         }
         if let (Some(arguments), MockTarget::Tool { tool, .. }) = (arguments, target) {
-            let behind = arguments.last().map_or(tool.span.end, |argument| argument.span.end);
+            let behind = arguments
+                .last()
+                .map_or(tool.span.end, |argument| argument.span.end);
             let end = self.comments.seek(behind, b')') + 1;
-            self.arguments(arguments, Span { start: tool.span.end, end });
+            self.arguments(
+                arguments,
+                Span {
+                    start: tool.span.end,
+                    end,
+                },
+            );
         }
         self.word(" => ");
         self.begin();
@@ -107,14 +146,26 @@ impl<'a> Printer<'a> {
 
     fn outcome(&mut self, outcome: &'a MockOutcome) {
         match &outcome.kind {
-            MockOutcomeKind::Value(value) => self.expr_not_beginning_with(value, &["generated", "crash"], true),
+            MockOutcomeKind::Value(value) => {
+                self.expr_not_beginning_with(value, &["generated", "crash"], true)
+            }
             MockOutcomeKind::Generated => self.word("generated"),
             MockOutcomeKind::Fail { class, message } => self.failure(class, message.as_ref()),
-            MockOutcomeKind::Crash { after } => self.word(if *after { "crash after" } else { "crash before" }),
+            MockOutcomeKind::Crash { after } => self.word(if *after {
+                "crash after"
+            } else {
+                "crash before"
+            }),
         }
         for part in present([
-            outcome.times.as_ref().map(|times| Part::Expr("times ", times)),
-            outcome.delay.as_ref().map(|delay| Part::Expr("delay ", delay)),
+            outcome
+                .times
+                .as_ref()
+                .map(|times| Part::Expr("times ", times)),
+            outcome
+                .delay
+                .as_ref()
+                .map(|delay| Part::Expr("delay ", delay)),
         ]) {
             self.word(" ");
             part.print(self);

@@ -28,11 +28,20 @@ impl<'a> Printer<'a> {
     pub fn literal(&mut self, literal: &'a Literal, span: Span) {
         let written = self.written(span);
         match (literal, written) {
-            (Literal::String(_) | Literal::Bytes(_), Some(written)) => self.quoted(written, &[], span),
+            (Literal::String(_) | Literal::Bytes(_), Some(written)) => {
+                self.quoted(written, &[], span)
+            }
             (Literal::String(text), None) => self.spelled_text(text),
-            (Literal::Int(_) | Literal::Uint(_) | Literal::Double(_) | Literal::Duration(_), Some(written)) => {
+            (
+                Literal::Int(_) | Literal::Uint(_) | Literal::Double(_) | Literal::Duration(_),
+                Some(written),
+            ) => {
                 // Between a minus and its number may be spaces and comments, but none in the number.
-                let number = written.rsplit(char::is_whitespace).next().unwrap_or(written).trim_start_matches('-');
+                let number = written
+                    .rsplit(char::is_whitespace)
+                    .next()
+                    .unwrap_or(written)
+                    .trim_start_matches('-');
                 if is_negative(literal) {
                     self.word("-");
                 }
@@ -95,7 +104,11 @@ impl<'a> Printer<'a> {
         self.indented(|this| {
             for line in text.split('\n') {
                 this.line(Break::Always);
-                this.word(line.replace('\\', "\\\\").replace(BLOCK, "\\\"\"\"").replace("${", "\\${"));
+                this.word(
+                    line.replace('\\', "\\\\")
+                        .replace(BLOCK, "\\\"\"\"")
+                        .replace("${", "\\${"),
+                );
             }
             this.line(Break::Always);
             this.word(BLOCK);
@@ -111,8 +124,11 @@ impl<'a> Printer<'a> {
             }
         } else if written.contains('\n') {
             self.comments.take(span.start, span.end);
-            let written =
-                if written.contains("\r\n") { Cow::Owned(written.replace("\r\n", "\n")) } else { written.into() };
+            let written = if written.contains("\r\n") {
+                Cow::Owned(written.replace("\r\n", "\n"))
+            } else {
+                written.into()
+            };
             self.lines(written);
         } else {
             self.comments.take(span.start, span.end);
@@ -125,7 +141,9 @@ impl<'a> Printer<'a> {
         let (mut start, mut from) = (span.start, from);
         let mut pieces = Vec::new();
         for part in parts {
-            let TemplatePart::Expr(value) = part else { continue };
+            let TemplatePart::Expr(value) = part else {
+                continue;
+            };
             let open = self.interpolation(from);
             let end = self.comments.seek(value.span.end, b'}') + 1;
             pieces.push(Piece::Raw(self.slice(start, open)));
@@ -171,8 +189,16 @@ impl<'a> Printer<'a> {
                     this.piece(&piece);
                     continue;
                 };
-                let raw = if index == 0 { raw.strip_prefix(BLOCK).unwrap_or(raw) } else { raw };
-                let raw = if index == last { raw.strip_suffix(BLOCK).unwrap_or(raw) } else { raw };
+                let raw = if index == 0 {
+                    raw.strip_prefix(BLOCK).unwrap_or(raw)
+                } else {
+                    raw
+                };
+                let raw = if index == last {
+                    raw.strip_suffix(BLOCK).unwrap_or(raw)
+                } else {
+                    raw
+                };
                 this.block_lines(raw, margin, index == 0, index == last);
             }
             this.line(Break::Always);
@@ -202,7 +228,11 @@ impl<'a> Printer<'a> {
     }
 
     fn raw_line(&mut self, line: &'a str, ends: bool) {
-        let line = if ends { line } else { line.strip_suffix('\r').unwrap_or(line) };
+        let line = if ends {
+            line
+        } else {
+            line.strip_suffix('\r').unwrap_or(line)
+        };
         if line.contains('\r') {
             self.word(line.replace('\r', "\\r"));
         } else {
@@ -230,7 +260,8 @@ impl<'a> Printer<'a> {
 
     fn slice(&self, start: u32, end: u32) -> &'a str {
         let text = self.text.unwrap_or("");
-        text.get(start as usize..(end as usize).min(text.len())).unwrap_or("")
+        text.get(start as usize..(end as usize).min(text.len()))
+            .unwrap_or("")
     }
 }
 
@@ -240,7 +271,11 @@ fn margin(pieces: &[Piece<'_>]) -> usize {
     for (index, piece) in pieces.iter().enumerate() {
         let Piece::Raw(raw) = piece else { continue };
         let last = index + 1 == pieces.len();
-        let raw = if last { raw.strip_suffix(BLOCK).unwrap_or(raw) } else { raw };
+        let raw = if last {
+            raw.strip_suffix(BLOCK).unwrap_or(raw)
+        } else {
+            raw
+        };
         let mut lines = raw.split('\n').skip(1).peekable();
         while let Some(line) = lines.next() {
             let value_follows = lines.peek().is_none() && !last;
@@ -254,11 +289,16 @@ fn margin(pieces: &[Piece<'_>]) -> usize {
 
 /// A text on one line with double quotes, where these need no more escapes than those that it has.
 fn one_kind_of_quotes(written: &str) -> Cow<'_, str> {
-    let Some(quote) = written.find(['"', '\'']) else { return written.into() };
+    let Some(quote) = written.find(['"', '\'']) else {
+        return written.into();
+    };
     let (prefix, text) = written.split_at(quote);
     let lower = prefix.to_ascii_lowercase();
     let single = text.starts_with('\'') && !text.starts_with("'''");
-    let content = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')).filter(|_| single);
+    let content = text
+        .strip_prefix('\'')
+        .and_then(|text| text.strip_suffix('\''))
+        .filter(|_| single);
     let plain = content.filter(|content| {
         let interpolates = prefix.is_empty() && content.contains("${");
         let quotes = content.contains('"') || (lower.contains('r') && content.ends_with('\\'));
@@ -275,7 +315,8 @@ fn one_kind_of_quotes(written: &str) -> Cow<'_, str> {
 /// Whether the text has several lines and a block can show them with nothing but its indentation changed.
 fn stands_as_block(text: &str) -> bool {
     let lines = || text.split('\n').filter(|line| !line.is_empty());
-    let sound =
-        |line: &str| !line.trim().is_empty() && !line.ends_with([' ', '\t']) && !line.contains(char::is_control);
+    let sound = |line: &str| {
+        !line.trim().is_empty() && !line.ends_with([' ', '\t']) && !line.contains(char::is_control)
+    };
     text.contains('\n') && lines().all(sound) && lines().any(|line| !line.starts_with([' ', '\t']))
 }

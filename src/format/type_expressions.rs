@@ -4,7 +4,9 @@ use super::document::Break;
 use super::expressions::Operand;
 use super::printer::{Brackets, Printer};
 use crate::source::Span;
-use crate::syntax::ast::{FieldType, Name, Pattern, PatternKind, TypeExpr, TypeExprKind, TypeSuffix};
+use crate::syntax::ast::{
+    FieldType, Name, Pattern, PatternKind, TypeExpr, TypeExprKind, TypeSuffix,
+};
 
 impl<'a> Printer<'a> {
     pub fn ty(&mut self, ty: &'a TypeExpr) {
@@ -36,7 +38,13 @@ impl<'a> Printer<'a> {
                 self.word(">");
             }
             TypeExprKind::Object(fields) => {
-                self.list(Brackets::OBJECT, ty.span, fields, |field| field.span, Self::field_type);
+                self.list(
+                    Brackets::OBJECT,
+                    ty.span,
+                    fields,
+                    |field| field.span,
+                    Self::field_type,
+                );
             }
             TypeExprKind::Result(value) => {
                 self.word("Result<");
@@ -49,7 +57,10 @@ impl<'a> Printer<'a> {
 
     /// A type that is a member of a union or has a suffix.
     pub fn inner_type(&mut self, ty: &'a TypeExpr) {
-        if matches!(ty.kind, TypeExprKind::Union(_) | TypeExprKind::Suffixed { .. }) {
+        if matches!(
+            ty.kind,
+            TypeExprKind::Union(_) | TypeExprKind::Suffixed { .. }
+        ) {
             self.parenthesised(|this| this.ty(ty));
         } else {
             self.ty(ty);
@@ -58,7 +69,11 @@ impl<'a> Printer<'a> {
 
     /// A type between the bars of a union.
     pub fn member_type(&mut self, ty: &'a TypeExpr) {
-        if matches!(ty.kind, TypeExprKind::Union(_)) { self.inner_type(ty) } else { self.ty(ty) }
+        if matches!(ty.kind, TypeExprKind::Union(_)) {
+            self.inner_type(ty)
+        } else {
+            self.ty(ty)
+        }
     }
 
     pub fn parenthesised(&mut self, print: impl FnOnce(&mut Self)) {
@@ -84,19 +99,25 @@ impl<'a> Printer<'a> {
             PatternKind::Any => self.word("_"),
             PatternKind::Literal(literal) => self.literal(literal, pattern.span),
             PatternKind::Or(alternatives) => {
-                self.chain(
-                    alternatives
-                        .iter()
-                        .enumerate()
-                        .map(|(index, pattern)| (if index == 0 { "" } else { "| " }, Operand::Pattern(pattern))),
-                );
+                self.chain(alternatives.iter().enumerate().map(|(index, pattern)| {
+                    (
+                        if index == 0 { "" } else { "| " },
+                        Operand::Pattern(pattern),
+                    )
+                }));
             }
             PatternKind::Object(fields) => {
-                self.list(Brackets::OBJECT, pattern.span, fields, field_span, |this, (name, pattern)| {
-                    this.name(name);
-                    this.word(": ");
-                    this.pattern(pattern);
-                });
+                self.list(
+                    Brackets::OBJECT,
+                    pattern.span,
+                    fields,
+                    field_span,
+                    |this, (name, pattern)| {
+                        this.name(name);
+                        this.word(": ");
+                        this.pattern(pattern);
+                    },
+                );
             }
         }
     }

@@ -25,12 +25,17 @@ pub fn build(plan: &Plan) -> Graph {
         blocks.push(graph);
     }
     blocks.reverse();
-    let plans = plan.plans.iter().map(|plan| Arc::new(build(plan))).collect();
+    let plans = plan
+        .plans
+        .iter()
+        .map(|plan| Arc::new(build(plan)))
+        .collect();
     Graph { blocks, plans }
 }
 
 fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTreeSet<OuterRead>) {
-    let mut dag: DiGraph<Vertex, Edge, u32> = DiGraph::with_capacity(block.nodes.len(), block.nodes.len() * 2);
+    let mut dag: DiGraph<Vertex, Edge, u32> =
+        DiGraph::with_capacity(block.nodes.len(), block.nodes.len() * 2);
     let mut barriers = Vec::with_capacity(block.nodes.len());
     for standing in standings(block) {
         dag.add_node(standing.vertex());
@@ -64,22 +69,49 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
             }
         }
         for atom in &node.guard {
-            dag.add_edge(NodeIndex::new(atom.condition.0 as usize), target, Edge::Guard);
+            dag.add_edge(
+                NodeIndex::new(atom.condition.0 as usize),
+                target,
+                Edge::Guard,
+            );
         }
         for after in &node.after {
             dag.add_edge(NodeIndex::new(after.node.0 as usize), target, Edge::After);
         }
         tasks.add(&mut dag, target, node, &slots);
-        firings(block, super::narrow(index), outer, &slots, &mut firing_reads);
+        firings(
+            block,
+            super::narrow(index),
+            outer,
+            &slots,
+            &mut firing_reads,
+        );
     }
     add_sequences(&mut dag, block);
     let waits = waits(&dag);
-    (BlockGraph { dag, nodes: block.nodes.len(), barriers, waits, slots, firing_reads }, outward)
+    (
+        BlockGraph {
+            dag,
+            nodes: block.nodes.len(),
+            barriers,
+            waits,
+            slots,
+            firing_reads,
+        },
+        outward,
+    )
 }
 
 /// The statements above a reader that may give it the value of a slot: not those in other branches of an `if` around it.
-fn sources<'a>(block: &'a Block, slots: &'a Slots, slot: u32, reader: usize) -> impl Iterator<Item = u32> + 'a {
-    let above = slots.nodes(slot).filter(move |source| (*source as usize) < reader);
+fn sources<'a>(
+    block: &'a Block,
+    slots: &'a Slots,
+    slot: u32,
+    reader: usize,
+) -> impl Iterator<Item = u32> + 'a {
+    let above = slots
+        .nodes(slot)
+        .filter(move |source| (*source as usize) < reader);
     let node = |index: usize| block.nodes.get(index);
     let apart = move |source: &u32| match (node(*source as usize), node(reader)) {
         (Some(source), Some(reader)) => super::exclusive(source, reader),
@@ -96,16 +128,30 @@ fn firings(
     slots: &Slots,
     firing_reads: &mut Vec<FiringRead>,
 ) {
-    let NodeKind::Listener(listener) = &block.nodes[index as usize].kind else { return };
+    let NodeKind::Listener(listener) = &block.nodes[index as usize].kind else {
+        return;
+    };
     let mut add = |slot: u32, kind: ReadKind, in_when: bool| {
         for source in sources(block, slots, slot, index as usize) {
             let needs_value = kind == ReadKind::Value;
-            firing_reads.push(FiringRead { listener: index, source, needs_value, in_when });
+            firing_reads.push(FiringRead {
+                listener: index,
+                source,
+                needs_value,
+                in_when,
+            });
         }
     };
     let body = outer.get(listener.body.0 as usize);
-    body.into_iter().flatten().filter(|(up, ..)| *up == 0).for_each(|(_, slot, kind)| add(*slot, *kind, false));
-    let of_when = listener.when.iter().flat_map(|when| &when.reads).filter(|read| read.place.up == 1);
+    body.into_iter()
+        .flatten()
+        .filter(|(up, ..)| *up == 0)
+        .for_each(|(_, slot, kind)| add(*slot, *kind, false));
+    let of_when = listener
+        .when
+        .iter()
+        .flat_map(|when| &when.reads)
+        .filter(|read| read.place.up == 1);
     of_when.for_each(|read| add(read.place.slot, read.kind, true));
 }
 
@@ -120,12 +166,20 @@ struct Tasks {
 impl Tasks {
     /// The statement that a reader of this one's value waits for: the last `set`, where it is a task.
     fn last_change(&self, block: &Block, source: usize) -> usize {
-        let NodeKind::Task(task) = block.nodes[source].kind else { return source };
+        let NodeKind::Task(task) = block.nodes[source].kind else {
+            return source;
+        };
         self.changed.get(&task).copied().unwrap_or(source)
     }
 
     /// The edges that a statement has because of tasks: events start listeners.
-    fn add(&mut self, dag: &mut DiGraph<Vertex, Edge, u32>, target: NodeIndex, node: &Node, slots: &Slots) {
+    fn add(
+        &mut self,
+        dag: &mut DiGraph<Vertex, Edge, u32>,
+        target: NodeIndex,
+        node: &Node,
+        slots: &Slots,
+    ) {
         match &node.kind {
             NodeKind::Task(task) => {
                 self.declared.insert(*task, target.index());
@@ -158,7 +212,9 @@ impl Tasks {
             | EventKind::Any(_)
             | EventKind::Damaged => {}
         };
-        node.event().into_iter().for_each(|event| event.leaves(&mut visit));
+        node.event()
+            .into_iter()
+            .for_each(|event| event.leaves(&mut visit));
         for subject in subjects {
             dag.add_edge(NodeIndex::new(subject), target, Edge::Listener);
         }
@@ -172,7 +228,11 @@ fn collect_reads(node: &Node, outer: &[BTreeSet<OuterRead>], reads: &mut BTreeSe
     // A listener waits for nothing: its firings do. What they read further out is there before this block begins.
     let nearest = u16::from(matches!(node.kind, NodeKind::Listener(_)));
     node.inner_codes(&mut |code| {
-        let outwards = code.reads.iter().map(place).filter(|(up, ..)| *up > nearest);
+        let outwards = code
+            .reads
+            .iter()
+            .map(place)
+            .filter(|(up, ..)| *up > nearest);
         reads.extend(outwards.map(|(up, slot, kind)| (up - 1, slot, kind)));
     });
     node.inner(&mut |inner| {
@@ -185,7 +245,9 @@ fn collect_reads(node: &Node, outer: &[BTreeSet<OuterRead>], reads: &mut BTreeSe
 fn waits(dag: &DiGraph<Vertex, Edge, u32>) -> Vec<Waits> {
     let mut waits = vec![Waits::default(); dag.node_count()];
     for edge in dag.raw_edges() {
-        let Some(target) = waits.get_mut(edge.target().index()) else { continue };
+        let Some(target) = waits.get_mut(edge.target().index()) else {
+            continue;
+        };
         // Whoever listens does not wait: the event comes, or it does not.
         if edge.weight == Edge::Listener {
             continue;

@@ -137,13 +137,18 @@ impl BlockGraph {
     /// What a vertex waits for beside its edges.
     #[must_use]
     pub fn vertex(&self, vertex: u32) -> Vertex {
-        self.dag.node_weight(NodeIndex::new(vertex as usize)).copied().unwrap_or(Vertex::Free)
+        self.dag
+            .node_weight(NodeIndex::new(vertex as usize))
+            .copied()
+            .unwrap_or(Vertex::Free)
     }
 
     /// The vertices that this one waits for, and why.
     pub fn wanted(&self, vertex: usize) -> impl Iterator<Item = (usize, Edge)> {
         use petgraph::visit::EdgeRef;
-        let edges = self.dag.edges_directed(NodeIndex::new(vertex), petgraph::Direction::Incoming);
+        let edges = self
+            .dag
+            .edges_directed(NodeIndex::new(vertex), petgraph::Direction::Incoming);
         edges.map(|edge| (edge.source().index(), *edge.weight()))
     }
 
@@ -157,7 +162,9 @@ impl BlockGraph {
     pub fn readers(&self, vertex: u32) -> impl Iterator<Item = (u32, Edge)> {
         use petgraph::visit::EdgeRef;
         let edges = self.dag.edges(NodeIndex::new(vertex as usize));
-        edges.map(|edge| (edge.target().index(), *edge.weight())).map(|(target, edge)| (narrow(target), edge))
+        edges
+            .map(|edge| (edge.target().index(), *edge.weight()))
+            .map(|(target, edge)| (narrow(target), edge))
     }
 }
 

@@ -19,7 +19,10 @@ pub fn needed(graph: &BlockGraph, block: &Block, target: u32) -> BTreeSet<u32> {
         if !found.insert(vertex) {
             continue;
         }
-        for edge in graph.dag.edges_directed(NodeIndex::new(vertex as usize), Direction::Incoming) {
+        for edge in graph
+            .dag
+            .edges_directed(NodeIndex::new(vertex as usize), Direction::Incoming)
+        {
             match edge.weight() {
                 Edge::Data | Edge::State | Edge::Guard | Edge::After | Edge::Place => {
                     open.push(super::narrow(edge.source().index()));
@@ -27,7 +30,8 @@ pub fn needed(graph: &BlockGraph, block: &Block, target: u32) -> BTreeSet<u32> {
                 Edge::Listener => {}
             }
         }
-        let decisions = (0..vertex).filter(|above| block.nodes.get(*above as usize).is_some_and(Node::decides));
+        let decisions =
+            (0..vertex).filter(|above| block.nodes.get(*above as usize).is_some_and(Node::decides));
         match graph.vertex(vertex) {
             Vertex::Free | Vertex::Join => {}
             Vertex::Decisions => open.extend(decisions),
@@ -45,5 +49,8 @@ pub fn needed(graph: &BlockGraph, block: &Block, target: u32) -> BTreeSet<u32> {
 }
 
 fn reacts(block: &Block, node: u32) -> bool {
-    matches!(block.nodes[node as usize].kind, NodeKind::Listener(_) | NodeKind::Set(_))
+    matches!(
+        block.nodes[node as usize].kind,
+        NodeKind::Listener(_) | NodeKind::Set(_)
+    )
 }

@@ -15,9 +15,15 @@ impl Slots {
     /// The slots of a block.
     #[must_use]
     pub fn of(block: &Block) -> Self {
-        let mut slots = Self { first: vec![None; block.slots as usize], shared: block.shared.clone() };
+        let mut slots = Self {
+            first: vec![None; block.slots as usize],
+            shared: block.shared.clone(),
+        };
         for (index, node) in block.nodes.iter().enumerate() {
-            if let Some(place) = node.slot.and_then(|slot| slots.first.get_mut(slot as usize)) {
+            if let Some(place) = node
+                .slot
+                .and_then(|slot| slots.first.get_mut(slot as usize))
+            {
                 place.get_or_insert(super::narrow(index));
             }
         }
@@ -27,7 +33,12 @@ impl Slots {
     /// The nodes that give the value of a slot, in source order. At most one of them runs.
     pub fn nodes(&self, slot: u32) -> impl Iterator<Item = u32> + Clone {
         let shared = self.shared.get(&slot).map_or(&[][..], Vec::as_slice);
-        let only = self.first.get(slot as usize).copied().flatten().filter(|_| shared.is_empty());
+        let only = self
+            .first
+            .get(slot as usize)
+            .copied()
+            .flatten()
+            .filter(|_| shared.is_empty());
         only.into_iter().chain(shared.iter().copied())
     }
 }
@@ -35,7 +46,10 @@ impl Slots {
 /// Whether two nodes of a block stand in different branches of one `if`, so that at most one of them runs.
 #[must_use]
 pub fn exclusive(one: &Node, other: &Node) -> bool {
-    let opposite =
-        |atom: &GuardAtom, known: &GuardAtom| known.condition == atom.condition && known.negated != atom.negated;
-    one.guard.iter().any(|atom| other.guard.iter().any(|known| opposite(atom, known)))
+    let opposite = |atom: &GuardAtom, known: &GuardAtom| {
+        known.condition == atom.condition && known.negated != atom.negated
+    };
+    one.guard
+        .iter()
+        .any(|atom| other.guard.iter().any(|known| opposite(atom, known)))
 }

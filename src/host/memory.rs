@@ -31,14 +31,25 @@ impl MemoryHost {
     pub fn new(seed: u64) -> Self {
         let now = 1_767_225_600_000_000_000;
         let (files, written, variables) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let state = State { files, written, variables, now, elapsed: Duration::ZERO, seed };
-        Self { state: Mutex::new(state) }
+        let state = State {
+            files,
+            written,
+            variables,
+            now,
+            elapsed: Duration::ZERO,
+            seed,
+        };
+        Self {
+            state: Mutex::new(state),
+        }
     }
 
     /// With a file of this content.
     #[must_use]
     pub fn with_file(self, path: impl AsRef<Path>, content: impl Into<Vec<u8>>) -> Self {
-        self.state().files.insert(plain(path.as_ref()), content.into());
+        self.state()
+            .files
+            .insert(plain(path.as_ref()), content.into());
         self
     }
 
@@ -103,7 +114,12 @@ impl Host for MemoryHost {
         if self.kind(path)? == FileKind::Folder {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        let bytes = self.state().files.get(&plain(path)).cloned().ok_or(io::ErrorKind::NotFound)?;
+        let bytes = self
+            .state()
+            .files
+            .get(&plain(path))
+            .cloned()
+            .ok_or(io::ErrorKind::NotFound)?;
         if u64::try_from(bytes.len()).is_ok_and(|length| length > most) {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
@@ -116,8 +132,13 @@ impl Host for MemoryHost {
         if state.files.contains_key(&path) {
             return Ok(FileKind::File);
         }
-        let folder = state.files.keys().any(|file| file.starts_with(&path)) || path == Path::new("/");
-        if folder { Ok(FileKind::Folder) } else { Err(io::ErrorKind::NotFound.into()) }
+        let folder =
+            state.files.keys().any(|file| file.starts_with(&path)) || path == Path::new("/");
+        if folder {
+            Ok(FileKind::Folder)
+        } else {
+            Err(io::ErrorKind::NotFound.into())
+        }
     }
 
     fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
@@ -140,7 +161,11 @@ impl Host for MemoryHost {
         let mut state = self.state();
         let now = state.now;
         state.written.insert(plain(path), now);
-        state.files.entry(plain(path)).or_default().extend_from_slice(content);
+        state
+            .files
+            .entry(plain(path))
+            .or_default()
+            .extend_from_slice(content);
         Ok(())
     }
 
@@ -156,10 +181,18 @@ impl Host for MemoryHost {
 
     fn stamp(&self, path: &Path) -> io::Result<Stamp> {
         let state = self.state();
-        let content = state.files.get(&plain(path)).ok_or(io::ErrorKind::NotFound)?;
+        let content = state
+            .files
+            .get(&plain(path))
+            .ok_or(io::ErrorKind::NotFound)?;
         let written = state.written.get(&plain(path)).copied().unwrap_or_default();
         let written = i64::try_from(written).unwrap_or(i64::MAX);
-        Ok(Stamp { size: content.len() as u64, modified: written, changed: written, inode: 0 })
+        Ok(Stamp {
+            size: content.len() as u64,
+            modified: written,
+            changed: written,
+            inode: 0,
+        })
     }
 
     fn make_folder(&self, _: &Path) -> io::Result<()> {
@@ -180,8 +213,13 @@ impl Host for MemoryHost {
         }
         let folder = plain(path);
         let state = self.state();
-        let inside = state.files.keys().filter_map(|file| file.strip_prefix(&folder).ok());
-        let mut paths: Vec<PathBuf> = inside.filter_map(|rest| Some(folder.join(rest.components().next()?))).collect();
+        let inside = state
+            .files
+            .keys()
+            .filter_map(|file| file.strip_prefix(&folder).ok());
+        let mut paths: Vec<PathBuf> = inside
+            .filter_map(|rest| Some(folder.join(rest.components().next()?)))
+            .collect();
         paths.dedup();
         Ok(paths)
     }
@@ -206,18 +244,42 @@ mod tests {
 
     #[test]
     fn files_make_folders() {
-        let host = MemoryHost::new(1).with_file("a/b.txt", "x").with_file("a/c/d.txt", "y").with_file("z", [0xff]);
-        assert_eq!(host.list_folder(Path::new("a")).unwrap(), [Path::new("/a/b.txt"), Path::new("/a/c")]);
+        let host = MemoryHost::new(1)
+            .with_file("a/b.txt", "x")
+            .with_file("a/c/d.txt", "y")
+            .with_file("z", [0xff]);
+        assert_eq!(
+            host.list_folder(Path::new("a")).unwrap(),
+            [Path::new("/a/b.txt"), Path::new("/a/c")]
+        );
         assert_eq!(host.kind(Path::new("a/c")).unwrap(), FileKind::Folder);
-        assert_eq!(host.canonical(Path::new("a/c/../b.txt")).unwrap(), Path::new("/a/b.txt"));
-        assert_eq!(host.read_file(Path::new("z")).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        assert_eq!(host.read_file(Path::new("q")).unwrap_err().kind(), io::ErrorKind::NotFound);
-        assert_eq!(host.read_file(Path::new("a")).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(
+            host.canonical(Path::new("a/c/../b.txt")).unwrap(),
+            Path::new("/a/b.txt")
+        );
+        assert_eq!(
+            host.read_file(Path::new("z")).unwrap_err().kind(),
+            io::ErrorKind::InvalidData
+        );
+        assert_eq!(
+            host.read_file(Path::new("q")).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+        assert_eq!(
+            host.read_file(Path::new("a")).unwrap_err().kind(),
+            io::ErrorKind::IsADirectory
+        );
         host.write_file(Path::new("/a/b.txt"), b"new").unwrap();
         assert_eq!(host.read_file(Path::new("a/b.txt")).unwrap(), "new");
         host.remove_file(Path::new("a/b.txt")).unwrap();
-        assert_eq!(host.remove_file(Path::new("a/b.txt")).unwrap_err().kind(), io::ErrorKind::NotFound);
-        assert_eq!(host.remove_file(Path::new("a")).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(
+            host.remove_file(Path::new("a/b.txt")).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+        assert_eq!(
+            host.remove_file(Path::new("a")).unwrap_err().kind(),
+            io::ErrorKind::IsADirectory
+        );
     }
 
     #[test]

@@ -30,19 +30,30 @@ impl PinnedHost {
     /// A host that notes what is read.
     #[must_use]
     pub fn noting(inner: Arc<dyn Host>) -> Self {
-        Self { inner, pins: Mutex::default(), closed: false }
+        Self {
+            inner,
+            pins: Mutex::default(),
+            closed: false,
+        }
     }
 
     /// A host on which only this can be read.
     #[must_use]
     pub fn of(inner: Arc<dyn Host>, pins: Pins) -> Self {
-        Self { inner, pins: Mutex::new(pins), closed: true }
+        Self {
+            inner,
+            pins: Mutex::new(pins),
+            closed: true,
+        }
     }
 
     /// What was read.
     #[must_use]
     pub fn pins(&self) -> Pins {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.pins
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn pinned<T: Clone>(
@@ -53,7 +64,10 @@ impl PinnedHost {
     ) -> io::Result<T> {
         let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
         if self.closed {
-            return part(&mut pins).get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into());
+            return part(&mut pins)
+                .get(path)
+                .cloned()
+                .ok_or_else(|| io::ErrorKind::NotFound.into());
         }
         let found = read()?;
         part(&mut pins).insert(path.to_owned(), found.clone());
@@ -83,7 +97,11 @@ impl Host for PinnedHost {
     }
 
     fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
-        self.pinned(path, |pins| &mut pins.files, || self.inner.read_bounded(path, most))
+        self.pinned(
+            path,
+            |pins| &mut pins.files,
+            || self.inner.read_bounded(path, most),
+        )
     }
 
     fn kind(&self, path: &Path) -> io::Result<FileKind> {
@@ -127,7 +145,11 @@ impl Host for PinnedHost {
     }
 
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        self.pinned(path, |pins| &mut pins.folders, || self.inner.list_folder(path))
+        self.pinned(
+            path,
+            |pins| &mut pins.folders,
+            || self.inner.list_folder(path),
+        )
     }
 }
 
@@ -143,7 +165,9 @@ mod tests {
         let noting = PinnedHost::noting(inner.clone());
         assert_eq!(noting.read_file(Path::new("/a/x.plan")).unwrap(), "old");
         inner.write_file(Path::new("/a/x.plan"), b"new").unwrap();
-        inner.write_file(Path::new("/a/y.plan"), b"never read").unwrap();
+        inner
+            .write_file(Path::new("/a/y.plan"), b"never read")
+            .unwrap();
         let text = serde_json::to_string(&noting.pins()).unwrap();
         let pinned = PinnedHost::of(inner, serde_json::from_str(&text).unwrap());
         assert_eq!(pinned.read_file(Path::new("/a/x.plan")).unwrap(), "old");

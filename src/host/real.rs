@@ -50,7 +50,11 @@ impl Host for RealHost {
     }
 
     fn kind(&self, path: &Path) -> io::Result<FileKind> {
-        Ok(if fs::metadata(path)?.is_dir() { FileKind::Folder } else { FileKind::File })
+        Ok(if fs::metadata(path)?.is_dir() {
+            FileKind::Folder
+        } else {
+            FileKind::File
+        })
     }
 
     fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
@@ -66,7 +70,11 @@ impl Host for RealHost {
     }
 
     fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        OpenOptions::new().append(true).create(true).open(path)?.write_all(content)
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)?
+            .write_all(content)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
@@ -94,7 +102,9 @@ impl Host for RealHost {
     }
 
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        let mut paths = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+        let mut paths = fs::read_dir(path)?
+            .map(|entry| Ok(entry?.path()))
+            .collect::<io::Result<Vec<_>>>()?;
         paths.sort();
         Ok(paths)
     }
@@ -103,7 +113,11 @@ impl Host for RealHost {
 #[cfg(unix)]
 fn stamp_of(metadata: &fs::Metadata) -> Stamp {
     use std::os::unix::fs::MetadataExt as _;
-    let moment = |seconds: i64, nanoseconds: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+    let moment = |seconds: i64, nanoseconds: i64| {
+        seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(nanoseconds)
+    };
     Stamp {
         size: metadata.len(),
         modified: moment(metadata.mtime(), metadata.mtime_nsec()),
@@ -114,9 +128,19 @@ fn stamp_of(metadata: &fs::Metadata) -> Stamp {
 
 #[cfg(not(unix))]
 fn stamp_of(metadata: &fs::Metadata) -> Stamp {
-    let since = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    let modified = since.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or(i64::MAX);
-    Stamp { size: metadata.len(), modified, changed: modified, inode: 0 }
+    let since = metadata
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let modified = since
+        .and_then(|since| i64::try_from(since.as_nanos()).ok())
+        .unwrap_or(i64::MAX);
+    Stamp {
+        size: metadata.len(),
+        modified,
+        changed: modified,
+        inode: 0,
+    }
 }
 
 /// Who may read a file that takes the place of another one.
@@ -172,14 +196,30 @@ mod tests {
         RealHost.write_file(&path, b"one").unwrap();
         RealHost.write_file(&path, "zwei ü".as_bytes()).unwrap();
         assert_eq!(RealHost.read_file(&path).unwrap(), "zwei ü");
-        assert_eq!(RealHost.list_folder(folder.path()).unwrap(), std::slice::from_ref(&path));
+        assert_eq!(
+            RealHost.list_folder(folder.path()).unwrap(),
+            std::slice::from_ref(&path)
+        );
         assert_eq!(RealHost.kind(folder.path()).unwrap(), FileKind::Folder);
-        assert_eq!(RealHost.read_bounded(&path, 3).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(
+            RealHost.read_bounded(&path, 3).unwrap_err().kind(),
+            io::ErrorKind::FileTooLarge
+        );
         fs::write(&path, [0xff]).unwrap();
-        assert_eq!(RealHost.read_bounded(&path, 9).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        assert!(RealHost.write_file(&folder.path().join("absent/file"), b"").is_err());
+        assert_eq!(
+            RealHost.read_bounded(&path, 9).unwrap_err().kind(),
+            io::ErrorKind::InvalidData
+        );
+        assert!(
+            RealHost
+                .write_file(&folder.path().join("absent/file"), b"")
+                .is_err()
+        );
         RealHost.remove_file(&path).unwrap();
-        assert_eq!(RealHost.remove_file(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            RealHost.remove_file(&path).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
     }
 
     #[test]

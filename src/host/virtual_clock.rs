@@ -19,7 +19,10 @@ impl VirtualHost {
     /// The clocks of a host in memory begin to move.
     #[must_use]
     pub fn new(memory: MemoryHost) -> Self {
-        Self { memory, begun: Instant::now() }
+        Self {
+            memory,
+            begun: Instant::now(),
+        }
     }
 
     /// How long it has been since then.
@@ -31,7 +34,9 @@ impl VirtualHost {
 
 impl Host for VirtualHost {
     fn now(&self) -> i128 {
-        self.memory.now().saturating_add_unsigned(self.elapsed().as_nanos())
+        self.memory
+            .now()
+            .saturating_add_unsigned(self.elapsed().as_nanos())
     }
 
     fn monotonic(&self) -> Duration {

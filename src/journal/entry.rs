@@ -109,7 +109,8 @@ impl Entry {
     /// # Errors
     /// When it is no event that this version knows.
     pub fn read(line: &[u8]) -> Result<Self, EntryError> {
-        serde_json::from_slice(line).map_err(|error| EntryError(format!("no event that can be read: {error}")))
+        serde_json::from_slice(line)
+            .map_err(|error| EntryError(format!("no event that can be read: {error}")))
     }
 
     /// When it happened, in nanoseconds since 1970.
@@ -135,7 +136,12 @@ impl Entry {
     /// # Errors
     /// When what was kept cannot be had or read.
     pub fn output(&mut self, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
-        let forms = (self.output.take(), self.output_typed.take(), &self.output_kept, &self.output_typed_kept);
+        let forms = (
+            self.output.take(),
+            self.output_typed.take(),
+            &self.output_kept,
+            &self.output_typed_kept,
+        );
         value(forms, kept)
     }
 
@@ -145,7 +151,15 @@ impl Entry {
     /// When what was kept cannot be had or read.
     pub fn arguments(&mut self, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
         let kept_forms = (&self.arguments_kept, &self.arguments_typed_kept);
-        value((self.arguments.take(), self.arguments_typed.take(), kept_forms.0, kept_forms.1), kept)
+        value(
+            (
+                self.arguments.take(),
+                self.arguments_typed.take(),
+                kept_forms.0,
+                kept_forms.1,
+            ),
+            kept,
+        )
     }
 
     /// What a signal carries, or the context that a task got.
@@ -154,7 +168,15 @@ impl Entry {
     /// When what was kept cannot be had or read.
     pub fn payload(&mut self, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
         let kept_forms = (&self.payload_kept, &self.payload_typed_kept);
-        value((self.payload.take(), self.payload_typed.take(), kept_forms.0, kept_forms.1), kept)
+        value(
+            (
+                self.payload.take(),
+                self.payload_typed.take(),
+                kept_forms.0,
+                kept_forms.1,
+            ),
+            kept,
+        )
     }
 
     /// What somebody answered.
@@ -163,7 +185,15 @@ impl Entry {
     /// When what was kept cannot be had or read.
     pub fn answer(&mut self, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
         let kept_forms = (&self.value_kept, &self.value_typed_kept);
-        value((self.value.take(), self.value_typed.take(), kept_forms.0, kept_forms.1), kept)
+        value(
+            (
+                self.value.take(),
+                self.value_typed.take(),
+                kept_forms.0,
+                kept_forms.1,
+            ),
+            kept,
+        )
     }
 
     /// The hash under which a value is kept, by the name of its field.
@@ -181,7 +211,11 @@ impl Entry {
     ///
     /// # Errors
     /// When what was kept cannot be had or read.
-    pub(super) fn field(&mut self, field: &str, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
+    pub(super) fn field(
+        &mut self,
+        field: &str,
+        kept: &mut Kept<'_>,
+    ) -> Result<Option<Value>, EntryError> {
         match field {
             ARGUMENTS => self.arguments(kept),
             OUTPUT => self.output(kept),
@@ -220,12 +254,18 @@ impl Entry {
 }
 
 /// The forms of a value in an event: plain, typed, and each as a hash.
-type Forms<'a> = (Option<Json>, Option<Json>, &'a Option<Arc<str>>, &'a Option<Arc<str>>);
+type Forms<'a> = (
+    Option<Json>,
+    Option<Json>,
+    &'a Option<Arc<str>>,
+    &'a Option<Arc<str>>,
+);
 
 fn value(forms: Forms<'_>, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
     let mut fetch = |digest: &Arc<str>| {
         let bytes = kept(digest).map_err(EntryError)?;
-        serde_json::from_slice(&bytes).map_err(|error| EntryError(format!("what was kept is no JSON: {error}")))
+        serde_json::from_slice(&bytes)
+            .map_err(|error| EntryError(format!("what was kept is no JSON: {error}")))
     };
     let (plain, typed) = match forms {
         (Some(plain), ..) => (Some(plain), None),
@@ -235,9 +275,9 @@ fn value(forms: Forms<'_>, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryEr
         (None, None, None, None) => return Ok(None),
     };
     match (plain, typed) {
-        (_, Some(typed)) => {
-            Value::from_typed_json(&typed).map(Some).map_err(|error| EntryError(format!("no typed value: {error}")))
-        }
+        (_, Some(typed)) => Value::from_typed_json(&typed)
+            .map(Some)
+            .map_err(|error| EntryError(format!("no typed value: {error}"))),
         (plain, None) => Ok(plain.map(|json| Value::from_json(&json))),
     }
 }

@@ -419,7 +419,9 @@ impl EventKind<'_> {
             Self::RunPatched { .. } => EventName::RunPatched,
             Self::StepQueued { .. } => EventName::StepQueued,
             Self::StepRunning { .. } => EventName::StepRunning,
-            Self::StepWaiting { .. } | Self::StepAsks { .. } | Self::StepSleeps { .. } => EventName::StepWaiting,
+            Self::StepWaiting { .. } | Self::StepAsks { .. } | Self::StepSleeps { .. } => {
+                EventName::StepWaiting
+            }
             Self::AnswerGiven { .. } => EventName::AnswerGiven,
             Self::StepCopied { .. } => EventName::StepCopied,
             Self::StepRetried { .. } => EventName::StepRetried,

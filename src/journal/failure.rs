@@ -60,7 +60,10 @@ impl StepError {
     /// sent since it must not be. Anything else may be sent again as it is, with its key.
     #[must_use]
     pub fn ends_execution(&self) -> bool {
-        let refused_here = matches!(self.class, ErrorClass::Denied(_) | ErrorClass::Validation(Validation::Arguments));
+        let refused_here = matches!(
+            self.class,
+            ErrorClass::Denied(_) | ErrorClass::Validation(Validation::Arguments)
+        );
         self.sent == Sent::Refused || (self.sent == Sent::No && refused_here)
     }
 
@@ -69,9 +72,9 @@ impl StepError {
     pub fn to_value(&self) -> Value {
         let mut cause = Value::Null;
         for error in self.chain().into_iter().rev() {
-            let retry_after = error
-                .retry_after
-                .map_or(Value::Null, |wait| Value::Duration(i128::try_from(wait.as_nanos()).unwrap_or(i128::MAX)));
+            let retry_after = error.retry_after.map_or(Value::Null, |wait| {
+                Value::Duration(i128::try_from(wait.as_nanos()).unwrap_or(i128::MAX))
+            });
             let fields = [
                 ("class", Value::String(error.class.to_string().into())),
                 ("message", Value::String(error.message.clone())),
@@ -81,7 +84,10 @@ impl StepError {
                 ("retry_after", retry_after),
                 ("cause", cause),
             ];
-            let map: IndexMap<Key, Value> = fields.into_iter().map(|(name, value)| (Key::from(name), value)).collect();
+            let map: IndexMap<Key, Value> = fields
+                .into_iter()
+                .map(|(name, value)| (Key::from(name), value))
+                .collect();
             cause = Value::Map(Arc::new(map));
         }
         cause
@@ -93,7 +99,11 @@ impl StepError {
         let mut shown: Option<Arc<Self>> = None;
         for error in self.chain().into_iter().rev() {
             let message = redactor.text(&error.message).as_ref().into();
-            shown = Some(Arc::new(Self { message, cause: shown, ..error.clone() }));
+            shown = Some(Arc::new(Self {
+                message,
+                cause: shown,
+                ..error.clone()
+            }));
         }
         shown.map_or_else(|| self.clone(), Arc::unwrap_or_clone)
     }
@@ -129,7 +139,9 @@ impl<'de> Deserialize<'de> for StepError {
         let mut first = Link::deserialize(deserializer)?;
         let mut cause = None;
         for link in std::mem::take(&mut first.causes).into_iter().rev() {
-            cause = Some(Arc::new(link.error(cause).map_err(serde::de::Error::custom)?));
+            cause = Some(Arc::new(
+                link.error(cause).map_err(serde::de::Error::custom)?,
+            ));
         }
         first.error(cause).map_err(serde::de::Error::custom)
     }
@@ -171,16 +183,37 @@ impl Link {
     }
 
     fn error(self, cause: Option<Arc<StepError>>) -> Result<StepError, String> {
-        let class = ErrorClass::find(&self.class).ok_or_else(|| format!("`{}` is no class of errors", self.class))?;
+        let class = ErrorClass::find(&self.class)
+            .ok_or_else(|| format!("`{}` is no class of errors", self.class))?;
         let retry_after = match self.retry_after {
             Some(text) => {
                 let nanos = parse_duration(&text).and_then(|nanos| u64::try_from(nanos).ok());
-                Some(Duration::from_nanos(nanos.ok_or_else(|| format!("`{text}` is no length of time"))?))
+                Some(Duration::from_nanos(
+                    nanos.ok_or_else(|| format!("`{text}` is no length of time"))?,
+                ))
             }
             None => None,
         };
-        let Self { message, step, attempt, sent, place, kind, .. } = self;
-        Ok(StepError { class, message, step, attempt, retry_after, sent, place, kind, cause })
+        let Self {
+            message,
+            step,
+            attempt,
+            sent,
+            place,
+            kind,
+            ..
+        } = self;
+        Ok(StepError {
+            class,
+            message,
+            step,
+            attempt,
+            retry_after,
+            sent,
+            place,
+            kind,
+            cause,
+        })
     }
 
     fn fields<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
@@ -223,12 +256,20 @@ mod tests {
             sent: Sent::Maybe,
             place: Some("plans/a.plan:12:5".into()),
             kind: Some(FailureKind::NoSuchKey),
-            ..StepError::new(ErrorClass::Transient(Transient::Timeout), "no \"answer\"", &"a.b".into())
+            ..StepError::new(
+                ErrorClass::Transient(Transient::Timeout),
+                "no \"answer\"",
+                &"a.b".into(),
+            )
         };
-        let second =
-            StepError { cause: Some(Arc::new(first)), ..StepError::new(ErrorClass::UnknownOutcome, "x", &"a".into()) };
+        let second = StepError {
+            cause: Some(Arc::new(first)),
+            ..StepError::new(ErrorClass::UnknownOutcome, "x", &"a".into())
+        };
         let text = serde_json::to_string(&second).unwrap();
         assert_eq!(serde_json::from_str::<StepError>(&text).unwrap(), second);
-        assert!(serde_json::from_str::<StepError>(&text.replace("unknown_outcome", "odd")).is_err());
+        assert!(
+            serde_json::from_str::<StepError>(&text.replace("unknown_outcome", "odd")).is_err()
+        );
     }
 }

@@ -63,18 +63,35 @@ impl Line<'_, '_> {
             | EventKind::StepQueued { .. }
             | EventKind::StepRetried { .. }
             | EventKind::ListenerFired { .. } => {}
-            EventKind::RunStarted { run, plan, .. } => self.texts(&[("run", Some(run)), ("plan", Some(plan))]),
-            EventKind::RunPatched { before, after } => self.texts(&[("before", Some(before)), ("after", Some(after))]),
+            EventKind::RunStarted { run, plan, .. } => {
+                self.texts(&[("run", Some(run)), ("plan", Some(plan))])
+            }
+            EventKind::RunPatched { before, after } => {
+                self.texts(&[("before", Some(before)), ("after", Some(after))])
+            }
             EventKind::RunCancelling { keep } => self.flag("keep", *keep),
             EventKind::RunPaused { wake, still } => self.paused(*wake, *still),
-            EventKind::StepRunning { tool, attempt, call, .. } => self.running(tool, *attempt, *call),
-            EventKind::StepWaiting { attempt, what, wait, error, .. } => self.waiting(*attempt, *what, *wait, *error),
+            EventKind::StepRunning {
+                tool,
+                attempt,
+                call,
+                ..
+            } => self.running(tool, *attempt, *call),
+            EventKind::StepWaiting {
+                attempt,
+                what,
+                wait,
+                error,
+                ..
+            } => self.waiting(*attempt, *what, *wait, *error),
             EventKind::StepAsks { question, .. } => self.question(question),
             EventKind::StepSleeps { until, .. } => {
                 self.word("for", Waiting::Time.name());
                 self.moment("until", Some(*until));
             }
-            EventKind::AnswerGiven { value, by, note, .. } => {
+            EventKind::AnswerGiven {
+                value, by, note, ..
+            } => {
                 self.value(&VALUE, Some(*value));
                 self.texts(&[("by", *by), ("note", *note)]);
             }
@@ -92,7 +109,16 @@ impl Line<'_, '_> {
                 self.number("limit", *limit);
             }
             EventKind::StepRecovering { error, .. } => self.error(Some(error)),
-            EventKind::StepSettled { state, attempts, duration, recovered, reason, output, error, .. } => {
+            EventKind::StepSettled {
+                state,
+                attempts,
+                duration,
+                recovered,
+                reason,
+                output,
+                error,
+                ..
+            } => {
                 self.word("status", state.name());
                 self.field("attempt", attempts);
                 self.field("duration_ms", &millis(*duration));
@@ -102,10 +128,25 @@ impl Line<'_, '_> {
                 self.error(*error);
             }
             EventKind::TimerFired { timer, .. } => self.word("timer", timer.name()),
-            EventKind::TaskSet { status, context, .. } => self.task(status, context, None),
-            EventKind::TaskMoved { status, context, refused, .. } => self.task(status, context, *refused),
-            EventKind::SignalReceived { signal, payload, refused } => self.signal(signal, payload, *refused),
-            EventKind::RunSettled { state, reply, error } => {
+            EventKind::TaskSet {
+                status, context, ..
+            } => self.task(status, context, None),
+            EventKind::TaskMoved {
+                status,
+                context,
+                refused,
+                ..
+            } => self.task(status, context, *refused),
+            EventKind::SignalReceived {
+                signal,
+                payload,
+                refused,
+            } => self.signal(signal, payload, *refused),
+            EventKind::RunSettled {
+                state,
+                reply,
+                error,
+            } => {
                 self.word("status", state.name());
                 if let Some(reply) = reply {
                     self.field::<Value>("reply", reply);
@@ -165,13 +206,19 @@ impl Line<'_, '_> {
     fn question(&mut self, question: &Question) {
         self.word("for", question.kind.name());
         self.field("text", &question.text);
-        self.texts(&[("why", question.why.as_deref()), ("by", question.by.as_deref())]);
+        self.texts(&[
+            ("why", question.why.as_deref()),
+            ("by", question.by.as_deref()),
+        ]);
         self.moment("expires", question.expires);
         if question.kind != Waiting::Input {
             self.field("execution", &question.execution);
             let filled = |text: &'_ str| !text.is_empty();
             let binding = Some(&*question.binding).filter(|binding| filled(binding));
-            self.texts(&[("binding", binding), ("tool", Some(&*question.tool).filter(|tool| filled(tool)))]);
+            self.texts(&[
+                ("binding", binding),
+                ("tool", Some(&*question.tool).filter(|tool| filled(tool))),
+            ]);
             if let Some(effect) = question.effect {
                 self.word("effect", effect.name());
             }
@@ -228,7 +275,14 @@ impl Line<'_, '_> {
             let digest = blake3::hash(&self.text[content..]).to_hex();
             keep(&digest, &self.text[content..]);
             self.text.truncate(begin);
-            self.field(if plain { names.plain_kept } else { names.typed_kept }, digest.as_str());
+            self.field(
+                if plain {
+                    names.plain_kept
+                } else {
+                    names.typed_kept
+                },
+                digest.as_str(),
+            );
         }
     }
 
@@ -276,16 +330,24 @@ struct ValueNames {
     typed_kept: &'static str,
 }
 
-const OUTPUT: ValueNames =
-    ValueNames { plain: "output", typed: "output_typed", plain_kept: "output_kept", typed_kept: "output_typed_kept" };
+const OUTPUT: ValueNames = ValueNames {
+    plain: "output",
+    typed: "output_typed",
+    plain_kept: "output_kept",
+    typed_kept: "output_typed_kept",
+};
 const PAYLOAD: ValueNames = ValueNames {
     plain: "payload",
     typed: "payload_typed",
     plain_kept: "payload_kept",
     typed_kept: "payload_typed_kept",
 };
-const VALUE: ValueNames =
-    ValueNames { plain: "value", typed: "value_typed", plain_kept: "value_kept", typed_kept: "value_typed_kept" };
+const VALUE: ValueNames = ValueNames {
+    plain: "value",
+    typed: "value_typed",
+    plain_kept: "value_kept",
+    typed_kept: "value_typed_kept",
+};
 const ARGUMENTS: ValueNames = ValueNames {
     plain: "arguments",
     typed: "arguments_typed",
@@ -301,8 +363,13 @@ pub(crate) fn instant(nanos: i128) -> [u8; 24] {
         Ok(nanos) => nanos.div_euclid(1_000_000),
         Err(_) => i64::try_from(nanos.div_euclid(1_000_000)).unwrap_or(i64::MAX),
     };
-    let days = millis.div_euclid(86_400_000).checked_add(DAYS_BEFORE_1970).and_then(|days| u32::try_from(days).ok());
-    let (Some(days), Ok(of_day)) = (days, u32::try_from(millis.rem_euclid(86_400_000))) else { return text };
+    let days = millis
+        .div_euclid(86_400_000)
+        .checked_add(DAYS_BEFORE_1970)
+        .and_then(|days| u32::try_from(days).ok());
+    let (Some(days), Ok(of_day)) = (days, u32::try_from(millis.rem_euclid(86_400_000))) else {
+        return text;
+    };
     let (year, month, day) = civil(days);
     if year > 9999 {
         return text;
@@ -334,7 +401,11 @@ const TWO_DIGITS: [[u8; 2]; 100] = {
     let (mut number, mut digits) = (0, *b"00");
     while number < 100 {
         table[number] = digits;
-        digits = if digits[1] == b'9' { [digits[0] + 1, b'0'] } else { [digits[0], digits[1] + 1] };
+        digits = if digits[1] == b'9' {
+            [digits[0] + 1, b'0']
+        } else {
+            [digits[0], digits[1] + 1]
+        };
         number += 1;
     }
     table
@@ -353,7 +424,10 @@ fn civil(days: u32) -> (u32, u32, u32) {
 }
 
 fn millis(duration: Duration) -> u64 {
-    duration.as_secs().saturating_mul(1000).saturating_add(u64::from(duration.subsec_millis()))
+    duration
+        .as_secs()
+        .saturating_mul(1000)
+        .saturating_add(u64::from(duration.subsec_millis()))
 }
 
 #[cfg(test)]
@@ -366,21 +440,36 @@ mod tests {
     #[test]
     fn instants_are_written_as_a_calendar_has_them() {
         let day = 86_400_000_000_000;
-        for nanos in (-719_468..2_900_000).step_by(97).map(|days| i128::from(days) * day + 45_296_789_999_999) {
+        for nanos in (-719_468..2_900_000)
+            .step_by(97)
+            .map(|days| i128::from(days) * day + 45_296_789_999_999)
+        {
             let expected = jiff::Timestamp::from_nanosecond(nanos - nanos.rem_euclid(1_000_000));
-            let expected = expected.map_or("1970-01-01T00:00:00.000Z".to_owned(), |at| format!("{at:.3}"));
+            let expected = expected.map_or("1970-01-01T00:00:00.000Z".to_owned(), |at| {
+                format!("{at:.3}")
+            });
             assert_eq!(String::from_utf8_lossy(&instant(nanos)), expected);
         }
     }
 
     #[test]
     fn every_kind_of_event_is_one_line_of_json() {
-        let error = StepError::new(crate::types::ErrorClass::Internal, "a \"quote\"\nand a line", &"步骤".into());
+        let error = StepError::new(
+            crate::types::ErrorClass::Internal,
+            "a \"quote\"\nand a line",
+            &"步骤".into(),
+        );
         let (wait, duration) = (Duration::from_millis(1500), Duration::from_micros(2999));
         let error = &error;
         let arguments = Value::object([("at", Value::Timestamp(0))]);
-        let call =
-            Dispatch { execution: 1, trial: 2, key: "k", effect: Effect::Read, arguments: &arguments, again: None };
+        let call = Dispatch {
+            execution: 1,
+            trial: 2,
+            key: "k",
+            effect: Effect::Read,
+            arguments: &arguments,
+            again: None,
+        };
         let reply = Value::from("done");
         let gate = Question {
             kind: Waiting::Confirm,
@@ -407,30 +496,103 @@ mod tests {
             secret: true,
         };
         let (kind, arguments) = (Waiting::Input, Value::object([("m", Value::Int(2))]));
-        let form = Question { kind, arguments, form: vec![field], by: None, expires: None, ..gate.clone() };
+        let form = Question {
+            kind,
+            arguments,
+            form: vec![field],
+            by: None,
+            expires: None,
+            ..gate.clone()
+        };
         let kinds = [
-            EventKind::StepAsks { path: "a", question: &gate },
-            EventKind::StepAsks { path: "b", question: &form },
-            EventKind::StepSleeps { path: "c", until: 1_700_000_000_000_000_000 },
-            EventKind::AnswerGiven { path: "a.confirm", value: &Value::Bool(true), by: Some("desk:ann"), note: None },
-            EventKind::RunStarted { run: "r", plan: "入职", steps: 2 },
+            EventKind::StepAsks {
+                path: "a",
+                question: &gate,
+            },
+            EventKind::StepAsks {
+                path: "b",
+                question: &form,
+            },
+            EventKind::StepSleeps {
+                path: "c",
+                until: 1_700_000_000_000_000_000,
+            },
+            EventKind::AnswerGiven {
+                path: "a.confirm",
+                value: &Value::Bool(true),
+                by: Some("desk:ann"),
+                note: None,
+            },
+            EventKind::RunStarted {
+                run: "r",
+                plan: "入职",
+                steps: 2,
+            },
             EventKind::StepQueued { path: "a" },
             EventKind::RunResumed,
             EventKind::RunCancelling { keep: false },
             EventKind::RunCancelling { keep: true },
-            EventKind::RunPaused { wake: Some(1_700_000_000_000_000_000), still: true },
-            EventKind::StepRunning { path: "a[\"k\"]", tool: "sys.echo", attempt: 1, call: Some(call) },
-            EventKind::StepRunning { path: "b", tool: "", attempt: 1, call: None },
-            EventKind::StepWaiting { path: "a", attempt: 1, what: Waiting::Poll, wait, error: None },
-            EventKind::StepWaiting { path: "a", attempt: 2, what: Waiting::Outcome, wait, error: Some(error) },
-            EventKind::RunPatched { before: "b1", after: "a1" },
-            EventKind::StepCopied { path: "a", run: "r", output: &reply },
+            EventKind::RunPaused {
+                wake: Some(1_700_000_000_000_000_000),
+                still: true,
+            },
+            EventKind::StepRunning {
+                path: "a[\"k\"]",
+                tool: "sys.echo",
+                attempt: 1,
+                call: Some(call),
+            },
+            EventKind::StepRunning {
+                path: "b",
+                tool: "",
+                attempt: 1,
+                call: None,
+            },
+            EventKind::StepWaiting {
+                path: "a",
+                attempt: 1,
+                what: Waiting::Poll,
+                wait,
+                error: None,
+            },
+            EventKind::StepWaiting {
+                path: "a",
+                attempt: 2,
+                what: Waiting::Outcome,
+                wait,
+                error: Some(error),
+            },
+            EventKind::RunPatched {
+                before: "b1",
+                after: "a1",
+            },
+            EventKind::StepCopied {
+                path: "a",
+                run: "r",
+                output: &reply,
+            },
             EventKind::StepRetried { path: "a" },
-            EventKind::UsageReported { path: "a", used: Used { tokens: 120, cost: 0.25 } },
-            EventKind::BudgetLow { budget: "calls", used: 48.0, limit: 60.0 },
-            EventKind::ResultNoted { path: "a", note: "to must be of the format email" },
+            EventKind::UsageReported {
+                path: "a",
+                used: Used {
+                    tokens: 120,
+                    cost: 0.25,
+                },
+            },
+            EventKind::BudgetLow {
+                budget: "calls",
+                used: 48.0,
+                limit: 60.0,
+            },
+            EventKind::ResultNoted {
+                path: "a",
+                note: "to must be of the format email",
+            },
             EventKind::StepRecovering { path: "a", error },
-            EventKind::TimerFired { path: "b", timer: Bound::Within },
+            EventKind::TimerFired {
+                path: "b",
+                timer: Bound::Within,
+            },
             EventKind::StepSettled {
                 path: "a",
                 state: StepState::Skipped,
@@ -441,17 +603,40 @@ mod tests {
                 output: Some(&reply),
                 error: None,
             },
-            EventKind::RunSettled { state: RunState::Failed, reply: None, error: Some(error) },
-            EventKind::RunSettled { state: RunState::Completed, reply: Some(&reply), error: None },
+            EventKind::RunSettled {
+                state: RunState::Failed,
+                reply: None,
+                error: Some(error),
+            },
+            EventKind::RunSettled {
+                state: RunState::Completed,
+                reply: Some(&reply),
+                error: None,
+            },
         ];
         let mut text = Vec::new();
         for (number, kind) in (1..).zip(kinds.iter().copied()) {
-            let sensitive: &[std::sync::Arc<str>] = if number == 1 { &["arguments.at".into()] } else { &[] };
-            Event { number, at: 1_700_000_000_123_456_789, kind, sensitive }.write_line(&mut text).unwrap();
+            let sensitive: &[std::sync::Arc<str>] = if number == 1 {
+                &["arguments.at".into()]
+            } else {
+                &[]
+            };
+            Event {
+                number,
+                at: 1_700_000_000_123_456_789,
+                kind,
+                sensitive,
+            }
+            .write_line(&mut text)
+            .unwrap();
         }
         let text = String::from_utf8(text).unwrap();
         assert_eq!(text.lines().count(), kinds.len());
-        assert!(text.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{text}");
+        assert!(
+            text.lines()
+                .all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()),
+            "{text}"
+        );
         insta::assert_snapshot!("events", text);
     }
 }

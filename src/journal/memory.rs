@@ -86,7 +86,11 @@ impl MemoryLog {
     /// The events so far, one JSON object each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        self.content().lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+        self.content()
+            .lines
+            .iter()
+            .map(|line| String::from_utf8_lossy(line).into_owned())
+            .collect()
     }
 
     /// What was kept of a value under a hash.
@@ -121,7 +125,11 @@ impl MemoryLog {
     fn post(&self, text: &str, at: Option<i128>) {
         let mut content = self.content();
         content.said += 1;
-        let message = Message { id: content.said, at, text: text.to_owned() };
+        let message = Message {
+            id: content.said,
+            at,
+            text: text.to_owned(),
+        };
         content.messages.push(message);
         self.news.notify_waiters();
         self.news.notify_one();
@@ -136,7 +144,11 @@ impl MemoryLog {
         let content = self.content();
         for line in &content.lines {
             past.take(Entry::read(line)?, &mut |digest| {
-                content.kept.get(digest).cloned().ok_or_else(|| format!("nothing is kept under {digest}"))
+                content
+                    .kept
+                    .get(digest)
+                    .cloned()
+                    .ok_or_else(|| format!("nothing is kept under {digest}"))
             })?;
         }
         Ok(past)
@@ -163,7 +175,9 @@ impl Log for MemoryLog {
     }
 
     fn keep(&mut self, digest: &str, bytes: &[u8]) {
-        self.content().kept.insert(digest.to_owned(), bytes.to_vec());
+        self.content()
+            .kept
+            .insert(digest.to_owned(), bytes.to_vec());
     }
 
     fn summarize(&mut self, summary: &Summary) {
@@ -186,7 +200,11 @@ impl Log for MemoryLog {
 
     fn messages(&mut self) -> Vec<Message> {
         let content = self.content();
-        if content.dead { Vec::new() } else { content.messages.clone() }
+        if content.dead {
+            Vec::new()
+        } else {
+            content.messages.clone()
+        }
     }
 
     fn taken(&mut self, id: u64) {

@@ -19,7 +19,10 @@ pub struct News {
 #[derive(Clone, Debug)]
 pub enum NewsKind {
     /// The last attempt at a call ended, and no further one was made.
-    Answer { path: Arc<str>, outcome: Result<Value, Arc<StepError>> },
+    Answer {
+        path: Arc<str>,
+        outcome: Result<Value, Arc<StepError>>,
+    },
     /// Somebody answered.
     Given(Answer),
     /// A time bound was over.
@@ -27,7 +30,11 @@ pub enum NewsKind {
     /// A signal came.
     Signal { signal: Arc<str>, payload: Value },
     /// An `external` task was moved.
-    TaskMoved { path: Arc<str>, status: Arc<str>, context: Value },
+    TaskMoved {
+        path: Arc<str>,
+        status: Arc<str>,
+        context: Value,
+    },
     /// Somebody asked for the end; the effects shall stay, or not.
     Cancel { keep: bool },
     /// What had failed was to be done again.

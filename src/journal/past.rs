@@ -104,7 +104,10 @@ impl Past {
     /// When the event does not follow on those before it, or its values cannot be had.
     pub fn take(&mut self, mut entry: Entry, kept: &mut Kept<'_>) -> Result<(), EntryError> {
         if entry.number != self.last + 1 {
-            return Err(EntryError::new(format!("event {} follows on event {}", entry.number, self.last)));
+            return Err(EntryError::new(format!(
+                "event {} follows on event {}",
+                entry.number, self.last
+            )));
         }
         self.last = entry.number;
         let at = entry.instant();
@@ -132,12 +135,16 @@ impl Past {
             EventName::UsageReported => self.used(&entry),
             // Only an answer tells it, and no answer is lived through again.
             EventName::ResultNoted => {}
-            EventName::BudgetLow => self.told(EventName::BudgetLow, &entry.path.unwrap_or_default()),
+            EventName::BudgetLow => {
+                self.told(EventName::BudgetLow, &entry.path.unwrap_or_default())
+            }
             EventName::StepCopied => self.copied(entry, at, kept)?,
             EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),
             EventName::StepRecovering => self.recovering(entry, at),
             EventName::StepSettled => self.settled(entry, at, kept)?,
-            EventName::ListenerFired => self.told(EventName::ListenerFired, &entry.path.unwrap_or_default()),
+            EventName::ListenerFired => {
+                self.told(EventName::ListenerFired, &entry.path.unwrap_or_default())
+            }
             EventName::TaskSet => {
                 let path = entry.path.unwrap_or_default();
                 self.told(EventName::TaskSet, &path);
@@ -163,7 +170,9 @@ impl Past {
             return false;
         }
         let place = place(event, path);
-        let Some(count) = self.told.get_mut(&place) else { return false };
+        let Some(count) = self.told.get_mut(&place) else {
+            return false;
+        };
         *count -= 1;
         if *count == 0 {
             self.told.remove(&place);
@@ -192,13 +201,20 @@ impl Past {
     /// for somebody to resume it. Both are in nanoseconds since 1970.
     #[must_use]
     pub fn idle_since(&self, moment: i128, now: i128) -> Duration {
-        let known: i128 = self.idle.iter().filter(|(end, _)| *end > moment).map(|(_, length)| length).sum();
+        let known: i128 = self
+            .idle
+            .iter()
+            .filter(|(end, _)| *end > moment)
+            .map(|(_, length)| length)
+            .sum();
         Duration::from_nanos(u64::try_from(known + self.rest_since_last(now)).unwrap_or(0))
     }
 
     /// The idle part of the time since the last event, after which no process drove the run.
     fn rest_since_last(&self, now: i128) -> i128 {
-        let rested = self.rests_until.map_or(0, |until| (until.min(now) - self.last_at).max(0));
+        let rested = self
+            .rests_until
+            .map_or(0, |until| (until.min(now) - self.last_at).max(0));
         (now - self.last_at - rested).max(0)
     }
 
@@ -221,12 +237,16 @@ impl Past {
 
     /// Takes an answer out: what it was given for is not what the run asks now.
     pub fn forget_answer(&mut self, path: &str) {
-        self.news.retain(|news| !matches!(&news.kind, NewsKind::Given(answer) if *answer.path == *path));
+        self.news
+            .retain(|news| !matches!(&news.kind, NewsKind::Given(answer) if *answer.path == *path));
         self.cross_off(EventName::AnswerGiven, path);
     }
 
     fn started(&mut self, entry: Entry, at: i128) {
-        (self.run, self.plan) = (entry.run.unwrap_or_default(), entry.plan.unwrap_or_default());
+        (self.run, self.plan) = (
+            entry.run.unwrap_or_default(),
+            entry.plan.unwrap_or_default(),
+        );
         self.begun_at = at;
         self.processes = 1;
         self.state = Some(RunState::Running);
@@ -243,17 +263,30 @@ impl Past {
         self.state = Some(RunState::Paused);
         self.wake = wake.and_then(crate::value::parse_timestamp);
         // A moment that the run itself waits for comes nearer without a process, too.
-        self.rests_until = self.wake.filter(|_| !still && !self.only_people_are_awaited());
+        self.rests_until = self
+            .wake
+            .filter(|_| !still && !self.only_people_are_awaited());
     }
 
     fn used(&mut self, entry: &Entry) {
-        let step = entry.path.as_ref().and_then(|path| self.steps.get_mut(path));
+        let step = entry
+            .path
+            .as_ref()
+            .and_then(|path| self.steps.get_mut(path));
         if let Some(call) = step.and_then(|step| step.call.as_mut()) {
-            call.used.add(Used { tokens: entry.tokens, cost: entry.cost });
+            call.used.add(Used {
+                tokens: entry.tokens,
+                cost: entry.cost,
+            });
         }
     }
 
-    fn copied(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+    fn copied(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
         let output = entry.output(kept)?.unwrap_or(Value::Null);
         let path = entry.path.unwrap_or_default();
         self.told(EventName::StepCopied, &path);
@@ -271,17 +304,29 @@ impl Past {
 
     fn moved(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
         let context = entry.payload(kept)?.unwrap_or(Value::Null);
-        let (path, status) = (entry.path.unwrap_or_default(), entry.status.unwrap_or_default());
+        let (path, status) = (
+            entry.path.unwrap_or_default(),
+            entry.status.unwrap_or_default(),
+        );
         self.told(EventName::TaskMoved, &path);
         self.tasks.insert(path.clone(), status.clone());
-        self.learn(at, NewsKind::TaskMoved { path, status, context });
+        self.learn(
+            at,
+            NewsKind::TaskMoved {
+                path,
+                status,
+                context,
+            },
+        );
         Ok(())
     }
 
     /// A step is done again, and so is what worked for it: what was called so far has ended.
     fn retried(&mut self, path: Arc<str>, at: i128) {
-        let inside =
-            |own: &str| own.strip_prefix(&*path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+        let inside = |own: &str| {
+            own.strip_prefix(&*path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
         for (_, step) in self.steps.iter_mut().filter(|(own, _)| inside(own)) {
             step.earlier.extend(step.call.take());
             step.asked.iter_mut().for_each(|asked| asked.over = true);
@@ -305,7 +350,10 @@ impl Past {
         let timer = timer.unwrap_or(Bound::Within);
         match timer {
             Bound::Within | Bound::Deadline => {
-                let call = self.steps.get_mut(&path).and_then(|step| step.call.as_mut());
+                let call = self
+                    .steps
+                    .get_mut(&path)
+                    .and_then(|step| step.call.as_mut());
                 if let Some(call) = call.filter(|call| call.phase == PastPhase::InFlight) {
                     call.phase = PastPhase::Ended;
                 }
@@ -317,7 +365,12 @@ impl Past {
         self.learn(at, NewsKind::Timer { path, timer });
     }
 
-    fn waiting(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+    fn waiting(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
         self.crashes = 0;
         let path = entry.path.take().unwrap_or_default();
         let what = entry.waits_for.unwrap_or(Waiting::Retry);
@@ -328,24 +381,41 @@ impl Past {
         if matches!(what, Waiting::Confirm | Waiting::Input | Waiting::Answer) {
             let question = Arc::new(entry.question(kept)?);
             self.questions.ask(&path, question.clone());
-            let same = |one: &PastQuestion| one.question.concerns(what, question.execution) && !one.over;
+            let same =
+                |one: &PastQuestion| one.question.concerns(what, question.execution) && !one.over;
             // Of a gate that asks again what it let through has changed; a call that was lost again is another question.
             let again = what == Waiting::Answer;
-            let void = self.steps.get(&path).and_then(|step| step.asked.iter().find(|one| same(one) && !again));
-            if let Some(answer) = void.and_then(|void| void.answer.as_ref()).map(|answer| answer.path.clone()) {
+            let void = self
+                .steps
+                .get(&path)
+                .and_then(|step| step.asked.iter().find(|one| same(one) && !again));
+            if let Some(answer) = void
+                .and_then(|void| void.answer.as_ref())
+                .map(|answer| answer.path.clone())
+            {
                 self.forget_answer(&answer);
             }
             let step = self.step(path, at);
             step.state = StepState::Waiting;
             step.asked.retain(|one| again || !same(one));
-            step.asked.push(PastQuestion { question, answer: None, used: false, over: false });
+            step.asked.push(PastQuestion {
+                question,
+                answer: None,
+                used: false,
+                over: false,
+            });
             return Ok(());
         }
         let step = self.step(path, at);
         step.state = StepState::Waiting;
         step.until = entry.until();
-        let Some(call) = &mut step.call else { return Ok(()) };
-        call.phase = PastPhase::Waiting { since: at, wait: Duration::from_millis(entry.wait_ms.unwrap_or(0)) };
+        let Some(call) = &mut step.call else {
+            return Ok(());
+        };
+        call.phase = PastPhase::Waiting {
+            since: at,
+            wait: Duration::from_millis(entry.wait_ms.unwrap_or(0)),
+        };
         if let Some(error) = entry.error.as_ref().filter(|error| error.sent != Sent::No) {
             call.arrived = call.arrived.or(Some(call.sent_at));
             call.may_have_happened |= error.sent == Sent::Maybe;
@@ -372,11 +442,21 @@ impl Past {
         step.earlier.extend(step.call.take());
     }
 
-    fn answered(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+    fn answered(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
         self.leave_out_people(at);
         let path = entry.path.take().unwrap_or_default();
         let value = entry.answer(kept)?.unwrap_or(Value::Null);
-        let answer = Answer { path: path.clone(), value, by: entry.by.take(), note: entry.note.take() };
+        let answer = Answer {
+            path: path.clone(),
+            value,
+            by: entry.by.take(),
+            note: entry.note.take(),
+        };
         let step = self.questions.step(&path).cloned();
         self.questions.answered(&answer, at);
         if let Some(asked) = step.and_then(|step| self.steps.get_mut(&step)?.asked.last_mut()) {
@@ -395,7 +475,10 @@ impl Past {
     }
 
     fn only_people_are_awaited(&self) -> bool {
-        let questions = self.questions.open().filter_map(|(path, _)| self.questions.step(path));
+        let questions = self
+            .questions
+            .open()
+            .filter_map(|(path, _)| self.questions.step(path));
         let asked: BTreeSet<&Arc<str>> = questions.collect();
         let goes_on = |step: &PastStep| {
             let calls = step.call.as_ref().is_some_and(|call| match call.phase {
@@ -404,7 +487,11 @@ impl Past {
             });
             !step.state.is_settled() && (calls || step.until.is_some())
         };
-        !asked.is_empty() && self.steps.iter().all(|(path, step)| asked.contains(path) || !goes_on(step))
+        !asked.is_empty()
+            && self
+                .steps
+                .iter()
+                .all(|(path, step)| asked.contains(path) || !goes_on(step))
     }
 
     /// A call waits for a slot. One that had been announced never went out, then.
@@ -412,14 +499,22 @@ impl Past {
         let call = self.steps.get_mut(path).and_then(|step| step.call.as_mut());
         match call.filter(|call| call.phase == PastPhase::InFlight) {
             Some(call) => {
-                call.phase = PastPhase::Waiting { since: at, wait: Duration::ZERO };
+                call.phase = PastPhase::Waiting {
+                    since: at,
+                    wait: Duration::ZERO,
+                };
                 call.trial = call.trial.saturating_sub(1);
             }
             None => self.told(EventName::StepQueued, path),
         }
     }
 
-    fn running(&mut self, entry: &mut Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+    fn running(
+        &mut self,
+        entry: &mut Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
         let path = entry.path.take().unwrap_or_default();
         let arguments = entry.arguments(kept)?;
         let Some(execution) = entry.execution else {
@@ -431,10 +526,15 @@ impl Past {
         let answered = self.steps.get(&path).and_then(|step| step.call.as_ref());
         if answered.is_some_and(|call| call.phase == PastPhase::Answered) {
             // It was made again after it had ended: the answer of then is void.
-            self.news.retain(|news| !matches!(&news.kind, NewsKind::Answer { path: old, .. } if *old == path));
+            self.news.retain(
+                |news| !matches!(&news.kind, NewsKind::Answer { path: old, .. } if *old == path),
+            );
             self.cross_off(EventName::StepSettled, &path);
         }
-        let goes_on = self.steps.get(&path).is_some_and(|step| step.call.is_some());
+        let goes_on = self
+            .steps
+            .get(&path)
+            .is_some_and(|step| step.call.is_some());
         if execution > 0 && goes_on {
             // The gate before this execution is behind the run; the first one tells when the step began.
             self.forget_last_answer(&path, execution);
@@ -444,12 +544,15 @@ impl Past {
         step.attempts = entry.attempt.unwrap_or(step.attempts + 1);
         let before = step.call.take();
         let same = before.as_ref().filter(|call| call.execution == execution);
-        let lost = before.as_ref().filter(|call| call.phase == PastPhase::InFlight);
+        let lost = before
+            .as_ref()
+            .filter(|call| call.phase == PastPhase::InFlight);
         let call = PastCall {
             execution,
             sent_at: at,
             arrived: same.and_then(|call| call.arrived.or(lost.map(|lost| lost.sent_at))),
-            may_have_happened: lost.is_some() || before.as_ref().is_some_and(|call| call.may_have_happened),
+            may_have_happened: lost.is_some()
+                || before.as_ref().is_some_and(|call| call.may_have_happened),
             unheard: None,
             trial: entry.trial.unwrap_or(1),
             attempts: step.attempts,
@@ -464,20 +567,36 @@ impl Past {
     }
 
     fn forget_last_answer(&mut self, path: &str, execution: u32) {
-        let asked = self.steps.get_mut(path).and_then(|step| step.asked.last_mut());
-        let gate = |asked: &&mut PastQuestion| asked.question.concerns(Waiting::Confirm, execution) && !asked.used;
-        let Some(asked) = asked.filter(gate) else { return };
+        let asked = self
+            .steps
+            .get_mut(path)
+            .and_then(|step| step.asked.last_mut());
+        let gate = |asked: &&mut PastQuestion| {
+            asked.question.concerns(Waiting::Confirm, execution) && !asked.used
+        };
+        let Some(asked) = asked.filter(gate) else {
+            return;
+        };
         asked.used = true;
-        let Some(answer) = asked.answer.as_ref().map(|answer| answer.path.clone()) else { return };
-        let last =
-            self.news.iter().rposition(|news| matches!(&news.kind, NewsKind::Given(given) if given.path == answer));
+        let Some(answer) = asked.answer.as_ref().map(|answer| answer.path.clone()) else {
+            return;
+        };
+        let last = self
+            .news
+            .iter()
+            .rposition(|news| matches!(&news.kind, NewsKind::Given(given) if given.path == answer));
         if let Some(last) = last {
             self.news.remove(last);
             self.cross_off(EventName::AnswerGiven, &answer);
         }
     }
 
-    fn settled(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+    fn settled(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
         let path = entry.path.take().unwrap_or_default();
         let output = entry.output(kept)?;
         let error = entry.error.take().map(Arc::new);
@@ -498,7 +617,13 @@ impl Past {
         step.process = process;
         step.reason = entry.reason;
         step.output.clone_from(&output);
-        let Some(call) = step.call.as_mut().filter(|call| call.phase == PastPhase::InFlight) else { return Ok(()) };
+        let Some(call) = step
+            .call
+            .as_mut()
+            .filter(|call| call.phase == PastPhase::InFlight)
+        else {
+            return Ok(());
+        };
         if state == StepState::Completed {
             call.phase = PastPhase::Answered;
             let outcome = Ok(output.unwrap_or(Value::Null));
@@ -514,7 +639,10 @@ impl Past {
         let step = self.step(path.clone(), at);
         step.error = Some(error.clone());
         // A spent budget ends a call before its next attempt, and so does a key that the other side may have forgotten.
-        let spent = matches!(error.class, ErrorClass::Budget(_) | ErrorClass::UnknownOutcome);
+        let spent = matches!(
+            error.class,
+            ErrorClass::Budget(_) | ErrorClass::UnknownOutcome
+        );
         let ends = |phase: PastPhase| match phase {
             PastPhase::InFlight => true,
             PastPhase::Waiting { .. } => spent,
@@ -522,13 +650,23 @@ impl Past {
         };
         if let Some(call) = step.call.as_mut().filter(|call| ends(call.phase)) {
             call.phase = PastPhase::Answered;
-            self.learn(at, NewsKind::Answer { path: path.clone(), outcome: Err(error) });
+            self.learn(
+                at,
+                NewsKind::Answer {
+                    path: path.clone(),
+                    outcome: Err(error),
+                },
+            );
         }
     }
 
     fn learn(&mut self, at: i128, kind: NewsKind) {
         self.crashes = 0;
-        self.news.push_back(News { number: self.last, at, kind });
+        self.news.push_back(News {
+            number: self.last,
+            at,
+            kind,
+        });
     }
 
     fn told(&mut self, event: EventName, path: &str) {

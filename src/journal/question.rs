@@ -106,7 +106,11 @@ pub enum AnswerError {
     #[error("`{0}` is not asked any more: its step has ended")]
     Withdrawn(Arc<str>),
     #[error("`{path}` is for the role `{role}`, and {who}; answer as `{role}` or `{role}:NAME`")]
-    Role { path: Arc<str>, role: Arc<str>, who: String },
+    Role {
+        path: Arc<str>,
+        role: Arc<str>,
+        who: String,
+    },
     #[error("{0}")]
     Unreadable(String),
     #[error("the answer to `{path}` does not fit: {fault}")]
@@ -119,13 +123,29 @@ impl AnswerError {
     pub fn map_text(self, map: impl Fn(&str) -> String) -> Self {
         let shared = |text: Arc<str>| Arc::from(map(&text));
         match self {
-            Self::Unknown { path, hint } => Self::Unknown { path: shared(path), hint: map(&hint) },
-            Self::Twice { path, first } => Self::Twice { path: shared(path), first: map(&first) },
-            Self::Late { path, until } => Self::Late { path: shared(path), until: map(&until) },
+            Self::Unknown { path, hint } => Self::Unknown {
+                path: shared(path),
+                hint: map(&hint),
+            },
+            Self::Twice { path, first } => Self::Twice {
+                path: shared(path),
+                first: map(&first),
+            },
+            Self::Late { path, until } => Self::Late {
+                path: shared(path),
+                until: map(&until),
+            },
             Self::Withdrawn(path) => Self::Withdrawn(shared(path)),
-            Self::Role { path, role, who } => Self::Role { path: shared(path), role: shared(role), who: map(&who) },
+            Self::Role { path, role, who } => Self::Role {
+                path: shared(path),
+                role: shared(role),
+                who: map(&who),
+            },
             Self::Unreadable(why) => Self::Unreadable(map(&why)),
-            Self::Misfit { path, fault } => Self::Misfit { path: shared(path), fault: map(&fault) },
+            Self::Misfit { path, fault } => Self::Misfit {
+                path: shared(path),
+                fault: map(&fault),
+            },
         }
     }
 }
@@ -138,7 +158,10 @@ pub struct Questions {
 
 #[derive(Debug)]
 enum Standing {
-    Open { step: Arc<str>, question: Arc<Question> },
+    Open {
+        step: Arc<str>,
+        question: Arc<Question>,
+    },
     Answered(Box<Answered>),
     Expired(Option<i128>),
     Withdrawn,
@@ -164,15 +187,23 @@ pub enum Accepted {
 impl Questions {
     /// A step asks.
     pub fn ask(&mut self, step: &Arc<str>, question: Arc<Question>) {
-        self.standing.insert(question.path(step), Standing::Open { step: step.clone(), question });
+        self.standing.insert(
+            question.path(step),
+            Standing::Open {
+                step: step.clone(),
+                question,
+            },
+        );
     }
 
     /// The questions that wait for an answer, by the paths under which they are answered.
     pub fn open(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Question>)> {
-        self.standing.iter().filter_map(|(path, standing)| match standing {
-            Standing::Open { question, .. } => Some((path, question)),
-            Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => None,
-        })
+        self.standing
+            .iter()
+            .filter_map(|(path, standing)| match standing {
+                Standing::Open { question, .. } => Some((path, question)),
+                Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => None,
+            })
     }
 
     /// The step behind an open question.
@@ -186,21 +217,40 @@ impl Questions {
 
     /// An answer was taken at a moment, in nanoseconds since 1970.
     pub fn answered(&mut self, answer: &Answer, at: i128) {
-        let Some(Standing::Open { question, .. }) = self.standing.get(&answer.path) else { return };
-        let answered = Answered { question: question.clone(), answer: answer.clone(), at };
-        self.standing.insert(answer.path.clone(), Standing::Answered(Box::new(answered)));
+        let Some(Standing::Open { question, .. }) = self.standing.get(&answer.path) else {
+            return;
+        };
+        let answered = Answered {
+            question: question.clone(),
+            answer: answer.clone(),
+            at,
+        };
+        self.standing
+            .insert(answer.path.clone(), Standing::Answered(Box::new(answered)));
     }
 
     /// The step waits no longer: nobody answered in time, or it ended because of something else.
     pub fn close(&mut self, step: &str, expired: bool) {
         let gate = format!("{step}.{GATE}");
         for path in [step, &gate] {
-            let Some(standing) = self.standing.get_mut(path) else { continue };
-            let until = match standing {
-                Standing::Open { step: own, question } if **own == *step => question.expires,
-                Standing::Open { .. } | Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => continue,
+            let Some(standing) = self.standing.get_mut(path) else {
+                continue;
             };
-            *standing = if expired { Standing::Expired(until) } else { Standing::Withdrawn };
+            let until = match standing {
+                Standing::Open {
+                    step: own,
+                    question,
+                } if **own == *step => question.expires,
+                Standing::Open { .. }
+                | Standing::Answered(_)
+                | Standing::Expired(_)
+                | Standing::Withdrawn => continue,
+            };
+            *standing = if expired {
+                Standing::Expired(until)
+            } else {
+                Standing::Withdrawn
+            };
         }
     }
 
@@ -215,14 +265,19 @@ impl Questions {
             until: expires.map(timestamp_text).unwrap_or_default(),
         };
         match self.standing.get(path) {
-            Some(Standing::Open { question, .. }) if question.expires.is_some_and(|expires| expires <= now) => {
+            Some(Standing::Open { question, .. })
+                if question.expires.is_some_and(|expires| expires <= now) =>
+            {
                 Err(late(question.expires))
             }
             Some(Standing::Open { question, .. }) => question.accept(given).map(Accepted::Now),
             Some(Standing::Answered(answered)) => answered.again(given),
             Some(Standing::Expired(expires)) => Err(late(*expires)),
             Some(Standing::Withdrawn) => Err(AnswerError::Withdrawn(path.clone())),
-            None => Err(AnswerError::Unknown { path: path.clone(), hint: self.hint(path) }),
+            None => Err(AnswerError::Unknown {
+                path: path.clone(),
+                hint: self.hint(path),
+            }),
         }
     }
 
@@ -269,19 +324,34 @@ impl Question {
     /// The path under which it is answered.
     #[must_use]
     pub fn path(&self, step: &Arc<str>) -> Arc<str> {
-        if self.kind == Waiting::Confirm { format!("{step}.{GATE}").into() } else { step.clone() }
+        if self.kind == Waiting::Confirm {
+            format!("{step}.{GATE}").into()
+        } else {
+            step.clone()
+        }
     }
 
     /// A value of this form as it may be told.
     fn told(&self, value: &Value) -> String {
-        let secrets = self.form.iter().filter(|field| field.secret).map(|field| field.name.clone());
+        let secrets = self
+            .form
+            .iter()
+            .filter(|field| field.secret)
+            .map(|field| field.name.clone());
         hidden(value, &secrets.collect::<Vec<_>>()).preview(200)
     }
 
     fn accept(&self, given: &Given) -> Result<Answer, AnswerError> {
-        let misfit = |fault: String| AnswerError::Misfit { path: given.path.clone(), fault };
-        let mut answer =
-            Answer { path: given.path.clone(), value: Value::Null, by: given.by.clone(), note: given.note.clone() };
+        let misfit = |fault: String| AnswerError::Misfit {
+            path: given.path.clone(),
+            fault,
+        };
+        let mut answer = Answer {
+            path: given.path.clone(),
+            value: Value::Null,
+            by: given.by.clone(),
+            note: given.note.clone(),
+        };
         match self.kind {
             Waiting::Confirm => {
                 let decision = Decision::read(&given.value).map_err(misfit)?;
@@ -300,15 +370,24 @@ impl Question {
 
     fn check_role(&self, answer: &Answer) -> Result<(), AnswerError> {
         let Some(role) = &self.by else { return Ok(()) };
-        let named = answer.by.as_deref().map(|by| by.split_once(':').map_or(by, |(role, _)| role));
+        let named = answer
+            .by
+            .as_deref()
+            .map(|by| by.split_once(':').map_or(by, |(role, _)| role));
         if named == Some(&**role) {
             return Ok(());
         }
         let who = answer
             .by
             .as_ref()
-            .map_or("the answer does not say who gives it".to_owned(), |by| format!("`{by}` answers"));
-        Err(AnswerError::Role { path: answer.path.clone(), role: role.clone(), who })
+            .map_or("the answer does not say who gives it".to_owned(), |by| {
+                format!("`{by}` answers")
+            });
+        Err(AnswerError::Role {
+            path: answer.path.clone(),
+            role: role.clone(),
+            who,
+        })
     }
 
     /// Whether a call happened whose answer was lost, and what it gave.
@@ -321,7 +400,10 @@ impl Question {
             Some(field) => field.read(known.value.as_ref())?,
             None => Value::Null,
         };
-        Ok(Value::object([("happened", Value::Bool(known.happened)), ("value", value)]))
+        Ok(Value::object([
+            ("happened", Value::Bool(known.happened)),
+            ("value", value),
+        ]))
     }
 
     /// What stands in a field before anybody has answered.
@@ -332,12 +414,25 @@ impl Question {
 
     /// The value of a form: what is given, what stands in the fields that are left out, and what was not asked.
     fn fill_in(&self, json: &Json) -> Result<Value, String> {
-        let names =
-            || self.form.iter().map(|field| format!("{}: {}", field.name, field.ty)).collect::<Vec<_>>().join(", ");
-        let Json::Object(fields) = json else { return Err(format!("it is an object with the fields {}", names())) };
+        let names = || {
+            self.form
+                .iter()
+                .map(|field| format!("{}: {}", field.name, field.ty))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let Json::Object(fields) = json else {
+            return Err(format!("it is an object with the fields {}", names()));
+        };
         let mut faults = Vec::new();
-        if let Some(extra) = fields.keys().find(|name| !self.form.iter().any(|field| *field.name == **name)) {
-            faults.push(format!("`{extra}` is not asked for; the fields are {}", names()));
+        if let Some(extra) = fields
+            .keys()
+            .find(|name| !self.form.iter().any(|field| *field.name == **name))
+        {
+            faults.push(format!(
+                "`{extra}` is not asked for; the fields are {}",
+                names()
+            ));
         }
         let mut map = self.arguments.as_map().cloned().unwrap_or_else(Map::new);
         for field in &self.form {
@@ -347,14 +442,20 @@ impl Question {
                 Err(fault) => faults.push(fault),
             }
         }
-        if faults.is_empty() { Ok(Value::Map(Arc::new(map))) } else { Err(faults.join("; ")) }
+        if faults.is_empty() {
+            Ok(Value::Map(Arc::new(map)))
+        } else {
+            Err(faults.join("; "))
+        }
     }
 }
 
 impl Answered {
     /// A second answer: fine where it says the same, else the first one stands.
     fn again(&self, given: &Given) -> Result<Accepted, AnswerError> {
-        let same = |answer: Answer| answer.value == self.answer.value && answer.by.is_none_or(|by| self.is_by(&by));
+        let same = |answer: Answer| {
+            answer.value == self.answer.value && answer.by.is_none_or(|by| self.is_by(&by))
+        };
         if self.question.accept(given).is_ok_and(same) {
             return Ok(Accepted::Before);
         }
@@ -363,9 +464,20 @@ impl Answered {
             (Waiting::Confirm, _) => "with no".to_owned(),
             (_, value) => format!("with {}", self.question.told(value)),
         };
-        let by = self.answer.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
-        let first = format!("{said}{by} at {}", timestamp_text(self.at - self.at.rem_euclid(1_000_000_000)));
-        Err(AnswerError::Twice { path: given.path.clone(), first })
+        let by = self
+            .answer
+            .by
+            .as_ref()
+            .map(|by| format!(" by {by}"))
+            .unwrap_or_default();
+        let first = format!(
+            "{said}{by} at {}",
+            timestamp_text(self.at - self.at.rem_euclid(1_000_000_000))
+        );
+        Err(AnswerError::Twice {
+            path: given.path.clone(),
+            first,
+        })
     }
 
     fn is_by(&self, by: &str) -> bool {
@@ -404,20 +516,38 @@ impl FormField {
             return if ty.admits_null() {
                 Ok(Value::Null)
             } else {
-                Err(format!("the field `{}` is missing; it is of type {}", self.name, self.ty))
+                Err(format!(
+                    "the field `{}` is missing; it is of type {}",
+                    self.name, self.ty
+                ))
             };
         };
-        let value = decode(json, &ty).map_err(|mismatch| format!("the field `{}`: {mismatch}", self.name))?;
+        let value = decode(json, &ty)
+            .map_err(|mismatch| format!("the field `{}`: {mismatch}", self.name))?;
         if let Some(options) = &self.options {
-            let fits = options.iter().any(|option| decode(option, &ty).is_ok_and(|option| option == value));
+            let fits = options
+                .iter()
+                .any(|option| decode(option, &ty).is_ok_and(|option| option == value));
             if !fits {
                 let options: Vec<String> = options.iter().map(Json::to_string).collect();
-                return Err(format!("the field `{}` is one of {}, and this is {json}", self.name, options.join(", ")));
+                return Err(format!(
+                    "the field `{}` is one of {}, and this is {json}",
+                    self.name,
+                    options.join(", ")
+                ));
             }
         }
         // A null is left out of the call, so no contract speaks of it.
-        let contracts = self.contracts.iter().filter(|_| !value.is_null()).cloned().map(Contract::of_arguments);
-        match contracts.flat_map(|contract| contract.violations(json)).next() {
+        let contracts = self
+            .contracts
+            .iter()
+            .filter(|_| !value.is_null())
+            .cloned()
+            .map(Contract::of_arguments);
+        match contracts
+            .flat_map(|contract| contract.violations(json))
+            .next()
+        {
             Some(violation) => Err(format!("the field `{}` {violation}", self.name)),
             None => Ok(value),
         }

@@ -56,7 +56,8 @@ impl Said {
     /// # Errors
     /// What is wrong with it, in one sentence that says how it is written.
     pub fn read(text: &str) -> Result<Self, String> {
-        let json: Json = serde_json::from_str(text).map_err(|error| format!("what was said is no JSON: {error}"))?;
+        let json: Json = serde_json::from_str(text)
+            .map_err(|error| format!("what was said is no JSON: {error}"))?;
         let has = |key: &str| json.get(key).is_some();
         if has("signal") {
             return form(&json, "a signal is {\"signal\": NAME, \"payload\": …}").map(Self::Signal);
@@ -70,7 +71,11 @@ impl Said {
             return form(&json, written).map(Self::Answer);
         }
         if has("cancel") {
-            return form(&json, "a cancel is {\"cancel\": true, \"keep\": BOOL, \"force\": BOOL}").map(Self::Cancel);
+            return form(
+                &json,
+                "a cancel is {\"cancel\": true, \"keep\": BOOL, \"force\": BOOL}",
+            )
+            .map(Self::Cancel);
         }
         Err("what is said to a run has one of the keys signal, task, answer, cancel".to_owned())
     }
@@ -92,15 +97,44 @@ mod tests {
 
     #[test]
     fn what_is_said_is_read_as_it_was_written() {
-        let signal = Signal { name: "go".into(), payload: serde_json::json!({ "n": 1 }) };
-        let moved = Move { task: "sent".into(), status: "done".into(), context: Json::Null };
-        let given = Given { path: "a.confirm".into(), value: true.into(), by: Some("desk".into()), note: None };
-        let cancel = Cancel { cancel: true, keep: true, force: false };
-        for said in [Said::Signal(signal), Said::Move(moved), Said::Answer(given), Said::Cancel(cancel)] {
+        let signal = Signal {
+            name: "go".into(),
+            payload: serde_json::json!({ "n": 1 }),
+        };
+        let moved = Move {
+            task: "sent".into(),
+            status: "done".into(),
+            context: Json::Null,
+        };
+        let given = Given {
+            path: "a.confirm".into(),
+            value: true.into(),
+            by: Some("desk".into()),
+            note: None,
+        };
+        let cancel = Cancel {
+            cancel: true,
+            keep: true,
+            force: false,
+        };
+        for said in [
+            Said::Signal(signal),
+            Said::Move(moved),
+            Said::Answer(given),
+            Said::Cancel(cancel),
+        ] {
             assert_eq!(Said::read(&said.to_text()).unwrap(), said);
         }
-        assert!(Said::read("{\"signal\": 1}").unwrap_err().starts_with("a signal is"));
-        assert!(Said::read("{\"sig\": \"go\"}").unwrap_err().contains("one of the keys"));
+        assert!(
+            Said::read("{\"signal\": 1}")
+                .unwrap_err()
+                .starts_with("a signal is")
+        );
+        assert!(
+            Said::read("{\"sig\": \"go\"}")
+                .unwrap_err()
+                .contains("one of the keys")
+        );
         assert!(Said::read("go").unwrap_err().contains("no JSON"));
     }
 }

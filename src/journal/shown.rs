@@ -25,7 +25,11 @@ pub struct Shown {
 /// A place below a field of an event.
 #[must_use]
 pub fn labelled(field: &str, path: &str) -> Arc<str> {
-    if path.is_empty() { field.into() } else { format!("{field}.{path}").into() }
+    if path.is_empty() {
+        field.into()
+    } else {
+        format!("{field}.{path}").into()
+    }
 }
 
 impl Shown {
@@ -54,14 +58,19 @@ impl Shown {
     pub fn learn(&mut self, mut entry: Entry, kept: &mut Kept<'_>) -> Result<(), EntryError> {
         let paths = std::mem::take(&mut entry.sensitive);
         for field in [ARGUMENTS, OUTPUT, VALUE] {
-            let mut own = paths.iter().filter_map(|path| below(field, path)).peekable();
+            let mut own = paths
+                .iter()
+                .filter_map(|path| below(field, path))
+                .peekable();
             if own.peek().is_none() {
                 continue;
             }
             self.labelled = true;
             self.hidden.extend(entry.kept(field).cloned());
             if let Some(value) = entry.field(field, kept)? {
-                own.for_each(|path| at_path(&value, path, &mut |secret| self.redactor.add_value(secret)));
+                own.for_each(|path| {
+                    at_path(&value, path, &mut |secret| self.redactor.add_value(secret))
+                });
             }
         }
         Ok(())
@@ -73,8 +82,14 @@ impl Shown {
         if self.is_empty() {
             return Cow::Borrowed(line);
         }
-        let Ok(Json::Object(mut fields)) = serde_json::from_str(line) else { return Cow::Owned(format!("\"{MARK}\"")) };
-        let paths = fields.get("sensitive").and_then(Json::as_array).cloned().unwrap_or_default();
+        let Ok(Json::Object(mut fields)) = serde_json::from_str(line) else {
+            return Cow::Owned(format!("\"{MARK}\""));
+        };
+        let paths = fields
+            .get("sensitive")
+            .and_then(Json::as_array)
+            .cloned()
+            .unwrap_or_default();
         for path in paths.iter().filter_map(Json::as_str) {
             hide_in(&mut fields, path);
         }
@@ -105,7 +120,11 @@ impl Shown {
             Ok(mut json) => {
                 let before = json.clone();
                 self.redactor.json(&mut json);
-                if json == before { content } else { json.to_string().into_bytes() }
+                if json == before {
+                    content
+                } else {
+                    json.to_string().into_bytes()
+                }
             }
             Err(_) => content,
         }
@@ -129,38 +148,99 @@ impl Event<'_> {
         if redactor.is_empty() && self.sensitive.is_empty() {
             return see(self);
         }
-        let see =
-            |kind: EventKind<'_>| see(&Event { number: self.number, at: self.at, kind, sensitive: self.sensitive });
-        let value = |field: &str, value: &Value| shown_value(redactor, &paths_below(field, self.sensitive), value);
+        let see = |kind: EventKind<'_>| {
+            see(&Event {
+                number: self.number,
+                at: self.at,
+                kind,
+                sensitive: self.sensitive,
+            })
+        };
+        let value = |field: &str, value: &Value| {
+            shown_value(redactor, &paths_below(field, self.sensitive), value)
+        };
         match self.kind {
-            EventKind::StepRunning { path, tool, attempt, call: Some(call) } => {
+            EventKind::StepRunning {
+                path,
+                tool,
+                attempt,
+                call: Some(call),
+            } => {
                 let arguments = &value(ARGUMENTS, call.arguments);
-                see(EventKind::StepRunning { path, tool, attempt, call: Some(Dispatch { arguments, ..call }) })
+                see(EventKind::StepRunning {
+                    path,
+                    tool,
+                    attempt,
+                    call: Some(Dispatch { arguments, ..call }),
+                })
             }
-            EventKind::StepWaiting { path, attempt, what, wait, error: Some(error) } => {
+            EventKind::StepWaiting {
+                path,
+                attempt,
+                what,
+                wait,
+                error: Some(error),
+            } => {
                 let error = Some(&error.shown(redactor));
-                see(EventKind::StepWaiting { path, attempt, what, wait, error })
+                see(EventKind::StepWaiting {
+                    path,
+                    attempt,
+                    what,
+                    wait,
+                    error,
+                })
             }
             EventKind::StepAsks { path, question } => {
                 let question = &question.shown(redactor);
                 see(EventKind::StepAsks { path, question })
             }
-            EventKind::AnswerGiven { path, value: given, by, note } => {
+            EventKind::AnswerGiven {
+                path,
+                value: given,
+                by,
+                note,
+            } => {
                 let note = note.map(|note| redactor.text(note));
-                see(EventKind::AnswerGiven { path, value: &value(VALUE, given), by, note: note.as_deref() })
+                see(EventKind::AnswerGiven {
+                    path,
+                    value: &value(VALUE, given),
+                    by,
+                    note: note.as_deref(),
+                })
             }
-            EventKind::StepRecovering { path, error } => {
-                see(EventKind::StepRecovering { path, error: &error.shown(redactor) })
-            }
-            EventKind::StepSettled { path, state, attempts, duration, recovered, reason, output, error } => {
+            EventKind::StepRecovering { path, error } => see(EventKind::StepRecovering {
+                path,
+                error: &error.shown(redactor),
+            }),
+            EventKind::StepSettled {
+                path,
+                state,
+                attempts,
+                duration,
+                recovered,
+                reason,
+                output,
+                error,
+            } => {
                 let output = &output.map(|output| value(OUTPUT, output));
                 let error = &error.map(|error| error.shown(redactor));
                 let (output, error) = (output.as_ref(), error.as_ref());
-                see(EventKind::StepSettled { path, state, attempts, duration, recovered, reason, output, error })
+                see(EventKind::StepSettled {
+                    path,
+                    state,
+                    attempts,
+                    duration,
+                    recovered,
+                    reason,
+                    output,
+                    error,
+                })
             }
-            EventKind::StepCopied { path, run, output } => {
-                see(EventKind::StepCopied { path, run, output: &value(OUTPUT, output) })
-            }
+            EventKind::StepCopied { path, run, output } => see(EventKind::StepCopied {
+                path,
+                run,
+                output: &value(OUTPUT, output),
+            }),
             EventKind::TaskSet { .. }
             | EventKind::TaskMoved { .. }
             | EventKind::SignalReceived { .. }
@@ -185,21 +265,53 @@ impl Event<'_> {
 }
 
 /// Hands on what is no event of a step, as it may be seen.
-fn beside_steps<R>(kind: EventKind<'_>, redactor: &Redactor, see: impl FnOnce(EventKind<'_>) -> R) -> R {
+fn beside_steps<R>(
+    kind: EventKind<'_>,
+    redactor: &Redactor,
+    see: impl FnOnce(EventKind<'_>) -> R,
+) -> R {
     let value = |value: &Value| shown_value(redactor, &[], value);
     match kind {
-        EventKind::TaskSet { path, status, context } => {
-            see(EventKind::TaskSet { path, status, context: &value(context) })
-        }
-        EventKind::TaskMoved { path, status, context, refused } => {
-            see(EventKind::TaskMoved { path, status, context: &value(context), refused })
-        }
-        EventKind::SignalReceived { signal, payload, refused } => {
-            see(EventKind::SignalReceived { signal, payload: &value(payload), refused })
-        }
-        EventKind::RunSettled { state, reply, error } => {
+        EventKind::TaskSet {
+            path,
+            status,
+            context,
+        } => see(EventKind::TaskSet {
+            path,
+            status,
+            context: &value(context),
+        }),
+        EventKind::TaskMoved {
+            path,
+            status,
+            context,
+            refused,
+        } => see(EventKind::TaskMoved {
+            path,
+            status,
+            context: &value(context),
+            refused,
+        }),
+        EventKind::SignalReceived {
+            signal,
+            payload,
+            refused,
+        } => see(EventKind::SignalReceived {
+            signal,
+            payload: &value(payload),
+            refused,
+        }),
+        EventKind::RunSettled {
+            state,
+            reply,
+            error,
+        } => {
             let (reply, error) = (&reply.map(value), &error.map(|error| error.shown(redactor)));
-            see(EventKind::RunSettled { state, reply: reply.as_ref(), error: error.as_ref() })
+            see(EventKind::RunSettled {
+                state,
+                reply: reply.as_ref(),
+                error: error.as_ref(),
+            })
         }
         EventKind::RunStarted { .. }
         | EventKind::RunResumed
@@ -229,8 +341,16 @@ impl Question {
     #[must_use]
     pub fn shown(&self, redactor: &Redactor) -> Self {
         let text = redactor.text(&self.text).as_ref().into();
-        let why = self.why.as_deref().map(|why| redactor.text(why).as_ref().into());
-        Self { text, why, arguments: shown_value(redactor, &self.sensitive, &self.arguments), ..self.clone() }
+        let why = self
+            .why
+            .as_deref()
+            .map(|why| redactor.text(why).as_ref().into());
+        Self {
+            text,
+            why,
+            arguments: shown_value(redactor, &self.sensitive, &self.arguments),
+            ..self.clone()
+        }
     }
 }
 
@@ -242,10 +362,16 @@ fn shown_value(redactor: &Redactor, sensitive: &[Arc<str>], value: &Value) -> Va
 /// The labelled places of an event that are below one of its fields, from there.
 #[must_use]
 pub fn paths_below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
-    paths.iter().filter_map(|path| below(field, path)).map(Arc::from).collect()
+    paths
+        .iter()
+        .filter_map(|path| below(field, path))
+        .map(Arc::from)
+        .collect()
 }
 
 fn below<'p>(field: &str, path: &'p str) -> Option<&'p str> {
     let rest = path.strip_prefix(field)?;
-    rest.is_empty().then_some(rest).or_else(|| rest.strip_prefix('.'))
+    rest.is_empty()
+        .then_some(rest)
+        .or_else(|| rest.strip_prefix('.'))
 }

@@ -10,9 +10,13 @@ const FARTHEST: usize = 8;
 /// Whether people decide about a step: a `confirm` on it or around it, or a condition that asks what they have answered.
 pub(super) fn is_gated<'a>(subject: &Subject<'a>, site: &StepSite<'a>) -> bool {
     subject.outwards(site).any(|(block, node)| {
-        let confirmed =
-            node.step().and_then(|step| step.clauses.as_deref()).is_some_and(|clauses| clauses.confirm.is_some());
-        confirmed || conditions(subject, block, node).any(|code| asks_people(subject, block, code, FARTHEST))
+        let confirmed = node
+            .step()
+            .and_then(|step| step.clauses.as_deref())
+            .is_some_and(|clauses| clauses.confirm.is_some());
+        confirmed
+            || conditions(subject, block, node)
+                .any(|code| asks_people(subject, block, code, FARTHEST))
     })
 }
 
@@ -23,27 +27,51 @@ pub(super) fn conditions<'a>(
     node: &'a crate::sema::Node,
 ) -> impl Iterator<Item = &'a Code> {
     let content = subject.plan.block(block);
-    let above = content.nodes.iter().take_while(move |other| !std::ptr::eq(*other, node));
-    let deciding = above.filter(|other| other.decides()).flat_map(move |other| {
-        let promise = if let NodeKind::Ensure { condition, .. } = &other.kind { Some(condition) } else { None };
-        promise.into_iter().chain(guards(content, other))
-    });
+    let above = content
+        .nodes
+        .iter()
+        .take_while(move |other| !std::ptr::eq(*other, node));
+    let deciding = above
+        .filter(|other| other.decides())
+        .flat_map(move |other| {
+            let promise = if let NodeKind::Ensure { condition, .. } = &other.kind {
+                Some(condition)
+            } else {
+                None
+            };
+            promise.into_iter().chain(guards(content, other))
+        });
     guards(content, node).chain(deciding)
 }
 
-fn guards<'a>(content: &'a crate::sema::Block, node: &'a crate::sema::Node) -> impl Iterator<Item = &'a Code> {
+fn guards<'a>(
+    content: &'a crate::sema::Block,
+    node: &'a crate::sema::Node,
+) -> impl Iterator<Item = &'a Code> {
     node.guard.iter().filter_map(|atom| {
-        if let NodeKind::Condition(code) = &content.node(atom.condition).kind { Some(code) } else { None }
+        if let NodeKind::Condition(code) = &content.node(atom.condition).kind {
+            Some(code)
+        } else {
+            None
+        }
     })
 }
 
 fn asks_people(subject: &Subject<'_>, block: BlockId, code: &Code, farther: usize) -> bool {
     code.reads.iter().any(|read| {
-        let Some(frame) = subject.frame(block, read.place) else { return false };
-        subject.plan.block(frame).givers(read.place.slot).any(|node| match &node.kind {
-            NodeKind::Step(step) => matches!(step.kind, StepKind::Input(_)),
-            NodeKind::Let(code) => farther > 0 && asks_people(subject, frame, code, farther - 1),
-            _ => false,
-        })
+        let Some(frame) = subject.frame(block, read.place) else {
+            return false;
+        };
+        subject
+            .plan
+            .block(frame)
+            .givers(read.place.slot)
+            .any(|node| match &node.kind {
+                NodeKind::Step(step) => matches!(step.kind, StepKind::Input(_)),
+                NodeKind::Let(code) => {
+                    farther > 0 && asks_people(subject, frame, code, farther - 1)
+                }
+                _ => false,
+            })
     })
 }

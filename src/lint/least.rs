@@ -26,14 +26,23 @@ const WORK: u64 = 100_000;
 impl Least {
     /// Counts for a plan and those that it calls.
     pub(super) fn of(subject: &Subject<'_>) -> Self {
-        let constants = HashMap::from_iter([(std::ptr::from_ref(subject.plan), subject.constants().clone())]);
-        Self { calls: HashMap::default(), times: HashMap::default(), constants }
+        let constants = HashMap::from_iter([(
+            std::ptr::from_ref(subject.plan),
+            subject.constants().clone(),
+        )]);
+        Self {
+            calls: HashMap::default(),
+            times: HashMap::default(),
+            constants,
+        }
     }
 
     /// What is known of the values of a plan.
     fn known(&mut self, plan: &Plan) -> Rc<Constants> {
         let known = self.constants.entry(std::ptr::from_ref(plan));
-        known.or_insert_with(|| Rc::new(Constants::of(plan, WORK))).clone()
+        known
+            .or_insert_with(|| Rc::new(Constants::of(plan, WORK)))
+            .clone()
     }
 
     /// A length of time that is known before the run.
@@ -43,7 +52,10 @@ impl Least {
 
     /// How many elements a list has at least.
     fn elements(&mut self, plan: &Plan, list: &Code) -> usize {
-        self.known(plan).value(list).and_then(Value::as_list).map_or(0, <[_]>::len)
+        self.known(plan)
+            .value(list)
+            .and_then(Value::as_list)
+            .map_or(0, <[_]>::len)
     }
 
     /// How many calls of tools every run of a plan makes that ends well.
@@ -99,12 +111,15 @@ impl Least {
         match &step.kind {
             StepKind::Call(call) => match &call.target {
                 Target::Tool(_) => 1,
-                Target::Plan(index, _) => plan.plans.get(*index).map_or(0, |plan| self.called(plan)),
+                Target::Plan(index, _) => {
+                    plan.plans.get(*index).map_or(0, |plan| self.called(plan))
+                }
             },
             StepKind::Do(body) => self.block_calls(plan, *body),
             StepKind::Each(each) if !each.settle => {
                 let elements = self.elements(plan, &each.list);
-                self.block_calls(plan, each.body).saturating_mul(elements as u64)
+                self.block_calls(plan, each.body)
+                    .saturating_mul(elements as u64)
             }
             StepKind::Repeat(repeat) => self.block_calls(plan, repeat.body),
             StepKind::Race(branches) => self.fewest(plan, branches.iter().map(|(_, body)| *body)),
@@ -119,7 +134,10 @@ impl Least {
     }
 
     fn fewest(&mut self, plan: &Plan, bodies: impl Iterator<Item = BlockId>) -> u64 {
-        bodies.map(|body| self.block_calls(plan, body)).min().unwrap_or(0)
+        bodies
+            .map(|body| self.block_calls(plan, body))
+            .min()
+            .unwrap_or(0)
     }
 
     /// How long every run of a plan takes that ends well: pauses and timers, answers not counted.
@@ -131,11 +149,14 @@ impl Least {
     pub(super) fn work_time(&mut self, plan: &Plan, step: &Step) -> Duration {
         match &step.kind {
             StepKind::Call(call) => match &call.target {
-                Target::Tool(tool) if (&*tool.namespace, &*tool.name) == ("sys", "sleep") => {
-                    self.constant_time(plan, call.argument("duration")).unwrap_or_default()
-                }
+                Target::Tool(tool) if (&*tool.namespace, &*tool.name) == ("sys", "sleep") => self
+                    .constant_time(plan, call.argument("duration"))
+                    .unwrap_or_default(),
                 Target::Tool(_) => Duration::ZERO,
-                Target::Plan(index, _) => plan.plans.get(*index).map_or(Duration::ZERO, |plan| self.called_time(plan)),
+                Target::Plan(index, _) => plan
+                    .plans
+                    .get(*index)
+                    .map_or(Duration::ZERO, |plan| self.called_time(plan)),
             },
             StepKind::Do(body) => self.block_time(plan, *body),
             StepKind::Each(each) => {
@@ -152,7 +173,9 @@ impl Least {
                 Wait::For(time) => self.constant_time(plan, Some(time)).unwrap_or_default(),
                 Wait::Until(_) | Wait::Event { .. } => Duration::ZERO,
             },
-            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Damaged => Duration::ZERO,
+            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Damaged => {
+                Duration::ZERO
+            }
         }
     }
 
@@ -174,10 +197,14 @@ impl Least {
         let (mut everything, mut barriers) = (vec![Duration::ZERO], vec![Duration::ZERO]);
         let mut slots: HashMap<u32, Duration> = HashMap::default();
         for (index, node) in nodes.iter().enumerate() {
-            if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) && !node.guard.is_empty() {
+            if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_))
+                && !node.guard.is_empty()
+            {
                 break;
             }
-            let parallel = u32::try_from(index).ok().and_then(|index| block.parallel_around(index));
+            let parallel = u32::try_from(index)
+                .ok()
+                .and_then(|index| block.parallel_around(index));
             let order = parallel.map_or_else(|| node.order(), |parallel| parallel.order);
             let (all, passed) = (everything[index], barriers[index]);
             everything.push(all);
@@ -197,9 +224,13 @@ impl Least {
             }
             node.codes(&mut |code| {
                 let own = code.reads.iter().filter(|read| read.place.up == 0);
-                start = own.filter_map(|read| slots.get(&read.place.slot).copied()).fold(start, Duration::max);
+                start = own
+                    .filter_map(|read| slots.get(&read.place.slot).copied())
+                    .fold(start, Duration::max);
             });
-            let takes = node.step().map_or(Duration::ZERO, |step| self.step_time(plan, step));
+            let takes = node
+                .step()
+                .map_or(Duration::ZERO, |step| self.step_time(plan, step));
             let end = start.saturating_add(takes);
             ends[index] = end;
             everything[index + 1] = all.max(end);
@@ -220,7 +251,9 @@ impl Least {
         match step.recover.as_slice() {
             [] => takes,
             _ if matches!(step.kind, StepKind::Call(_)) => {
-                let bounds = bounds.into_iter().filter_map(|bound| self.constant_time(plan, bound));
+                let bounds = bounds
+                    .into_iter()
+                    .filter_map(|bound| self.constant_time(plan, bound));
                 bounds.fold(takes, Duration::min)
             }
             _ => Duration::ZERO,
@@ -228,14 +261,19 @@ impl Least {
     }
 
     fn shortest(&mut self, plan: &Plan, bodies: impl Iterator<Item = BlockId>) -> Duration {
-        bodies.map(|body| self.block_time(plan, body)).min().unwrap_or_default()
+        bodies
+            .map(|body| self.block_time(plan, body))
+            .min()
+            .unwrap_or_default()
     }
 }
 
 /// A length of time, as far as a bound can be one.
 pub(super) fn length(value: &Value) -> Option<Duration> {
     let nanoseconds = value.as_duration()?;
-    Some(Duration::from_nanos(u64::try_from(nanoseconds.max(0)).unwrap_or(u64::MAX)))
+    Some(Duration::from_nanos(
+        u64::try_from(nanoseconds.max(0)).unwrap_or(u64::MAX),
+    ))
 }
 
 /// A length of time as a plan writes it: `1h30m`, `1.5s`, `200ms`.
@@ -243,7 +281,10 @@ pub(super) fn told(time: Duration) -> String {
     let (hours, minutes) = (time.as_secs() / 3600, time.as_secs() / 60 % 60);
     let rest = time.saturating_sub(Duration::from_secs(time.as_secs() / 60 * 60));
     let mut text = String::new();
-    for (count, unit) in [(hours, "h"), (minutes, "m")].into_iter().filter(|(count, _)| *count > 0) {
+    for (count, unit) in [(hours, "h"), (minutes, "m")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+    {
         // Writing to a string cannot fail.
         let _ = write!(text, "{count}{unit}");
     }

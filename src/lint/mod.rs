@@ -45,7 +45,12 @@ pub struct Project<'a> {
 /// Checks one file completely: its text, names and types, then every rule over each of its plans, then what its comments
 /// allow.
 #[must_use]
-pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files, project: &Project<'_>) -> CheckedFile {
+pub fn check_file(
+    source: &SourceFile,
+    tools: &Tools,
+    files: &dyn Files,
+    project: &Project<'_>,
+) -> CheckedFile {
     let mut checked = sema::check_file(source, tools, files);
     let mut found = look(source, &checked, project);
     if !found.is_empty() {
@@ -55,7 +60,9 @@ pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files, project
     // Last, so that it sees everything.
     allow::apply(source, &mut checked);
     syntax::json::fit_fixes(source, &mut checked.diagnostics);
-    checked.diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
+    checked
+        .diagnostics
+        .sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
     checked
 }
 
@@ -69,7 +76,10 @@ pub fn obstacles(
     project: &Project<'_>,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    if let Some((plan, written)) = checked.plans_as_written().find(|(own, _)| own.name == plan.name) {
+    if let Some((plan, written)) = checked
+        .plans_as_written()
+        .find(|(own, _)| own.name == plan.name)
+    {
         let subject = Subject::new(source, written, plan, checked.whole, true, (project, WORK));
         for look in rules::OBSTACLES {
             look(&subject, &mut found);
@@ -87,19 +97,36 @@ const LEAST_WORK: u64 = 2_000;
 
 /// What the rules find in the plans of this file; those of other files are looked at with their own.
 fn look(source: &SourceFile, checked: &CheckedFile, project: &Project<'_>) -> Vec<Diagnostic> {
-    let errors = checked.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span);
+    let errors = checked
+        .diagnostics
+        .iter()
+        .filter(|found| found.is_error())
+        .map(|found| found.span);
     let errors = errors.collect::<Vec<_>>();
     let plans = checked.plans_as_written().collect::<Vec<_>>();
     let work = (WORK / (plans.len() as u64).max(1)).max(LEAST_WORK);
     let found = syntax::map_parts(source, &plans, |(plan, written)| {
-        let inside = |error: &Span| error.start >= written.name.span.start && error.start < written.body.span.end;
+        let inside = |error: &Span| {
+            error.start >= written.name.span.start && error.start < written.body.span.end
+        };
         let sound = checked.whole && !errors.iter().any(inside);
-        look_at_plan(&Subject::new(source, written, plan, checked.whole, sound, (project, work)))
+        look_at_plan(&Subject::new(
+            source,
+            written,
+            plan,
+            checked.whole,
+            sound,
+            (project, work),
+        ))
     });
     let mut found = found.into_iter().flatten().collect::<Vec<_>>();
     found.extend(lost_in_tests(checked, work));
     // What is wrong in itself may well fail, too.
-    let told = |span: Span| errors.iter().any(|error| error.start < span.end && span.start < error.end);
+    let told = |span: Span| {
+        errors
+            .iter()
+            .any(|error| error.start < span.end && span.start < error.end)
+    };
     found.retain(|finding| *finding.code != codes::order::CONSTANT_FAILURE || !told(finding.span));
     once_a_tool(&mut found);
     found
@@ -108,13 +135,24 @@ fn look(source: &SourceFile, checked: &CheckedFile, project: &Project<'_>) -> Ve
 /// What always fails in the tests of a file.
 fn lost_in_tests(checked: &CheckedFile, work: u64) -> Vec<Diagnostic> {
     let mut codes = Vec::new();
-    checked.tests.iter().for_each(|test| test.codes(&mut |code| codes.push(code)));
-    Constants::lost_in(codes, work).iter().map(rules::always_fails).collect()
+    checked
+        .tests
+        .iter()
+        .for_each(|test| test.codes(&mut |code| codes.push(code)));
+    Constants::lost_in(codes, work)
+        .iter()
+        .map(rules::always_fails)
+        .collect()
 }
 
 fn look_at_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let asked = |code: &Code| subject.project.severities.is_some_and(|severities| severities.enables(code));
+    let asked = |code: &Code| {
+        subject
+            .project
+            .severities
+            .is_some_and(|severities| severities.enables(code))
+    };
     for rule in rules::RULES {
         if rule.codes.iter().all(|code| code.optional && !asked(code)) {
             continue;
@@ -122,7 +160,10 @@ fn look_at_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
         let before = found.len();
         (rule.look)(subject, &mut found);
         debug_assert!(
-            found.iter().skip(before).all(|finding| rule.codes.contains(&finding.code)),
+            found
+                .iter()
+                .skip(before)
+                .all(|finding| rule.codes.contains(&finding.code)),
             "a rule reports its own codes"
         );
     }
@@ -132,5 +173,7 @@ fn look_at_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
 /// Leaves the first of what is said of a tool as such.
 fn once_a_tool(found: &mut Vec<Diagnostic>) {
     let mut told = HashSet::default();
-    found.retain(|finding| finding.code != &codes::effects::EFFECT_UNKNOWN || told.insert(finding.message.clone()));
+    found.retain(|finding| {
+        finding.code != &codes::effects::EFFECT_UNKNOWN || told.insert(finding.message.clone())
+    });
 }

@@ -8,7 +8,9 @@ use foldhash::HashSet;
 use super::subject::Subject;
 use crate::builtins::{Function, Shape};
 use crate::sema::expr::{Code, Link, LinkOp, MacroKind, MapKey, Node, Op, Operator, Piece};
-use crate::sema::{Block, BlockId, Call, Node as Statement, NodeKind, Place, Step, StepKind, Target};
+use crate::sema::{
+    Block, BlockId, Call, Node as Statement, NodeKind, Place, Step, StepKind, Target,
+};
 use crate::source::Span;
 use crate::types::Signature;
 use crate::value::Key;
@@ -31,13 +33,19 @@ impl Origin<'_> {
     /// The part as it would be written behind the tool's name.
     pub(super) fn told(&self) -> String {
         let tool = self.signature.path();
-        if self.path.is_empty() { format!("`{tool}`") } else { format!("`{}` of `{tool}`", self.path.join(".")) }
+        if self.path.is_empty() {
+            format!("`{tool}`")
+        } else {
+            format!("`{}` of `{tool}`", self.path.join("."))
+        }
     }
 
     /// The name by which an expression reads it; all of the expression where it is the call itself.
     pub(super) fn read_in(&self, code: Span) -> Span {
         let first = self.through.first().map(|(span, _)| *span);
-        first.filter(|first| code.start <= first.start && first.end <= code.end).unwrap_or(code)
+        first
+            .filter(|first| code.start <= first.start && first.end <= code.end)
+            .unwrap_or(code)
     }
 
     /// Whether both are the same part of the same answer.
@@ -47,17 +55,30 @@ impl Origin<'_> {
 }
 
 /// Every call that surely gives a part of the value of an expression.
-pub(super) fn origins<'a>(subject: &Subject<'a>, block: BlockId, code: &'a Code) -> Vec<Origin<'a>> {
+pub(super) fn origins<'a>(
+    subject: &Subject<'a>,
+    block: BlockId,
+    code: &'a Code,
+) -> Vec<Origin<'a>> {
     of_node(subject, block, &code.root)
 }
 
 /// The same for a part of an expression that stands outside of every macro.
-pub(super) fn of_node<'a>(subject: &Subject<'a>, block: BlockId, node: &'a Node) -> Vec<Origin<'a>> {
+pub(super) fn of_node<'a>(
+    subject: &Subject<'a>,
+    block: BlockId,
+    node: &'a Node,
+) -> Vec<Origin<'a>> {
     of_path(subject, block, node, &[])
 }
 
 /// The same for a value and some of the links behind it.
-pub(super) fn of_path<'a>(subject: &Subject<'a>, block: BlockId, base: &'a Node, links: &'a [Link]) -> Vec<Origin<'a>> {
+pub(super) fn of_path<'a>(
+    subject: &Subject<'a>,
+    block: BlockId,
+    base: &'a Node,
+    links: &'a [Link],
+) -> Vec<Origin<'a>> {
     let mut trace = Trace {
         subject,
         found: Vec::new(),
@@ -104,11 +125,15 @@ impl<'a> Trace<'_, 'a> {
                     }
                 }
             }
-            Op::List(elements) => elements.iter().for_each(|(node, _)| self.node(block, node, wanted)),
+            Op::List(elements) => elements
+                .iter()
+                .for_each(|(node, _)| self.node(block, node, wanted)),
             Op::Coalesce(nodes) => nodes.iter().for_each(|node| self.node(block, node, wanted)),
             Op::Map(entries) => self.entries(block, entries, wanted),
             Op::Path { base, links } => self.path(block, base, links, wanted.to_vec()),
-            Op::Chain { first, rest } if rest.iter().all(|(operator, _)| *operator == Operator::Add) => {
+            Op::Chain { first, rest }
+                if rest.iter().all(|(operator, _)| *operator == Operator::Add) =>
+            {
                 self.node(block, first, wanted);
                 for (_, operand) in rest {
                     self.node(block, operand, wanted);
@@ -120,15 +145,34 @@ impl<'a> Trace<'_, 'a> {
                 }
                 self.node(block, otherwise, wanted);
             }
-            Op::Match { arms, .. } => arms.iter().for_each(|(_, value)| self.node(block, value, wanted)),
-            Op::Call { function, arguments } if gives_text(function) => {
-                let inside = if keeps_elements(function) { wanted } else { &[] };
+            Op::Match { arms, .. } => arms
+                .iter()
+                .for_each(|(_, value)| self.node(block, value, wanted)),
+            Op::Call {
+                function,
+                arguments,
+            } if gives_text(function) => {
+                let inside = if keeps_elements(function) {
+                    wanted
+                } else {
+                    &[]
+                };
                 for argument in arguments {
                     self.node(block, argument, inside);
                 }
             }
-            Op::Let { register, value, body } => {
-                self.registers.push((*register, Range { base: value, links: &[] }));
+            Op::Let {
+                register,
+                value,
+                body,
+            } => {
+                self.registers.push((
+                    *register,
+                    Range {
+                        base: value,
+                        links: &[],
+                    },
+                ));
                 self.node(block, body, wanted);
                 self.registers.pop();
             }
@@ -148,7 +192,11 @@ impl<'a> Trace<'_, 'a> {
     }
 
     fn register(&mut self, block: BlockId, register: u16, wanted: &[Arc<str>]) {
-        let known = self.registers.iter().rev().find(|(known, _)| *known == register);
+        let known = self
+            .registers
+            .iter()
+            .rev()
+            .find(|(known, _)| *known == register);
         if let Some((_, range)) = known.copied() {
             self.path(block, range.base, range.links, wanted.to_vec());
         }
@@ -167,10 +215,21 @@ impl<'a> Trace<'_, 'a> {
     }
 
     /// Links are taken from the last one back to the value that they start from.
-    fn path(&mut self, block: BlockId, base: &'a Node, links: &'a [Link], mut wanted: Vec<Arc<str>>) {
-        let Some((last, before)) = links.split_last() else { return self.node(block, base, &wanted) };
+    fn path(
+        &mut self,
+        block: BlockId,
+        base: &'a Node,
+        links: &'a [Link],
+        mut wanted: Vec<Arc<str>>,
+    ) {
+        let Some((last, before)) = links.split_last() else {
+            return self.node(block, base, &wanted);
+        };
         match &last.op {
-            LinkOp::Field { key: Key::String(name), .. } => {
+            LinkOp::Field {
+                key: Key::String(name),
+                ..
+            } => {
                 wanted.insert(0, name.clone());
                 self.path(block, base, before, wanted);
             }
@@ -180,7 +239,10 @@ impl<'a> Trace<'_, 'a> {
                 }
                 self.path(block, base, before, wanted);
             }
-            LinkOp::Call { function, arguments } if gives_text(function) => {
+            LinkOp::Call {
+                function,
+                arguments,
+            } if gives_text(function) => {
                 let keeps = keeps_elements(function);
                 self.path(block, base, before, if keeps { wanted } else { Vec::new() });
                 for argument in arguments {
@@ -190,7 +252,13 @@ impl<'a> Trace<'_, 'a> {
             LinkOp::Macro(comprehension) => match comprehension.kind {
                 MacroKind::Filter | MacroKind::SortBy => self.path(block, base, before, wanted),
                 MacroKind::Map if comprehension.second.is_none() => {
-                    self.registers.push((comprehension.first, Range { base, links: before }));
+                    self.registers.push((
+                        comprehension.first,
+                        Range {
+                            base,
+                            links: before,
+                        },
+                    ));
                     self.node(block, &comprehension.body, &wanted);
                     self.registers.pop();
                 }
@@ -207,7 +275,9 @@ impl<'a> Trace<'_, 'a> {
     }
 
     fn place(&mut self, block: BlockId, place: Place, span: Span, wanted: &[Arc<str>]) {
-        let Some(frame) = self.subject.frame(block, place) else { return };
+        let Some(frame) = self.subject.frame(block, place) else {
+            return;
+        };
         if !self.seen.insert((frame, place.slot, wanted.to_vec())) {
             return;
         }
@@ -239,17 +309,21 @@ impl<'a> Trace<'_, 'a> {
 
     /// What a block brings with it: the element of an `each`, the state of a `repeat`.
     fn local(&mut self, frame: BlockId, slot: u32, wanted: &[Arc<str>]) {
-        let Some((outer, owner)) = self.subject.owner(frame).filter(|_| slot == 0) else { return };
+        let Some((outer, owner)) = self.subject.owner(frame).filter(|_| slot == 0) else {
+            return;
+        };
         let Some(step) = owner.step() else { return };
         match &step.kind {
             StepKind::Each(each) if each.body == frame => self.node(outer, &each.list.root, wanted),
             StepKind::Repeat(repeat) if repeat.body == frame => {
                 self.node(outer, &repeat.initial.root, wanted);
-                self.values(
-                    frame,
-                    wanted,
-                    |node| if let NodeKind::Next(code) = &node.kind { Some(code) } else { None },
-                );
+                self.values(frame, wanted, |node| {
+                    if let NodeKind::Next(code) = &node.kind {
+                        Some(code)
+                    } else {
+                        None
+                    }
+                });
             }
             _ => {}
         }
@@ -269,38 +343,79 @@ impl<'a> Trace<'_, 'a> {
             (StepKind::Do(body), _) => self.yields(*body, wanted),
             (StepKind::Each(each), _) => self.yields(each.body, wanted),
             (StepKind::Repeat(repeat), _) => self.yields(repeat.body, wanted),
-            (StepKind::Race(branches), _) => branches.iter().for_each(|(_, body)| self.yields(*body, wanted)),
-            (StepKind::Match { arms, .. }, _) => arms.iter().for_each(|(_, body)| self.yields(*body, wanted)),
-            (StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged, _) => {
+            (StepKind::Race(branches), _) => branches
+                .iter()
+                .for_each(|(_, body)| self.yields(*body, wanted)),
+            (StepKind::Match { arms, .. }, _) => {
+                arms.iter().for_each(|(_, body)| self.yields(*body, wanted))
             }
+            (
+                StepKind::Ask(_)
+                | StepKind::Infer(_)
+                | StepKind::Input(_)
+                | StepKind::Wait(_)
+                | StepKind::Damaged,
+                _,
+            ) => {}
         }
-        step.recover.iter().for_each(|arm| self.yields(arm.body, wanted));
+        step.recover
+            .iter()
+            .for_each(|arm| self.yields(arm.body, wanted));
     }
 
     fn call(&mut self, block: BlockId, call: &'a Call, wanted: &[Arc<str>]) {
-        let Target::Tool(signature) = &call.target else { return };
-        if let Some(given) = signature.gives_back.as_deref().and_then(|name| call.argument(name)) {
+        let Target::Tool(signature) = &call.target else {
+            return;
+        };
+        if let Some(given) = signature
+            .gives_back
+            .as_deref()
+            .and_then(|name| call.argument(name))
+        {
             return self.node(block, &given.root, wanted);
         }
-        let origin = Origin { call, signature, path: wanted.to_vec(), through: self.through.clone() };
+        let origin = Origin {
+            call,
+            signature,
+            path: wanted.to_vec(),
+            through: self.through.clone(),
+        };
         if !self.found.iter().any(|known| known.is(&origin)) {
             self.found.push(origin);
         }
     }
 
     fn yields(&mut self, block: BlockId, wanted: &[Arc<str>]) {
-        self.values(block, wanted, |node| if let NodeKind::Yield(code) = &node.kind { Some(code) } else { None });
+        self.values(block, wanted, |node| {
+            if let NodeKind::Yield(code) = &node.kind {
+                Some(code)
+            } else {
+                None
+            }
+        });
     }
 
-    fn values(&mut self, block: BlockId, wanted: &[Arc<str>], of: impl Fn(&'a Statement) -> Option<&'a Code>) {
+    fn values(
+        &mut self,
+        block: BlockId,
+        wanted: &[Arc<str>],
+        of: impl Fn(&'a Statement) -> Option<&'a Code>,
+    ) {
         let content: &'a Block = self.subject.plan.block(block);
-        content.nodes.iter().filter_map(of).for_each(|code| self.node(block, &code.root, wanted));
+        content
+            .nodes
+            .iter()
+            .filter_map(of)
+            .for_each(|code| self.node(block, &code.root, wanted));
     }
 }
 
 /// Whether a text that goes into a function may come out of it.
 fn gives_text(function: &Function) -> bool {
-    function.overloads.iter().any(|overload| carries(&overload.result))
+    function
+        .overloads
+        .iter()
+        .any(|overload| carries(&overload.result))
 }
 
 fn carries(shape: &Shape) -> bool {
@@ -322,9 +437,14 @@ fn carries(shape: &Shape) -> bool {
 
 /// Whether the elements that come out are elements that went in.
 fn keeps_elements(function: &Function) -> bool {
-    function.overloads.iter().any(|overload| match overload.result {
-        Shape::Variable(_) => true,
-        Shape::List(element) | Shape::Optional(element) => matches!(element, Shape::Variable(_)),
-        _ => false,
-    })
+    function
+        .overloads
+        .iter()
+        .any(|overload| match overload.result {
+            Shape::Variable(_) => true,
+            Shape::List(element) | Shape::Optional(element) => {
+                matches!(element, Shape::Variable(_))
+            }
+            _ => false,
+        })
 }

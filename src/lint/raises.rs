@@ -5,7 +5,9 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashSet};
 
 use crate::sema::{Block, BlockId, Call, NodeKind, Plan, Recover, Step, StepKind, Target, Wait};
-use crate::types::{Auth, Denied, Effect, ErrorClass, ErrorPattern, Signature, Transient, Validation};
+use crate::types::{
+    Auth, Denied, Effect, ErrorClass, ErrorPattern, Signature, Transient, Validation,
+};
 
 /// Error classes.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +37,11 @@ impl Classes {
 
     /// The names of the classes, in order.
     pub(super) fn names(&self) -> Vec<String> {
-        let mut names = self.known.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let mut names = self
+            .known
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>();
         if self.any_tool {
             names.push("tool".to_owned());
         }
@@ -55,8 +61,11 @@ impl Classes {
 
     /// What is left where these arms take theirs.
     fn without(mut self, arms: &[Recover]) -> Self {
-        self.known.retain(|class| !arms.iter().any(|arm| arm.catches(class)));
-        let all_tools = |arm: &Recover| arm.patterns.is_empty() || arm.patterns.contains(&ErrorPattern::Family("tool"));
+        self.known
+            .retain(|class| !arms.iter().any(|arm| arm.catches(class)));
+        let all_tools = |arm: &Recover| {
+            arm.patterns.is_empty() || arm.patterns.contains(&ErrorPattern::Family("tool"))
+        };
         self.any_tool &= !arms.iter().any(all_tools);
         self
     }
@@ -85,7 +94,9 @@ impl Raising {
                         classes.join(&self.block(plan, arm.body));
                     }
                 }
-                NodeKind::Ensure { .. } => classes.add([ErrorClass::Validation(Validation::Ensure)]),
+                NodeKind::Ensure { .. } => {
+                    classes.add([ErrorClass::Validation(Validation::Ensure)])
+                }
                 NodeKind::Fail(failing) => classes.add([failing.class.clone()]),
                 NodeKind::Listener(listener) => classes.join(&self.block(plan, listener.body)),
                 NodeKind::Condition(_)
@@ -106,16 +117,28 @@ impl Raising {
         classes.add(anywhere());
         bounds(step, &mut classes);
         match &step.kind {
-            StepKind::Call(Call { target: Target::Tool(signature), effect, .. }) => {
+            StepKind::Call(Call {
+                target: Target::Tool(signature),
+                effect,
+                ..
+            }) => {
                 tool(signature, *effect, &mut classes);
             }
-            StepKind::Call(Call { target: Target::Plan(index, _), .. }) => {
+            StepKind::Call(Call {
+                target: Target::Plan(index, _),
+                ..
+            }) => {
                 if let Some(called) = plan.plans.get(*index) {
                     classes.join(&self.block(called, BlockId(0)));
                 }
             }
-            StepKind::Do(_) | StepKind::Each(_) | StepKind::Repeat(_) | StepKind::Race(_) | StepKind::Match { .. } => {
-                step.bodies().for_each(|body| classes.join(&self.block(plan, body)));
+            StepKind::Do(_)
+            | StepKind::Each(_)
+            | StepKind::Repeat(_)
+            | StepKind::Race(_)
+            | StepKind::Match { .. } => {
+                step.bodies()
+                    .for_each(|body| classes.join(&self.block(plan, body)));
             }
             StepKind::Input(_) => classes.add([ErrorClass::Denied(Denied::Human)]),
             StepKind::Wait(wait) => match &**wait {
@@ -130,7 +153,10 @@ impl Raising {
 
 /// What every step and every block can fail with.
 fn anywhere() -> [ErrorClass; 2] {
-    [ErrorClass::Validation(Validation::Expression), ErrorClass::Internal]
+    [
+        ErrorClass::Validation(Validation::Expression),
+        ErrorClass::Internal,
+    ]
 }
 
 /// What the clauses of a step bring.
@@ -143,16 +169,29 @@ fn bounds(step: &Step, classes: &mut Classes) {
             StepKind::Wait(wait) => matches!(**wait, Wait::Event { .. }),
             _ => false,
         };
-        classes.add([if for_somebody { ErrorClass::Expired } else { ErrorClass::Transient(Transient::Timeout) }]);
+        classes.add([if for_somebody {
+            ErrorClass::Expired
+        } else {
+            ErrorClass::Transient(Transient::Timeout)
+        }]);
     }
-    if step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some()) {
+    if step
+        .clauses
+        .as_ref()
+        .is_some_and(|clauses| clauses.confirm.is_some())
+    {
         classes.add([ErrorClass::Denied(Denied::Human), ErrorClass::Expired]);
     }
 }
 
 /// What a call of a tool can fail with.
 fn tool(signature: &Signature, effect: Effect, classes: &mut Classes) {
-    let transient = [Transient::Timeout, Transient::Unavailable, Transient::RateLimited, Transient::Network];
+    let transient = [
+        Transient::Timeout,
+        Transient::Unavailable,
+        Transient::RateLimited,
+        Transient::Network,
+    ];
     classes.add(transient.map(ErrorClass::Transient));
     classes.add([Validation::Arguments, Validation::Result].map(ErrorClass::Validation));
     classes.add([Auth::Authentication, Auth::Authorization].map(ErrorClass::Auth));
@@ -162,6 +201,11 @@ fn tool(signature: &Signature, effect: Effect, classes: &mut Classes) {
     }
     // An empty list says nothing; one with names is complete, since any other reason is `tool.failed`.
     classes.any_tool = signature.raises.is_empty();
-    classes.add(signature.raises.iter().map(|name| ErrorClass::Tool(name.clone())));
+    classes.add(
+        signature
+            .raises
+            .iter()
+            .map(|name| ErrorClass::Tool(name.clone())),
+    );
     classes.add([ErrorClass::Tool("failed".into())]);
 }

@@ -122,7 +122,9 @@ impl Need {
                 let path = reached_file(host, root, written, self.door == Door::Write);
                 let allowed = |path: &Path| match self.door {
                     Door::Write => permissions.write(path, written).is_ok(),
-                    Door::Net | Door::Read | Door::Run | Door::Env => permissions.read(path, written).is_ok(),
+                    Door::Net | Door::Read | Door::Run | Door::Env => {
+                        permissions.read(path, written).is_ok()
+                    }
                 };
                 path.is_none_or(|path| allowed(&path))
             }
@@ -137,7 +139,8 @@ impl Need {
             Thing::Address(url) => {
                 let host = url.host_str().unwrap_or_default();
                 // A bare host stands for the ports 80 and 443.
-                url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+                url.port()
+                    .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
             }
             Thing::File(written) => written.to_string(),
             Thing::Program(name) | Thing::Variable(name) => name.to_string(),
@@ -150,7 +153,14 @@ impl Reach {
     pub(super) fn of(plan: &Plan) -> Self {
         let mut reach = Self::default();
         let mut seen = HashSet::default();
-        reach.plan(plan, &Around { outer: None, caught: false }, &mut seen);
+        reach.plan(
+            plan,
+            &Around {
+                outer: None,
+                caught: false,
+            },
+            &mut seen,
+        );
         reach
     }
 
@@ -158,28 +168,49 @@ impl Reach {
         self.block(plan, BlockId(0), around, seen);
     }
 
-    fn block(&mut self, plan: &Plan, block: BlockId, around: &Around<'_>, seen: &mut HashSet<*const Plan>) {
+    fn block(
+        &mut self,
+        plan: &Plan,
+        block: BlockId,
+        around: &Around<'_>,
+        seen: &mut HashSet<*const Plan>,
+    ) {
         for node in &plan.block(block).nodes {
             let caught = around.caught || node.step().is_some_and(catches_denial);
             let around = Around { caught, ..*around };
             match node.step().map(|step| &step.kind) {
                 Some(StepKind::Call(call)) => self.target(plan, call, &around, seen),
                 // An agent calls what it likes of what is allowed.
-                Some(StepKind::Ask(ask)) => self.open.extend(Door::ALL.map(|door| (door, ask.span))),
+                Some(StepKind::Ask(ask)) => {
+                    self.open.extend(Door::ALL.map(|door| (door, ask.span)))
+                }
                 _ => {}
             }
             node.inner(&mut |inner| self.block(plan, inner, &around, seen));
         }
     }
 
-    fn target(&mut self, plan: &Plan, call: &Call, around: &Around<'_>, seen: &mut HashSet<*const Plan>) {
+    fn target(
+        &mut self,
+        plan: &Plan,
+        call: &Call,
+        around: &Around<'_>,
+        seen: &mut HashSet<*const Plan>,
+    ) {
         match &call.target {
             Target::Tool(signature) => self.call(call, signature, around),
             Target::Plan(index, name) => {
                 if let Some(inner) = plan.plans.get(*index)
                     && seen.insert(Arc::as_ptr(inner))
                 {
-                    self.plan(inner, &Around { outer: around.outer.or(Some((call.span, name))), ..*around }, seen);
+                    self.plan(
+                        inner,
+                        &Around {
+                            outer: around.outer.or(Some((call.span, name))),
+                            ..*around
+                        },
+                        seen,
+                    );
                 }
             }
         }
@@ -188,24 +219,52 @@ impl Reach {
     fn call(&mut self, call: &Call, signature: &Signature, around: &Around<'_>) {
         let mut add = |door: Door, thing: Option<Thing>, span: Span| {
             let span = around.outer.map_or(span, |(span, _)| span);
-            let Some(thing) = thing else { return self.open.push((door, span)) };
-            if let Some(known) = self.needs.iter_mut().find(|need| need.door == door && need.thing == thing) {
+            let Some(thing) = thing else {
+                return self.open.push((door, span));
+            };
+            if let Some(known) = self
+                .needs
+                .iter_mut()
+                .find(|need| need.door == door && need.thing == thing)
+            {
                 known.caught &= around.caught;
                 return;
             }
             let within = around.outer.map(|(_, name)| name.clone());
-            self.needs.push(Need { door, thing, span, within, caught: around.caught });
+            self.needs.push(Need {
+                door,
+                thing,
+                span,
+                within,
+                caught: around.caught,
+            });
         };
-        let file = |code: &Code| code.constant()?.as_str().map(|text| Thing::File(text.into()));
+        let file = |code: &Code| {
+            code.constant()?
+                .as_str()
+                .map(|text| Thing::File(text.into()))
+        };
         match (&*signature.namespace, &*signature.name) {
             ("http", "fetch") => {
                 if let Some(code) = call.argument("url").filter(|code| !code.is_invalid()) {
-                    add(Door::Net, address(&code.root).map(Thing::Address), code.span);
+                    add(
+                        Door::Net,
+                        address(&code.root).map(Thing::Address),
+                        code.span,
+                    );
                 }
             }
             ("fs", tool) => {
                 if let Some(code) = call.argument("path").filter(|code| !code.is_invalid()) {
-                    add(if tool == "write" { Door::Write } else { Door::Read }, file(code), code.span);
+                    add(
+                        if tool == "write" {
+                            Door::Write
+                        } else {
+                            Door::Read
+                        },
+                        file(code),
+                        code.span,
+                    );
                 }
             }
             ("proc", _) => {
@@ -217,7 +276,9 @@ impl Reach {
                     add(Door::Read, file(code).filter(leaves_root), code.span);
                 }
                 match call.argument("env") {
-                    Some(code) => variables(code, &mut |name, span| add(Door::Env, name.map(Thing::Variable), span)),
+                    Some(code) => variables(code, &mut |name, span| {
+                        add(Door::Env, name.map(Thing::Variable), span)
+                    }),
                     // Programs see every variable that is allowed.
                     None => add(Door::Env, None, call.span),
                 }
@@ -231,14 +292,17 @@ impl Reach {
 fn catches_denial(step: &Step) -> bool {
     let denied = ErrorClass::Denied(Denied::Policy);
     let arms = &step.recover;
-    arms.iter().any(|arm| arm.patterns.is_empty() || arm.patterns.iter().any(|pattern| pattern.matches(&denied)))
-        || matches!(&step.kind, StepKind::Race(_))
+    arms.iter().any(|arm| {
+        arm.patterns.is_empty() || arm.patterns.iter().any(|pattern| pattern.matches(&denied))
+    }) || matches!(&step.kind, StepKind::Race(_))
         || matches!(&step.kind, StepKind::Each(each) if each.settle)
 }
 
 /// Whether a path leads out of the folder where relative ones begin, by `..` alone.
 pub(super) fn leaves_root(thing: &Thing) -> bool {
-    let Thing::File(written) = thing else { return false };
+    let Thing::File(written) = thing else {
+        return false;
+    };
     let mut depth = 0_i64;
     !written.starts_with('/')
         && written.split('/').any(|part| {
@@ -256,10 +320,15 @@ pub(super) fn address(node: &Node) -> Option<Url> {
     match &node.op {
         Op::Constant(value) => Url::parse(value.as_str()?).ok().filter(Url::has_host),
         Op::Template(pieces) => {
-            let Some(Piece::Text(start)) = pieces.first() else { return None };
+            let Some(Piece::Text(start)) = pieces.first() else {
+                return None;
+            };
             let (_, behind) = start.split_once("://")?;
             // Without one of these the host may go on in what follows.
-            behind.contains(['/', '?', '#']).then(|| Url::parse(start).ok())?.filter(Url::has_host)
+            behind
+                .contains(['/', '?', '#'])
+                .then(|| Url::parse(start).ok())?
+                .filter(Url::has_host)
         }
         _ => None,
     }
@@ -267,12 +336,20 @@ pub(super) fn address(node: &Node) -> Option<Url> {
 
 /// The program of an argument vector.
 fn first_word(code: &Code) -> (Option<Arc<str>>, Span) {
-    let text = |value: &crate::value::Value| value.as_str().filter(|word| !word.is_empty()).map(Into::into);
+    let text = |value: &crate::value::Value| {
+        value
+            .as_str()
+            .filter(|word| !word.is_empty())
+            .map(Into::into)
+    };
     match &code.root.op {
         Op::Constant(value) => (value.at(0).and_then(text), code.span),
         Op::List(words) => {
             let first = words.first().map(|(first, _)| first);
-            (first.and_then(Node::constant).and_then(text), first.map_or(code.span, |first| first.span))
+            (
+                first.and_then(Node::constant).and_then(text),
+                first.map_or(code.span, |first| first.span),
+            )
         }
         _ => (None, code.span),
     }
@@ -285,7 +362,11 @@ fn variables(code: &Code, add: &mut dyn FnMut(Option<Arc<str>>, Span)) {
     add(None, code.span);
     match &code.root.op {
         Op::Constant(value) => {
-            let names = value.as_map().into_iter().flatten().filter_map(|(key, _)| key.as_str());
+            let names = value
+                .as_map()
+                .into_iter()
+                .flatten()
+                .filter_map(|(key, _)| key.as_str());
             names.for_each(|name| add(Some(name.into()), code.span));
         }
         Op::Map(entries) => {

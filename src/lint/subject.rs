@@ -68,12 +68,31 @@ impl<'a> Subject<'a> {
         }
         let outwards = |block: BlockId| {
             std::iter::successors(Some(block), |block| {
-                owners.get(block.0 as usize).copied().flatten().map(|(outer, _): (BlockId, _)| outer)
+                owners
+                    .get(block.0 as usize)
+                    .copied()
+                    .flatten()
+                    .map(|(outer, _): (BlockId, _)| outer)
             })
         };
-        steps.retain(|site: &StepSite<'_>| !outwards(site.block).any(|block| asides.contains(&block)));
+        steps.retain(|site: &StepSite<'_>| {
+            !outwards(site.block).any(|block| asides.contains(&block))
+        });
         let (graph, flow, constants) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Self { source, written, plan, whole, sound, project, steps, owners, work, graph, flow, constants }
+        Self {
+            source,
+            written,
+            plan,
+            whole,
+            sound,
+            project,
+            steps,
+            owners,
+            work,
+            graph,
+            flow,
+            constants,
+        }
     }
 
     /// The node that owns a block, and the block that it stands in.
@@ -82,8 +101,13 @@ impl<'a> Subject<'a> {
     }
 
     /// A node and those that own the blocks around it, from the inside out, each with its block.
-    pub(super) fn outwards(&self, site: &StepSite<'a>) -> impl Iterator<Item = (BlockId, &'a Node)> {
-        std::iter::successors(Some((site.block, site.node)), |(block, _)| self.owner(*block))
+    pub(super) fn outwards(
+        &self,
+        site: &StepSite<'a>,
+    ) -> impl Iterator<Item = (BlockId, &'a Node)> {
+        std::iter::successors(Some((site.block, site.node)), |(block, _)| {
+            self.owner(*block)
+        })
     }
 
     /// The block whose frame a place is in, seen from a block.
@@ -93,17 +117,31 @@ impl<'a> Subject<'a> {
 
     /// What can come to pass, where the plan waits for events and is sound.
     pub(super) fn flow(&self) -> Option<&Flow<'a>> {
-        let waits = || self.plan.blocks.iter().flat_map(|block| &block.nodes).any(|node| node.event().is_some());
+        let waits = || {
+            self.plan
+                .blocks
+                .iter()
+                .flat_map(|block| &block.nodes)
+                .any(|node| node.event().is_some())
+        };
         if !self.sound || !waits() {
             return None;
         }
-        let on_failure = self.plan.policy.on_failure.or(self.project.policy.on_failure).unwrap_or_default();
-        self.flow.get_or_init(|| Flow::of(self.plan, self.graph(), on_failure)).as_ref()
+        let on_failure = self
+            .plan
+            .policy
+            .on_failure
+            .or(self.project.policy.on_failure)
+            .unwrap_or_default();
+        self.flow
+            .get_or_init(|| Flow::of(self.plan, self.graph(), on_failure))
+            .as_ref()
     }
 
     /// What is known of the values of the plan.
     pub(super) fn constants(&self) -> &Rc<Constants> {
-        self.constants.get_or_init(|| Rc::new(Constants::of(self.plan, self.work)))
+        self.constants
+            .get_or_init(|| Rc::new(Constants::of(self.plan, self.work)))
     }
 
     /// The value of an expression of the plan, where it is known.
@@ -128,7 +166,9 @@ impl<'a> Subject<'a> {
 
     /// Every call of a tool.
     pub(super) fn calls(&self) -> impl Iterator<Item = (&StepSite<'a>, &'a Call, &'a Signature)> {
-        self.steps.iter().filter_map(|site| tool_call(site.step).map(|(call, signature)| (site, call, signature)))
+        self.steps.iter().filter_map(|site| {
+            tool_call(site.step).map(|(call, signature)| (site, call, signature))
+        })
     }
 
     /// Whether the file is in the language's own form, so that text can be added to it; one in JSON is not.
@@ -144,37 +184,63 @@ impl<'a> Subject<'a> {
     /// Where a word stands in a part of the text; the whole part where it does not.
     pub(super) fn word(&self, within: Span, word: &str) -> Span {
         let start = within.start as usize;
-        let found = self.source.slice(within).find(word).map(|at| Span::new(start + at, start + at + word.len()));
+        let found = self
+            .source
+            .slice(within)
+            .find(word)
+            .map(|at| Span::new(start + at, start + at + word.len()));
         found.unwrap_or(within)
     }
 
     /// The settings of one kind at the head of the plan, as written.
-    pub(super) fn setting(&self, of: fn(&ast::StatementKind) -> Option<&ast::Expr>) -> Option<&'a ast::Expr> {
-        self.written.body.statements.iter().find_map(|statement| of(&statement.kind))
+    pub(super) fn setting(
+        &self,
+        of: fn(&ast::StatementKind) -> Option<&ast::Expr>,
+    ) -> Option<&'a ast::Expr> {
+        self.written
+            .body
+            .statements
+            .iter()
+            .find_map(|statement| of(&statement.kind))
     }
 }
 
 /// The tool that a step calls.
 pub(super) fn tool_call(step: &Step) -> Option<(&Call, &Signature)> {
-    let StepKind::Call(call) = &step.kind else { return None };
-    let Target::Tool(signature) = &call.target else { return None };
+    let StepKind::Call(call) = &step.kind else {
+        return None;
+    };
+    let Target::Tool(signature) = &call.target else {
+        return None;
+    };
     Some((call, signature))
 }
 
 /// `policy { … }`
 pub(super) fn policy(statement: &ast::StatementKind) -> Option<&ast::Expr> {
-    if let ast::StatementKind::Policy(settings) = statement { Some(settings) } else { None }
+    if let ast::StatementKind::Policy(settings) = statement {
+        Some(settings)
+    } else {
+        None
+    }
 }
 
 /// `allow { … }`
 pub(super) fn allow(statement: &ast::StatementKind) -> Option<&ast::Expr> {
-    if let ast::StatementKind::Allow(settings) = statement { Some(settings) } else { None }
+    if let ast::StatementKind::Allow(settings) = statement {
+        Some(settings)
+    } else {
+        None
+    }
 }
 
 /// The value of a setting, by its name.
 pub(super) fn entry<'a>(settings: &'a ast::Expr, name: &str) -> Option<&'a ast::Expr> {
-    let ast::ExprKind::Object(entries) = &settings.kind else { return None };
-    let named = |entry: &&ast::Entry| matches!(&entry.key, ast::EntryKey::Name(key) if &*key.text == name);
+    let ast::ExprKind::Object(entries) = &settings.kind else {
+        return None;
+    };
+    let named =
+        |entry: &&ast::Entry| matches!(&entry.key, ast::EntryKey::Name(key) if &*key.text == name);
     entries.iter().find(named).map(|entry| &entry.value)
 }
 

@@ -86,7 +86,8 @@ impl Calls {
     /// The failure that was configured for the call with this number.
     pub fn failure(&self, tool: &str, attempt: u64) -> Option<String> {
         let failing = self.failures.get(tool).copied().unwrap_or(0);
-        (attempt <= failing).then(|| format!("Mock failure for {tool} (attempt {attempt}/{failing})"))
+        (attempt <= failing)
+            .then(|| format!("Mock failure for {tool} (attempt {attempt}/{failing})"))
     }
 
     /// Takes one of the `times` that a case answers, if one is left.

@@ -50,18 +50,45 @@ impl Responder {
     ///
     /// # Errors
     /// The tools whose section cannot be understood.
-    pub fn new(apps: &[App], seed: u64, log: Option<PathBuf>, host: Arc<dyn Host>) -> Result<Self, String> {
+    pub fn new(
+        apps: &[App],
+        seed: u64,
+        log: Option<PathBuf>,
+        host: Arc<dyn Host>,
+    ) -> Result<Self, String> {
         let (mut tools, mut names) = (Vec::new(), HashMap::new());
-        for (app, tool) in apps.iter().flat_map(|app| app.tools.iter().map(move |tool| (app, tool))) {
+        for (app, tool) in apps
+            .iter()
+            .flat_map(|app| app.tools.iter().map(move |tool| (app, tool)))
+        {
             let signature = tool.signature.clone();
             let script = Script::read(tool.mock.as_ref());
-            let script =
-                script.map_err(|problem| format!("{}: mock of {}: {problem}", app.file.display(), signature.path()))?;
-            names.entry(signature.name.to_string()).or_insert(tools.len());
+            let script = script.map_err(|problem| {
+                format!(
+                    "{}: mock of {}: {problem}",
+                    app.file.display(),
+                    signature.path()
+                )
+            })?;
+            names
+                .entry(signature.name.to_string())
+                .or_insert(tools.len());
             names.insert(format!("{}/{}", app.name, signature.name), tools.len());
-            tools.push(MockTool { app: app.name.clone(), signature, script, results: OnceLock::new() });
+            tools.push(MockTool {
+                app: app.name.clone(),
+                signature,
+                script,
+                results: OnceLock::new(),
+            });
         }
-        Ok(Self { tools, names, seed, host, log, calls: Mutex::default() })
+        Ok(Self {
+            tools,
+            names,
+            seed,
+            host,
+            log,
+            calls: Mutex::default(),
+        })
     }
 
     /// The state behind the answers.
@@ -77,14 +104,23 @@ impl Responder {
 
     /// The answer to a call, and how long it is held back.
     pub fn answer(&self, call: &Call<'_>) -> (Answer, Duration) {
-        let request =
-            || format!("{}/{} {}", call.app.unwrap_or_default(), call.tool, Json::Object(call.arguments.clone()));
+        let request = || {
+            format!(
+                "{}/{} {}",
+                call.app.unwrap_or_default(),
+                call.tool,
+                Json::Object(call.arguments.clone())
+            )
+        };
         if let Some(key) = call.key {
             match self.calls().known(key, &request()) {
                 Known::New => {}
                 Known::Repeated(answer) => return (answer, Duration::ZERO),
                 Known::Misused => {
-                    return (refusal("key_reused", "this idempotency key belongs to another call"), Duration::ZERO);
+                    return (
+                        refusal("key_reused", "this idempotency key belongs to another call"),
+                        Duration::ZERO,
+                    );
                 }
             }
         }
@@ -95,18 +131,27 @@ impl Responder {
             && (200..=299).contains(&answer.status)
             && answer.body["success"] != json!(false)
         {
-            self.calls().remember(key.to_owned(), request(), answer.clone());
+            self.calls()
+                .remember(key.to_owned(), request(), answer.clone());
         }
         (answer, delay)
     }
 
     fn perform(&self, call: &Call<'_>) -> (Answer, Duration, u64) {
         let Some(tool) = self.find(call) else {
-            return (self.unknown(call), Duration::ZERO, self.calls().count(call.tool));
+            return (
+                self.unknown(call),
+                Duration::ZERO,
+                self.calls().count(call.tool),
+            );
         };
         let attempt = self.calls().count(call.tool);
         if let Some(error) = self.calls().failure(call.tool, attempt) {
-            return (plain(json!({"success": false, "error": error})), Duration::ZERO, attempt);
+            return (
+                plain(json!({"success": false, "error": error})),
+                Duration::ZERO,
+                attempt,
+            );
         }
         if let Some(refusal) = tool.refuse(call.arguments) {
             return (refusal, Duration::ZERO, attempt);
@@ -124,21 +169,37 @@ impl Responder {
     }
 
     fn unknown(&self, call: &Call<'_>) -> Answer {
-        let known = self.tools.iter().filter(|tool| call.app.is_none_or(|app| *tool.app == *app));
+        let known = self
+            .tools
+            .iter()
+            .filter(|tool| call.app.is_none_or(|app| *tool.app == *app));
         let names: Vec<&str> = known.map(|tool| &*tool.signature.name).collect();
-        let near = closest(call.tool, names.iter().copied()).map(|name| format!("; did you mean {name}?"));
-        let error = format!("no app has a tool {}{}", call.tool, near.unwrap_or_default());
-        plain(json!({"success": false, "reason": "unknown_tool", "error": error, "available": names}))
+        let near =
+            closest(call.tool, names.iter().copied()).map(|name| format!("; did you mean {name}?"));
+        let error = format!(
+            "no app has a tool {}{}",
+            call.tool,
+            near.unwrap_or_default()
+        );
+        plain(
+            json!({"success": false, "reason": "unknown_tool", "error": error, "available": names}),
+        )
     }
 
     fn scripted(&self, tool: &MockTool, call: &Call<'_>) -> (Answer, Duration) {
         match &tool.script {
             Script::Generated => (self.made_up(tool, call, None), Duration::ZERO),
-            Script::Value(value) => (success(tool, &fill(value, call.arguments), None), Duration::ZERO),
+            Script::Value(value) => (
+                success(tool, &fill(value, call.arguments), None),
+                Duration::ZERO,
+            ),
             Script::Cases(cases) => {
                 let name = tool.signature.path();
                 let mut calls = self.calls();
-                let mut open = cases.iter().enumerate().filter(|(_, case)| case.is_for(call.arguments));
+                let mut open = cases
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, case)| case.is_for(call.arguments));
                 let chosen = open.find(|(index, case)| calls.take(&name, *index, case.times));
                 drop(calls);
                 let Some((_, case)) = chosen else {
@@ -153,32 +214,49 @@ impl Responder {
     fn react(&self, tool: &MockTool, call: &Call<'_>, case: &Case) -> Answer {
         match &case.reaction {
             Reaction::Generated => self.made_up(tool, call, case.message.as_deref()),
-            Reaction::Data(data) => success(tool, &fill(data, call.arguments), case.message.as_deref()),
+            Reaction::Data(data) => {
+                success(tool, &fill(data, call.arguments), case.message.as_deref())
+            }
             Reaction::Fail { reason, error } => {
-                let mut body = json!({"success": false, "error": fill(&json!(error), call.arguments)});
+                let mut body =
+                    json!({"success": false, "error": fill(&json!(error), call.arguments)});
                 if let Some(reason) = reason {
                     body["reason"] = json!(reason);
                 }
                 plain(body)
             }
-            Reaction::Status { status, retry_after } => {
-                let body =
-                    json!({"success": false, "error": format!("Mock status {status} for {}", tool.signature.name)});
-                Answer { status: *status, retry_after: *retry_after, body }
+            Reaction::Status {
+                status,
+                retry_after,
+            } => {
+                let body = json!({"success": false, "error": format!("Mock status {status} for {}", tool.signature.name)});
+                Answer {
+                    status: *status,
+                    retry_after: *retry_after,
+                    body,
+                }
             }
         }
     }
 
     fn made_up(&self, tool: &MockTool, call: &Call<'_>, message: Option<&str>) -> Answer {
         let arguments = Json::Object(call.arguments.clone()).to_string();
-        let hash = blake3::hash(format!("{} {} {arguments}", self.seed, tool.signature.path()).as_bytes());
-        let seed = hash.as_bytes().first_chunk::<8>().map_or(self.seed, |bytes| u64::from_le_bytes(*bytes));
-        let examples = tool.results.get_or_init(|| match tool.signature.output_schema.as_deref() {
-            Some(contract) => Examples::new(contract.meant()),
-            None => Examples::of_type(&tool.signature.returns),
-        });
+        let hash =
+            blake3::hash(format!("{} {} {arguments}", self.seed, tool.signature.path()).as_bytes());
+        let seed = hash
+            .as_bytes()
+            .first_chunk::<8>()
+            .map_or(self.seed, |bytes| u64::from_le_bytes(*bytes));
+        let examples = tool
+            .results
+            .get_or_init(|| match tool.signature.output_schema.as_deref() {
+                Some(contract) => Examples::new(contract.meant()),
+                None => Examples::of_type(&tool.signature.returns),
+            });
         let made = match examples {
-            Ok(examples) => examples.make(call.arguments, seed, Choice::Usual).map_err(|problem| problem.to_string()),
+            Ok(examples) => examples
+                .make(call.arguments, seed, Choice::Usual)
+                .map_err(|problem| problem.to_string()),
             Err(problem) => Err(problem.to_string()),
         };
         match made {
@@ -189,7 +267,11 @@ impl Responder {
 
     fn record(&self, call: &Call<'_>, answer: &Answer, attempt: u64) {
         let success = answer.body.get("success") == Some(&Json::Bool(true));
-        let error = answer.body.get("error").and_then(Json::as_str).map(str::to_owned);
+        let error = answer
+            .body
+            .get("error")
+            .and_then(Json::as_str)
+            .map(str::to_owned);
         let logged = LoggedCall {
             timestamp: timestamp_text(self.host.now()),
             tool: call.tool.to_owned(),
@@ -219,7 +301,8 @@ fn contract(parameter: &crate::types::Parameter) -> Option<&Json> {
 /// Whether a schema says in so many words that a text may be empty.
 fn admits_empty_text(schema: &Json) -> bool {
     let choices = schema.get("enum").and_then(Json::as_array);
-    schema.get("minLength") == Some(&json!(0)) || choices.is_some_and(|choices| choices.contains(&json!("")))
+    schema.get("minLength") == Some(&json!(0))
+        || choices.is_some_and(|choices| choices.contains(&json!("")))
 }
 
 impl MockTool {
@@ -228,11 +311,17 @@ impl MockTool {
         let given = |parameter: &crate::types::Parameter| match arguments.get(&*parameter.name) {
             None | Some(Json::Null) => false,
             // A form that was not filled in, unless the contract speaks of empty text.
-            Some(Json::String(text)) if text.is_empty() => contract(parameter).is_some_and(admits_empty_text),
+            Some(Json::String(text)) if text.is_empty() => {
+                contract(parameter).is_some_and(admits_empty_text)
+            }
             Some(_) => true,
         };
-        let missing: Vec<_> =
-            self.signature.parameters.iter().filter(|parameter| parameter.required && !given(parameter)).collect();
+        let missing: Vec<_> = self
+            .signature
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.required && !given(parameter))
+            .collect();
         if missing.is_empty() {
             let violation = self
                 .signature
@@ -246,7 +335,10 @@ impl MockTool {
         let describe = |parameter: &&crate::types::Parameter| {
             let schema = contract(parameter);
             let select = schema.is_some_and(|schema| schema.get("enum").is_some());
-            let label = schema.and_then(|schema| schema.get("title")).and_then(Json::as_str).unwrap_or(&parameter.name);
+            let label = schema
+                .and_then(|schema| schema.get("title"))
+                .and_then(Json::as_str)
+                .unwrap_or(&parameter.name);
             let told = json!({
                 "type": if select { "select" } else { "input" }, "label": label,
                 "description": parameter.description.as_deref().unwrap_or_default(), "required": true,
@@ -272,5 +364,9 @@ fn refusal(reason: &str, error: &str) -> Answer {
 }
 
 fn plain(body: Json) -> Answer {
-    Answer { status: 200, retry_after: None, body }
+    Answer {
+        status: 200,
+        retry_after: None,
+        body,
+    }
 }

@@ -7,7 +7,16 @@ use serde_json::{Map, Value as Json};
 use crate::value::parse_duration;
 
 /// The keys of a case.
-const KEYS: [&str; 8] = ["when", "data", "fail", "status", "retry_after", "delay", "times", "message"];
+const KEYS: [&str; 8] = [
+    "when",
+    "data",
+    "fail",
+    "status",
+    "retry_after",
+    "delay",
+    "times",
+    "message",
+];
 /// No answer is held back longer.
 const LONGEST_DELAY: Duration = Duration::from_hours(1);
 
@@ -58,10 +67,9 @@ impl Script {
         match section {
             None => Ok(Self::Generated),
             Some(Json::Array(items)) if !items.is_empty() && items.iter().all(is_case) => {
-                let cases = items
-                    .iter()
-                    .enumerate()
-                    .map(|(index, item)| Case::read(item).map_err(|problem| format!("case {}: {problem}", index + 1)));
+                let cases = items.iter().enumerate().map(|(index, item)| {
+                    Case::read(item).map_err(|problem| format!("case {}: {problem}", index + 1))
+                });
                 Ok(Self::Cases(cases.collect::<Result<_, _>>()?))
             }
             Some(value) => Ok(Self::Value(value.clone())),
@@ -71,8 +79,12 @@ impl Script {
 
 /// A list is a list of cases if each element says what to answer, or when, in the words of cases.
 fn is_case(item: &Json) -> bool {
-    let Json::Object(entries) = item else { return false };
-    let says = ["when", "data", "fail", "status", "delay", "times"].iter().any(|key| entries.contains_key(*key));
+    let Json::Object(entries) = item else {
+        return false;
+    };
+    let says = ["when", "data", "fail", "status", "delay", "times"]
+        .iter()
+        .any(|key| entries.contains_key(*key));
     says && entries.keys().all(|key| KEYS.contains(&key.as_str()))
 }
 
@@ -83,25 +95,43 @@ impl Case {
             Some(Json::Object(when)) => when.clone(),
             Some(_) => return Err("`when` must name arguments with their values".into()),
         };
-        let answers = ["data", "fail", "status"].into_iter().filter(|key| item.get(key).is_some());
+        let answers = ["data", "fail", "status"]
+            .into_iter()
+            .filter(|key| item.get(key).is_some());
         if let [one, other, ..] = answers.collect::<Vec<_>>()[..] {
             return Err(format!("`{one}` and `{other}` exclude each other"));
         }
         let delay = match item.get("delay") {
             None => Duration::ZERO,
-            Some(written) => delay(written).ok_or("`delay` must be a length of time such as `50ms`")?,
+            Some(written) => {
+                delay(written).ok_or("`delay` must be a length of time such as `50ms`")?
+            }
         };
         let times = match item.get("times") {
             None => None,
-            Some(written) => Some(written.as_u64().ok_or("`times` must be a number of calls")?),
+            Some(written) => Some(
+                written
+                    .as_u64()
+                    .ok_or("`times` must be a number of calls")?,
+            ),
         };
-        let message = item.get("message").and_then(Json::as_str).map(str::to_owned);
-        Ok(Self { when, reaction: Reaction::read(item)?, delay, times, message })
+        let message = item
+            .get("message")
+            .and_then(Json::as_str)
+            .map(str::to_owned);
+        Ok(Self {
+            when,
+            reaction: Reaction::read(item)?,
+            delay,
+            times,
+            message,
+        })
     }
 
     /// Whether the case is for a call with these arguments.
     pub fn is_for(&self, arguments: &Map<String, Json>) -> bool {
-        let equal = |name: &str, wanted: &Json| arguments.get(name).unwrap_or(&Json::Null) == wanted;
+        let equal =
+            |name: &str, wanted: &Json| arguments.get(name).unwrap_or(&Json::Null) == wanted;
         self.when.iter().all(|(name, wanted)| equal(name, wanted))
     }
 }
@@ -119,11 +149,16 @@ impl Reaction {
             return Ok(Self::Fail { reason, error });
         }
         if let Some(status) = item.get("status") {
-            let status = status.as_u64().and_then(|status| u16::try_from(status).ok());
+            let status = status
+                .as_u64()
+                .and_then(|status| u16::try_from(status).ok());
             let status = status.filter(|status| (200..=599).contains(status));
             let status = status.ok_or("`status` must be an HTTP status from 200 to 599")?;
             let retry_after = item.get("retry_after").and_then(Json::as_u64);
-            return Ok(Self::Status { status, retry_after });
+            return Ok(Self::Status {
+                status,
+                retry_after,
+            });
         }
         Ok(Self::Generated)
     }
@@ -145,15 +180,30 @@ mod tests {
 
     #[test]
     fn lists_of_data_are_no_cases() {
-        assert!(matches!(Script::read(Some(&json!([{"value": "北京市"}]))), Ok(Script::Value(_))));
-        assert!(matches!(Script::read(Some(&json!([]))), Ok(Script::Value(_))));
-        assert!(matches!(Script::read(Some(&json!({"status": "ok"}))), Ok(Script::Value(_))));
-        assert!(matches!(Script::read(Some(&json!([{"status": 503}, {"data": 1}]))), Ok(Script::Cases(_))));
+        assert!(matches!(
+            Script::read(Some(&json!([{"value": "北京市"}]))),
+            Ok(Script::Value(_))
+        ));
+        assert!(matches!(
+            Script::read(Some(&json!([]))),
+            Ok(Script::Value(_))
+        ));
+        assert!(matches!(
+            Script::read(Some(&json!({"status": "ok"}))),
+            Ok(Script::Value(_))
+        ));
+        assert!(matches!(
+            Script::read(Some(&json!([{"status": 503}, {"data": 1}]))),
+            Ok(Script::Cases(_))
+        ));
     }
 
     #[test]
     fn cases_that_cannot_be_meant_are_told() {
-        assert_eq!(problem(&json!([{"data": 1, "status": 503}])), "case 1: `data` and `status` exclude each other");
+        assert_eq!(
+            problem(&json!([{"data": 1, "status": 503}])),
+            "case 1: `data` and `status` exclude each other"
+        );
         assert_eq!(
             problem(&json!([{"data": 1, "delay": 50}])),
             "case 1: `delay` must be a length of time such as `50ms`"

@@ -51,7 +51,12 @@ pub struct MockServer {
 impl Default for MockOptions {
     fn default() -> Self {
         let bind = SocketAddr::from(([127, 0, 0, 1], 0));
-        Self { bind, seed: 0, log: None, failures: BTreeMap::new() }
+        Self {
+            bind,
+            seed: 0,
+            log: None,
+            failures: BTreeMap::new(),
+        }
     }
 }
 
@@ -60,22 +65,36 @@ impl MockServer {
     ///
     /// # Errors
     /// The address is taken, the log cannot be written, or a `mock:` section cannot be understood.
-    pub async fn start(apps: &[App], options: MockOptions, host: Arc<dyn Host>) -> io::Result<Self> {
+    pub async fn start(
+        apps: &[App],
+        options: MockOptions,
+        host: Arc<dyn Host>,
+    ) -> io::Result<Self> {
         if let Some(log) = &options.log {
-            let told = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", log.display()));
+            let told = |error: io::Error| {
+                io::Error::new(error.kind(), format!("{}: {error}", log.display()))
+            };
             host.append_file(log, b"").map_err(told)?;
         }
         let responder = Responder::new(apps, options.seed, options.log, host);
-        let responder = Arc::new(responder.map_err(|problem| io::Error::new(io::ErrorKind::InvalidData, problem))?);
+        let responder = Arc::new(
+            responder.map_err(|problem| io::Error::new(io::ErrorKind::InvalidData, problem))?,
+        );
         responder.calls().configure(options.failures);
-        let told = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", options.bind));
+        let told =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", options.bind));
         let listener = TcpListener::bind(options.bind).await.map_err(told)?;
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let server =
-            axum::serve(listener, router(responder.clone())).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let server = axum::serve(listener, router(responder.clone()))
+            .with_graceful_shutdown(stop.clone().cancelled_owned());
         let task = tokio::spawn(async move { server.await });
-        Ok(Self { address, responder, stop, task })
+        Ok(Self {
+            address,
+            responder,
+            stop,
+            task,
+        })
     }
 
     /// Where it listens.
@@ -88,7 +107,13 @@ impl MockServer {
     #[must_use]
     pub fn endpoint(&self, app: &str) -> String {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        let escape = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+        let escape = |byte: u8| {
+            if plain(byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        };
         let app: String = app.bytes().map(escape).collect();
         format!("http://{}/{app}/tool", self.address)
     }
@@ -112,7 +137,10 @@ impl MockServer {
 
 fn router(responder: Arc<Responder>) -> Router {
     Router::new()
-        .route("/health", get(|| async { Json(json!({"status": "healthy", "service": "mock_api"})) }))
+        .route(
+            "/health",
+            get(|| async { Json(json!({"status": "healthy", "service": "mock_api"})) }),
+        )
         .route("/calls", get(calls))
         .route("/configure_failures", post(configure))
         .route("/reset_failures", post(reset))
@@ -135,10 +163,13 @@ async fn configure(State(responder): State<Arc<Responder>>, body: axum::body::By
         Ok(configuration) => {
             let mut calls = responder.calls();
             calls.configure(configuration.failures);
-            let told = json!({"message": "Failure configuration updated", "config": calls.failures()});
+            let told =
+                json!({"message": "Failure configuration updated", "config": calls.failures()});
             Json(told).into_response()
         }
-        Err(problem) => bad_request(&format!("expected {{\"failures\": {{\"tool\": 3}}}}: {problem}")),
+        Err(problem) => bad_request(&format!(
+            "expected {{\"failures\": {{\"tool\": 3}}}}: {problem}"
+        )),
     }
 }
 
@@ -147,7 +178,11 @@ async fn reset(State(responder): State<Arc<Responder>>) -> Json<serde_json::Valu
     Json(json!({"message": "Failure configuration reset"}))
 }
 
-async fn tool_at_root(state: State<Arc<Responder>>, headers: HeaderMap, body: axum::body::Bytes) -> Response {
+async fn tool_at_root(
+    state: State<Arc<Responder>>,
+    headers: HeaderMap,
+    body: axum::body::Bytes,
+) -> Response {
     tool(state, Path(String::new()), headers, body).await
 }
 
@@ -165,11 +200,22 @@ async fn tool(
     }
     let body = match serde_json::from_slice::<Body>(&body) {
         Ok(body) => body,
-        Err(problem) => return bad_request(&format!("expected {{\"tool\": …, \"args\": {{…}}}}: {problem}")),
+        Err(problem) => {
+            return bad_request(&format!(
+                "expected {{\"tool\": …, \"args\": {{…}}}}: {problem}"
+            ));
+        }
     };
     let app = path.split('/').next().filter(|app| responder.has_app(app));
-    let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
-    let (answer, delay) = responder.answer(&Call { app, tool: &body.tool, arguments: &body.args, key });
+    let key = headers
+        .get("idempotency-key")
+        .and_then(|key| key.to_str().ok());
+    let (answer, delay) = responder.answer(&Call {
+        app,
+        tool: &body.tool,
+        arguments: &body.args,
+        key,
+    });
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
     }
@@ -180,11 +226,17 @@ fn response(answer: Answer) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Json(answer.body)).into_response();
     if let Some(seconds) = answer.retry_after {
-        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, seconds.into());
     }
     response
 }
 
 fn bad_request(error: &str) -> Response {
-    (StatusCode::BAD_REQUEST, Json(json!({"success": false, "error": error}))).into_response()
+    (
+        StatusCode::BAD_REQUEST,
+        Json(json!({"success": false, "error": error})),
+    )
+        .into_response()
 }

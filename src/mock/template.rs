@@ -8,9 +8,12 @@ pub(super) fn fill(template: &Json, arguments: &Map<String, Json>) -> Json {
     match template {
         Json::String(text) => fill_text(text, arguments),
         Json::Array(items) => Json::Array(items.iter().map(|item| fill(item, arguments)).collect()),
-        Json::Object(entries) => {
-            Json::Object(entries.iter().map(|(name, value)| (name.clone(), fill(value, arguments))).collect())
-        }
+        Json::Object(entries) => Json::Object(
+            entries
+                .iter()
+                .map(|(name, value)| (name.clone(), fill(value, arguments)))
+                .collect(),
+        ),
         Json::Null | Json::Bool(_) | Json::Number(_) => template.clone(),
     }
 }
@@ -64,14 +67,22 @@ mod tests {
     #[test]
     fn a_whole_placeholder_keeps_its_type() {
         let json = json!({"n": 3, "who": {"name": "张三"}, "list": ["a", "b"], "none": null});
-        let Json::Object(arguments) = json else { return };
+        let Json::Object(arguments) = json else {
+            return;
+        };
         let filled = |template: Json| fill(&template, &arguments);
         assert_eq!(filled(json!("{args.n}")), json!(3));
         assert_eq!(filled(json!("{args.who}")), json!({"name": "张三"}));
         assert_eq!(filled(json!("{args.list.1}")), json!("b"));
         assert_eq!(filled(json!("{args.absent}")), Json::Null);
-        assert_eq!(filled(json!(["PC-{args.n} for {args.who.name}{args.none}!"])), json!(["PC-3 for 张三!"]));
-        assert_eq!(filled(json!("{} {x} {args.} {args.n")), json!("{} {x} {args.} {args.n"));
+        assert_eq!(
+            filled(json!(["PC-{args.n} for {args.who.name}{args.none}!"])),
+            json!(["PC-3 for 张三!"])
+        );
+        assert_eq!(
+            filled(json!("{} {x} {args.} {args.n")),
+            json!("{} {x} {args.} {args.n")
+        );
         assert_eq!(filled(json!({"{args.n}": true})), json!({"{args.n}": true}));
     }
 }

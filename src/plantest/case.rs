@@ -30,7 +30,9 @@ pub fn cases(test: &Arc<Test>) -> Result<Vec<Case>, String> {
     let mut rows: Vec<BTreeMap<Arc<str>, Value>> = vec![BTreeMap::new()];
     for table in &test.tables {
         if rows.len().saturating_mul(table.len()) > MOST_ROWS {
-            return Err(format!("the tables of this test have more than {MOST_ROWS} rows together"));
+            return Err(format!(
+                "the tables of this test have more than {MOST_ROWS} rows together"
+            ));
         }
         let mut crossed = Vec::with_capacity(rows.len() * table.len());
         for before in &rows {
@@ -43,15 +45,21 @@ pub fn cases(test: &Arc<Test>) -> Result<Vec<Case>, String> {
         rows = crossed;
     }
     let many = rows.len() > 1;
-    let case = |(index, inputs)| Case { test: test.clone(), row: many.then_some(index + 1), inputs, recording: None };
+    let case = |(index, inputs)| Case {
+        test: test.clone(),
+        row: many.then_some(index + 1),
+        inputs,
+        recording: None,
+    };
     Ok(rows.into_iter().enumerate().map(case).collect())
 }
 
 fn values(row: &Row) -> Result<Vec<(Arc<str>, Value)>, String> {
     let mut values = Vec::with_capacity(row.inputs.len());
     for (name, code) in &row.inputs {
-        let value =
-            Slots::none().evaluate(code).map_err(|error| format!("the input `{name}` has no value: {error}"))?;
+        let value = Slots::none()
+            .evaluate(code)
+            .map_err(|error| format!("the input `{name}` has no value: {error}"))?;
         // As for an argument: a null leaves out what need not be given.
         if value != Value::Null {
             values.push((name.clone(), value));

@@ -52,8 +52,16 @@ impl Clerk {
     #[must_use]
     pub fn new(test: &Arc<Test>) -> Self {
         let used = vec![0; test.answers.len()];
-        let said = Arc::new(Mutex::new(Said { used, refused: Vec::new() }));
-        Self { test: test.clone(), said, instead: None, doubts: None }
+        let said = Arc::new(Mutex::new(Said {
+            used,
+            refused: Vec::new(),
+        }));
+        Self {
+            test: test.clone(),
+            said,
+            instead: None,
+            doubts: None,
+        }
     }
 
     /// The same, but for one question.
@@ -73,14 +81,23 @@ impl Clerk {
     /// The numbers of answers that were not taken, with the reason.
     #[must_use]
     pub fn refused(&self) -> Vec<(usize, String)> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).refused.clone()
+        self.said
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .refused
+            .clone()
     }
 
     /// The numbers of answers that nobody asked for.
     #[must_use]
     pub fn unused(&self) -> Vec<usize> {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.used.iter().enumerate().filter(|(_, used)| **used == 0).map(|(index, _)| index).collect()
+        said.used
+            .iter()
+            .enumerate()
+            .filter(|(_, used)| **used == 0)
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// The next answer to a question.
@@ -98,12 +115,20 @@ impl Clerk {
 
     /// The answer to whether a call happened, where the test does not say.
     fn doubted(&self, asking: &Asking) -> Option<Given> {
-        let doubts = self.doubts.as_ref().filter(|_| asking.question.kind == Waiting::Answer)?;
+        let doubts = self
+            .doubts
+            .as_ref()
+            .filter(|_| asking.question.kind == Waiting::Answer)?;
         let mut value = json!({ "happened": doubts.happened });
         if doubts.happened {
             value["value"] = doubts.given.get(&asking.path).cloned()?;
         }
-        Some(Given { path: asking.path.clone(), value, by: asking.question.by.clone(), note: None })
+        Some(Given {
+            path: asking.path.clone(),
+            value,
+            by: asking.question.by.clone(),
+            note: None,
+        })
     }
 
     fn note_refusal(&self, asking: &Asking, reason: &str) {
@@ -127,9 +152,17 @@ impl Asker for Clerk {
             self.note_refusal(&asking, reason);
             return Box::pin(async { None });
         }
-        if let Some((_, instead)) = self.instead.as_ref().filter(|(path, _)| *path == asking.path) {
-            let given =
-                Given { path: asking.path.clone(), value: json!(false), by: asking.question.by.clone(), note: None };
+        if let Some((_, instead)) = self
+            .instead
+            .as_ref()
+            .filter(|(path, _)| *path == asking.path)
+        {
+            let given = Given {
+                path: asking.path.clone(),
+                value: json!(false),
+                by: asking.question.by.clone(),
+                note: None,
+            };
             return match instead {
                 Instead::Refuse => Box::pin(async { Some(given) }),
                 Instead::Expire => Box::pin(std::future::pending()),
@@ -139,12 +172,20 @@ impl Asker for Clerk {
             return Box::pin(std::future::ready(self.doubted(&asking)));
         };
         let (value, note) = match &answer.reaction {
-            Reaction::Fail { class: ErrorClass::Expired, .. } => {
+            Reaction::Fail {
+                class: ErrorClass::Expired,
+                ..
+            } => {
                 return Box::pin(std::future::pending());
             }
             Reaction::Fail { message, .. } => {
-                let note = message.as_ref().and_then(|note| Slots::none().evaluate(note).ok());
-                (Json::Bool(false), note.and_then(|note| note.as_str().map(Arc::from)))
+                let note = message
+                    .as_ref()
+                    .and_then(|note| Slots::none().evaluate(note).ok());
+                (
+                    Json::Bool(false),
+                    note.and_then(|note| note.as_str().map(Arc::from)),
+                )
             }
             Reaction::Value(code) => {
                 let value = Slots::none().evaluate(code);
@@ -152,8 +193,17 @@ impl Asker for Clerk {
             }
             Reaction::Generated | Reaction::Crash { .. } => return Box::pin(async { None }),
         };
-        let by = if value.get("by").is_some() { None } else { asking.question.by.clone() };
-        let given = Given { path: asking.path.clone(), value, by, note };
+        let by = if value.get("by").is_some() {
+            None
+        } else {
+            asking.question.by.clone()
+        };
+        let given = Given {
+            path: asking.path.clone(),
+            value,
+            by,
+            note,
+        };
         let delay = answer.delay;
         Box::pin(async move {
             tokio::time::sleep(delay).await;
@@ -173,7 +223,10 @@ mod tests {
 
     #[test]
     fn an_answer_without_indices_is_for_every_element() {
-        assert!(is_for("mails.sent.confirm", r#"mails["a]\"["].sent.confirm"#));
+        assert!(is_for(
+            "mails.sent.confirm",
+            r#"mails["a]\"["].sent.confirm"#
+        ));
         assert!(is_for("mails[1].sent", "mails[1].sent"));
         assert!(!is_for("mails[1].sent", "mails[2].sent"));
         assert!(!is_for("mails.sent", "mails.told"));

@@ -30,15 +30,23 @@ impl MadeUp {
         let signature = &call.request.signature;
         let arguments = call.request.arguments.to_json();
         let hash = blake3::hash(format!("{seed} {} {arguments}", signature.path()).as_bytes());
-        let seed = hash.as_bytes().first_chunk::<8>().map_or(seed, |bytes| u64::from_le_bytes(*bytes));
+        let seed = hash
+            .as_bytes()
+            .first_chunk::<8>()
+            .map_or(seed, |bytes| u64::from_le_bytes(*bytes));
         let none = Map::new();
         let made = self.examples(signature).and_then(|examples| {
             let choice = edge.map_or(Choice::Usual, Choice::Edge);
-            examples.make(arguments.as_object().unwrap_or(&none), seed, choice).map_err(|error| error.to_string())
+            examples
+                .make(arguments.as_object().unwrap_or(&none), seed, choice)
+                .map_err(|error| error.to_string())
         });
         made.map(Answer::Json).map_err(|reason| CallError {
             class: ErrorClass::Validation(Validation::Result),
-            message: format!("the result of `{}` cannot be made up: {reason}", signature.path()),
+            message: format!(
+                "the result of `{}` cannot be made up: {reason}",
+                signature.path()
+            ),
             sent: Sent::Answered,
             retry_after: None,
         })
@@ -47,19 +55,25 @@ impl MadeUp {
     /// How many edges the result of a tool has; none where it cannot be made up.
     #[must_use]
     pub fn edges(&self, signature: &Arc<Signature>) -> u64 {
-        self.examples(signature).map_or(0, |examples| examples.edge_count())
+        self.examples(signature)
+            .map_or(0, |examples| examples.edge_count())
     }
 
     fn examples(&self, signature: &Arc<Signature>) -> Result<Arc<Examples>, String> {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = prepared.entry(Arc::as_ptr(signature).addr()).or_insert_with(|| {
-            let examples = match signature.output_schema.as_deref() {
-                Some(contract) => Examples::new(contract.meant()),
-                None => Examples::of_type(&signature.returns),
-            };
-            let examples = examples.map(Arc::new).map_err(|error| error.to_string());
-            Prepared { _signature: signature.clone(), examples }
-        });
+        let known = prepared
+            .entry(Arc::as_ptr(signature).addr())
+            .or_insert_with(|| {
+                let examples = match signature.output_schema.as_deref() {
+                    Some(contract) => Examples::new(contract.meant()),
+                    None => Examples::of_type(&signature.returns),
+                };
+                let examples = examples.map(Arc::new).map_err(|error| error.to_string());
+                Prepared {
+                    _signature: signature.clone(),
+                    examples,
+                }
+            });
         known.examples.clone()
     }
 }

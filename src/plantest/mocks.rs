@@ -39,7 +39,8 @@ pub struct Mocks {
 impl Mocks {
     #[must_use]
     pub fn new(test: &Arc<Test>, which: Which, made_up: &Arc<MadeUp>, manner: Manner) -> Self {
-        let is_meant = |index: &usize| test.mocks[*index].signature.is_some() == (which == Which::Named);
+        let is_meant =
+            |index: &usize| test.mocks[*index].signature.is_some() == (which == Which::Named);
         let mut order: Vec<usize> = (0..test.mocks.len()).filter(is_meant).collect();
         order.sort_by_key(|index| test.mocks[*index].arguments.is_empty());
         Self {
@@ -57,25 +58,61 @@ impl Mocks {
             Written::Value(code) => Reaction::Answer(Self::value(mock, code, call)),
             Written::Generated => Reaction::Answer(self.made_up.answer(call, self.seed, self.edge)),
             Written::Fail { class, message } => {
-                let message = message.as_ref().and_then(|message| Slots::none().evaluate(message).ok());
+                let message = message
+                    .as_ref()
+                    .and_then(|message| Slots::none().evaluate(message).ok());
                 let message = message.and_then(|message| message.as_str().map(str::to_owned));
-                Reaction::Answer(Err(failure(class.clone(), message, &call.request.signature)))
+                Reaction::Answer(Err(failure(
+                    class.clone(),
+                    message,
+                    &call.request.signature,
+                )))
             }
             Written::Crash { after } => Reaction::Crash { after: *after },
         };
-        Response { reaction: reacts, delay: reaction.delay }
+        Response {
+            reaction: reacts,
+            delay: reaction.delay,
+        }
     }
 
     /// The value of an expression over the arguments of a call.
     fn value(mock: &Mock, code: &Code, call: &Call<'_>) -> Outcome {
-        let parameters = mock.signature.as_ref().map(|signature| signature.parameters.as_slice()).unwrap_or_default();
-        let argument = |name: &str| Ok(call.request.arguments.get(name).cloned().unwrap_or(Value::Null));
-        let slots = Slots::new(parameters.iter().map(|parameter| argument(&parameter.name)).collect());
-        slots.evaluate(code).map(|value| answered(&call.request.signature, value)).map_err(|error| {
-            let message = format!("the mock of `{}` has no value: {error}", call.request.signature.path());
-            let class = ErrorClass::Validation(Validation::Result);
-            CallError { class, message, sent: Sent::Answered, retry_after: None }
-        })
+        let parameters = mock
+            .signature
+            .as_ref()
+            .map(|signature| signature.parameters.as_slice())
+            .unwrap_or_default();
+        let argument = |name: &str| {
+            Ok(call
+                .request
+                .arguments
+                .get(name)
+                .cloned()
+                .unwrap_or(Value::Null))
+        };
+        let slots = Slots::new(
+            parameters
+                .iter()
+                .map(|parameter| argument(&parameter.name))
+                .collect(),
+        );
+        slots
+            .evaluate(code)
+            .map(|value| answered(&call.request.signature, value))
+            .map_err(|error| {
+                let message = format!(
+                    "the mock of `{}` has no value: {error}",
+                    call.request.signature.path()
+                );
+                let class = ErrorClass::Validation(Validation::Result);
+                CallError {
+                    class,
+                    message,
+                    sent: Sent::Answered,
+                    retry_after: None,
+                }
+            })
     }
 }
 
@@ -96,7 +133,9 @@ impl Source for Mocks {
             if !is_for(mock, call) {
                 continue;
             }
-            let Some(reaction) = next(mock, used[*index]) else { continue };
+            let Some(reaction) = next(mock, used[*index]) else {
+                continue;
+            };
             used[*index] += 1;
             return Some(self.react(mock, reaction, call));
         }
@@ -106,16 +145,25 @@ impl Source for Mocks {
     /// Whatever `_` answers, it is no answer to what looks whether a step happened: nobody said that it did.
     fn knows(&self, signature: &Signature) -> bool {
         let mut mocks = self.order.iter().map(|index| &self.test.mocks[*index]);
-        mocks.any(|mock| mock.signature.as_ref().is_some_and(|known| is_same(known, signature)))
+        mocks.any(|mock| {
+            mock.signature
+                .as_ref()
+                .is_some_and(|known| is_same(known, signature))
+        })
     }
 }
 
 fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
     let signature = &call.request.signature;
-    let same = mock.signature.as_ref().map_or_else(|| !is_system(signature), |known| is_same(known, signature));
+    let same = mock
+        .signature
+        .as_ref()
+        .map_or_else(|| !is_system(signature), |known| is_same(known, signature));
     let argument = |name: &str| call.request.arguments.get(name).unwrap_or(&Value::Null);
     let equal = |(name, wanted): &(Arc<str>, Code)| {
-        Slots::none().evaluate(wanted).is_ok_and(|wanted| wanted == *argument(name))
+        Slots::none()
+            .evaluate(wanted)
+            .is_ok_and(|wanted| wanted == *argument(name))
     };
     same && mock.arguments.iter().all(equal)
 }

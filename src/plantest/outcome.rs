@@ -16,7 +16,10 @@ use crate::value::{Key, Map, Value};
 pub fn slots(case: &Case, played: &Played) -> Slots {
     let test = &case.test;
     let reads = |place: OutcomePlace| {
-        let reads = test.expects.iter().flat_map(|expect| &expect.condition.reads);
+        let reads = test
+            .expects
+            .iter()
+            .flat_map(|expect| &expect.condition.reads);
         reads.into_iter().any(|read| *read.name == *place.name())
     };
     let outcome = OutcomePlace::ALL.iter().map(|place| match place {
@@ -28,16 +31,25 @@ pub fn slots(case: &Case, played: &Played) -> Slots {
         OutcomePlace::Tasks if reads(*place) => Ok(tasks(played)),
         OutcomePlace::Steps | OutcomePlace::Tasks => Ok(Value::Null),
     });
-    let inputs =
-        test.plan.parameters.iter().map(|parameter| Ok(input(case, &parameter.name, parameter.default.as_ref())));
-    let asked = test.asked.iter().map(|asked| Ok(asked_of(asked, &played.calls)));
+    let inputs = test
+        .plan
+        .parameters
+        .iter()
+        .map(|parameter| Ok(input(case, &parameter.name, parameter.default.as_ref())));
+    let asked = test
+        .asked
+        .iter()
+        .map(|asked| Ok(asked_of(asked, &played.calls)));
     Slots::new(outcome.chain(inputs).chain(asked).collect())
 }
 
 /// How the run ended, in words.
 #[must_use]
 pub fn end(played: &Played) -> String {
-    let error = played.outcome.as_ref().and_then(|outcome| outcome.error.as_ref());
+    let error = played
+        .outcome
+        .as_ref()
+        .and_then(|outcome| outcome.error.as_ref());
     match (played.state, error) {
         (state, Some(error)) => format!("it ended {state} with {}: {}", error.class, error.message),
         (RunState::Paused, None) => "it is paused".to_owned(),
@@ -56,26 +68,49 @@ fn reply(played: &Played) -> Result<Value, Arc<str>> {
 }
 
 fn error(played: &Played) -> Result<Value, Arc<str>> {
-    let error = played.outcome.as_ref().and_then(|outcome| outcome.error.as_ref());
-    error.map(|error| error.to_value()).ok_or_else(|| format!("the run had no error: {}", end(played)).into())
+    let error = played
+        .outcome
+        .as_ref()
+        .and_then(|outcome| outcome.error.as_ref());
+    error
+        .map(|error| error.to_value())
+        .ok_or_else(|| format!("the run had no error: {}", end(played)).into())
 }
 
 fn usage(played: &Played) -> Value {
-    let usage = played.outcome.as_ref().map(|outcome| outcome.usage).unwrap_or_default();
+    let usage = played
+        .outcome
+        .as_ref()
+        .map(|outcome| outcome.usage)
+        .unwrap_or_default();
     let whole = |count: u64| Value::Int(i64::try_from(count).unwrap_or(i64::MAX));
-    Value::object([("calls", whole(usage.calls)), ("tokens", whole(usage.tokens)), ("cost", Value::Double(usage.cost))])
+    Value::object([
+        ("calls", whole(usage.calls)),
+        ("tokens", whole(usage.tokens)),
+        ("cost", Value::Double(usage.cost)),
+    ])
 }
 
 /// The steps of a run by their paths.
 fn steps(played: &Played) -> Value {
-    let reports = played.outcome.as_ref().map(Outcome::steps).unwrap_or_default();
-    let entries = reports.into_iter().map(|report| (Key::String(report.path.clone()), step(report)));
+    let reports = played
+        .outcome
+        .as_ref()
+        .map(Outcome::steps)
+        .unwrap_or_default();
+    let entries = reports
+        .into_iter()
+        .map(|report| (Key::String(report.path.clone()), step(report)));
     Value::Map(Arc::new(entries.collect::<Map>()))
 }
 
 fn step(report: StepReport) -> Value {
     let text = |text: &str| Value::String(text.into());
-    let attributes = report.attributes.iter().filter(|attribute| **attribute != "reused").map(|one| text(one));
+    let attributes = report
+        .attributes
+        .iter()
+        .filter(|attribute| **attribute != "reused")
+        .map(|one| text(one));
     Value::object([
         ("status", text(report.status.name())),
         ("attempts", Value::Int(i64::from(report.attempts))),
@@ -84,7 +119,10 @@ fn step(report: StepReport) -> Value {
         ("output", report.output),
         ("error", report.error.unwrap_or(Value::Null)),
         ("recovered", report.recovered.unwrap_or(Value::Null)),
-        ("attributes", Value::List(attributes.collect::<Vec<_>>().into())),
+        (
+            "attributes",
+            Value::List(attributes.collect::<Vec<_>>().into()),
+        ),
         ("reason", report.reason.map_or(Value::Null, text)),
     ])
 }
@@ -92,7 +130,10 @@ fn step(report: StepReport) -> Value {
 fn tasks(played: &Played) -> Value {
     let tasks = played.outcome.iter().flat_map(|outcome| &outcome.tasks);
     let entries = tasks.map(|task| {
-        let fields = [("status", Value::String(task.status.clone())), ("context", task.context.clone())];
+        let fields = [
+            ("status", Value::String(task.status.clone())),
+            ("context", task.context.clone()),
+        ];
         (Key::String(task.name.clone()), Value::object(fields))
     });
     Value::Map(Arc::new(entries.collect::<Map>()))
@@ -100,7 +141,9 @@ fn tasks(played: &Played) -> Value {
 
 fn input(case: &Case, name: &str, default: Option<&crate::sema::expr::Code>) -> Value {
     let given = case.inputs.get(name).cloned();
-    given.or_else(|| Slots::none().evaluate(default?).ok()).unwrap_or(Value::Null)
+    given
+        .or_else(|| Slots::none().evaluate(default?).ok())
+        .unwrap_or(Value::Null)
 }
 
 fn asked_of(asked: &Asked, calls: &[Called]) -> Value {
@@ -110,7 +153,11 @@ fn asked_of(asked: &Asked, calls: &[Called]) -> Value {
     match asked {
         Asked::Calls(caller) => Value::Int(i64::try_from(count(caller)).unwrap_or(i64::MAX)),
         Asked::Ran(caller) => Value::Bool(first(caller).is_some()),
-        Asked::Before(one, other) => Value::Bool(last(one).zip(first(other)).is_some_and(|(last, first)| last < first)),
+        Asked::Before(one, other) => Value::Bool(
+            last(one)
+                .zip(first(other))
+                .is_some_and(|(last, first)| last < first),
+        ),
     }
 }
 

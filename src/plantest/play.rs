@@ -13,7 +13,9 @@ use super::recording::{Recorder, Replay, Replayed};
 use super::replay::Lives;
 use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
-use crate::engine::{self, Answering, Asker, Context, Defaults, Interruption, Observer, Order, Outcome, Program};
+use crate::engine::{
+    self, Answering, Asker, Context, Defaults, Interruption, Observer, Order, Outcome, Program,
+};
 use crate::host::{Host, MemoryHost, VirtualHost};
 use crate::journal::{Log, MOST_DEATHS, MemoryLog, Move, Past, Said, Signal};
 use crate::protocol::RunState;
@@ -116,7 +118,13 @@ pub fn play(
     manner: Manner,
     observer: &mut dyn Observer,
 ) -> Played {
-    let Cast { sources, clerk, replay, live, again } = players;
+    let Cast {
+        sources,
+        clerk,
+        replay,
+        live,
+        again,
+    } = players;
     let log = MemoryLog::default();
     let mut world = World::new(sources, log.clone());
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -127,7 +135,18 @@ pub fn play(
         runtime.enable_time().start_paused(true);
     }
     let world = Arc::new(world);
-    let performance = Performance { stage, program, case, world, clerk, manner, log, replay, live, again };
+    let performance = Performance {
+        stage,
+        program,
+        case,
+        world,
+        clerk,
+        manner,
+        log,
+        replay,
+        live,
+        again,
+    };
     match runtime.build() {
         Ok(runtime) => runtime.block_on(performance.live(observer)),
         Err(_) => performance.played(None, 0, Duration::ZERO),
@@ -156,7 +175,9 @@ impl Performance<'_> {
         let begun = host.monotonic();
         let mut signals = self.signals();
         let lives = self.processes(&host, &mut signals, observer);
-        let (outcome, processes) = tokio::time::timeout(LONGEST, lives).await.unwrap_or((None, 0));
+        let (outcome, processes) = tokio::time::timeout(LONGEST, lives)
+            .await
+            .unwrap_or((None, 0));
         self.played(outcome, processes, host.monotonic().saturating_sub(begun))
     }
 
@@ -172,10 +193,13 @@ impl Performance<'_> {
     }
 
     fn played(self, outcome: Option<Outcome>, processes: usize, took: Duration) -> Played {
-        let state = outcome.as_ref().map_or(RunState::Running, |outcome| match outcome.interruption {
-            Some(_) => RunState::Paused,
-            None => outcome.state,
-        });
+        let state =
+            outcome
+                .as_ref()
+                .map_or(RunState::Running, |outcome| match outcome.interruption {
+                    Some(_) => RunState::Paused,
+                    None => outcome.state,
+                });
         Played {
             state,
             outcome,
@@ -214,7 +238,10 @@ impl Performance<'_> {
             let wake = match &outcome.interruption {
                 Some(Interruption::Waiting { wake, .. }) => *wake,
                 Some(
-                    Interruption::Asked | Interruption::Reached | Interruption::Failed(_) | Interruption::Journal(_),
+                    Interruption::Asked
+                    | Interruption::Reached
+                    | Interruption::Failed(_)
+                    | Interruption::Journal(_),
                 )
                 | None => return (Some(outcome), number),
             };
@@ -229,7 +256,10 @@ impl Performance<'_> {
     async fn process(&self, host: &Arc<dyn Host>, observer: &mut dyn Observer) -> Option<Outcome> {
         let people = self.again.as_ref().map(|again| again.people.clone());
         let asker = people.unwrap_or_else(|| Arc::new(self.clerk.clone()));
-        let answering = Answering { answers: Vec::new(), asker: Some(asker) };
+        let answering = Answering {
+            answers: Vec::new(),
+            asker: Some(asker),
+        };
         let context = Context {
             log: Some(Box::new(self.log.clone()) as Box<dyn Log>),
             answering,
@@ -260,7 +290,10 @@ impl Performance<'_> {
     /// The run as its journal tells it, without doing anything.
     async fn look(&self, host: &Arc<dyn Host>) -> Option<Outcome> {
         let mut nobody = engine::Silence;
-        let context = Context { only_looks: true, ..self.context(host, &mut nobody) };
+        let context = Context {
+            only_looks: true,
+            ..self.context(host, &mut nobody)
+        };
         let mut outcome = engine::run(self.program, &self.case.inputs, context).await;
         outcome.interruption = Some(Interruption::Asked);
         Some(outcome)
@@ -289,14 +322,26 @@ impl Performance<'_> {
         if let Some(live) = &self.live {
             return live.tools.clone();
         }
-        Arc::new(Catalog::new(host, self.stage.root.clone(), &Arc::new(Permissions::none())))
+        Arc::new(Catalog::new(
+            host,
+            self.stage.root.clone(),
+            &Arc::new(Permissions::none()),
+        ))
     }
 
     /// What is said to the run from outside, each at its time.
     fn signals(&self) -> JoinSet<()> {
         let mut signals = JoinSet::new();
-        let written = self.case.test.signals.iter().map(|signal| (signal.at, said(signal)));
-        let again = self.again.iter().flat_map(|again| again.said.iter().cloned());
+        let written = self
+            .case
+            .test
+            .signals
+            .iter()
+            .map(|signal| (signal.at, said(signal)));
+        let again = self
+            .again
+            .iter()
+            .flat_map(|again| again.said.iter().cloned());
         for (at, said) in written.chain(again) {
             let log = self.log.clone();
             signals.spawn(async move {
@@ -321,10 +366,20 @@ async fn sleep(host: &dyn Host, wake: Option<i128>, signals: &mut JoinSet<()>) -
 
 /// A signal of a test, as it is said to a run.
 fn said(signal: &TestSignal) -> Said {
-    let payload = signal.payload.as_ref().and_then(|payload| Slots::none().evaluate(payload).ok());
+    let payload = signal
+        .payload
+        .as_ref()
+        .and_then(|payload| Slots::none().evaluate(payload).ok());
     let payload = payload.map_or(serde_json::Value::Null, |payload| payload.to_json());
     match signal.name.split_once('=') {
-        Some((task, status)) => Said::Move(Move { task: task.into(), status: status.into(), context: payload }),
-        None => Said::Signal(Signal { name: signal.name.clone(), payload }),
+        Some((task, status)) => Said::Move(Move {
+            task: task.into(),
+            status: status.into(),
+            context: payload,
+        }),
+        None => Said::Signal(Signal {
+            name: signal.name.clone(),
+            payload,
+        }),
     }
 }

@@ -77,19 +77,37 @@ impl Suite {
     /// The tests of a file. Findings of error in a plan that a test expects keep nothing from being tested.
     #[must_use]
     pub fn new(source: SourceFile, checked: CheckedFile) -> Self {
-        let expecting = checked.tests.iter().filter(|test| test.diagnostics.is_some());
-        let expected: Vec<Span> = expecting.filter_map(|test| item_of(&checked, &test.plan)).collect();
-        let is_expected = |found: &Diagnostic| expected.iter().any(|item| item.contains(found.span));
-        let broken = checked.diagnostics.iter().filter(|found| found.is_error() && !is_expected(found)).cloned();
+        let expecting = checked
+            .tests
+            .iter()
+            .filter(|test| test.diagnostics.is_some());
+        let expected: Vec<Span> = expecting
+            .filter_map(|test| item_of(&checked, &test.plan))
+            .collect();
+        let is_expected =
+            |found: &Diagnostic| expected.iter().any(|item| item.contains(found.span));
+        let broken = checked
+            .diagnostics
+            .iter()
+            .filter(|found| found.is_error() && !is_expected(found))
+            .cloned();
         let broken: Vec<Diagnostic> = broken.collect();
         let mut programs = BTreeMap::new();
         if broken.is_empty() {
             for test in checked.tests.iter().filter(|test| test.runs()) {
                 let program = || Arc::new(Program::new(test.plan.clone()));
-                programs.entry(Arc::as_ptr(&test.plan).addr()).or_insert_with(program);
+                programs
+                    .entry(Arc::as_ptr(&test.plan).addr())
+                    .or_insert_with(program);
             }
         }
-        Self { source: Arc::new(source), checked, broken, recordings: Recordings::default(), programs }
+        Self {
+            source: Arc::new(source),
+            checked,
+            broken,
+            recordings: Recordings::default(),
+            programs,
+        }
     }
 
     /// The same, with the recordings beside its file.
@@ -109,15 +127,24 @@ impl Suite {
                 Ok(cases) => {
                     prepared.extend(cases.into_iter().map(|case| self.prepared(case)));
                 }
-                Err(reason) => prepared.push(Prepared { test: test.clone(), case: Err(reason) }),
+                Err(reason) => prepared.push(Prepared {
+                    test: test.clone(),
+                    case: Err(reason),
+                }),
             }
         }
         prepared
     }
 
     fn prepared(&self, case: Case) -> Prepared {
-        let recording = self.recordings.of(&case).and_then(|found| found.as_ref().ok().cloned());
-        Prepared { test: case.test.clone(), case: Ok(Case { recording, ..case }) }
+        let recording = self
+            .recordings
+            .of(&case)
+            .and_then(|found| found.as_ref().ok().cloned());
+        Prepared {
+            test: case.test.clone(),
+            case: Ok(Case { recording, ..case }),
+        }
     }
 
     /// The program of a plan that is tested here.
@@ -128,7 +155,13 @@ impl Suite {
 
     /// Plays a case and holds it against what is expected.
     #[must_use]
-    pub fn run(&self, stage: &Stage, prepared: &Prepared, wish: Wish, observer: &mut dyn Observer) -> Ran {
+    pub fn run(
+        &self,
+        stage: &Stage,
+        prepared: &Prepared,
+        wish: Wish,
+        observer: &mut dyn Observer,
+    ) -> Ran {
         let began = RealHost.monotonic();
         let test = &prepared.test;
         let mut ran = Ran {
@@ -154,39 +187,77 @@ impl Suite {
         ran
     }
 
-    fn perform(&self, stage: &Stage, case: &Case, wish: Wish, observer: &mut dyn Observer, ran: &mut Ran) {
-        let Some(program) = self.program(&case.test).filter(|_| case.test.runs()) else { return };
+    fn perform(
+        &self,
+        stage: &Stage,
+        case: &Case,
+        wish: Wish,
+        observer: &mut dyn Observer,
+        ran: &mut Ran,
+    ) {
+        let Some(program) = self.program(&case.test).filter(|_| case.test.runs()) else {
+            return;
+        };
         if let Some((span, what)) = case.test.plan.not_yet.first() {
-            let message = format!("`{}` cannot run in this version: it uses {what}", case.test.plan.name);
-            ran.faults.push(Diagnostic::new(&codes::contracts::NOT_YET, *span, message));
+            let message = format!(
+                "`{}` cannot run in this version: it uses {what}",
+                case.test.plan.name
+            );
+            ran.faults
+                .push(Diagnostic::new(&codes::contracts::NOT_YET, *span, message));
             return;
         }
         if let Some(Err(broken)) = self.recordings.of(case) {
-            let finding = Diagnostic::new(&codes::tests::RECORDING, case.test.span, broken.to_string());
+            let finding =
+                Diagnostic::new(&codes::tests::RECORDING, case.test.span, broken.to_string());
             ran.faults.push(finding.help(broken.remedy.clone()));
             return;
         }
         let perform = |manner: Manner, observer: &mut dyn Observer| {
-            play(stage, program, case, cast(stage, case, manner), manner, observer)
+            play(
+                stage,
+                program,
+                case,
+                cast(stage, case, manner),
+                manner,
+                observer,
+            )
         };
         let faults = |played: &Played| self.faults(case, played);
         let played = perform(wish.manner, observer);
         ran.faults.extend(faults(&played));
         ran.unused.clone_from(&played.unused);
-        for snapshot in case.test.snapshots.iter().filter(|snapshot| snapshot.of.needs_run()) {
-            let text = if snapshot.of == SnapshotOf::Trace { trace(program, &played) } else { reply(&played) };
-            ran.kept.push(Kept { snapshot: *snapshot, text });
+        for snapshot in case
+            .test
+            .snapshots
+            .iter()
+            .filter(|snapshot| snapshot.of.needs_run())
+        {
+            let text = if snapshot.of == SnapshotOf::Trace {
+                trace(program, &played)
+            } else {
+                reply(&played)
+            };
+            ran.kept.push(Kept {
+                snapshot: *snapshot,
+                text,
+            });
         }
         if !ran.faults.is_empty() {
             return;
         }
         for seed in 0..wish.seeds {
-            let manner = Manner { order: Order::Seeded(seed), ..wish.manner };
+            let manner = Manner {
+                order: Order::Seeded(seed),
+                ..wish.manner
+            };
             let other = perform(manner, &mut Silence);
             let found = faults(&other);
             if let Some(first) = found.into_iter().next() {
-                let message =
-                    format!("it passes in the order of the source and fails in that of seed {seed}: {}", first.message);
+                let message = format!(
+                    "it passes in the order of the source and fails in that of seed {seed}: {}",
+                    first.message
+                );
                 ran.faults.push(Diagnostic { message, ..first });
                 ran.is_flaky = true;
                 return;
@@ -197,9 +268,15 @@ impl Suite {
     /// What is wrong with a case that was played.
     fn faults(&self, case: &Case, played: &Played) -> Vec<Diagnostic> {
         let told = |unused| {
-            let place = (case.test.span, self.source.name(), &*self.recordings.path(case));
+            let place = (
+                case.test.span,
+                self.source.name(),
+                &*self.recordings.path(case),
+            );
             let replayed = played.replayed.as_ref();
-            replayed.map(|replayed| recording::faults(replayed, place, unused)).unwrap_or_default()
+            replayed
+                .map(|replayed| recording::faults(replayed, place, unused))
+                .unwrap_or_default()
         };
         let misfits = told(false);
         if !misfits.is_empty() {
@@ -211,7 +288,12 @@ impl Suite {
             faults = told(true);
             // Of the rows of a table each may need its own.
             if case.row.is_none() {
-                faults.extend(played.unused.iter().filter_map(|index| unused(&case.test, *index)));
+                faults.extend(
+                    played
+                        .unused
+                        .iter()
+                        .filter_map(|index| unused(&case.test, *index)),
+                );
             }
         }
         faults
@@ -228,11 +310,22 @@ impl Suite {
             if wanted != actual {
                 let message = format!("`{}` has other findings", test.plan.name);
                 let finding = Diagnostic::new(&codes::tests::EXPECTATION, expected.span, message);
-                let listed = |codes: &[&str]| if codes.is_empty() { "none".to_owned() } else { codes.join(", ") };
-                ran.faults.push(finding.expected(listed(&wanted), listed(&actual)));
+                let listed = |codes: &[&str]| {
+                    if codes.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        codes.join(", ")
+                    }
+                };
+                ran.faults
+                    .push(finding.expected(listed(&wanted), listed(&actual)));
             }
         }
-        for snapshot in test.snapshots.iter().filter(|snapshot| !snapshot.of.needs_run()) {
+        for snapshot in test
+            .snapshots
+            .iter()
+            .filter(|snapshot| !snapshot.of.needs_run())
+        {
             let drawn = match snapshot.of {
                 SnapshotOf::Diagnostics => {
                     let report = FileReport::new(self.source.clone(), found.clone());
@@ -242,28 +335,50 @@ impl Suite {
                     graph::draw::mermaid(&graph::drawing(&test.plan, &graph::build(&test.plan)))
                 }
             };
-            ran.kept.push(Kept { snapshot: *snapshot, text: drawn });
+            ran.kept.push(Kept {
+                snapshot: *snapshot,
+                text: drawn,
+            });
         }
     }
 
     /// What is found in a plan of this file.
     fn findings(&self, plan: &Plan) -> Vec<Diagnostic> {
-        let Some(item) = item_of(&self.checked, plan) else { return Vec::new() };
-        self.checked.diagnostics.iter().filter(|found| item.contains(found.span)).cloned().collect()
+        let Some(item) = item_of(&self.checked, plan) else {
+            return Vec::new();
+        };
+        self.checked
+            .diagnostics
+            .iter()
+            .filter(|found| item.contains(found.span))
+            .cloned()
+            .collect()
     }
 }
 
 /// Tells of answers that nobody asked for in any row of a test, at its first row; `all` are the cases of one file.
 pub fn unused_in_every_row(all: &mut [Ran]) {
     for rows in all.chunk_by_mut(|one, next| Arc::ptr_eq(&one.test, &next.test)) {
-        if rows.iter().any(|ran| ran.row.is_none() || !ran.faults.is_empty()) {
+        if rows
+            .iter()
+            .any(|ran| ran.row.is_none() || !ran.faults.is_empty())
+        {
             continue;
         }
         let nowhere = |index: &usize| rows.iter().all(|ran| ran.unused.contains(index));
-        let nowhere = rows.first().map(|first| first.unused.iter().copied().filter(nowhere).collect::<Vec<_>>());
+        let nowhere = rows.first().map(|first| {
+            first
+                .unused
+                .iter()
+                .copied()
+                .filter(nowhere)
+                .collect::<Vec<_>>()
+        });
         if let (Some(first), Some(nowhere)) = (rows.first_mut(), nowhere) {
             let test = first.test.clone();
-            first.faults.extend(nowhere.into_iter().filter_map(|index| unused(&test, index)));
+            first
+                .faults
+                .extend(nowhere.into_iter().filter_map(|index| unused(&test, index)));
         }
     }
 }
@@ -271,16 +386,36 @@ pub fn unused_in_every_row(all: &mut [Ran]) {
 /// Who plays the world of a test.
 #[must_use]
 pub fn cast(stage: &Stage, case: &Case, manner: Manner) -> Cast {
-    let replay = case.recording.as_ref().map(|recording| Arc::new(Replay::new(recording, true)));
+    let replay = case
+        .recording
+        .as_ref()
+        .map(|recording| Arc::new(Replay::new(recording, true)));
     cast_with(stage, &case.test, manner, replay)
 }
 
 /// Who plays the world of a test: its mocks, what was recorded, and what it says of all the rest.
-pub(super) fn cast_with(stage: &Stage, test: &Arc<Test>, manner: Manner, replay: Option<Arc<Replay>>) -> Cast {
-    let mocks = |which| Box::new(Mocks::new(test, which, &stage.made_up, manner)) as Box<dyn Source>;
-    let recorded = replay.iter().map(|replay| Box::new(replay.clone()) as Box<dyn Source>);
-    let sources = std::iter::once(mocks(Which::Named)).chain(recorded).chain([mocks(Which::Rest)]).collect();
-    Cast { sources, clerk: Clerk::new(test), replay, live: None, again: None }
+pub(super) fn cast_with(
+    stage: &Stage,
+    test: &Arc<Test>,
+    manner: Manner,
+    replay: Option<Arc<Replay>>,
+) -> Cast {
+    let mocks =
+        |which| Box::new(Mocks::new(test, which, &stage.made_up, manner)) as Box<dyn Source>;
+    let recorded = replay
+        .iter()
+        .map(|replay| Box::new(replay.clone()) as Box<dyn Source>);
+    let sources = std::iter::once(mocks(Which::Named))
+        .chain(recorded)
+        .chain([mocks(Which::Rest)])
+        .collect();
+    Cast {
+        sources,
+        clerk: Clerk::new(test),
+        replay,
+        live: None,
+        again: None,
+    }
 }
 
 fn reply(played: &Played) -> String {
@@ -291,7 +426,10 @@ fn reply(played: &Played) -> String {
 
 /// Where a plan is written, if it is one of this file.
 fn item_of(checked: &CheckedFile, plan: &Plan) -> Option<Span> {
-    let own = checked.plans.iter().any(|own| std::ptr::eq(&raw const **own, plan));
+    let own = checked
+        .plans
+        .iter()
+        .any(|own| std::ptr::eq(&raw const **own, plan));
     let mut items = checked.tree.items.iter().filter(|_| own);
     items.find_map(|item| match &item.kind {
         ast::ItemKind::Plan(written) => (written.name.span == plan.span).then_some(item.span),

@@ -19,12 +19,24 @@ use crate::value::Value;
 #[must_use]
 pub fn trace(program: &Program, played: &Played) -> String {
     let mut text = format!("run {}\n", played.state);
-    let Some(outcome) = &played.outcome else { return text };
+    let Some(outcome) = &played.outcome else {
+        return text;
+    };
     if let Some(reply) = outcome.shown_reply() {
         line(&mut text, 0, "reply", &shown(&reply));
     }
     if let Some(error) = &outcome.error {
-        line(&mut text, 0, "error", &format!("{} at {}: {}", error.class, place(&error.step), error.message));
+        line(
+            &mut text,
+            0,
+            "error",
+            &format!(
+                "{} at {}: {}",
+                error.class,
+                place(&error.step),
+                error.message
+            ),
+        );
     }
     for (path, question) in &outcome.questions {
         line(&mut text, 0, "asks", &format!("{path}: {}", question.text));
@@ -42,7 +54,12 @@ pub fn trace(program: &Program, played: &Played) -> String {
             }
             continue;
         }
-        tell(&mut text, &step, attempts.get(&*step.path).map_or(&[], Vec::as_slice), answers.get(&*step.path));
+        tell(
+            &mut text,
+            &step,
+            attempts.get(&*step.path).map_or(&[], Vec::as_slice),
+            answers.get(&*step.path),
+        );
     }
     // Who moves a task may be what was left open.
     if open.is_empty() {
@@ -69,24 +86,53 @@ fn attempts(calls: &[Called]) -> BTreeMap<Arc<str>, Vec<String>> {
 /// What people said to the gates of steps, by the paths of the steps.
 fn answers(events: &MemoryLog) -> BTreeMap<Arc<str>, Vec<String>> {
     let mut answers: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
-    let mut kept = |digest: &str| events.kept(digest).ok_or_else(|| format!("nothing is kept under {digest}"));
+    let mut kept = |digest: &str| {
+        events
+            .kept(digest)
+            .ok_or_else(|| format!("nothing is kept under {digest}"))
+    };
     for line in events.lines() {
         // The log of a test is read as it was written.
-        let Ok(mut entry) = Entry::read(line.as_bytes()) else { continue };
-        let Some(step) = entry.path.as_deref().and_then(|path| path.strip_suffix(".confirm")) else { continue };
+        let Ok(mut entry) = Entry::read(line.as_bytes()) else {
+            continue;
+        };
+        let Some(step) = entry
+            .path
+            .as_deref()
+            .and_then(|path| path.strip_suffix(".confirm"))
+        else {
+            continue;
+        };
         if entry.event != EventName::AnswerGiven {
             continue;
         }
         let step: Arc<str> = step.into();
         let agrees = |value: &Value| value.as_bool().or_else(|| value.get("approve")?.as_bool());
-        let said = match entry.answer(&mut kept).ok().flatten().as_ref().and_then(agrees) {
+        let said = match entry
+            .answer(&mut kept)
+            .ok()
+            .flatten()
+            .as_ref()
+            .and_then(agrees)
+        {
             Some(true) => "approved",
             Some(false) => "refused",
             None => "answered",
         };
-        let by = entry.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
-        let note = entry.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
-        answers.entry(step).or_default().push(format!("{said}{by}{note}"));
+        let by = entry
+            .by
+            .as_deref()
+            .map(|by| format!(" by {by}"))
+            .unwrap_or_default();
+        let note = entry
+            .note
+            .as_deref()
+            .map(|note| format!(": {note}"))
+            .unwrap_or_default();
+        answers
+            .entry(step)
+            .or_default()
+            .push(format!("{said}{by}{note}"));
     }
     answers
 }
@@ -97,9 +143,21 @@ fn tell(text: &mut String, step: &StepReport, attempts: &[String], answers: Opti
         head.push(' ');
         head.push_str(tool);
     }
-    let attributes = step.attributes.iter().filter(|attribute| **attribute != "reused");
-    let attributes = step.reason.into_iter().chain(attributes.copied()).collect::<Vec<_>>().join(", ");
-    let state = if attributes.is_empty() { step.status.to_string() } else { format!("{} ({attributes})", step.status) };
+    let attributes = step
+        .attributes
+        .iter()
+        .filter(|attribute| **attribute != "reused");
+    let attributes = step
+        .reason
+        .into_iter()
+        .chain(attributes.copied())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let state = if attributes.is_empty() {
+        step.status.to_string()
+    } else {
+        format!("{} ({attributes})", step.status)
+    };
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{head}: {state}");
     for said in answers.into_iter().flatten() {
@@ -112,7 +170,11 @@ fn tell(text: &mut String, step: &StepReport, attempts: &[String], answers: Opti
     if step.tool.is_some() && step.attempts > 0 && step.arguments != Value::Null {
         line(text, 1, "with", &shown(&step.arguments));
     }
-    for (number, end) in attempts.iter().enumerate().filter(|(_, end)| !end.is_empty()) {
+    for (number, end) in attempts
+        .iter()
+        .enumerate()
+        .filter(|(_, end)| !end.is_empty())
+    {
         line(text, 1, &format!("attempt {}", number + 1), end);
     }
     if attempts.len() > 1 {
@@ -123,8 +185,19 @@ fn tell(text: &mut String, step: &StepReport, attempts: &[String], answers: Opti
     }
     for (word, error) in [("error", &step.error), ("recovered from", &step.recovered)] {
         if let Some(error) = error {
-            let part = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-            line(text, 1, word, &format!("{}: {}", part("class"), part("message")));
+            let part = |name: &str| {
+                error
+                    .get(name)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            line(
+                text,
+                1,
+                word,
+                &format!("{}: {}", part("class"), part("message")),
+            );
         }
     }
 }
@@ -134,14 +207,27 @@ fn tasks(text: &mut String, outcome: &Outcome) {
         text.push('\n');
     }
     for task in &outcome.tasks {
-        let moves = task.trace.iter().map(|moved| &*moved.status).collect::<Vec<_>>().join(" → ");
+        let moves = task
+            .trace
+            .iter()
+            .map(|moved| &*moved.status)
+            .collect::<Vec<_>>()
+            .join(" → ");
         line(text, 0, &format!("task {}", task.name), &moves);
         line(text, 1, "context", &shown(&task.context));
     }
     for listener in &outcome.listeners {
-        let surplus =
-            if listener.surplus > 0 { format!(", {} events beyond", listener.surplus) } else { String::new() };
-        line(text, 0, &format!("listener {}", listener.path), &format!("fired {}{surplus}", listener.fired));
+        let surplus = if listener.surplus > 0 {
+            format!(", {} events beyond", listener.surplus)
+        } else {
+            String::new()
+        };
+        line(
+            text,
+            0,
+            &format!("listener {}", listener.path),
+            &format!("fired {}{surplus}", listener.fired),
+        );
     }
 }
 

@@ -27,19 +27,34 @@ pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnost
     for (index, reason) in &played.refused {
         let span = test.answers[*index].span;
         let message = format!("this answer is not taken: {reason}");
-        faults.push(Diagnostic::new(&codes::tests::ANSWER_REFUSED, span, message));
+        faults.push(Diagnostic::new(
+            &codes::tests::ANSWER_REFUSED,
+            span,
+            message,
+        ));
     }
     if played.outcome.is_none() {
         let message = if played.processes > 1 {
-            format!("the run comes to no end: its process has died or been woken {} times", played.processes)
+            format!(
+                "the run comes to no end: its process has died or been woken {} times",
+                played.processes
+            )
         } else {
             "the run neither ends nor waits for anybody".to_owned()
         };
-        faults.push(Diagnostic::new(&codes::tests::RUN_ENDED, test.span, message));
+        faults.push(Diagnostic::new(
+            &codes::tests::RUN_ENDED,
+            test.span,
+            message,
+        ));
         return faults;
     }
     let values = slots(case, played);
-    faults.extend(test.expects.iter().filter_map(|expect| broken(source, expect, &values, played)));
+    faults.extend(
+        test.expects
+            .iter()
+            .filter_map(|expect| broken(source, expect, &values, played)),
+    );
     let meant = test.expects.iter().any(|expect| expect.speaks_of_end);
     // That an answer was not taken tells why it waits.
     if played.state != RunState::Completed && !meant && played.refused.is_empty() {
@@ -52,7 +67,10 @@ pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnost
 #[must_use]
 pub fn unused(test: &Test, index: usize) -> Option<Diagnostic> {
     let answer = test.answers.get(index)?;
-    let message = format!("nobody asks for this answer: the run never waits at `{}`", answer.path);
+    let message = format!(
+        "nobody asks for this answer: the run never waits at `{}`",
+        answer.path
+    );
     let help = "take it out, or look whether the test reaches what it is meant to reach";
     Some(Diagnostic::new(&codes::tests::ANSWER_UNUSED, answer.span, message).help(help))
 }
@@ -66,11 +84,23 @@ fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
         if told.contains(&tool) {
             continue;
         }
-        let known = case.test.mocks.iter().any(|mock| mock.signature.as_ref().is_some_and(|own| own.path() == tool));
-        let why = if known { "none of its mocks is for this call, or all are used up" } else { "nothing answers it" };
+        let known = case.test.mocks.iter().any(|mock| {
+            mock.signature
+                .as_ref()
+                .is_some_and(|own| own.path() == tool)
+        });
+        let why = if known {
+            "none of its mocks is for this call, or all are used up"
+        } else {
+            "nothing answers it"
+        };
         let message = format!("`{}` calls `{tool}`, and {why}", call.path);
         let arguments = call.arguments.to_json_text();
-        let recorded = if case.recording.is_some() { ", or call it and record that with `--record new`" } else { "" };
+        let recorded = if case.recording.is_some() {
+            ", or call it and record that with `--record new`"
+        } else {
+            ""
+        };
         let finding = Diagnostic::new(&codes::tests::CALL_UNANSWERED, case.test.span, message).help(format!(
             "it is called with {}; add `mock {tool} => …`, or `mock {tool} => generated`{recorded}",
             cut(&arguments)
@@ -85,26 +115,46 @@ fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
 fn ended(case: &Case, played: &Played) -> Diagnostic {
     let message = format!("the run did not complete: {}", end(played));
     let finding = Diagnostic::new(&codes::tests::RUN_ENDED, case.test.span, message);
-    let open = played.outcome.iter().flat_map(|outcome| &outcome.questions).map(|(path, _)| path).next();
+    let open = played
+        .outcome
+        .iter()
+        .flat_map(|outcome| &outcome.questions)
+        .map(|(path, _)| path)
+        .next();
     match open {
-        Some(path) => {
-            finding.help(format!("it waits at `{path}`; add `answer {path} => …`, or `expect status == \"paused\"`"))
-        }
-        None => finding.help(format!("where that is meant, say so: `expect status == \"{}\"`", played.state)),
+        Some(path) => finding.help(format!(
+            "it waits at `{path}`; add `answer {path} => …`, or `expect status == \"paused\"`"
+        )),
+        None => finding.help(format!(
+            "where that is meant, say so: `expect status == \"{}\"`",
+            played.state
+        )),
     }
 }
 
-fn broken(source: &SourceFile, expect: &Expect, values: &Slots, played: &Played) -> Option<Diagnostic> {
+fn broken(
+    source: &SourceFile,
+    expect: &Expect,
+    values: &Slots,
+    played: &Played,
+) -> Option<Diagnostic> {
     match values.evaluate(&expect.condition) {
         Ok(Value::Bool(true)) => return None,
         Ok(_) => {}
         Err(error) => {
-            let span = if error.span == Span::at(0) { expect.span } else { error.span };
+            let span = if error.span == Span::at(0) {
+                expect.span
+            } else {
+                error.span
+            };
             let message = format!("this cannot be told: {error}");
             return Some(Diagnostic::new(&codes::tests::EXPECTATION, span, message));
         }
     }
-    let wrong = expect.parts.iter().find(|part| values.evaluate(&part.condition) != Ok(Value::Bool(true)));
+    let wrong = expect
+        .parts
+        .iter()
+        .find(|part| values.evaluate(&part.condition) != Ok(Value::Bool(true)));
     let span = wrong.map_or(expect.span, |part| part.span);
     let finding = Diagnostic::new(&codes::tests::EXPECTATION, span, "this does not hold");
     let finding = match wrong.and_then(|part| sides(source, part, values)) {
@@ -118,13 +168,29 @@ fn broken(source: &SourceFile, expect: &Expect, values: &Slots, played: &Played)
 }
 
 /// The sides of a comparison: what is wanted, what is there, and what is there in words.
-fn sides(source: &SourceFile, part: &Comparison, values: &Slots) -> Option<(String, String, String)> {
+fn sides(
+    source: &SourceFile,
+    part: &Comparison,
+    values: &Slots,
+) -> Option<(String, String, String)> {
     let (left, right) = part.sides.as_ref()?;
     let text = |code: &crate::sema::expr::Code| source.slice(code.span).to_owned();
-    let value = |code| values.evaluate(code).ok().map(|value: Value| cut(&value.to_json_text()));
+    let value = |code| {
+        values
+            .evaluate(code)
+            .ok()
+            .map(|value: Value| cut(&value.to_json_text()))
+    };
     let (is, wanted) = (value(left)?, value(right)?);
-    let operator = source.slice(Span::new(left.span.end as usize, right.span.start as usize)).trim().to_owned();
-    let wanted = if operator == "==" { wanted } else { format!("{operator} {wanted}") };
+    let operator = source
+        .slice(Span::new(left.span.end as usize, right.span.start as usize))
+        .trim()
+        .to_owned();
+    let wanted = if operator == "==" {
+        wanted
+    } else {
+        format!("{operator} {wanted}")
+    };
     Some((wanted, is.clone(), format!("{} is {is}", text(left))))
 }
 

@@ -97,13 +97,21 @@ impl World {
     /// A world in which these are asked, the first of them first.
     #[must_use]
     pub fn new(sources: Vec<Box<dyn Source>>, log: MemoryLog) -> Self {
-        Self { sources, recorder: None, state: Mutex::default(), log }
+        Self {
+            sources,
+            recorder: None,
+            state: Mutex::default(),
+            log,
+        }
     }
 
     /// The same, but calls to which nobody has an answer go to the real tools.
     #[must_use]
     pub fn recording(self, recorder: Arc<Recorder>) -> Self {
-        Self { recorder: Some(recorder), ..self }
+        Self {
+            recorder: Some(recorder),
+            ..self
+        }
     }
 
     /// Every attempt that went out, in that order.
@@ -135,14 +143,19 @@ impl World {
     }
 
     fn respond(&self, request: &Request, occurrence: u32) -> Option<Response> {
-        let call = Call { request, occurrence };
+        let call = Call {
+            request,
+            occurrence,
+        };
         self.sources.iter().find_map(|source| source.answer(&call))
     }
 
     fn note(&self, request: &Request, reaction: Option<&Reaction>) {
         let (failed, happened, crashed) = match reaction {
             Some(Reaction::Answer(Ok(_))) | None => (None, true, false),
-            Some(Reaction::Answer(Err(error))) => (Some(error.class.clone()), may_have_happened(error), false),
+            Some(Reaction::Answer(Err(error))) => {
+                (Some(error.class.clone()), may_have_happened(error), false)
+            }
             Some(Reaction::Crash { after }) => (None, *after, true),
         };
         self.state().calls.push(Called {
@@ -166,7 +179,12 @@ impl World {
             arguments: request.arguments.clone(),
         });
         let message = format!("nothing in the test answers `{}`", request.signature.path());
-        Reply::Now(Err(CallError { class: ErrorClass::Internal, message, sent: Sent::No, retry_after: None }))
+        Reply::Now(Err(CallError {
+            class: ErrorClass::Internal,
+            message,
+            sent: Sent::No,
+            retry_after: None,
+        }))
     }
 }
 
@@ -267,7 +285,10 @@ impl Response {
     /// An answer at once.
     #[must_use]
     pub fn now(outcome: Outcome) -> Self {
-        Self { reaction: Reaction::Answer(outcome), delay: Duration::ZERO }
+        Self {
+            reaction: Reaction::Answer(outcome),
+            delay: Duration::ZERO,
+        }
     }
 }
 
@@ -287,7 +308,12 @@ pub fn failure(class: ErrorClass, message: Option<String>, signature: &Signature
         }
         other => (other, Sent::Answered),
     };
-    CallError { class, message, sent, retry_after: None }
+    CallError {
+        class,
+        message,
+        sent,
+        retry_after: None,
+    }
 }
 
 /// What an error of the tool says of the call, by the contract.

@@ -60,7 +60,10 @@ fn meant(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, St
         Ok(FileKind::File) => Ok(vec![path]),
         Ok(FileKind::Folder) => match app_files(host, &path) {
             Ok(files) => Ok(files),
-            Err(problem) => Err(format!("the folder of app files {} cannot be read: {problem}", shown(&path))),
+            Err(problem) => Err(format!(
+                "the folder of app files {} cannot be read: {problem}",
+                shown(&path)
+            )),
         },
         Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => {
             Err(format!("there is no app file or folder `{written}`"))
@@ -72,10 +75,19 @@ fn meant(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, St
 /// The files that a glob matches; `*` stays within one folder, `**` does not.
 fn matching(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, String> {
     let glob = GlobBuilder::new(written).literal_separator(true).build();
-    let glob = glob.map_err(|problem| format!("`{written}` is no glob: {}", problem.kind()))?.compile_matcher();
+    let glob = glob
+        .map_err(|problem| format!("`{written}` is no glob: {}", problem.kind()))?
+        .compile_matcher();
     // Only what lies below the part without wildcards can match.
-    let fixed: PathBuf = Path::new(written).iter().take_while(|part| !is_wild(&part.to_string_lossy())).collect();
-    let depth = if written.contains("**") { MOST_DEPTH } else { Path::new(written).iter().count() };
+    let fixed: PathBuf = Path::new(written)
+        .iter()
+        .take_while(|part| !is_wild(&part.to_string_lossy()))
+        .collect();
+    let depth = if written.contains("**") {
+        MOST_DEPTH
+    } else {
+        Path::new(written).iter().count()
+    };
     let mut files = Vec::new();
     walk(host, root, &fixed, depth, &glob, &mut files);
     Ok(files)
@@ -86,14 +98,32 @@ fn is_wild(part: &str) -> bool {
 }
 
 /// Collects what matches below `folder`, which is relative to `root` as the glob is. What cannot be read matches nothing.
-fn walk(host: &dyn Host, root: &Path, folder: &Path, depth: usize, glob: &GlobMatcher, files: &mut Vec<PathBuf>) {
+fn walk(
+    host: &dyn Host,
+    root: &Path,
+    folder: &Path,
+    depth: usize,
+    glob: &GlobMatcher,
+    files: &mut Vec<PathBuf>,
+) {
     let place = root.join(folder);
-    let place = if place.as_os_str().is_empty() { PathBuf::from(".") } else { place };
+    let place = if place.as_os_str().is_empty() {
+        PathBuf::from(".")
+    } else {
+        place
+    };
     for path in host.list_folder(&place).unwrap_or_default() {
-        let Some(name) = path.file_name().filter(|name| !name.to_string_lossy().starts_with('.')) else { continue };
+        let Some(name) = path
+            .file_name()
+            .filter(|name| !name.to_string_lossy().starts_with('.'))
+        else {
+            continue;
+        };
         let relative = folder.join(name);
         match host.kind(&root.join(&relative)) {
-            Ok(FileKind::Folder) if depth > 1 => walk(host, root, &relative, depth - 1, glob, files),
+            Ok(FileKind::Folder) if depth > 1 => {
+                walk(host, root, &relative, depth - 1, glob, files)
+            }
             Ok(FileKind::File) if is_app_file(&relative) && glob.is_match(&relative) => {
                 files.push(root.join(&relative));
             }
@@ -111,23 +141,37 @@ mod tests {
     fn files_folders_and_globs() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        for file in ["apps/b.yaml", "apps/a.yml", "apps/x.md", "deep/er/c.json", "apps/.hidden.yaml", "apps/sub/d.yaml"]
-        {
+        for file in [
+            "apps/b.yaml",
+            "apps/a.yml",
+            "apps/x.md",
+            "deep/er/c.json",
+            "apps/.hidden.yaml",
+            "apps/sub/d.yaml",
+        ] {
             std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             std::fs::write(root.join(file), "name: x").unwrap();
         }
         let host = RealHost;
         let found = |written: &str| {
             let files = meant(&host, root, written)?;
-            let names = files.iter().map(|file| shown(file.strip_prefix(root).unwrap()));
+            let names = files
+                .iter()
+                .map(|file| shown(file.strip_prefix(root).unwrap()));
             Ok::<_, String>(names.collect::<Vec<_>>().join(" "))
         };
         assert_eq!(found("apps").unwrap(), "apps/a.yml apps/b.yaml");
         assert_eq!(found("apps/b.yaml").unwrap(), "apps/b.yaml");
         assert_eq!(found("apps/*").unwrap(), "apps/a.yml apps/b.yaml");
-        assert_eq!(found("**/*.{json,yaml}").unwrap(), "apps/b.yaml apps/sub/d.yaml deep/er/c.json");
+        assert_eq!(
+            found("**/*.{json,yaml}").unwrap(),
+            "apps/b.yaml apps/sub/d.yaml deep/er/c.json"
+        );
         assert_eq!(found("nothing/*.yaml").unwrap(), "");
-        assert_eq!(found("nothing").unwrap_err(), "there is no app file or folder `nothing`");
+        assert_eq!(
+            found("nothing").unwrap_err(),
+            "there is no app file or folder `nothing`"
+        );
         assert!(found("apps/{").is_err());
     }
 }

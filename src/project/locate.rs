@@ -22,25 +22,51 @@ impl Location {
     ///
     /// # Errors
     /// Where `folder` holds no `planrun.yaml`.
-    pub fn of(host: &dyn Host, plan: Option<&Path>, folder: Option<&Path>) -> Result<Self, ProjectError> {
+    pub fn of(
+        host: &dyn Host,
+        plan: Option<&Path>,
+        folder: Option<&Path>,
+    ) -> Result<Self, ProjectError> {
         if let Some(folder) = folder {
             let file = folder.join(Self::FILE);
             if host.canonical(&file).is_err() {
-                return Err(ProjectError(format!("there is no {} in {}", Self::FILE, shown(folder))));
+                return Err(ProjectError(format!(
+                    "there is no {} in {}",
+                    Self::FILE,
+                    shown(folder)
+                )));
             }
-            return Ok(Self { folder: folder.to_owned(), file: Some(file) });
+            return Ok(Self {
+                folder: folder.to_owned(),
+                file: Some(file),
+            });
         }
-        let start = plan.and_then(Path::parent).map_or_else(PathBuf::new, Path::to_owned);
+        let start = plan
+            .and_then(Path::parent)
+            .map_or_else(PathBuf::new, Path::to_owned);
         let mut candidate = start.clone();
         loop {
             let file = candidate.join(Self::FILE);
             if host.canonical(&file).is_ok() {
-                return Ok(Self { folder: candidate, file: Some(file) });
+                return Ok(Self {
+                    folder: candidate,
+                    file: Some(file),
+                });
             }
-            let here = if candidate.as_os_str().is_empty() { Path::new(".") } else { &candidate };
+            let here = if candidate.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                &candidate
+            };
             // A folder that does not exist has nothing above it that could be meant.
-            if host.canonical(here).map_or(true, |path| path.parent().is_none()) {
-                return Ok(Self { folder: start, file: None });
+            if host
+                .canonical(here)
+                .map_or(true, |path| path.parent().is_none())
+            {
+                return Ok(Self {
+                    folder: start,
+                    file: None,
+                });
             }
             candidate = above(&candidate);
         }
@@ -52,7 +78,9 @@ fn above(folder: &Path) -> PathBuf {
     match folder.components().next_back() {
         Some(Component::Normal(_)) => folder.parent().map_or_else(PathBuf::new, Path::to_owned),
         Some(Component::CurDir) => folder.parent().map_or_else(|| PathBuf::from(".."), above),
-        Some(Component::ParentDir | Component::RootDir | Component::Prefix(_)) | None => folder.join(".."),
+        Some(Component::ParentDir | Component::RootDir | Component::Prefix(_)) | None => {
+            folder.join("..")
+        }
     }
 }
 
@@ -70,7 +98,10 @@ mod tests {
         std::fs::write(root.join("a/planrun.yaml"), "").unwrap();
         let host = RealHost;
         let found = |plan: &str| Location::of(&host, Some(&root.join(plan)), None).unwrap();
-        assert_eq!(found("a/b/c/x.plan").file.unwrap(), root.join("a/planrun.yaml"));
+        assert_eq!(
+            found("a/b/c/x.plan").file.unwrap(),
+            root.join("a/planrun.yaml")
+        );
         assert_eq!(found("a/x.plan").folder, root.join("a"));
         assert_eq!(found("d/x.plan").file, None);
         assert_eq!(found("d/x.plan").folder, root.join("d"));
@@ -80,7 +111,14 @@ mod tests {
 
     #[test]
     fn folders_above_stay_relative() {
-        let names = [("a/b", "a"), ("a", ""), ("", ".."), ("..", "../.."), ("./a", "."), (".", "..")];
+        let names = [
+            ("a/b", "a"),
+            ("a", ""),
+            ("", ".."),
+            ("..", "../.."),
+            ("./a", "."),
+            (".", ".."),
+        ];
         for (folder, expected) in names {
             assert_eq!(above(Path::new(folder)), Path::new(expected), "{folder}");
         }

@@ -52,19 +52,28 @@ impl Project {
     ///
     /// # Errors
     /// As for [`Project::load`].
-    pub fn open(host: &dyn Host, location: &Location) -> Result<(Self, Vec<Findings>), ProjectError> {
+    pub fn open(
+        host: &dyn Host,
+        location: &Location,
+    ) -> Result<(Self, Vec<Findings>), ProjectError> {
         let mut findings = Vec::new();
         let mut settings = Settings::default();
         let mut listed = None;
         if let Some(file) = &location.file {
-            let text = host.read_file(file).map_err(|problem| unreadable(file, &problem))?;
+            let text = host
+                .read_file(file)
+                .map_err(|problem| unreadable(file, &problem))?;
             let source = SourceFile::new(shown(file), text);
             let mut found = Vec::new();
-            let read = settings::read(&source, host, &mut found).map_err(|fault| fault.within(&source))?;
+            let read =
+                settings::read(&source, host, &mut found).map_err(|fault| fault.within(&source))?;
             (settings, listed) = (read.settings, read.apps);
             if !found.is_empty() {
                 found.sort_by_key(|finding: &Diagnostic| finding.span);
-                findings.push(Findings { source: Arc::new(source), diagnostics: found });
+                findings.push(Findings {
+                    source: Arc::new(source),
+                    diagnostics: found,
+                });
             }
         }
         let files = match (&listed, &location.file) {
@@ -73,24 +82,45 @@ impl Project {
         };
         let loaded = load_apps(host, &files);
         findings.extend(loaded.findings);
-        let root = if location.folder.as_os_str().is_empty() { PathBuf::from(".") } else { location.folder.clone() };
-        Ok((Self { root, settings, apps: loaded.apps }, findings))
+        let root = if location.folder.as_os_str().is_empty() {
+            PathBuf::from(".")
+        } else {
+            location.folder.clone()
+        };
+        Ok((
+            Self {
+                root,
+                settings,
+                apps: loaded.apps,
+            },
+            findings,
+        ))
     }
 
     /// In which people are told what runs came to, and asked, where the project's file says so. What else is wrong with the
     /// file is told by whoever opens the project.
     #[must_use]
     pub fn language(host: &dyn Host, location: &Location) -> Option<Language> {
-        let file = location.file.clone().unwrap_or_else(|| location.folder.join(Location::FILE));
+        let file = location
+            .file
+            .clone()
+            .unwrap_or_else(|| location.folder.join(Location::FILE));
         let text = host.read_file(&file).ok()?;
-        settings::read(&SourceFile::new(shown(&file), text), host, &mut Vec::new()).ok()?.settings.language
+        settings::read(&SourceFile::new(shown(&file), text), host, &mut Vec::new())
+            .ok()?
+            .settings
+            .language
     }
 
     /// What a plan with this `allow` may reach: never more than the project's own `allow`, where it has one.
     ///
     /// # Errors
     /// The first pattern that cannot be understood.
-    pub fn permissions(&self, plan: &Grant, host: &dyn Host) -> Result<Permissions, PermissionError> {
+    pub fn permissions(
+        &self,
+        plan: &Grant,
+        host: &dyn Host,
+    ) -> Result<Permissions, PermissionError> {
         let own = Permissions::new(plan, &self.root, host)?;
         match &self.settings.allow {
             Some(outer) => Ok(own.within(&Permissions::new(outer, &self.root, host)?)),
@@ -124,12 +154,21 @@ struct Fault {
 
 impl Fault {
     fn new(span: Span, message: impl Into<String>) -> Self {
-        Self { span, message: message.into() }
+        Self {
+            span,
+            message: message.into(),
+        }
     }
 
     fn within(self, source: &SourceFile) -> ProjectError {
         let place = source.position(self.span.start);
-        ProjectError(format!("{}:{}:{}: {}", source.name(), place.line, place.column, self.message))
+        ProjectError(format!(
+            "{}:{}:{}: {}",
+            source.name(),
+            place.line,
+            place.column,
+            self.message
+        ))
     }
 }
 

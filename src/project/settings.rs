@@ -31,7 +31,15 @@ const KEYS: [&str; 14] = [
     "engine",
 ];
 /// Keys whose meaning is fixed, and which nothing reads yet.
-const LATER: [&str; 7] = ["mcp", "a2a", "openapi", "processes", "models", "journal", "engine"];
+const LATER: [&str; 7] = [
+    "mcp",
+    "a2a",
+    "openapi",
+    "processes",
+    "models",
+    "journal",
+    "engine",
+];
 const ALLOW: [&str; 7] = ["net", "read", "write", "run", "env", "tools", "agents"];
 const POLICY: [&str; 10] = [
     "retry",
@@ -45,7 +53,15 @@ const POLICY: [&str; 10] = [
     "max_firings",
     "max_result",
 ];
-const RETRY: [&str; 7] = ["attempts", "delay", "factor", "max_delay", "jitter", "on", "on_exhausted"];
+const RETRY: [&str; 7] = [
+    "attempts",
+    "delay",
+    "factor",
+    "max_delay",
+    "jitter",
+    "on",
+    "on_exhausted",
+];
 const BUDGET: [&str; 4] = ["calls", "tokens", "cost", "time"];
 
 /// Everything in the file but where the tools are.
@@ -82,36 +98,95 @@ pub(super) struct Read {
 }
 
 /// Reads the file. Keys that mean nothing are findings; what cannot be used is a fault.
-pub(super) fn read(source: &SourceFile, host: &dyn Host, found: &mut Vec<Diagnostic>) -> Result<Read, Fault> {
-    let mut node = yaml::parse(source.text())
-        .map_err(|problem| Fault::new(problem.span, format!("this is no valid YAML: {}", problem.message)))?;
+pub(super) fn read(
+    source: &SourceFile,
+    host: &dyn Host,
+    found: &mut Vec<Diagnostic>,
+) -> Result<Read, Fault> {
+    let mut node = yaml::parse(source.text()).map_err(|problem| {
+        Fault::new(
+            problem.span,
+            format!("this is no valid YAML: {}", problem.message),
+        )
+    })?;
     if node.content == Content::Null {
-        return Ok(Read { settings: Settings::default(), apps: None });
+        return Ok(Read {
+            settings: Settings::default(),
+            apps: None,
+        });
     }
     // Nothing here is sent anywhere.
     let _ = variables::fill_in(&mut node, host, found);
     let section = section("planrun.yaml", &node, &KEYS, found)?;
-    for entry in node.entries().unwrap_or_default().iter().filter(|entry| LATER.contains(&entry.name.as_str())) {
+    for entry in node
+        .entries()
+        .unwrap_or_default()
+        .iter()
+        .filter(|entry| LATER.contains(&entry.name.as_str()))
+    {
         let message = format!("`{}` in planrun.yaml is not supported yet", entry.name);
-        let mut finding = Diagnostic::new(&NOT_YET, entry.span, message).help("nothing reads it; take it out for now");
+        let mut finding = Diagnostic::new(&NOT_YET, entry.span, message)
+            .help("nothing reads it; take it out for now");
         finding.severity = Severity::Warning;
         found.push(finding);
     }
-    let apps = section.get("apps").map(|node| texts(node, "apps")).transpose()?;
-    let allow = section.get("allow").map(|node| allow(node, found)).transpose()?;
-    let policy = section.get("policy").map(|node| policy(node, found)).transpose()?.unwrap_or_default();
-    let retry = section.get("retry").map(|node| retry(node, found)).transpose()?.unwrap_or_default();
-    let confirm = section.get("confirm").map(|node| texts(node, "confirm")).transpose()?.unwrap_or_default();
+    let apps = section
+        .get("apps")
+        .map(|node| texts(node, "apps"))
+        .transpose()?;
+    let allow = section
+        .get("allow")
+        .map(|node| allow(node, found))
+        .transpose()?;
+    let policy = section
+        .get("policy")
+        .map(|node| policy(node, found))
+        .transpose()?
+        .unwrap_or_default();
+    let retry = section
+        .get("retry")
+        .map(|node| retry(node, found))
+        .transpose()?
+        .unwrap_or_default();
+    let confirm = section
+        .get("confirm")
+        .map(|node| texts(node, "confirm"))
+        .transpose()?
+        .unwrap_or_default();
     let confirm = confirm.into_iter().map(|(tool, _)| tool).collect();
-    let check = section.get("check").map(|node| check(node, found)).transpose()?.unwrap_or_default();
-    let language = section.get("language").and_then(|node| language(node, found));
-    Ok(Read { settings: Settings { allow, policy, retry, confirm, check, language }, apps })
+    let check = section
+        .get("check")
+        .map(|node| check(node, found))
+        .transpose()?
+        .unwrap_or_default();
+    let language = section
+        .get("language")
+        .and_then(|node| language(node, found));
+    Ok(Read {
+        settings: Settings {
+            allow,
+            policy,
+            retry,
+            confirm,
+            check,
+            language,
+        },
+        apps,
+    })
 }
 
 /// A mapping with known keys.
-fn section<'a>(what: &str, node: &'a Node, keys: &[&str], found: &mut Vec<Diagnostic>) -> Result<Section<'a>, Fault> {
+fn section<'a>(
+    what: &str,
+    node: &'a Node,
+    keys: &[&str],
+    found: &mut Vec<Diagnostic>,
+) -> Result<Section<'a>, Fault> {
     let Some(section) = Section::new(what, node, &CONFIG_KEY, &mut Vec::new()) else {
-        return Err(Fault::new(node.span, format!("{what} must be a mapping, and is {}", node.kind())));
+        return Err(Fault::new(
+            node.span,
+            format!("{what} must be a mapping, and is {}", node.kind()),
+        ));
     };
     section.expect_keys(keys, &CONFIG_KEY, Severity::Error, found);
     Ok(section)
@@ -123,19 +198,38 @@ fn texts(node: &Node, what: &str) -> Result<Vec<(String, Span)>, Fault> {
     if let Some(one) = text(node) {
         return Ok(vec![one]);
     }
-    let wrong =
-        |node: &Node| Fault::new(node.span, format!("`{what}` must be a list of texts, and here is {}", node.kind()));
+    let wrong = |node: &Node| {
+        Fault::new(
+            node.span,
+            format!(
+                "`{what}` must be a list of texts, and here is {}",
+                node.kind()
+            ),
+        )
+    };
     let items = node.items().ok_or_else(|| wrong(node))?;
-    items.iter().map(|item| text(item).ok_or_else(|| wrong(item))).collect()
+    items
+        .iter()
+        .map(|item| text(item).ok_or_else(|| wrong(item)))
+        .collect()
 }
 
 fn allow(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Grant, Fault> {
     let section = section("`allow`", node, &ALLOW, found)?;
     let list = |name: &str| match section.get(name) {
-        Some(node) => Ok(texts(node, name)?.into_iter().map(|(text, _)| text).collect()),
+        Some(node) => Ok(texts(node, name)?
+            .into_iter()
+            .map(|(text, _)| text)
+            .collect()),
         None => Ok(Vec::new()),
     };
-    Ok(Grant { net: list("net")?, read: list("read")?, write: list("write")?, run: list("run")?, env: list("env")? })
+    Ok(Grant {
+        net: list("net")?,
+        read: list("read")?,
+        write: list("write")?,
+        run: list("run")?,
+        env: list("env")?,
+    })
 }
 
 fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>, Fault> {
@@ -145,7 +239,9 @@ fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>,
             section(&format!("`{name}`"), node, keys, found)?;
         }
     }
-    let Json::Object(mut policy) = node.to_json() else { return Ok(Map::new()) };
+    let Json::Object(mut policy) = node.to_json() else {
+        return Ok(Map::new());
+    };
     // Keys that mean nothing have been reported; the rest still holds.
     policy.retain(|key, _| POLICY.contains(&key.as_str()));
     for (name, keys) in [("retry", &RETRY[..]), ("budget", &BUDGET[..])] {
@@ -158,15 +254,28 @@ fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>,
 
 /// `retry: { access.*: { attempts: 3, on: [transient, tool.failed] } }`
 #[expect(clippy::type_complexity, reason = "a list of pairs")]
-fn retry(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Vec<(String, Map<String, Json>)>, Fault> {
+fn retry(
+    node: &Node,
+    found: &mut Vec<Diagnostic>,
+) -> Result<Vec<(String, Map<String, Json>)>, Fault> {
     let Some(entries) = node.entries() else {
-        let message = format!("`retry` must be a mapping from tools to settings, and is {}", node.kind());
+        let message = format!(
+            "`retry` must be a mapping from tools to settings, and is {}",
+            node.kind()
+        );
         return Err(Fault::new(node.span, message));
     };
     let mut retries = Vec::new();
     for entry in entries {
-        section(&format!("`retry` of {}", entry.name), &entry.value, &RETRY, found)?;
-        let Json::Object(mut settings) = entry.value.to_json() else { continue };
+        section(
+            &format!("`retry` of {}", entry.name),
+            &entry.value,
+            &RETRY,
+            found,
+        )?;
+        let Json::Object(mut settings) = entry.value.to_json() else {
+            continue;
+        };
         settings.retain(|key, _| RETRY.contains(&key.as_str()));
         retries.push((entry.name.clone(), settings));
     }
@@ -197,7 +306,9 @@ fn language(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Language> {
 fn check(node: &Node, found: &mut Vec<Diagnostic>) -> Result<CheckSettings, Fault> {
     let section = section("`check`", node, &["deny", "allow", "enable"], found)?;
     let mut codes = |name: &str, extra: Option<&'static str>| {
-        let Some(node) = section.get(name) else { return Ok(Vec::new()) };
+        let Some(node) = section.get(name) else {
+            return Ok(Vec::new());
+        };
         let mut listed = texts(node, name)?;
         listed.retain(|(code, span)| {
             let known = extra == Some(code) || codes::find(code).is_some();
@@ -240,7 +351,13 @@ mod tests {
         let found = findings.iter().flat_map(|one| {
             one.diagnostics.iter().map(|finding| {
                 let fix = finding.fix.as_ref().map_or("", |fix| &fix.edits[0].text);
-                format!("{} {} `{}` {}", finding.code.name, one.source.name(), one.source.slice(finding.span), fix)
+                format!(
+                    "{} {} `{}` {}",
+                    finding.code.name,
+                    one.source.name(),
+                    one.source.slice(finding.span),
+                    fix
+                )
             })
         });
         Ok((project, found.collect()))
@@ -254,9 +371,15 @@ mod tests {
     fn apps_are_beside_the_file_unless_it_says_where() {
         assert_eq!(apps(&load("").unwrap().0), ["hr"]);
         assert_eq!(apps(&load("apps: []").unwrap().0), [""; 0]);
-        assert_eq!(apps(&load("apps: [more/*.yaml, apps]").unwrap().0), ["hr", "it"]);
+        assert_eq!(
+            apps(&load("apps: [more/*.yaml, apps]").unwrap().0),
+            ["hr", "it"]
+        );
         let missing = load("allow: {}\napps:\n  - apps/it.yaml\n").unwrap_err();
-        assert_eq!(missing.0, "/p/planrun.yaml:3:5: there is no app file or folder `apps/it.yaml`");
+        assert_eq!(
+            missing.0,
+            "/p/planrun.yaml:3:5: there is no app file or folder `apps/it.yaml`"
+        );
     }
 
     #[test]
@@ -277,8 +400,14 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_one_sentence() {
         let told = |text: &str| load(text).unwrap_err().0;
-        assert_eq!(told("apps: [a"), "/p/planrun.yaml:1:7: this is no valid YAML: unclosed bracket '['");
-        assert_eq!(told("- a"), "/p/planrun.yaml:1:1: planrun.yaml must be a mapping, and is a list");
+        assert_eq!(
+            told("apps: [a"),
+            "/p/planrun.yaml:1:7: this is no valid YAML: unclosed bracket '['"
+        );
+        assert_eq!(
+            told("- a"),
+            "/p/planrun.yaml:1:1: planrun.yaml must be a mapping, and is a list"
+        );
         assert_eq!(
             told("allow: { net: { a: 1 } }"),
             "/p/planrun.yaml:1:15: `net` must be a list of texts, and here is a mapping"
@@ -290,16 +419,26 @@ mod tests {
         let (project, found) = load("retry: { hr.*: { on: [tool.failed], atempts: 3 } }").unwrap();
         assert_eq!(found, ["config-key /p/planrun.yaml `atempts` attempts"]);
         let (tool, settings) = &project.settings.retry[0];
-        assert_eq!((&**tool, &settings["on"][0]), ("hr.*", &"tool.failed".into()));
+        assert_eq!(
+            (&**tool, &settings["on"][0]),
+            ("hr.*", &"tool.failed".into())
+        );
         let fault = load("retry: [hr]").unwrap_err();
-        assert_eq!(fault.0, "/p/planrun.yaml:1:8: `retry` must be a mapping from tools to settings, and is a list");
+        assert_eq!(
+            fault.0,
+            "/p/planrun.yaml:1:8: `retry` must be a mapping from tools to settings, and is a list"
+        );
     }
 
     #[test]
     fn codes_that_do_not_exist_are_found_and_the_others_hold() {
-        let (project, found) = load("check: { deny: [app-invalld, warnings], allow: [unused-let, warnings] }").unwrap();
-        let expected =
-            ["config-key /p/planrun.yaml `app-invalld` app-invalid", "config-key /p/planrun.yaml `warnings` "];
+        let (project, found) =
+            load("check: { deny: [app-invalld, warnings], allow: [unused-let, warnings] }")
+                .unwrap();
+        let expected = [
+            "config-key /p/planrun.yaml `app-invalld` app-invalid",
+            "config-key /p/planrun.yaml `warnings` ",
+        ];
         assert_eq!(found, expected);
         assert_eq!(project.settings.check.deny, ["warnings"]);
         assert_eq!(project.settings.check.allow, ["unused-let"]);

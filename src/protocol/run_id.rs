@@ -6,7 +6,8 @@ const LONGEST: usize = 128;
 /// Why a text cannot be the id of a run; nothing where it can.
 #[must_use]
 pub fn run_id_fault(id: &str) -> Option<String> {
-    let plain = |character: char| character.is_alphanumeric() || matches!(character, '-' | '_' | '.' | ':');
+    let plain =
+        |character: char| character.is_alphanumeric() || matches!(character, '-' | '_' | '.' | ':');
     if id.is_empty() {
         return Some("the id of a run cannot be empty".to_owned());
     }
@@ -29,11 +30,30 @@ mod tests {
 
     #[test]
     fn f25_ids_of_runs_are_words() {
-        for id in ["0193a1f2-9fd5-7bcc", "night", "入职:2026-11-22", "a.b_c", &"x".repeat(LONGEST)] {
+        for id in [
+            "0193a1f2-9fd5-7bcc",
+            "night",
+            "入职:2026-11-22",
+            "a.b_c",
+            &"x".repeat(LONGEST),
+        ] {
             assert_eq!(run_id_fault(id), None, "{id}");
         }
         let long = "x".repeat(LONGEST + 1);
-        for id in ["", " ", "a b", "a\nb", "../../x", "-x", ".x", "a\u{202e}b", "$(id)", "a'b", "a\u{9b}", &long] {
+        for id in [
+            "",
+            " ",
+            "a b",
+            "a\nb",
+            "../../x",
+            "-x",
+            ".x",
+            "a\u{202e}b",
+            "$(id)",
+            "a'b",
+            "a\u{9b}",
+            &long,
+        ] {
             assert!(run_id_fault(id).is_some(), "{id:?}");
         }
     }

@@ -3,7 +3,9 @@
 use std::fmt;
 
 /// Where a step stands.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum StepState {
     /// Something that it needs has not settled.
@@ -61,7 +63,10 @@ impl StepState {
     /// Whether the step has ended.
     #[must_use]
     pub const fn is_settled(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Skipped | Self::Cancelled | Self::Unknown)
+        matches!(
+            self,
+            Self::Completed | Self::Failed | Self::Skipped | Self::Cancelled | Self::Unknown
+        )
     }
 }
 
@@ -87,8 +92,14 @@ pub enum RunState {
 
 impl RunState {
     /// Every state.
-    pub const ALL: [Self; 6] =
-        [Self::Running, Self::Paused, Self::Stalled, Self::Completed, Self::Failed, Self::Cancelled];
+    pub const ALL: [Self; 6] = [
+        Self::Running,
+        Self::Paused,
+        Self::Stalled,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+    ];
 
     /// The state with this word.
     #[must_use]
@@ -99,7 +110,10 @@ impl RunState {
     /// Whether the run has ended for good.
     #[must_use]
     pub const fn is_ended(self) -> bool {
-        matches!(self, Self::Stalled | Self::Completed | Self::Failed | Self::Cancelled)
+        matches!(
+            self,
+            Self::Stalled | Self::Completed | Self::Failed | Self::Cancelled
+        )
     }
 
     /// The word for it.

@@ -16,31 +16,64 @@ pub struct Text<'a> {
 
 /// A statement of the new text that holds back, or decides, what has started below it, and did not stand there before.
 /// Told with that.
-pub fn intruder(was: Text<'_>, is: Text<'_>, started: &BTreeSet<String>) -> Option<(String, String)> {
-    let before: Vec<String> = was.plan.body().nodes.iter().map(|node| was.key(node)).collect();
+pub fn intruder(
+    was: Text<'_>,
+    is: Text<'_>,
+    started: &BTreeSet<String>,
+) -> Option<(String, String)> {
+    let before: Vec<String> = was
+        .plan
+        .body()
+        .nodes
+        .iter()
+        .map(|node| was.key(node))
+        .collect();
     let nodes = &is.plan.body().nodes;
-    let has_started = |node: &Node| node.name.as_deref().is_some_and(|name| started.contains(name));
+    let has_started = |node: &Node| {
+        node.name
+            .as_deref()
+            .is_some_and(|name| started.contains(name))
+    };
     nodes.iter().enumerate().find_map(|(index, node)| {
-        let below = nodes.iter().skip(index + 1).find(|below| has_started(below))?;
+        let below = nodes
+            .iter()
+            .skip(index + 1)
+            .find(|below| has_started(below))?;
         if has_started(node) || !(node.decides() || node.order() > OrderClass::Read) {
             return None;
         }
         let key = is.key(node);
         let name = below.name.as_deref().unwrap_or_default();
-        let stood_above = before.iter().take_while(|known| *known != name).any(|known| *known == key);
-        (!stood_above).then(|| (visible_line(&key).into_owned(), visible_line(name).into_owned()))
+        let stood_above = before
+            .iter()
+            .take_while(|known| *known != name)
+            .any(|known| *known == key);
+        (!stood_above).then(|| {
+            (
+                visible_line(&key).into_owned(),
+                visible_line(name).into_owned(),
+            )
+        })
     })
 }
 
 impl Text<'_> {
     /// What tells a statement from others: its name, else its text.
     fn key(&self, node: &Node) -> String {
-        let text = || self.source.slice(node.span).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = || {
+            self.source
+                .slice(node.span)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         node.name.as_deref().map_or_else(text, str::to_owned)
     }
 }
 
 /// The names of what has started.
 pub fn names<'a>(paths: impl Iterator<Item = &'a Arc<str>>) -> BTreeSet<String> {
-    paths.map(|path| path.split(['.', '[']).next().unwrap_or_default().to_owned()).collect()
+    paths
+        .map(|path| path.split(['.', '[']).next().unwrap_or_default().to_owned())
+        .collect()
 }

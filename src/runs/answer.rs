@@ -44,20 +44,38 @@ impl Planrun {
             let mut found = false;
             for (index, run) in runs.iter().enumerate() {
                 let asked = run.questions().into_iter().map(|(asked, _)| asked);
-                let meant: Vec<Arc<str>> = asked.filter(|asked| means(&given.path, asked)).collect();
+                let meant: Vec<Arc<str>> =
+                    asked.filter(|asked| means(&given.path, asked)).collect();
                 found |= !meant.is_empty();
                 // What is not open is refused with the reason.
-                let named = if meant.is_empty() && !all { vec![given.path.clone()] } else { meant };
-                addressed.extend(named.into_iter().map(|path| (index, Given { path, ..given.clone() })));
+                let named = if meant.is_empty() && !all {
+                    vec![given.path.clone()]
+                } else {
+                    meant
+                };
+                addressed.extend(named.into_iter().map(|path| {
+                    (
+                        index,
+                        Given {
+                            path,
+                            ..given.clone()
+                        },
+                    )
+                }));
             }
             if all && !found {
-                return Err(Error::NothingAsked { path: given.path.to_string() });
+                return Err(Error::NothingAsked {
+                    path: given.path.to_string(),
+                });
             }
         }
         let mut posts = Vec::new();
         for (index, mut run) in runs.into_iter().enumerate() {
-            let given: Vec<Given> =
-                addressed.iter().filter(|(at, _)| *at == index).map(|(_, given)| given.clone()).collect();
+            let given: Vec<Given> = addressed
+                .iter()
+                .filter(|(at, _)| *at == index)
+                .map(|(_, given)| given.clone())
+                .collect();
             if !given.is_empty() {
                 let messages = self.messages(&mut run, &given)?;
                 posts.push((run, given, messages));
@@ -76,7 +94,10 @@ impl Planrun {
         let one = |given: &Given| match run.accept(given, now) {
             Ok(Accepted::Now(_)) => Ok(Some(Said::Answer(given.clone()).to_text())),
             Ok(Accepted::Before) => Ok(None),
-            Err(error) => Err(Error::Answer { run: run.row.run.clone(), error }),
+            Err(error) => Err(Error::Answer {
+                run: run.row.run.clone(),
+                error,
+            }),
         };
         given.iter().map(one).collect()
     }
@@ -92,7 +113,10 @@ impl Planrun {
         let mut tries = 0;
         loop {
             // A run that never rests judges by itself what it is told.
-            let seen = Seen { events: run.seen.events.filter(|_| tries < MAX_TRIES), ..run.seen };
+            let seen = Seen {
+                events: run.seen.events.filter(|_| tries < MAX_TRIES),
+                ..run.seen
+            };
             let texts: Vec<String> = messages.iter().flatten().cloned().collect();
             if journal.post_all(&run.row.run, &texts, seen)? {
                 let answered = |(given, message): (&Given, &Option<String>)| Answered {

@@ -23,15 +23,21 @@ pub fn split(text: &str) -> Result<(String, String), String> {
 /// Whether a path that somebody wrote means this one: `[*]` stands for every element.
 pub(super) fn means(written: &str, path: &str) -> bool {
     let (written, path) = (parts(written), parts(path));
-    let same = |(written, path): (&&str, &&str)| written == path || (*written == "[*]" && path.starts_with('['));
+    let same = |(written, path): (&&str, &&str)| {
+        written == path || (*written == "[*]" && path.starts_with('['))
+    };
     written.len() == path.len() && written.iter().zip(&path).all(same)
 }
 
 /// A path as the run itself writes it: escapes in its keys may differ, and mean the same.
 fn canonical(path: &str) -> String {
     let part = |part: &str| {
-        let key = part.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        let key = key.and_then(|key| serde_json::from_str::<Json>(key).ok()).filter(Json::is_string);
+        let key = part
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        let key = key
+            .and_then(|key| serde_json::from_str::<Json>(key).ok())
+            .filter(Json::is_string);
         key.map_or_else(|| part.to_owned(), |key| format!("[{key}]"))
     };
     parts(path).into_iter().map(part).collect()
@@ -75,15 +81,29 @@ mod tests {
     fn keys_may_hold_any_text() {
         let split = |text| split(text).unwrap();
         assert_eq!(split("a.confirm=true"), ("a.confirm".into(), "true".into()));
-        assert_eq!(split(r#"m["a=b]\"["].x={"c": "="}"#), (r#"m["a=b]\"["].x"#.into(), r#"{"c": "="}"#.into()));
-        assert_eq!(split("m[\"a\\u0020\\u202eb\"]=1").0, "m[\"a \u{202e}b\"]", "as the run writes it");
+        assert_eq!(
+            split(r#"m["a=b]\"["].x={"c": "="}"#),
+            (r#"m["a=b]\"["].x"#.into(), r#"{"c": "="}"#.into())
+        );
+        assert_eq!(
+            split("m[\"a\\u0020\\u202eb\"]=1").0,
+            "m[\"a \u{202e}b\"]",
+            "as the run writes it"
+        );
         assert!(super::split("a").is_err() && super::split("=1").is_err());
     }
 
     #[test]
     fn a_star_stands_for_every_element_and_nothing_else() {
-        assert!(means("mails[*].sent.confirm", r#"mails["a].sent"].sent.confirm"#));
+        assert!(means(
+            "mails[*].sent.confirm",
+            r#"mails["a].sent"].sent.confirm"#
+        ));
         assert!(means("a[*].b[2].c", "a[0].b[2].c") && means("x", "x"));
-        assert!(!means("mails[*].sent", "mails[1].told") && !means("mails[*]", "mails") && !means("*", "x"));
+        assert!(
+            !means("mails[*].sent", "mails[1].told")
+                && !means("mails[*]", "mails")
+                && !means("*", "x")
+        );
     }
 }

@@ -35,7 +35,13 @@ impl Planrun {
         called(&loaded.program.plan, &mut tools);
         let (run, definitions) = (recorded.row.run.clone(), recorded.pinned.definitions());
         let steps = recorded.outcome().await?.steps();
-        Ok(Base { run, inputs: loaded.inputs, steps, tools, definitions })
+        Ok(Base {
+            run,
+            inputs: loaded.inputs,
+            steps,
+            tools,
+            definitions,
+        })
     }
 }
 
@@ -55,37 +61,77 @@ impl Base {
         (program, source): (&Program, &SourceFile),
         from: Option<&str>,
     ) -> Result<(Copies, Vec<String>), Error> {
-        let asked = from.map(|from| downstream(program, from)).transpose()?.unwrap_or_default();
+        let asked = from
+            .map(|from| downstream(program, from))
+            .transpose()?
+            .unwrap_or_default();
         let now = definitions(&parse(source).file, &program.plan.name);
-        let (mut copies, mut repeated) = (Copies { run: self.run.as_str().into(), ..Copies::default() }, Vec::new());
+        let (mut copies, mut repeated) = (
+            Copies {
+                run: self.run.as_str().into(),
+                ..Copies::default()
+            },
+            Vec::new(),
+        );
         for step in self.steps.iter().filter(|step| is_kept(step)) {
-            let Some((contract, effect)) = step.tool.as_deref().and_then(|tool| self.contract(tool)) else { continue };
+            let Some((contract, effect)) =
+                step.tool.as_deref().and_then(|tool| self.contract(tool))
+            else {
+                continue;
+            };
             let name = step.path.split(['.', '[']).next().unwrap_or_default();
             let again = if asked.contains(name) {
                 Some(Again::Asked)
-            } else if self.definitions.get(name).is_none_or(|before| now.get(name) != Some(before)) {
+            } else if self
+                .definitions
+                .get(name)
+                .is_none_or(|before| now.get(name) != Some(before))
+            {
                 Some(Again::Definition)
             } else {
                 None
             };
             if again.is_some() && !effect.floats() && now.contains_key(name) {
-                repeated.push(format!("{} ({})", step.path, step.tool.as_deref().unwrap_or_default()));
+                repeated.push(format!(
+                    "{} ({})",
+                    step.path,
+                    step.tool.as_deref().unwrap_or_default()
+                ));
             }
             let (arguments, output) = (step.arguments.clone(), step.output.clone());
-            copies.results.insert(step.path.clone(), Copied { arguments, output, contract, again });
+            copies.results.insert(
+                step.path.clone(),
+                Copied {
+                    arguments,
+                    output,
+                    contract,
+                    again,
+                },
+            );
         }
         Ok((copies, repeated))
     }
 
     /// The hash of the contract of a tool that the run has called, and its class.
     fn contract(&self, tool: &str) -> Option<(String, Effect)> {
-        self.tools.get(tool).map(|signature| (signature.digest(), signature.effect))
+        self.tools
+            .get(tool)
+            .map(|signature| (signature.digest(), signature.effect))
     }
 }
 
 fn called(plan: &Plan, tools: &mut BTreeMap<String, Arc<Signature>>) {
-    for step in plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.step()) {
-        if let StepKind::Call(Call { target: Target::Tool(signature), .. }) = &step.kind {
+    for step in plan
+        .blocks
+        .iter()
+        .flat_map(|block| &block.nodes)
+        .filter_map(|node| node.step())
+    {
+        if let StepKind::Call(Call {
+            target: Target::Tool(signature),
+            ..
+        }) = &step.kind
+        {
             tools.insert(signature.path(), signature.clone());
         }
     }
@@ -95,17 +141,27 @@ fn called(plan: &Plan, tools: &mut BTreeMap<String, Arc<Signature>>) {
 /// Whether a step has a result of its own that still stands.
 fn is_kept(step: &StepReport) -> bool {
     step.status == StepState::Completed
-        && !step.attributes.iter().any(|known| ["undone", "undo_failed", "recovered"].contains(known))
+        && !step
+            .attributes
+            .iter()
+            .any(|known| ["undone", "undo_failed", "recovered"].contains(known))
 }
 
 /// The names of a step and of all that comes after it, because of it.
 fn downstream(program: &Program, from: &str) -> Result<BTreeSet<String>, Error> {
     let nodes = &program.plan.body().nodes;
     let graph = &program.graph.blocks[0];
-    let named = |name: &str| nodes.iter().position(|node| node.name.as_deref() == Some(name) && node.step().is_some());
+    let named = |name: &str| {
+        nodes
+            .iter()
+            .position(|node| node.name.as_deref() == Some(name) && node.step().is_some())
+    };
     let Some(first) = named(from) else {
-        let known: Vec<&str> =
-            nodes.iter().filter(|node| node.step().is_some()).filter_map(|node| node.name.as_deref()).collect();
+        let known: Vec<&str> = nodes
+            .iter()
+            .filter(|node| node.step().is_some())
+            .filter_map(|node| node.name.as_deref())
+            .collect();
         let hint = match closest(from, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("it has {}", known.join(", ")),
@@ -117,16 +173,33 @@ fn downstream(program: &Program, from: &str) -> Result<BTreeSet<String>, Error> 
             hint,
         });
     };
-    let (mut found, mut open) = (BTreeSet::new(), vec![u32::try_from(first).unwrap_or(u32::MAX)]);
+    let (mut found, mut open) = (
+        BTreeSet::new(),
+        vec![u32::try_from(first).unwrap_or(u32::MAX)],
+    );
     let mut seen = BTreeSet::new();
     while let Some(node) = open.pop() {
         if !seen.insert(node) {
             continue;
         }
-        found.extend(nodes.get(node as usize).and_then(|node| node.name.as_deref()).map(str::to_owned));
-        let because =
-            |edge: Edge| matches!(edge, Edge::Data | Edge::State | Edge::Guard | Edge::After | Edge::Listener);
-        open.extend(graph.readers(node).filter(|(_, edge)| because(*edge)).map(|(reader, _)| reader));
+        found.extend(
+            nodes
+                .get(node as usize)
+                .and_then(|node| node.name.as_deref())
+                .map(str::to_owned),
+        );
+        let because = |edge: Edge| {
+            matches!(
+                edge,
+                Edge::Data | Edge::State | Edge::Guard | Edge::After | Edge::Listener
+            )
+        };
+        open.extend(
+            graph
+                .readers(node)
+                .filter(|(_, edge)| because(*edge))
+                .map(|(reader, _)| reader),
+        );
     }
     Ok(found)
 }

@@ -14,7 +14,11 @@ pub enum Error {
     Unusable(String),
     /// An event of a run cannot be read, or cannot follow those before it.
     #[error("event {number} of the run `{run}` cannot be used: {why}")]
-    Event { run: String, number: u64, why: String },
+    Event {
+        run: String,
+        number: u64,
+        why: String,
+    },
     /// What was asked for does not fit the plan or the run.
     #[error("{0}")]
     Invalid(String),
@@ -29,21 +33,41 @@ pub enum Error {
     NotYet(Box<FileReport>),
     /// The file has no plan of the name that was asked for; without a name it has none at all, or several.
     #[error("{}", plan_choice(wanted.as_deref(), plans))]
-    PlanChoice { wanted: Option<String>, plans: Vec<String> },
+    PlanChoice {
+        wanted: Option<String>,
+        plans: Vec<String>,
+    },
     /// The plan has no such step of its own.
     #[error("`{plan}` has no step `{step}`{purpose}; {hint}")]
-    UnknownStep { plan: String, step: String, purpose: &'static str, hint: String },
+    UnknownStep {
+        plan: String,
+        step: String,
+        purpose: &'static str,
+        hint: String,
+    },
     /// Required inputs that were not given.
     #[error("`{plan}` needs more inputs: {}", missing.iter().map(|input| &*input.name).collect::<Vec<_>>().join(", "))]
-    MissingInputs { plan: String, missing: Vec<MissingInput> },
+    MissingInputs {
+        plan: String,
+        missing: Vec<MissingInput>,
+    },
     /// A new run would repeat effects of the run that it begins from.
-    #[error("this would do again what the run {run} has done: {}", visible_list(steps))]
+    #[error(
+        "this would do again what the run {run} has done: {}",
+        visible_list(steps)
+    )]
     RepeatsEffects { run: String, steps: Vec<String> },
     #[error("the run `{run}` has ended: {state}")]
     Ended { run: String, state: String },
     /// Processes died at the same event again and again; the run is paused now.
-    #[error("the run {run} is paused: it died {deaths} times at event {event} without getting further")]
-    Stuck { run: String, deaths: u32, event: u64 },
+    #[error(
+        "the run {run} is paused: it died {deaths} times at event {event} without getting further"
+    )]
+    Stuck {
+        run: String,
+        deaths: u32,
+        event: u64,
+    },
     /// An answer is not taken.
     #[error("{error}")]
     Answer { run: String, error: AnswerError },
@@ -85,9 +109,13 @@ impl Error {
         match self {
             Self::Journal(error) => journal_kind(error),
             Self::Unusable(_) | Self::Event { .. } => ErrorKind::Environment,
-            Self::Invalid(_) | Self::MissingInputs { .. } | Self::Answer { .. } => ErrorKind::Invalid,
+            Self::Invalid(_) | Self::MissingInputs { .. } | Self::Answer { .. } => {
+                ErrorKind::Invalid
+            }
             Self::Findings(_) | Self::Obstacles(_) | Self::NotYet(_) => ErrorKind::Findings,
-            Self::PlanChoice { .. } | Self::UnknownStep { .. } | Self::NothingAsked { .. } => ErrorKind::NotFound,
+            Self::PlanChoice { .. } | Self::UnknownStep { .. } | Self::NothingAsked { .. } => {
+                ErrorKind::NotFound
+            }
             Self::RepeatsEffects { .. } | Self::Ended { .. } => ErrorKind::Conflict,
             Self::Stuck { .. } => ErrorKind::Paused,
         }
@@ -98,7 +126,9 @@ fn journal_kind(error: &JournalError) -> ErrorKind {
     match error {
         JournalError::NotFound { .. } | JournalError::Ambiguous { .. } => ErrorKind::NotFound,
         JournalError::OtherInput { .. } => ErrorKind::Conflict,
-        JournalError::Driven { .. } | JournalError::Fenced { .. } | JournalError::Busy { .. } => ErrorKind::Busy,
+        JournalError::Driven { .. } | JournalError::Fenced { .. } | JournalError::Busy { .. } => {
+            ErrorKind::Busy
+        }
         JournalError::Absent { .. }
         | JournalError::NoValue { .. }
         | JournalError::NewerFormat { .. }
@@ -114,7 +144,11 @@ fn journal_kind(error: &JournalError) -> ErrorKind {
 }
 
 fn plan_choice(wanted: Option<&str>, plans: &[String]) -> String {
-    let names = plans.iter().map(|plan| format!("`{plan}`")).collect::<Vec<_>>().join(", ");
+    let names = plans
+        .iter()
+        .map(|plan| format!("`{plan}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
     match (wanted, plans) {
         (Some(wanted), []) => format!("there is no plan `{wanted}`, and no plan at all"),
         (Some(wanted), _) => format!("there is no plan `{wanted}`; there are {names}"),
@@ -124,5 +158,9 @@ fn plan_choice(wanted: Option<&str>, plans: &[String]) -> String {
 }
 
 fn visible_list(names: &[String]) -> String {
-    names.iter().map(|name| visible_line(name)).collect::<Vec<_>>().join(", ")
+    names
+        .iter()
+        .map(|name| visible_line(name))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

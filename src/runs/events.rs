@@ -47,7 +47,14 @@ impl Planrun {
         let journal = self.journal()?;
         let run = journal.run(run)?.run;
         let redaction = redaction(&journal, &run)?;
-        Ok(RunEvents { journal, run, next: options.from.max(1), redaction, there: None, ended: false })
+        Ok(RunEvents {
+            journal,
+            run,
+            next: options.from.max(1),
+            redaction,
+            there: None,
+            ended: false,
+        })
     }
 }
 
@@ -76,14 +83,24 @@ impl RunEvents {
             Some(there) => there,
             None => self.look()?,
         };
-        let Some(event) = there.next().transpose()? else { return Ok(None) };
+        let Some(event) = there.next().transpose()? else {
+            return Ok(None);
+        };
         self.there = Some(there);
         self.next = event.number + 1;
         if Shown::labels(&event.line) {
-            learn(&self.journal, &event.line, event.number, &mut self.redaction)?;
+            learn(
+                &self.journal,
+                &event.line,
+                event.number,
+                &mut self.redaction,
+            )?;
         }
         let line = self.redaction.line(&event.line).into_owned();
-        Ok(Some(RunEvent { number: event.number, line }))
+        Ok(Some(RunEvent {
+            number: event.number,
+            line,
+        }))
     }
 }
 

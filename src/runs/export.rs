@@ -15,14 +15,26 @@ impl Planrun {
     ///
     /// # Errors
     /// When there is no such run, it cannot be read, or the writer refuses.
-    pub fn export(&self, run: &str, with_secrets: bool, writer: &mut impl Write) -> Result<(Exported, bool), Error> {
+    pub fn export(
+        &self,
+        run: &str,
+        with_secrets: bool,
+        writer: &mut impl Write,
+    ) -> Result<(Exported, bool), Error> {
         let journal = self.journal()?;
         let run = journal.run(run)?.run;
-        let redaction = if with_secrets { Shown::default() } else { redaction(&journal, &run)? };
+        let redaction = if with_secrets {
+            Shown::default()
+        } else {
+            redaction(&journal, &run)?
+        };
         if redaction.is_empty() {
             return Ok((store::export(&*journal, &run, writer)?, false));
         }
         let pinned = Pinned::read(&journal.pinned(&run)?)?.shown();
-        Ok((store::export_shown(&*journal, &run, (&redaction, pinned), writer)?, true))
+        Ok((
+            store::export_shown(&*journal, &run, (&redaction, pinned), writer)?,
+            true,
+        ))
     }
 }

@@ -25,9 +25,19 @@ impl Planrun {
     /// When what was written cannot be used.
     pub fn inbox(&self, plan: Option<&str>) -> Result<Vec<OpenRun>, Error> {
         let journal = self.journal()?;
-        let states = [RunState::Paused, RunState::Running].map(|state| state.name().to_owned()).to_vec();
-        let rows = journal.runs(&Filter { plan: plan.map(str::to_owned), states, ..Filter::default() })?;
-        rows.into_iter().rev().filter(|row| !row.ended).map(|row| OpenRun::of(&journal, row)).collect()
+        let states = [RunState::Paused, RunState::Running]
+            .map(|state| state.name().to_owned())
+            .to_vec();
+        let rows = journal.runs(&Filter {
+            plan: plan.map(str::to_owned),
+            states,
+            ..Filter::default()
+        })?;
+        rows.into_iter()
+            .rev()
+            .filter(|row| !row.ended)
+            .map(|row| OpenRun::of(&journal, row))
+            .collect()
     }
 
     /// What one run asks, named by its id or the beginning of it.
@@ -43,9 +53,17 @@ impl Planrun {
 impl OpenRun {
     pub(super) fn of(journal: &Journal, row: RunRow) -> Result<Self, Error> {
         let said = journal.said(&row.run)?;
-        let seen = Seen { events: Some(row.events), message: said.last().map_or(0, |message| message.id) };
+        let seen = Seen {
+            events: Some(row.events),
+            message: said.last().map_or(0, |message| message.id),
+        };
         let past = replay(journal, &row.run)?;
-        let mut open = Self { redaction: redaction(journal, &row.run)?, row, past, seen };
+        let mut open = Self {
+            redaction: redaction(journal, &row.run)?,
+            row,
+            past,
+            seen,
+        };
         for message in said {
             if let Ok(Said::Answer(given)) = Said::read(&message.text) {
                 // One that does not fit is refused again by whoever takes it.
@@ -77,14 +95,17 @@ impl OpenRun {
         };
         let mut open: Vec<_> = self.past.questions.open().collect();
         open.sort_by_key(|(path, question)| (question.asked_at, place(path)));
-        open.into_iter().map(|(path, question)| (path.clone(), self.redaction.question(question))).collect()
+        open.into_iter()
+            .map(|(path, question)| (path.clone(), self.redaction.question(question)))
+            .collect()
     }
 
     /// Holds an answer against what is asked; one that fits stands from then on. Why it does not fit is told as it may be
     /// seen.
     pub(super) fn accept(&mut self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
         let accepted = self.past.accept(given, now);
-        let accepted = accepted.map_err(|error| error.map_text(|text| self.redaction.text(text).into_owned()))?;
+        let accepted = accepted
+            .map_err(|error| error.map_text(|text| self.redaction.text(text).into_owned()))?;
         if let Accepted::Now(answer) = &accepted {
             self.past.questions.answered(answer, now);
         }

@@ -32,14 +32,27 @@ pub struct InputReader<'p> {
 impl<'p> InputReader<'p> {
     #[must_use]
     pub fn new(plan: &'p Plan) -> Self {
-        Self { plan, inputs: BTreeMap::new() }
+        Self {
+            plan,
+            inputs: BTreeMap::new(),
+        }
     }
 
     /// Takes over the inputs of another run, as far as the plan has them.
     pub fn take_over(&mut self, known: &Inputs) {
-        let has = |name: &Arc<str>| self.plan.parameters.iter().any(|parameter| parameter.name == *name);
-        self.inputs
-            .extend(known.0.iter().filter(|(name, _)| has(name)).map(|(name, value)| (name.clone(), value.clone())));
+        let has = |name: &Arc<str>| {
+            self.plan
+                .parameters
+                .iter()
+                .any(|parameter| parameter.name == *name)
+        };
+        self.inputs.extend(
+            known
+                .0
+                .iter()
+                .filter(|(name, _)| has(name))
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
     }
 
     /// Takes the fields of a JSON object.
@@ -49,7 +62,8 @@ impl<'p> InputReader<'p> {
     pub fn take_object(&mut self, fields: Map<String, Json>) -> Result<(), Error> {
         for (name, json) in fields {
             let parameter = parameter(self.plan, &name)?;
-            let value = decode(&json, &parameter.ty).map_err(|mismatch| unfit(&name, &parameter.ty, &mismatch))?;
+            let value = decode(&json, &parameter.ty)
+                .map_err(|mismatch| unfit(&name, &parameter.ty, &mismatch))?;
             self.inputs.insert(parameter.name.clone(), value);
         }
         Ok(())
@@ -70,9 +84,15 @@ impl<'p> InputReader<'p> {
     /// # Errors
     /// [`Error::MissingInputs`].
     pub fn finish(self) -> Result<Inputs, Error> {
-        let is_missing = |parameter: &&PlanParameter| parameter.required && !self.inputs.contains_key(&parameter.name);
-        let missing =
-            self.plan.parameters.iter().filter(is_missing).map(|parameter| MissingInput {
+        let is_missing = |parameter: &&PlanParameter| {
+            parameter.required && !self.inputs.contains_key(&parameter.name)
+        };
+        let missing = self
+            .plan
+            .parameters
+            .iter()
+            .filter(is_missing)
+            .map(|parameter| MissingInput {
                 name: parameter.name.to_string(),
                 example: placeholder(&parameter.ty),
             });
@@ -80,14 +100,24 @@ impl<'p> InputReader<'p> {
         if missing.is_empty() {
             return Ok(Inputs(self.inputs));
         }
-        Err(Error::MissingInputs { plan: self.plan.name.to_string(), missing })
+        Err(Error::MissingInputs {
+            plan: self.plan.name.to_string(),
+            missing,
+        })
     }
 }
 
 fn parameter<'p>(plan: &'p Plan, name: &str) -> Result<&'p PlanParameter, Error> {
-    let found = plan.parameters.iter().find(|parameter| &*parameter.name == name);
+    let found = plan
+        .parameters
+        .iter()
+        .find(|parameter| &*parameter.name == name);
     found.ok_or_else(|| {
-        let names = plan.parameters.iter().map(|parameter| &*parameter.name).collect::<Vec<_>>();
+        let names = plan
+            .parameters
+            .iter()
+            .map(|parameter| &*parameter.name)
+            .collect::<Vec<_>>();
         let hint = match closest(name, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None if names.is_empty() => "it has none".to_owned(),
@@ -101,7 +131,11 @@ fn parameter<'p>(plan: &'p Plan, name: &str) -> Result<&'p PlanParameter, Error>
 ///
 /// # Errors
 /// When the plan has no such input, or it is of another type.
-pub fn parse_input<'p>(plan: &'p Plan, name: &str, text: &str) -> Result<(&'p PlanParameter, Value), Error> {
+pub fn parse_input<'p>(
+    plan: &'p Plan,
+    name: &str,
+    text: &str,
+) -> Result<(&'p PlanParameter, Value), Error> {
     let parameter = parameter(plan, name)?;
     Ok((parameter, value_of(parameter, text)?))
 }
@@ -110,13 +144,17 @@ fn value_of(parameter: &PlanParameter, text: &str) -> Result<Value, Error> {
     let plain = serde_json::Value::String(text.to_owned());
     let parsed = serde_json::from_str::<serde_json::Value>(text);
     let as_text = decode(&plain, &parameter.ty);
-    let takes_text =
-        parameter.ty.members().iter().any(|member| matches!(member, Type::String | Type::Literal(Literal::String(_))));
+    let takes_text = parameter
+        .ty
+        .members()
+        .iter()
+        .any(|member| matches!(member, Type::String | Type::Literal(Literal::String(_))));
     if takes_text && let Ok(value) = as_text {
         return Ok(value);
     }
     match parsed {
-        Ok(json) => decode(&json, &parameter.ty).map_err(|mismatch| unfit(&parameter.name, &parameter.ty, &mismatch)),
+        Ok(json) => decode(&json, &parameter.ty)
+            .map_err(|mismatch| unfit(&parameter.name, &parameter.ty, &mismatch)),
         Err(_) => as_text.map_err(|mismatch| unfit(&parameter.name, &parameter.ty, &mismatch)),
     }
 }

@@ -73,7 +73,11 @@ impl RunSummary {
     /// Its state; [`Self::INTERRUPTED`] where a process left it in the middle.
     #[must_use]
     pub fn standing(&self) -> &str {
-        if self.state == RunState::Running.name() && !self.driven { Self::INTERRUPTED } else { &self.state }
+        if self.state == RunState::Running.name() && !self.driven {
+            Self::INTERRUPTED
+        } else {
+            &self.state
+        }
     }
 }
 
@@ -104,12 +108,26 @@ impl Planrun {
         let journal = self.journal()?;
         // The journal does not know who of those that are running has lost its process.
         let running = RunState::Running.name();
-        let stored = filter.states.iter().map(|state| if state == RunSummary::INTERRUPTED { running } else { state });
+        let stored = filter.states.iter().map(|state| {
+            if state == RunSummary::INTERRUPTED {
+                running
+            } else {
+                state
+            }
+        });
         let states: Vec<String> = stored.map(str::to_owned).collect();
         let looks = states.iter().any(|state| state == running);
         let limit = filter.limit.filter(|_| !looks);
-        let rows = journal.runs(&Filter { plan: filter.plan.clone(), states, limit, ..Filter::default() })?;
-        let mut rows: Vec<RunSummary> = rows.into_iter().map(|row| RunSummary::of(&journal, row)).collect();
+        let rows = journal.runs(&Filter {
+            plan: filter.plan.clone(),
+            states,
+            limit,
+            ..Filter::default()
+        })?;
+        let mut rows: Vec<RunSummary> = rows
+            .into_iter()
+            .map(|row| RunSummary::of(&journal, row))
+            .collect();
         if looks {
             rows.retain(|row| filter.states.iter().any(|state| state == row.standing()));
             rows.truncate(filter.limit.unwrap_or(usize::MAX));
@@ -123,29 +141,51 @@ impl Planrun {
     /// What the journal says.
     pub fn due(&self) -> Result<Vec<RunSummary>, Error> {
         let journal = self.journal()?;
-        let due = Filter { due: Some(self.host().now()), ..Filter::default() };
+        let due = Filter {
+            due: Some(self.host().now()),
+            ..Filter::default()
+        };
         // A run whose process has died waits for nothing but another process.
-        let orphaned = Filter { states: vec![RunState::Running.name().to_owned()], ..Filter::default() };
+        let orphaned = Filter {
+            states: vec![RunState::Running.name().to_owned()],
+            ..Filter::default()
+        };
         let mut rows = journal.runs(&due)?;
         for row in journal.runs(&orphaned)? {
             if rows.iter().all(|known| known.run != row.run) {
                 rows.push(row);
             }
         }
-        let rows = rows.into_iter().filter(|row| !row.ended).map(|row| RunSummary::of(&journal, row));
+        let rows = rows
+            .into_iter()
+            .filter(|row| !row.ended)
+            .map(|row| RunSummary::of(&journal, row));
         Ok(rows.filter(|row| !row.driven).collect())
     }
 
     /// What happens when a run wakes by itself. Of what cannot be read nothing is known.
     #[must_use]
     pub fn wake(&self, run: &RunSummary) -> Wake {
-        let past = self.journal().and_then(|journal| replay(&journal, &run.run));
+        let past = self
+            .journal()
+            .and_then(|journal| replay(&journal, &run.run));
         let expires = |past: &Past| {
-            let mut asked = past.steps.values().flat_map(|step| &step.asked).filter(|asked| asked.answer.is_none());
-            let at = |expires: i128| run.wake_at.is_some_and(|wake| (expires - wake).abs() < SECOND);
+            let mut asked = past
+                .steps
+                .values()
+                .flat_map(|step| &step.asked)
+                .filter(|asked| asked.answer.is_none());
+            let at = |expires: i128| {
+                run.wake_at
+                    .is_some_and(|wake| (expires - wake).abs() < SECOND)
+            };
             asked.any(|asked| asked.question.expires.is_some_and(at))
         };
-        if past.is_ok_and(|past| expires(&past)) { Wake::QuestionExpires } else { Wake::GoesOn }
+        if past.is_ok_and(|past| expires(&past)) {
+            Wake::QuestionExpires
+        } else {
+            Wake::GoesOn
+        }
     }
 }
 

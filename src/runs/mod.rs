@@ -125,14 +125,29 @@ impl Planrun {
     /// The project at a place that has been found.
     #[must_use]
     pub fn at(host: Arc<dyn Host>, location: Location) -> Self {
-        Self { shared: Arc::new(Shared { host, location, journal: Mutex::new(None) }) }
+        Self {
+            shared: Arc::new(Shared {
+                host,
+                location,
+                journal: Mutex::new(None),
+            }),
+        }
     }
 
     /// The same with another store for its runs, such as one in memory.
     #[must_use]
     pub fn with_store(host: Arc<dyn Host>, location: Location, store: Arc<dyn Store>) -> Self {
-        let journal = Mutex::new(Some(Open { journal: store, takes_runs: true }));
-        Self { shared: Arc::new(Shared { host, location, journal }) }
+        let journal = Mutex::new(Some(Open {
+            journal: store,
+            takes_runs: true,
+        }));
+        Self {
+            shared: Arc::new(Shared {
+                host,
+                location,
+                journal,
+            }),
+        }
     }
 
     /// The same, where runs have been written down before.
@@ -176,28 +191,47 @@ impl Planrun {
 
     /// The journal that is there; where it can only be read, for that.
     fn journal(&self) -> Result<Journal, Error> {
-        let mut open = self.shared.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self
+            .shared
+            .journal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = &*open {
             return Ok(open.journal.clone());
         }
         let path = journal_file(&self.shared.location.folder);
-        let journal: Journal = Arc::new(JournalFile::open_there(&path, Settings::default(), self.shared.host.clone())?);
-        *open = Some(Open { journal: journal.clone(), takes_runs: false });
+        let journal: Journal = Arc::new(JournalFile::open_there(
+            &path,
+            Settings::default(),
+            self.shared.host.clone(),
+        )?);
+        *open = Some(Open {
+            journal: journal.clone(),
+            takes_runs: false,
+        });
         Ok(journal)
     }
 
     /// The journal for a new run, which is made where there is none.
     fn journal_for_new_runs(&self) -> Result<Journal, Error> {
-        let mut open = self.shared.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self
+            .shared
+            .journal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = open.as_ref().filter(|open| open.takes_runs) {
             return Ok(open.journal.clone());
         }
         let Shared { host, location, .. } = &*self.shared;
         let path = journal_file(&location.folder);
-        let journal: Journal = Arc::new(JournalFile::open(&path, Settings::default(), host.clone())?);
+        let journal: Journal =
+            Arc::new(JournalFile::open(&path, Settings::default(), host.clone())?);
         // After the journal, which makes the folder for its user alone; where git is not used nobody misses what this adds.
         let _ = make_own_folder(&**host, &location.folder);
-        *open = Some(Open { journal: journal.clone(), takes_runs: true });
+        *open = Some(Open {
+            journal: journal.clone(),
+            takes_runs: true,
+        });
         Ok(journal)
     }
 }

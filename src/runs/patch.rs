@@ -45,26 +45,52 @@ impl Planrun {
         let (before, past) = (&run.pinned, &run.past);
         let old = run.load()?;
         let now = Program::new(plan.plan.clone());
-        let (was, is) = (before.definitions(), definitions(&parse(&plan.source).file, &before.plan));
+        let (was, is) = (
+            before.definitions(),
+            definitions(&parse(&plan.source).file, &before.plan),
+        );
         let started = started(&old.program, &now, past);
         let frozen = frozen(&old.program, &started, past);
         refuse_changes(&frozen, &was, &is)?;
         let text = SourceFile::new(&*before.file, &*before.text);
-        let was_text = above::Text { plan: &old.program.plan, source: &text };
-        refuse_above(was_text, above::Text { plan: &now.plan, source: &plan.source }, &started)?;
+        let was_text = above::Text {
+            plan: &old.program.plan,
+            source: &text,
+        };
+        refuse_above(
+            was_text,
+            above::Text {
+                plan: &now.plan,
+                source: &plan.source,
+            },
+            &started,
+        )?;
         refuse_contracts(&old.program.plan, &now.plan, past)?;
         refuse_inputs(&now.plan, &old.inputs)?;
         let nodes = now.plan.body().nodes.iter();
-        let over = nodes.filter(|node| node.name.as_deref().is_some_and(|name| frozen.contains(name)));
+        let over = nodes.filter(|node| {
+            node.name
+                .as_deref()
+                .is_some_and(|name| frozen.contains(name))
+        });
         plan.unobstructed(&over.map(|node| node.span).collect::<Vec<_>>())?;
         let location = &plan.workspace.location;
         let after = Pinned::new(
             (plan.source.name(), plan.source.text(), &plan.plan),
-            (&location.folder, location.file.is_some(), &plan.workspace.pins()),
+            (
+                &location.folder,
+                location.file.is_some(),
+                &plan.workspace.pins(),
+            ),
             &old.inputs,
             (before.mock, before.max_steps, before.strict),
         );
-        write_down(&run.journal, &run.row.run, (before, &after), self.host().now())?;
+        write_down(
+            &run.journal,
+            &run.row.run,
+            (before, &after),
+            self.host().now(),
+        )?;
         Ok(Patched::between(&was, &is))
     }
 }
@@ -76,7 +102,9 @@ impl Patched {
         };
         Self {
             added: names(is, &|name| !was.contains_key(name)),
-            replaced: names(is, &|name| was.contains_key(name) && was.get(name) != is.get(name)),
+            replaced: names(is, &|name| {
+                was.contains_key(name) && was.get(name) != is.get(name)
+            }),
             removed: names(was, &|name| !is.contains_key(name)),
         }
     }
@@ -87,12 +115,26 @@ impl Patched {
 fn started(program: &Program, now: &Program, past: &Past) -> BTreeSet<String> {
     let called = |program: &Program, name: &str| {
         let nodes = &program.plan.body().nodes;
-        let step = nodes.iter().find(|node| node.name.as_deref() == Some(name)).and_then(|node| node.step())?;
-        matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })).then_some(step.effect)
+        let step = nodes
+            .iter()
+            .find(|node| node.name.as_deref() == Some(name))
+            .and_then(|node| node.step())?;
+        matches!(
+            &step.kind,
+            StepKind::Call(Call {
+                target: Target::Tool(_),
+                ..
+            })
+        )
+        .then_some(step.effect)
     };
     let stands = |(path, step): &(&Arc<str>, &PastStep)| {
-        let unseen = step.call.as_ref().is_some_and(|call| call.arrived.is_none());
-        let is_over = |error: &StepError| error.ends_execution() || (error.sent == Sent::No && unseen);
+        let unseen = step
+            .call
+            .as_ref()
+            .is_some_and(|call| call.arrived.is_none());
+        let is_over =
+            |error: &StepError| error.ends_execution() || (error.sent == Sent::No && unseen);
         let looked = called(program, path).is_some_and(|effect| effect <= Effect::Read);
         let is_over = step.call.is_some() && (looked || step.error.as_deref().is_some_and(is_over));
         let may_differ = called(program, path).is_some() && called(now, path).is_some();
@@ -108,13 +150,24 @@ fn frozen(program: &Program, started: &BTreeSet<String>, past: &Past) -> BTreeSe
     let (nodes, graph) = (&program.plan.body().nodes, &program.graph.blocks[0]);
     // Every edge leads downwards, so one way upwards finds them all.
     for index in (0..nodes.len()).rev() {
-        let reads = |edge: Edge| matches!(edge, Edge::Data | Edge::State | Edge::Guard | Edge::After);
-        let mut readers = graph.readers(u32::try_from(index).unwrap_or(u32::MAX)).filter(|(_, edge)| reads(*edge));
+        let reads =
+            |edge: Edge| matches!(edge, Edge::Data | Edge::State | Edge::Guard | Edge::After);
+        let mut readers = graph
+            .readers(u32::try_from(index).unwrap_or(u32::MAX))
+            .filter(|(_, edge)| reads(*edge));
         let is_read = readers.any(|(reader, _)| {
-            let name = nodes.get(reader as usize).and_then(|node| node.name.as_deref());
+            let name = nodes
+                .get(reader as usize)
+                .and_then(|node| node.name.as_deref());
             name.is_some_and(|name| names.contains(name))
         });
-        names.extend(nodes[index].name.as_deref().filter(|_| is_read).map(str::to_owned));
+        names.extend(
+            nodes[index]
+                .name
+                .as_deref()
+                .filter(|_| is_read)
+                .map(str::to_owned),
+        );
     }
     names
 }
@@ -125,7 +178,9 @@ fn refuse_changes(
     is: &BTreeMap<String, String>,
 ) -> Result<(), Error> {
     let changed = frozen.iter().filter(|name| was.get(*name) != is.get(*name));
-    let changed: Vec<String> = changed.map(|name| format!("`{}`", visible_line(name))).collect();
+    let changed: Vec<String> = changed
+        .map(|name| format!("`{}`", visible_line(name)))
+        .collect();
     if changed.is_empty() {
         return Ok(());
     }
@@ -136,7 +191,11 @@ fn refuse_changes(
 }
 
 /// What has started cannot wait any more for something that is new above it.
-fn refuse_above(was: above::Text<'_>, is: above::Text<'_>, started: &BTreeSet<String>) -> Result<(), Error> {
+fn refuse_above(
+    was: above::Text<'_>,
+    is: above::Text<'_>,
+    started: &BTreeSet<String>,
+) -> Result<(), Error> {
     match above::intruder(was, is, started) {
         Some((new, below)) => Err(Error::Invalid(format!(
             "`{new}` stands above `{below}` now, and the run has started that; put it below what has started"
@@ -147,8 +206,15 @@ fn refuse_above(was: above::Text<'_>, is: above::Text<'_>, started: &BTreeSet<St
 
 fn refuse_contracts(old: &Plan, new: &Plan, past: &Past) -> Result<(), Error> {
     let (old, new) = (contracts(old), contracts(new));
-    let called = past.steps.values().filter_map(|step| step.tool.as_deref()).collect::<BTreeSet<&str>>();
-    match called.into_iter().find(|tool| old.contains_key(*tool) && old.get(*tool) != new.get(*tool)) {
+    let called = past
+        .steps
+        .values()
+        .filter_map(|step| step.tool.as_deref())
+        .collect::<BTreeSet<&str>>();
+    match called
+        .into_iter()
+        .find(|tool| old.contains_key(*tool) && old.get(*tool) != new.get(*tool))
+    {
         Some(tool) => Err(Error::Invalid(format!(
             "the run has called `{tool}`, and its contract differs now; a run stays with the contracts that it has used"
         ))),
@@ -157,16 +223,23 @@ fn refuse_contracts(old: &Plan, new: &Plan, past: &Past) -> Result<(), Error> {
 }
 
 fn contracts(plan: &Plan) -> BTreeMap<String, String> {
-    let steps = plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.step());
+    let steps = plan
+        .blocks
+        .iter()
+        .flat_map(|block| &block.nodes)
+        .filter_map(|node| node.step());
     let mut found: BTreeMap<String, String> = steps
         .filter_map(|step| match &step.kind {
-            StepKind::Call(Call { target: Target::Tool(signature), .. }) => {
-                Some((signature.path(), signature.digest()))
-            }
+            StepKind::Call(Call {
+                target: Target::Tool(signature),
+                ..
+            }) => Some((signature.path(), signature.digest())),
             _ => None,
         })
         .collect();
-    plan.plans.iter().for_each(|inner| found.extend(contracts(inner)));
+    plan.plans
+        .iter()
+        .for_each(|inner| found.extend(contracts(inner)));
     found
 }
 
@@ -174,25 +247,46 @@ fn contracts(plan: &Plan) -> BTreeMap<String, String> {
 fn refuse_inputs(plan: &Plan, inputs: &Inputs) -> Result<(), Error> {
     for parameter in &plan.parameters {
         let fault = match inputs.0.get(&parameter.name) {
-            Some(value) => check_value(value, &parameter.ty).err().map(|mismatch| mismatch.to_string()),
-            None => parameter.required.then(|| "the run has none, and it cannot be added".to_owned()),
+            Some(value) => check_value(value, &parameter.ty)
+                .err()
+                .map(|mismatch| mismatch.to_string()),
+            None => parameter
+                .required
+                .then(|| "the run has none, and it cannot be added".to_owned()),
         };
         if let Some(fault) = fault {
-            return Err(Error::Invalid(format!("the input `{}` of the new text: {fault}", parameter.name)));
+            return Err(Error::Invalid(format!(
+                "the input `{}` of the new text: {fault}",
+                parameter.name
+            )));
         }
     }
     Ok(())
 }
 
 /// One event, which names the text before and the text after by their hashes.
-fn write_down(journal: &Journal, run: &str, (before, after): (&Pinned, &Pinned), at: i128) -> Result<(), Error> {
+fn write_down(
+    journal: &Journal,
+    run: &str,
+    (before, after): (&Pinned, &Pinned),
+    at: i128,
+) -> Result<(), Error> {
     let mut lease = journal.drive(run)?;
     let (was, is) = (Digest::of(&before.to_bytes()).to_string(), after.to_bytes());
     let digest = Digest::of(&is).to_string();
     lease.keep(&digest, &is);
-    let kind = EventKind::RunPatched { before: &was, after: &digest };
+    let kind = EventKind::RunPatched {
+        before: &was,
+        after: &digest,
+    };
     let mut line = Vec::new();
-    Event { number: lease.last() + 1, at, kind, sensitive: &[] }.write_entry(&mut line, &mut |_, _| {});
+    Event {
+        number: lease.last() + 1,
+        at,
+        kind,
+        sensitive: &[],
+    }
+    .write_entry(&mut line, &mut |_, _| {});
     lease.append(lease.last() + 1, &line);
     Ok(lease.close()?)
 }

@@ -52,15 +52,37 @@ impl Pinned {
         inputs: &Inputs,
         (mock, max_steps, strict): (bool, Option<u64>, bool),
     ) -> Self {
-        let inputs = inputs.0.iter().map(|(name, value)| (name.to_string(), value.to_typed_json())).collect();
-        let pins = moved(pins, &|path| path.strip_prefix(folder).unwrap_or(path).to_owned());
+        let inputs = inputs
+            .0
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_typed_json()))
+            .collect();
+        let pins = moved(pins, &|path| {
+            path.strip_prefix(folder).unwrap_or(path).to_owned()
+        });
         let labels = |parameter: &PlanParameter| {
             let name = parameter.name.clone();
-            parameter.sensitive.iter().map(move |path| labelled(&name, path)).collect::<Vec<_>>()
+            parameter
+                .sensitive
+                .iter()
+                .map(move |path| labelled(&name, path))
+                .collect::<Vec<_>>()
         };
         let sensitive = plan.parameters.iter().flat_map(labels).collect();
         let (file, text, plan) = (file.to_owned(), text.to_owned(), plan.name.to_string());
-        Self { version: VERSION, file, text, plan, has_project_file, pins, inputs, mock, max_steps, strict, sensitive }
+        Self {
+            version: VERSION,
+            file,
+            text,
+            plan,
+            has_project_file,
+            pins,
+            inputs,
+            mock,
+            max_steps,
+            strict,
+            sensitive,
+        }
     }
 
     /// Reads the document.
@@ -68,12 +90,18 @@ impl Pinned {
     /// # Errors
     /// When another version wrote it.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Error> {
-        let unusable = |why: String| Error::Unusable(format!("what the run is bound to cannot be read: {why}"));
-        let pinned: Self = serde_json::from_slice(bytes).map_err(|error| unusable(error.to_string()))?;
+        let unusable = |why: String| {
+            Error::Unusable(format!("what the run is bound to cannot be read: {why}"))
+        };
+        let pinned: Self =
+            serde_json::from_slice(bytes).map_err(|error| unusable(error.to_string()))?;
         if pinned.version == VERSION {
             return Ok(pinned);
         }
-        Err(unusable(format!("it has version {}, and this planrun knows {VERSION}", pinned.version)))
+        Err(unusable(format!(
+            "it has version {}, and this planrun knows {VERSION}",
+            pinned.version
+        )))
     }
 
     /// What a run is bound to; after a patch, to what that has brought.
@@ -83,7 +111,9 @@ impl Pinned {
     pub(super) fn of(journal: &Journal, row: &RunRow, past: &Past) -> Result<Self, Error> {
         match &past.patched {
             Some(digest) => {
-                let digest: Digest = digest.parse().map_err(|error| Error::Unusable(format!("`{digest}`: {error}")))?;
+                let digest: Digest = digest
+                    .parse()
+                    .map_err(|error| Error::Unusable(format!("`{digest}`: {error}")))?;
                 Self::read(&journal.blob(digest)?)
             }
             None => Self::read(&journal.pinned(&row.run)?),
@@ -122,14 +152,27 @@ impl Pinned {
                 part(text.as_bytes());
             }
         }
-        let rest = (&self.plan, self.has_project_file, &self.inputs, self.mock, self.max_steps, self.strict);
+        let rest = (
+            &self.plan,
+            self.has_project_file,
+            &self.inputs,
+            self.mock,
+            self.max_steps,
+            self.strict,
+        );
         part(&serde_json::to_vec(&rest).unwrap_or_default());
         Digest::of(&bytes)
     }
 
     /// What was read, at its place below this folder.
     pub(super) fn pins(&self, folder: &Path) -> Pins {
-        moved(&self.pins, &|path| if path.is_absolute() { path.to_owned() } else { folder.join(path) })
+        moved(&self.pins, &|path| {
+            if path.is_absolute() {
+                path.to_owned()
+            } else {
+                folder.join(path)
+            }
+        })
     }
 
     /// Hides the inputs that must not be shown.
@@ -165,20 +208,34 @@ impl Pinned {
     pub(super) fn inputs(&self) -> Result<Inputs, Error> {
         let read = |(name, json): (&String, &Json)| match Value::from_typed_json(json) {
             Ok(value) => Ok((name.as_str().into(), value)),
-            Err(error) => Err(Error::Unusable(format!("the input `{name}` of the run cannot be read: {error}"))),
+            Err(error) => Err(Error::Unusable(format!(
+                "the input `{name}` of the run cannot be read: {error}"
+            ))),
         };
-        self.inputs.iter().map(read).collect::<Result<_, _>>().map(Inputs)
+        self.inputs
+            .iter()
+            .map(read)
+            .collect::<Result<_, _>>()
+            .map(Inputs)
     }
 }
 
 fn moved(pins: &Pins, place: &dyn Fn(&Path) -> PathBuf) -> Pins {
     Pins {
-        files: pins.files.iter().map(|(path, text)| (place(path), text.clone())).collect(),
+        files: pins
+            .files
+            .iter()
+            .map(|(path, text)| (place(path), text.clone()))
+            .collect(),
         folders: pins
             .folders
             .iter()
             .map(|(path, all)| (place(path), all.iter().map(|path| place(path)).collect()))
             .collect(),
-        kinds: pins.kinds.iter().map(|(path, kind)| (place(path), *kind)).collect(),
+        kinds: pins
+            .kinds
+            .iter()
+            .map(|(path, kind)| (place(path), *kind))
+            .collect(),
     }
 }

@@ -40,10 +40,13 @@ impl PlanText {
     fn from_bytes(name: String, bytes: Vec<u8>) -> Self {
         if bytes.len() > MAX_FILE_BYTES {
             let limit = MAX_FILE_BYTES / (1024 * 1024);
-            let finding =
-                Diagnostic::new(&codes::text::FILE_TOO_LARGE, Span::at(0), "the file is too large for a plan")
-                    .expected(format!("at most {limit} MiB"), "more")
-                    .help("split it into several plans and join them with `use \"./other.plan\" as other`");
+            let finding = Diagnostic::new(
+                &codes::text::FILE_TOO_LARGE,
+                Span::at(0),
+                "the file is too large for a plan",
+            )
+            .expected(format!("at most {limit} MiB"), "more")
+            .help("split it into several plans and join them with `use \"./other.plan\" as other`");
             return Self::Broken(FileReport::new(SourceFile::new(name, ""), vec![finding]));
         }
         match String::from_utf8(bytes) {
@@ -56,7 +59,9 @@ impl PlanText {
 /// The name that reports show of a file: with `/` between folders, and without `./` at its front.
 #[must_use]
 pub fn file_name(path: &Path) -> String {
-    tidy(path).to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/")
+    tidy(path)
+        .to_string_lossy()
+        .replace(std::path::MAIN_SEPARATOR, "/")
 }
 
 /// The path without `./` at its front, so that one file has one name.
@@ -78,7 +83,9 @@ fn normal(path: &Path) -> PathBuf {
     for part in path.components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
+            Component::ParentDir
+                if matches!(normal.components().next_back(), Some(Component::Normal(_))) =>
+            {
                 normal.pop();
             }
             part => normal.push(part),
@@ -94,7 +101,9 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     if !kind.is_file() && !is_stream(path) {
-        return Err(io::Error::other("it is a pipe or a device; `-` reads from standard input"));
+        return Err(io::Error::other(
+            "it is a pipe or a device; `-` reads from standard input",
+        ));
     }
     if kind.len() > MAX_FILE_BYTES as u64 {
         // One byte too many is all that has to be known.
@@ -105,13 +114,17 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Whether a shell made the path from a stream of this process, as for `<(…)`.
 fn is_stream(path: &Path) -> bool {
-    ["/dev/stdin", "/dev/fd", "/proc/self/fd"].iter().any(|streams| path.starts_with(streams))
+    ["/dev/stdin", "/dev/fd", "/proc/self/fd"]
+        .iter()
+        .any(|streams| path.starts_with(streams))
 }
 
 /// Everything that a reader has, up to one byte more than a plan may have.
 fn read_bounded(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    let limit = u64::try_from(MAX_FILE_BYTES)
+        .unwrap_or(u64::MAX)
+        .saturating_add(1);
     reader.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
@@ -122,8 +135,12 @@ fn not_utf8(name: String, error: &std::string::FromUtf8Error) -> FileReport {
     let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
     // The text before the first bad byte is as it was, and the replacement character stands in its place.
     let span = Span::new(start, start + char::REPLACEMENT_CHARACTER.len_utf8());
-    let finding = Diagnostic::new(&codes::text::NOT_UTF8, span, format!("the byte 0x{byte:02x} here is not UTF-8"))
-        .note("not UTF-8 from here")
-        .help("save the file as UTF-8");
+    let finding = Diagnostic::new(
+        &codes::text::NOT_UTF8,
+        span,
+        format!("the byte 0x{byte:02x} here is not UTF-8"),
+    )
+    .note("not UTF-8 from here")
+    .help("save the file as UTF-8");
     FileReport::new(SourceFile::new(name, text), vec![finding])
 }

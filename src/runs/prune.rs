@@ -25,7 +25,10 @@ impl Planrun {
     pub fn prunable(&self, prune: Prune) -> Result<Vec<RunSummary>, Error> {
         let journal = self.journal()?;
         let rows = journal.prunable(prune)?;
-        Ok(rows.into_iter().map(|row| RunSummary::of(&journal, row)).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| RunSummary::of(&journal, row))
+            .collect())
     }
 
     /// Deletes runs that have ended, with the large values that only they refer to, and gives the room back to the disk.
@@ -35,11 +38,19 @@ impl Planrun {
     pub fn prune(&self, prune: Prune) -> Result<Pruned, Error> {
         let journal = self.journal()?;
         let pruned = journal.prune(prune)?;
-        let lingers = match if pruned.runs.is_empty() { Ok(()) } else { journal.compact() } {
+        let lingers = match if pruned.runs.is_empty() {
+            Ok(())
+        } else {
+            journal.compact()
+        } {
             Ok(()) => false,
             Err(JournalError::Busy { .. }) => true,
             Err(error) => return Err(error.into()),
         };
-        Ok(Pruned { runs: pruned.runs, values: pruned.values, lingers })
+        Ok(Pruned {
+            runs: pruned.runs,
+            values: pruned.values,
+            lingers,
+        })
     }
 }

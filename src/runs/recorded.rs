@@ -40,9 +40,20 @@ impl Planrun {
         self.recorded_as(journal, row, past)
     }
 
-    pub(super) fn recorded_as(&self, journal: Journal, row: RunRow, past: Past) -> Result<RecordedRun, Error> {
+    pub(super) fn recorded_as(
+        &self,
+        journal: Journal,
+        row: RunRow,
+        past: Past,
+    ) -> Result<RecordedRun, Error> {
         let pinned = Pinned::of(&journal, &row, &past)?;
-        Ok(RecordedRun { planrun: self.clone(), journal, row, past, pinned })
+        Ok(RecordedRun {
+            planrun: self.clone(),
+            journal,
+            row,
+            past,
+            pinned,
+        })
     }
 }
 
@@ -70,7 +81,12 @@ impl RecordedRun {
     /// When this version does not understand the plan, or the inputs cannot be read.
     pub fn load(&self) -> Result<Loaded, Error> {
         let job = Job::pinned(self)?;
-        Ok(Loaded { program: job.program, inputs: job.inputs, max_steps: job.max_steps, strict: job.strict })
+        Ok(Loaded {
+            program: job.program,
+            inputs: job.inputs,
+            max_steps: job.max_steps,
+            strict: job.strict,
+        })
     }
 
     /// How the run stands, by living through what was written of it and doing nothing.
@@ -79,7 +95,10 @@ impl RecordedRun {
     /// When what was written cannot be used.
     pub async fn outcome(self) -> Result<Outcome, Error> {
         let mut outcome = Job::pinned(&self)?.look_back(self.past).await;
-        (outcome.state, outcome.interruption) = (RunState::find(&self.row.state).unwrap_or(RunState::Running), None);
+        (outcome.state, outcome.interruption) = (
+            RunState::find(&self.row.state).unwrap_or(RunState::Running),
+            None,
+        );
         Ok(outcome)
     }
 
@@ -87,7 +106,10 @@ impl RecordedRun {
     ///
     /// # Errors
     /// When one cannot be read, or the reader refuses it.
-    pub fn read_events(&self, take: impl FnMut(Entry, &mut Kept<'_>) -> Result<(), EntryError>) -> Result<(), Error> {
+    pub fn read_events(
+        &self,
+        take: impl FnMut(Entry, &mut Kept<'_>) -> Result<(), EntryError>,
+    ) -> Result<(), Error> {
         read_events(&self.journal, &self.row.run, take)
     }
 }
@@ -108,13 +130,19 @@ fn read_events(
     for event in journal.events(run, 1)? {
         let event = event?;
         let taken = Entry::read(event.line.as_bytes()).and_then(|entry| take(entry, &mut kept));
-        taken.map_err(|error| Error::Event { run: run.to_owned(), number: event.number, why: error.to_string() })?;
+        taken.map_err(|error| Error::Event {
+            run: run.to_owned(),
+            number: event.number,
+            why: error.to_string(),
+        })?;
     }
     Ok(())
 }
 
 /// What was kept of a large value.
 pub(super) fn kept(journal: &Journal, digest: &str) -> Result<Vec<u8>, String> {
-    let digest: Digest = digest.parse().map_err(|error| format!("`{digest}`: {error}"))?;
+    let digest: Digest = digest
+        .parse()
+        .map_err(|error| format!("`{digest}`: {error}"))?;
     journal.blob(digest).map_err(|error| error.to_string())
 }

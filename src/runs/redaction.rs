@@ -25,8 +25,13 @@ pub(super) fn redaction(journal: &Journal, run: &str) -> Result<Shown, Error> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub(super) fn learn(journal: &Journal, line: &str, number: u64, shown: &mut Shown) -> Result<(), Error> {
-    let learned =
-        Entry::read(line.as_bytes()).and_then(|entry| shown.learn(entry, &mut |digest| kept(journal, digest)));
+pub(super) fn learn(
+    journal: &Journal,
+    line: &str,
+    number: u64,
+    shown: &mut Shown,
+) -> Result<(), Error> {
+    let learned = Entry::read(line.as_bytes())
+        .and_then(|entry| shown.learn(entry, &mut |digest| kept(journal, digest)));
     learned.map_err(|error| Error::Unusable(format!("event {number}: {error}")))
 }

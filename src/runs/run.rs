@@ -10,7 +10,9 @@ use super::pinned::Pinned;
 use super::recorded::{RecordedRun, replay};
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
 use crate::diag::closest;
-use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence, Until};
+use crate::engine::{
+    self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence, Until,
+};
 use crate::host::Host;
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
 use crate::journal::{Log, MOST_DEATHS, Past, Summary};
@@ -65,7 +67,14 @@ pub struct ResumeOptions {
 impl Default for ResumeOptions {
     fn default() -> Self {
         let (answering, cancel) = (Answering::default(), CancellationToken::new());
-        Self { answering, retries: true, again: false, until: None, stand_in: None, cancel }
+        Self {
+            answering,
+            retries: true,
+            again: false,
+            until: None,
+            stand_in: None,
+            cancel,
+        }
     }
 }
 
@@ -93,12 +102,34 @@ impl Planrun {
     ///
     /// # Errors
     /// When the plan could not be done as a whole, effects would be repeated without consent, or the journal refuses.
-    pub fn start(&self, plan: &CheckedPlan, inputs: Inputs, options: RunOptions) -> Result<Run, Error> {
+    pub fn start(
+        &self,
+        plan: &CheckedPlan,
+        inputs: Inputs,
+        options: RunOptions,
+    ) -> Result<Run, Error> {
         plan.ready(options.drive.until.is_none())?;
         let program = Arc::new(Program::new(plan.plan.clone()));
-        let until = options.drive.until.as_deref().map(|step| until_step(&program, step)).transpose()?;
-        let copies = options.base.as_ref().map(|base| copies(base, (&program, &plan.source), &options)).transpose()?;
-        let RunOptions { id, ephemeral, mock, max_steps, strict, drive, .. } = options;
+        let until = options
+            .drive
+            .until
+            .as_deref()
+            .map(|step| until_step(&program, step))
+            .transpose()?;
+        let copies = options
+            .base
+            .as_ref()
+            .map(|base| copies(base, (&program, &plan.source), &options))
+            .transpose()?;
+        let RunOptions {
+            id,
+            ephemeral,
+            mock,
+            max_steps,
+            strict,
+            drive,
+            ..
+        } = options;
         let mut job = Job {
             workspace: plan.workspace.clone(),
             program,
@@ -116,14 +147,20 @@ impl Planrun {
             drive,
         };
         if ephemeral {
-            return Ok(Run { id: job.run.clone(), work: Work::Job(Box::new(job), None) });
+            return Ok(Run {
+                id: job.run.clone(),
+                work: Work::Job(Box::new(job), None),
+            });
         }
         let journal = self.journal_for_new_runs()?;
         match job.create(&journal, plan)? {
             Created::New(lease) => job.log = Some(lease),
             Created::Exists(row) => return self.resume_row(journal, *row, job.drive),
         }
-        Ok(Run { id: job.run.clone(), work: Work::Job(Box::new(job), Some(journal)) })
+        Ok(Run {
+            id: job.run.clone(),
+            work: Work::Job(Box::new(job), Some(journal)),
+        })
     }
 
     /// Goes on with a run where it was; of one that has ended, [`Run::drive`] tells how.
@@ -147,16 +184,27 @@ impl Planrun {
         let row = journal.run(run)?;
         let unverified = ErrorClass::Validation(Validation::Verify).to_string();
         if row.ended && row.error.as_ref() != Some(&unverified) {
-            return Err(Error::Ended { run: row.run, state: row.state });
+            return Err(Error::Ended {
+                run: row.run,
+                state: row.state,
+            });
         }
         self.drive_row(journal, row, options)
     }
 
-    fn resume_row(&self, journal: Journal, row: RunRow, options: ResumeOptions) -> Result<Run, Error> {
+    fn resume_row(
+        &self,
+        journal: Journal,
+        row: RunRow,
+        options: ResumeOptions,
+    ) -> Result<Run, Error> {
         if row.ended {
             let past = replay(&journal, &row.run)?;
             let recorded = self.recorded_as(journal, row, past)?;
-            return Ok(Run { id: recorded.row.run.clone(), work: Work::Ended(Box::new(recorded)) });
+            return Ok(Run {
+                id: recorded.row.run.clone(),
+                work: Work::Ended(Box::new(recorded)),
+            });
         }
         self.drive_row(journal, row, options)
     }
@@ -170,10 +218,17 @@ impl Planrun {
         let recorded = self.recorded_as(journal, row, past)?;
         let mut job = Job::pinned(&recorded)?;
         job.log = Some(lease);
-        job.until = drive.until.as_deref().map(|step| until_step(&job.program, step)).transpose()?;
+        job.until = drive
+            .until
+            .as_deref()
+            .map(|step| until_step(&job.program, step))
+            .transpose()?;
         job.past = Some(recorded.past).filter(|past| past.last > 0);
         (job.retries, job.drive) = (drive.retries, drive);
-        Ok(Run { id: job.run.clone(), work: Work::Job(Box::new(job), Some(recorded.journal)) })
+        Ok(Run {
+            id: job.run.clone(),
+            work: Work::Job(Box::new(job), Some(recorded.journal)),
+        })
     }
 }
 
@@ -182,19 +237,40 @@ fn pause(mut lease: Box<dyn Lease>, row: RunRow, past: &Past) -> Result<Error, E
     let (deaths, event) = (past.deaths(), past.last);
     let note = Some(format!("died {deaths} times at event {event}"));
     let (steps_done, steps_all) = (row.steps_done, row.steps_all.unwrap_or(0));
-    let summary = Summary { state: RunState::Paused, wake: None, error: None, note, steps_done, steps_all };
+    let summary = Summary {
+        state: RunState::Paused,
+        wake: None,
+        error: None,
+        note,
+        steps_done,
+        steps_all,
+    };
     lease.summarize(&summary);
     lease.close()?;
-    Ok(Error::Stuck { run: row.run, deaths, event })
+    Ok(Error::Stuck {
+        run: row.run,
+        deaths,
+        event,
+    })
 }
 
 /// What a new run takes over from another one. Effects are not done again without somebody's consent.
-fn copies(base: &Base, plan: (&Program, &SourceFile), options: &RunOptions) -> Result<Copies, Error> {
+fn copies(
+    base: &Base,
+    plan: (&Program, &SourceFile),
+    options: &RunOptions,
+) -> Result<Copies, Error> {
     let (copies, repeated) = base.copies(plan, options.from.as_deref())?;
     if repeated.is_empty() || options.repeats_effects {
-        return Ok(Copies { repeats_effects: options.repeats_effects, ..copies });
+        return Ok(Copies {
+            repeats_effects: options.repeats_effects,
+            ..copies
+        });
     }
-    Err(Error::RepeatsEffects { run: copies.run.to_string(), steps: repeated })
+    Err(Error::RepeatsEffects {
+        run: copies.run.to_string(),
+        steps: repeated,
+    })
 }
 
 /// The step of a plan that a run goes up to.
@@ -205,10 +281,18 @@ pub fn until_step(program: &Program, step: &str) -> Result<Until, Error> {
     Until::new(program, step).ok_or_else(|| {
         let hint = match closest(step, Until::steps(program)) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("its own steps are {}", Until::steps(program).collect::<Vec<_>>().join(", ")),
+            None => format!(
+                "its own steps are {}",
+                Until::steps(program).collect::<Vec<_>>().join(", ")
+            ),
         };
         let (plan, step) = (program.plan.name.to_string(), step.to_owned());
-        Error::UnknownStep { plan, step, purpose: " to go up to", hint }
+        Error::UnknownStep {
+            plan,
+            step,
+            purpose: " to go up to",
+            hint,
+        }
     })
 }
 
@@ -256,11 +340,15 @@ impl Run {
                 let driven = job.execute(observer).await;
                 if let Some(journal) = journal {
                     // It waits for the disk. That it cannot be waited for changes nothing of what was written.
-                    let _ = tokio::task::spawn_blocking(move || journal.wait_given_back(&self.id)).await;
+                    let _ = tokio::task::spawn_blocking(move || journal.wait_given_back(&self.id))
+                        .await;
                 }
                 driven
             }
-            Work::Ended(recorded) => Ok(Driven { outcome: recorded.outcome().await?, secrets: Redactor::default() }),
+            Work::Ended(recorded) => Ok(Driven {
+                outcome: recorded.outcome().await?,
+                secrets: Redactor::default(),
+            }),
         }
     }
 }
@@ -290,11 +378,24 @@ impl Job {
     pub(super) fn pinned(recorded: &RecordedRun) -> Result<Self, Error> {
         let (pinned, location) = (&recorded.pinned, recorded.planrun.location());
         let host = recorded.planrun.host().clone();
-        let workspace = Workspace::pinned(host, location, pinned.has_project_file, pinned.pins(&location.folder))?;
+        let workspace = Workspace::pinned(
+            host,
+            location,
+            pinned.has_project_file,
+            pinned.pins(&location.folder),
+        )?;
         let source = SourceFile::new(&*pinned.file, &*pinned.text);
-        let plan = workspace.check(&source).plans.iter().find(|plan| *plan.name == *pinned.plan).cloned();
+        let plan = workspace
+            .check(&source)
+            .plans
+            .iter()
+            .find(|plan| *plan.name == *pinned.plan)
+            .cloned();
         let plan = plan.ok_or_else(|| {
-            Error::Unusable(format!("the plan `{}` of the run is not understood by this planrun", pinned.plan))
+            Error::Unusable(format!(
+                "the plan `{}` of the run is not understood by this planrun",
+                pinned.plan
+            ))
         })?;
         Ok(Self {
             workspace: Arc::new(workspace),
@@ -315,11 +416,19 @@ impl Job {
     }
 
     /// Writes down what the run is bound to, before anything of it happens.
-    fn create(&self, journal: &Journal, plan: &CheckedPlan) -> Result<Created<Box<dyn Lease>>, Error> {
+    fn create(
+        &self,
+        journal: &Journal,
+        plan: &CheckedPlan,
+    ) -> Result<Created<Box<dyn Lease>>, Error> {
         let workspace = &self.workspace;
         let pinned = Pinned::new(
             (plan.source.name(), plan.source.text(), &plan.plan),
-            (&workspace.location.folder, workspace.location.file.is_some(), &workspace.pins()),
+            (
+                &workspace.location.folder,
+                workspace.location.file.is_some(),
+                &workspace.pins(),
+            ),
             &self.inputs,
             (self.mock, self.max_steps, self.strict),
         );
@@ -334,7 +443,11 @@ impl Job {
     }
 
     async fn execute(mut self, observer: &mut dyn Observer) -> Result<Driven, Error> {
-        let mock = if self.mock { Some(self.workspace.start_mock().await?) } else { None };
+        let mock = if self.mock {
+            Some(self.workspace.start_mock().await?)
+        } else {
+            None
+        };
         let tools = match &mock {
             Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
             None => self.workspace.catalog(None),
@@ -354,7 +467,10 @@ impl Job {
         self.past = Some(past);
         let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
-        let context = Context { only_looks: true, ..self.context(tools, &mut nobody) };
+        let context = Context {
+            only_looks: true,
+            ..self.context(tools, &mut nobody)
+        };
         engine::run(&program, &inputs.0, context).await
     }
 
@@ -362,7 +478,11 @@ impl Job {
         Context {
             limit: self.workspace.limit.clone(),
             root: self.workspace.project.root.clone(),
-            defaults: Defaults { max_steps: self.max_steps, strict: self.strict, ..self.workspace.defaults() },
+            defaults: Defaults {
+                max_steps: self.max_steps,
+                strict: self.strict,
+                ..self.workspace.defaults()
+            },
             log: self.log,
             definitions: self.definitions,
             past: self.past,
@@ -383,8 +503,14 @@ impl Workspace {
     /// # Errors
     /// When it cannot listen.
     pub async fn start_mock(&self) -> Result<MockServer, Error> {
-        let started = MockServer::start(&self.project.apps, MockOptions::default(), self.host.clone()).await;
-        started.map_err(|error| Error::Unusable(format!("the mock of the apps cannot start: {error}")))
+        let started = MockServer::start(
+            &self.project.apps,
+            MockOptions::default(),
+            self.host.clone(),
+        )
+        .await;
+        started
+            .map_err(|error| Error::Unusable(format!("the mock of the apps cannot start: {error}")))
     }
 }
 
@@ -395,5 +521,7 @@ pub fn new_run_id(host: &dyn Host) -> String {
     let mut random = [0; 10];
     random[..8].copy_from_slice(&high.to_le_bytes());
     random[8..].copy_from_slice(&low.to_le_bytes()[..2]);
-    uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string()
+    uuid::Builder::from_unix_timestamp_millis(millis, &random)
+        .into_uuid()
+        .to_string()
 }

@@ -51,16 +51,33 @@ impl Planrun {
     ///
     /// # Errors
     /// When there is no such run, or it cannot be driven; [`Error::Ended`].
-    pub fn cancel(&self, run: &str, options: CancelOptions, drive: ResumeOptions) -> Result<Option<Run>, Error> {
+    pub fn cancel(
+        &self,
+        run: &str,
+        options: CancelOptions,
+        drive: ResumeOptions,
+    ) -> Result<Option<Run>, Error> {
         let journal = self.journal()?;
         let row = open(&journal, run)?;
-        let said = Cancel { cancel: true, keep: options.keep, force: options.force };
+        let said = Cancel {
+            cancel: true,
+            keep: options.keep,
+            force: options.force,
+        };
         journal.post(&row.run, &Said::Cancel(said).to_text())?;
         if journal.is_driven(&row) {
             return Ok(None);
         }
         // Whoever ends a run at which processes die wants no more of it done.
-        self.resume(&row.run, ResumeOptions { retries: false, again: true, ..drive }).map(Some)
+        self.resume(
+            &row.run,
+            ResumeOptions {
+                retries: false,
+                again: true,
+                ..drive
+            },
+        )
+        .map(Some)
     }
 }
 
@@ -73,7 +90,11 @@ impl Receiver {
     /// Whether the plan has a task of this name.
     #[must_use]
     pub fn has_task(&self, name: &str) -> bool {
-        self.program.plan.tasks.iter().any(|task| *task.name == *name)
+        self.program
+            .plan
+            .tasks
+            .iter()
+            .any(|task| *task.name == *name)
     }
 
     /// Sends a signal; tells whether a process that lives drives the run.
@@ -82,7 +103,10 @@ impl Receiver {
     /// [`Error::Invalid`] where the run waits for no such signal.
     pub fn signal(&self, name: &str, payload: Json) -> Result<bool, Error> {
         accepts_signal(&self.program, name, &payload).map_err(Error::Invalid)?;
-        self.post(&Said::Signal(Signal { name: name.into(), payload }))
+        self.post(&Said::Signal(Signal {
+            name: name.into(),
+            payload,
+        }))
     }
 
     /// Moves a task that is `external`; `context` is merged into that of the task.
@@ -90,10 +114,19 @@ impl Receiver {
     /// # Errors
     /// [`Error::Invalid`] where there is no such task, or it cannot be moved so from outside.
     pub fn move_task(&self, name: &str, status: &str, context: Json) -> Result<bool, Error> {
-        let task = self.program.plan.tasks.iter().find(|task| *task.name == *name);
+        let task = self
+            .program
+            .plan
+            .tasks
+            .iter()
+            .find(|task| *task.name == *name);
         let task = task.ok_or_else(|| Error::Invalid(format!("the plan has no task `{name}`")))?;
         accepts_move(task, status, &context).map_err(Error::Invalid)?;
-        self.post(&Said::Move(Move { task: name.into(), status: status.into(), context }))
+        self.post(&Said::Move(Move {
+            task: name.into(),
+            status: status.into(),
+            context,
+        }))
     }
 
     fn post(&self, said: &Said) -> Result<bool, Error> {
@@ -106,5 +139,12 @@ impl Receiver {
 /// The run, which must not have ended.
 pub(super) fn open(journal: &Journal, run: &str) -> Result<RunRow, Error> {
     let row = journal.run(run)?;
-    if row.ended { Err(Error::Ended { run: row.run, state: row.state }) } else { Ok(row) }
+    if row.ended {
+        Err(Error::Ended {
+            run: row.run,
+            state: row.state,
+        })
+    } else {
+        Ok(row)
+    }
 }

@@ -94,7 +94,10 @@ impl Workspace {
         pins: Pins,
     ) -> Result<Self, Error> {
         let file = has_project_file.then(|| location.folder.join(Location::FILE));
-        let location = Location { folder: location.folder.clone(), file };
+        let location = Location {
+            folder: location.folder.clone(),
+            file,
+        };
         Self::of(host.clone(), Arc::new(PinnedHost::of(host, pins)), location)
     }
 
@@ -118,53 +121,110 @@ impl Workspace {
     /// # Errors
     /// When the project's file cannot be used.
     pub fn at(host: Arc<dyn Host>, location: &Location) -> Result<Self, Error> {
-        Self::of(host.clone(), Arc::new(PinnedHost::noting(host)), location.clone())
+        Self::of(
+            host.clone(),
+            Arc::new(PinnedHost::noting(host)),
+            location.clone(),
+        )
     }
 
-    fn of(host: Arc<dyn Host>, reading: Arc<PinnedHost>, location: Location) -> Result<Self, Error> {
+    fn of(
+        host: Arc<dyn Host>,
+        reading: Arc<PinnedHost>,
+        location: Location,
+    ) -> Result<Self, Error> {
         let environment = Error::Unusable;
         let (project, findings) =
             Project::open(&*reading, &location).map_err(|error| environment(error.to_string()))?;
-        let limit = project.settings.allow.as_ref().map(|grant| Permissions::new(grant, &project.root, &*host));
-        let limit = limit.transpose().map_err(|error| environment(format!("planrun.yaml: {error}")))?;
+        let limit = project
+            .settings
+            .allow
+            .as_ref()
+            .map(|grant| Permissions::new(grant, &project.root, &*host));
+        let limit = limit
+            .transpose()
+            .map_err(|error| environment(format!("planrun.yaml: {error}")))?;
         let policy = Policy::from_project(&project.settings.policy);
-        let policy = policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
-        let retries =
-            retries(&project.settings.retry).map_err(|error| environment(format!("planrun.yaml: {error}")))?;
-        let confirm = project.settings.confirm.iter().map(|name| tool_names(name)).collect::<Result<_, _>>();
-        let confirm = confirm.map_err(|error| environment(format!("planrun.yaml: confirm: {error}")))?;
-        let tools = project.catalog(&host, &Arc::new(Permissions::none()), None).signatures().cloned().collect();
+        let policy =
+            policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
+        let retries = retries(&project.settings.retry)
+            .map_err(|error| environment(format!("planrun.yaml: {error}")))?;
+        let confirm = project
+            .settings
+            .confirm
+            .iter()
+            .map(|name| tool_names(name))
+            .collect::<Result<_, _>>();
+        let confirm =
+            confirm.map_err(|error| environment(format!("planrun.yaml: confirm: {error}")))?;
+        let tools = project
+            .catalog(&host, &Arc::new(Permissions::none()), None)
+            .signatures()
+            .cloned()
+            .collect();
         let check = &project.settings.check;
         let severities = Severities::parse(&check.deny, &check.allow, &check.enable)
             .map_err(|error| environment(error.to_string()))?;
-        let findings = findings.into_iter().map(|found| FileReport::new(found.source, found.diagnostics)).collect();
-        Ok(Self { host, reading, location, project, limit, policy, retries, confirm, severities, findings, tools })
+        let findings = findings
+            .into_iter()
+            .map(|found| FileReport::new(found.source, found.diagnostics))
+            .collect();
+        Ok(Self {
+            host,
+            reading,
+            location,
+            project,
+            limit,
+            policy,
+            retries,
+            confirm,
+            severities,
+            findings,
+            tools,
+        })
     }
 
     /// What the project says for what plans leave out.
     #[must_use]
     pub fn defaults(&self) -> Defaults {
-        let (policy, retries, confirm) = (self.policy.clone(), self.retries.clone(), self.confirm.clone());
-        Defaults { policy, retries, confirm, ..Defaults::default() }
+        let (policy, retries, confirm) = (
+            self.policy.clone(),
+            self.retries.clone(),
+            self.confirm.clone(),
+        );
+        Defaults {
+            policy,
+            retries,
+            confirm,
+            ..Defaults::default()
+        }
     }
 
     /// What is asked before each call of a tool, where the project wants a yes.
     #[must_use]
     pub fn question_before(&self, tool: &str) -> Option<String> {
         let (namespace, name) = tool.split_once('.')?;
-        self.confirm.iter().any(|tools| tools.names(namespace, name)).then(|| ToolNames::question(tool))
+        self.confirm
+            .iter()
+            .any(|tools| tools.names(namespace, name))
+            .then(|| ToolNames::question(tool))
     }
 
     /// Every tool of the project; `endpoint` gives the address that stands in for those of an app.
     #[must_use]
     pub fn catalog(&self, endpoint: Option<&dyn Fn(&str) -> String>) -> Arc<Catalog> {
-        Arc::new(self.project.catalog(&self.host, &Arc::new(Permissions::none()), endpoint))
+        Arc::new(
+            self.project
+                .catalog(&self.host, &Arc::new(Permissions::none()), endpoint),
+        )
     }
 
     /// The plan files that others can use.
     #[must_use]
     pub fn files(&self) -> impl Files + Sync + '_ {
-        Disk { host: &*self.reading }
+        Disk {
+            host: &*self.reading,
+        }
     }
 
     /// What is found in one file, before the project and the command line weigh it.
@@ -207,7 +267,12 @@ impl Workspace {
     #[must_use]
     pub fn checked(self: Arc<Self>, source: SourceFile) -> Checked {
         let (file, project) = (self.check(&source), self.findings());
-        Checked { workspace: self, source, file, project }
+        Checked {
+            workspace: self,
+            source,
+            file,
+            project,
+        }
     }
 }
 
@@ -224,26 +289,62 @@ impl Checked {
     /// [`Error::PlanChoice`].
     pub fn choose(mut self, name: Option<&str>) -> Result<Choice, Error> {
         let failed = self.file.diagnostics.iter().any(Diagnostic::is_error);
-        let unsound = self.project.iter().flat_map(|file| &file.diagnostics).any(Diagnostic::is_error);
-        let chosen = if failed || unsound { None } else { Some(choose(&self.file.plans, name)?) };
+        let unsound = self
+            .project
+            .iter()
+            .flat_map(|file| &file.diagnostics)
+            .any(Diagnostic::is_error);
+        let chosen = if failed || unsound {
+            None
+        } else {
+            Some(choose(&self.file.plans, name)?)
+        };
         // Notes are for `check`; here they would only stand in the way of what was asked for, and so would warnings about
         // plans that have no part in it.
-        let wanted = if failed { Severity::Error } else { Severity::Warning };
-        let others = chosen.as_ref().map(|plan| others(&self.file, plan)).unwrap_or_default();
+        let wanted = if failed {
+            Severity::Error
+        } else {
+            Severity::Warning
+        };
+        let others = chosen
+            .as_ref()
+            .map(|plan| others(&self.file, plan))
+            .unwrap_or_default();
         let elsewhere = |found: &Diagnostic| others.iter().any(|other| other.contains(found.span));
         let found = std::mem::take(&mut self.file.diagnostics).into_iter();
-        let reported = found.filter(|found| found.severity <= wanted && !elsewhere(found)).collect::<Vec<_>>();
+        let reported = found
+            .filter(|found| found.severity <= wanted && !elsewhere(found))
+            .collect::<Vec<_>>();
         let report = FileReport::new(self.source, reported);
-        let Some(plan) = chosen else { return Ok(Choice { report, plan: None }) };
+        let Some(plan) = chosen else {
+            return Ok(Choice { report, plan: None });
+        };
         let workspace = self.workspace;
         let rules = workspace.rules(Some(&workspace.tools));
         let obstacles = lint::obstacles(&report.source, &self.file, &plan, &rules);
-        let is_reported =
-            |one: &Diagnostic| report.diagnostics.iter().any(|told| (told.code, told.span) == (one.code, one.span));
-        let obstacles =
-            obstacles.into_iter().map(|finding| Obstacle { reported: is_reported(&finding), finding }).collect();
-        let plan = CheckedPlan { workspace, source: report.source.clone(), plan, obstacles };
-        Ok(Choice { report, plan: Some(plan) })
+        let is_reported = |one: &Diagnostic| {
+            report
+                .diagnostics
+                .iter()
+                .any(|told| (told.code, told.span) == (one.code, one.span))
+        };
+        let obstacles = obstacles
+            .into_iter()
+            .map(|finding| Obstacle {
+                reported: is_reported(&finding),
+                finding,
+            })
+            .collect();
+        let plan = CheckedPlan {
+            workspace,
+            source: report.source.clone(),
+            plan,
+            obstacles,
+        };
+        Ok(Choice {
+            report,
+            plan: Some(plan),
+        })
     }
 
     /// The same for whoever wants nothing but a plan that can be run.
@@ -279,7 +380,11 @@ impl CheckedPlan {
         if let Some(refused) = self.not_yet() {
             return Err(Error::NotYet(Box::new(refused)));
         }
-        if as_a_whole { self.unobstructed(&[]) } else { Ok(()) }
+        if as_a_whole {
+            self.unobstructed(&[])
+        } else {
+            Ok(())
+        }
     }
 
     /// Refuses a plan that something outside of these places keeps from being done as a whole.
@@ -287,21 +392,34 @@ impl CheckedPlan {
     /// # Errors
     /// [`Error::Obstacles`].
     pub(super) fn unobstructed(&self, over: &[Span]) -> Result<(), Error> {
-        let ahead = |obstacle: &&Obstacle| !over.iter().any(|span| span.contains(obstacle.finding.span));
+        let ahead =
+            |obstacle: &&Obstacle| !over.iter().any(|span| span.contains(obstacle.finding.span));
         let ahead = self.obstacles.iter().filter(ahead).collect::<Vec<_>>();
         if ahead.is_empty() {
             return Ok(());
         }
-        let new = ahead.iter().filter(|obstacle| !obstacle.reported).map(|obstacle| obstacle.finding.clone());
-        Err(Error::Obstacles(Box::new(FileReport::new(self.source.clone(), new.collect()))))
+        let new = ahead
+            .iter()
+            .filter(|obstacle| !obstacle.reported)
+            .map(|obstacle| obstacle.finding.clone());
+        Err(Error::Obstacles(Box::new(FileReport::new(
+            self.source.clone(),
+            new.collect(),
+        ))))
     }
 
     /// Findings for what the checker accepts and the engine cannot execute.
     #[must_use]
     pub fn not_yet(&self) -> Option<FileReport> {
         let found = self.plan.not_yet.iter().map(|(span, what)| {
-            Diagnostic::new(&codes::contracts::NOT_YET, *span, format!("{what} cannot run in this version"))
-                .help("the plan is right, and nothing of it has been started; `planrun check` accepts it")
+            Diagnostic::new(
+                &codes::contracts::NOT_YET,
+                *span,
+                format!("{what} cannot run in this version"),
+            )
+            .help(
+                "the plan is right, and nothing of it has been started; `planrun check` accepts it",
+            )
         });
         let found = found.collect::<Vec<_>>();
         (!found.is_empty()).then(|| FileReport::new(self.source.clone(), found))
@@ -322,7 +440,10 @@ fn choose(plans: &[Arc<Plan>], name: Option<&str>) -> Result<Arc<Plan>, Error> {
     };
     chosen.cloned().ok_or_else(|| {
         let plans = plans.iter().map(|plan| plan.name.to_string()).collect();
-        Error::PlanChoice { wanted: name.map(str::to_owned), plans }
+        Error::PlanChoice {
+            wanted: name.map(str::to_owned),
+            plans,
+        }
     })
 }
 
@@ -337,10 +458,18 @@ fn others(checked: &CheckedFile, plan: &Arc<Plan>) -> Vec<Span> {
     }
     let is_other = |item: &&Item| match &item.kind {
         ItemKind::Test(_) => true,
-        ItemKind::Plan(own) => part.iter().all(|plan| plan.name != own.name.text || !item.span.contains(plan.span)),
+        ItemKind::Plan(own) => part
+            .iter()
+            .all(|plan| plan.name != own.name.text || !item.span.contains(plan.span)),
         ItemKind::Use(_) | ItemKind::Type(_) | ItemKind::Tool(_) | ItemKind::Error => false,
     };
-    checked.tree.items.iter().filter(is_other).map(|item| item.span).collect()
+    checked
+        .tree
+        .items
+        .iter()
+        .filter(is_other)
+        .map(|item| item.span)
+        .collect()
 }
 
 /// Plan files on the disk.
@@ -355,8 +484,15 @@ impl Files for Disk<'_> {
         }
         let joined = beside(from, path);
         match self.host.read_file(&joined) {
-            Ok(text) => Ok(SourceFile::new(joined.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"), text)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(format!("there is no file `{path}`")),
+            Ok(text) => Ok(SourceFile::new(
+                joined
+                    .to_string_lossy()
+                    .replace(std::path::MAIN_SEPARATOR, "/"),
+                text,
+            )),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(format!("there is no file `{path}`"))
+            }
             Err(error) => Err(format!("`{path}` cannot be read: {error}")),
         }
     }
@@ -366,13 +502,19 @@ impl Files for Disk<'_> {
 fn retries(written: &[(String, Map<String, Json>)]) -> Result<Arc<[ToolRetry]>, String> {
     let one = |(name, settings): &(String, Map<String, Json>)| {
         let policy = Map::from_iter([("retry".to_owned(), Json::Object(settings.clone()))]);
-        let retry = Policy::from_project(&policy).map_err(|error| format!("retry of {name}: {error}"))?.retry;
-        Ok(ToolRetry { tools: tool_names(name).map_err(|error| format!("retry: {error}"))?, retry })
+        let retry = Policy::from_project(&policy)
+            .map_err(|error| format!("retry of {name}: {error}"))?
+            .retry;
+        Ok(ToolRetry {
+            tools: tool_names(name).map_err(|error| format!("retry: {error}"))?,
+            retry,
+        })
     };
     written.iter().map(one).collect()
 }
 
 fn tool_names(written: &str) -> Result<ToolNames, String> {
-    ToolNames::find(written)
-        .ok_or_else(|| format!("`{written}` names no tool; write `namespace.tool`, or `namespace.*`"))
+    ToolNames::find(written).ok_or_else(|| {
+        format!("`{written}` names no tool; write `namespace.tool`, or `namespace.*`")
+    })
 }

@@ -22,26 +22,46 @@ pub(super) struct Form {
 
 /// Everything that is looked for on account of a secret.
 pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
-    let whole = |text: Vec<u8>| Form { text, before: false, behind: false };
+    let whole = |text: Vec<u8>| Form {
+        text,
+        before: false,
+        behind: false,
+    };
     let mut forms = vec![whole(secret.to_vec())];
     if secret.len() > MOST_ENCODED {
         return forms;
     }
     for upper in [false, true] {
         let digits = secret.iter().flat_map(|byte| {
-            let digits = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
-            [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]
+            let digits = if upper {
+                b"0123456789ABCDEF"
+            } else {
+                b"0123456789abcdef"
+            };
+            [
+                digits[usize::from(byte >> 4)],
+                digits[usize::from(byte & 15)],
+            ]
         });
         forms.push(whole(digits.collect()));
     }
     for place in 0..3 {
         // What stands before the secret in its group of three bytes is not known, so only letters count that it alone decides.
-        let bytes: Vec<u8> = std::iter::repeat_n(0, place).chain(secret.iter().copied()).collect();
+        let bytes: Vec<u8> = std::iter::repeat_n(0, place)
+            .chain(secret.iter().copied())
+            .collect();
         let letters = (8 * place).div_ceil(6)..8 * bytes.len() / 6;
-        for text in [BASE64_STANDARD_NO_PAD.encode(&bytes), BASE64_URL_SAFE_NO_PAD.encode(&bytes)] {
+        for text in [
+            BASE64_STANDARD_NO_PAD.encode(&bytes),
+            BASE64_URL_SAFE_NO_PAD.encode(&bytes),
+        ] {
             if letters.len() >= LEAST_CORE {
                 let text = text.as_bytes()[letters.clone()].to_vec();
-                forms.push(Form { text, before: place > 0, behind: !(8 * bytes.len()).is_multiple_of(6) });
+                forms.push(Form {
+                    text,
+                    before: place > 0,
+                    behind: !(8 * bytes.len()).is_multiple_of(6),
+                });
             }
         }
     }
@@ -78,7 +98,10 @@ impl ReadBack {
     }
 
     fn read(text: &[u8], escape: impl Fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Self {
-        let (mut bytes, mut places) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()));
+        let (mut bytes, mut places) = (
+            Vec::with_capacity(text.len()),
+            Vec::with_capacity(text.len()),
+        );
         let mut at = 0;
         while let Some(first) = text.get(at) {
             let (read, length) = escape(&text[at..]).unwrap_or_else(|| (vec![*first], 1));
@@ -95,12 +118,16 @@ fn memchr(text: &[u8], byte: u8) -> bool {
 }
 
 fn digit(letter: u8) -> Option<u8> {
-    char::from(letter).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+    char::from(letter)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
 }
 
 /// What an escape of JSON at the beginning of this text stands for, and its length.
 fn escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
-    let [b'\\', letter, ..] = rest else { return None };
+    let [b'\\', letter, ..] = rest else {
+        return None;
+    };
     let byte = match letter {
         b'"' | b'\\' | b'/' => *letter,
         b'n' => b'\n',
@@ -118,7 +145,9 @@ fn escape(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
 fn unicode(rest: &[u8]) -> Option<(Vec<u8>, usize)> {
     let unit = |at: usize| {
         let digits = rest.get(at..at + 6)?.strip_prefix(b"\\u")?;
-        digits.iter().try_fold(0_u16, |unit, letter| Some(unit << 4 | u16::from(digit(*letter)?)))
+        digits.iter().try_fold(0_u16, |unit, letter| {
+            Some(unit << 4 | u16::from(digit(*letter)?))
+        })
     };
     let first = unit(0)?;
     let (character, length) = match (char::from_u32(first.into()), unit(6)) {

@@ -24,12 +24,18 @@ pub fn at_path(value: &Value, path: &str, visit: &mut dyn FnMut(&Value)) {
 /// The value with a mark for everything that stands at one of these paths.
 #[must_use]
 pub fn hidden(value: &Value, paths: &[Arc<str>]) -> Value {
-    paths.iter().fold(value.clone(), |value, path| hide(&value, path))
+    paths
+        .iter()
+        .fold(value.clone(), |value, path| hide(&value, path))
 }
 
 fn hide(value: &Value, path: &str) -> Value {
     if path.is_empty() {
-        return if value.is_null() { Value::Null } else { Value::from(MARK) };
+        return if value.is_null() {
+            Value::Null
+        } else {
+            Value::from(MARK)
+        };
     }
     if let Some(items) = value.as_list() {
         return Value::list(items.iter().map(|item| hide(item, path)));

@@ -52,8 +52,17 @@ impl Redactor {
         }
         self.has_space |= secret.contains(' ');
         let mut secrets = vec![secret];
-        while self.searches.last().is_some_and(|last| last.secrets.len() < 2 * secrets.len()) {
-            secrets.extend(self.searches.pop().into_iter().flat_map(|search| search.secrets));
+        while self
+            .searches
+            .last()
+            .is_some_and(|last| last.secrets.len() < 2 * secrets.len())
+        {
+            secrets.extend(
+                self.searches
+                    .pop()
+                    .into_iter()
+                    .flat_map(|search| search.secrets),
+            );
         }
         self.searches.extend(Search::new(secrets));
         true
@@ -82,7 +91,11 @@ impl Redactor {
             Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Exact(_) => {
                 self.add(&value.to_json_text());
             }
-            Value::Null | Value::Bool(_) | Value::Timestamp(_) | Value::Duration(_) | Value::Type(_) => {}
+            Value::Null
+            | Value::Bool(_)
+            | Value::Timestamp(_)
+            | Value::Duration(_)
+            | Value::Type(_) => {}
         }
     }
 
@@ -113,15 +126,24 @@ impl Redactor {
             Value::List(items) => {
                 let shown: Vec<Option<Value>> = items.iter().map(|item| self.value(item)).collect();
                 let changed = shown.iter().any(Option::is_some);
-                let whole =
-                    || shown.into_iter().zip(&**items).map(|(shown, item)| shown.unwrap_or_else(|| item.clone()));
+                let whole = || {
+                    shown
+                        .into_iter()
+                        .zip(&**items)
+                        .map(|(shown, item)| shown.unwrap_or_else(|| item.clone()))
+                };
                 changed.then(|| Value::list(whole()))
             }
             Value::Map(map) => self.map(map).map(|map| Value::Map(Arc::new(map))),
-            Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Exact(_) => {
-                self.secrets.contains(&*value.to_json_text()).then(|| Value::from(MARK))
-            }
-            Value::Null | Value::Bool(_) | Value::Timestamp(_) | Value::Duration(_) | Value::Type(_) => None,
+            Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Exact(_) => self
+                .secrets
+                .contains(&*value.to_json_text())
+                .then(|| Value::from(MARK)),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Timestamp(_)
+            | Value::Duration(_)
+            | Value::Type(_) => None,
         }
     }
 
@@ -133,13 +155,25 @@ impl Redactor {
             },
             Key::Bool(_) | Key::Int(_) | Key::Uint(_) => None,
         };
-        let shown: Vec<_> = map.iter().map(|(name, inner)| (key(name), self.value(inner))).collect();
-        if shown.iter().all(|(key, inner)| key.is_none() && inner.is_none()) {
+        let shown: Vec<_> = map
+            .iter()
+            .map(|(name, inner)| (key(name), self.value(inner)))
+            .collect();
+        if shown
+            .iter()
+            .all(|(key, inner)| key.is_none() && inner.is_none())
+        {
             return None;
         }
-        let entries = shown.into_iter().zip(map).map(|((key, inner), (old_key, old))| {
-            (key.unwrap_or_else(|| old_key.clone()), inner.unwrap_or_else(|| old.clone()))
-        });
+        let entries = shown
+            .into_iter()
+            .zip(map)
+            .map(|((key, inner), (old_key, old))| {
+                (
+                    key.unwrap_or_else(|| old_key.clone()),
+                    inner.unwrap_or_else(|| old.clone()),
+                )
+            });
         Some(entries.collect())
     }
 
@@ -157,9 +191,16 @@ impl Redactor {
                 for inner in fields.values_mut() {
                     self.json(inner);
                 }
-                if fields.keys().any(|name| matches!(self.text(name), Cow::Owned(_))) {
+                if fields
+                    .keys()
+                    .any(|name| matches!(self.text(name), Cow::Owned(_)))
+                {
                     let entries = std::mem::take(fields);
-                    fields.extend(entries.into_iter().map(|(name, inner)| (self.text(&name).into_owned(), inner)));
+                    fields.extend(
+                        entries
+                            .into_iter()
+                            .map(|(name, inner)| (self.text(&name).into_owned(), inner)),
+                    );
                 }
             }
             Json::Number(number) => {
@@ -177,10 +218,17 @@ impl Redactor {
             return Vec::new();
         }
         let mut found = self.direct(text);
-        let plus = self.has_space.then(|| ReadBack::percent(text, true)).flatten();
+        let plus = self
+            .has_space
+            .then(|| ReadBack::percent(text, true))
+            .flatten();
         let read = [ReadBack::percent(text, false), plus, ReadBack::json(text)];
         for read in read.iter().flatten() {
-            found.extend(self.direct(&read.bytes).iter().filter_map(|range| read.place(range)));
+            found.extend(
+                self.direct(&read.bytes)
+                    .iter()
+                    .filter_map(|range| read.place(range)),
+            );
         }
         found.sort_by_key(|range| (range.start, range.end));
         let mut apart: Vec<Range<usize>> = Vec::with_capacity(found.len());
@@ -194,7 +242,10 @@ impl Redactor {
     }
 
     fn direct(&self, text: &[u8]) -> Vec<Range<usize>> {
-        self.searches.iter().flat_map(|search| search.find(text)).collect()
+        self.searches
+            .iter()
+            .flat_map(|search| search.find(text))
+            .collect()
     }
 }
 
@@ -208,18 +259,35 @@ impl std::fmt::Debug for Redactor {
 impl Search {
     /// Nothing where the patterns are more than can be searched for; they are bounded, so that does not happen.
     fn new(secrets: Vec<Arc<str>>) -> Option<Self> {
-        let forms: Vec<Form> = secrets.iter().flat_map(|secret| forms(secret.as_bytes())).collect();
-        let edges = forms.iter().map(|form| (form.before, form.behind)).collect();
+        let forms: Vec<Form> = secrets
+            .iter()
+            .flat_map(|secret| forms(secret.as_bytes()))
+            .collect();
+        let edges = forms
+            .iter()
+            .map(|form| (form.before, form.behind))
+            .collect();
         let mut builder = AhoCorasick::builder();
-        let automaton = builder.match_kind(MatchKind::LeftmostLongest).build(forms.iter().map(|form| &form.text));
-        Some(Self { secrets, automaton: automaton.ok()?, edges })
+        let automaton = builder
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(forms.iter().map(|form| &form.text));
+        Some(Self {
+            secrets,
+            automaton: automaton.ok()?,
+            edges,
+        })
     }
 
     fn find(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
         let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
         self.automaton.find_iter(text).map(move |found| {
             let (before, behind) = self.edges[found.pattern().as_usize()];
-            let before = before && found.start().checked_sub(1).and_then(|at| text.get(at)).is_some_and(is_letter);
+            let before = before
+                && found
+                    .start()
+                    .checked_sub(1)
+                    .and_then(|at| text.get(at))
+                    .is_some_and(is_letter);
             let behind = behind && text.get(found.end()).is_some_and(is_letter);
             found.start() - usize::from(before)..found.end() + usize::from(behind)
         })
@@ -259,16 +327,34 @@ mod tests {
     fn a_secret_is_found_in_every_form() {
         let secret = "p/+ä \"w\"=s3cr%t";
         let redactor = knows(&[secret]);
-        let hex = secret.bytes().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        let hex = secret
+            .bytes()
+            .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
         let url = reqwest::Url::parse_with_params("http://a/", [("k", secret)]).unwrap();
         let mut user = reqwest::Url::parse("http://a/").unwrap();
         user.set_password(Some(secret)).unwrap();
         let json = serde_json::to_string(secret).unwrap();
-        let ascii = secret.encode_utf16().fold(String::new(), |text, unit| format!("{text}\\u{unit:04X}"));
-        for text in [secret, &hex, &hex.to_uppercase(), url.as_str(), user.as_str(), &json, &ascii] {
+        let ascii = secret
+            .encode_utf16()
+            .fold(String::new(), |text, unit| format!("{text}\\u{unit:04X}"));
+        for text in [
+            secret,
+            &hex,
+            &hex.to_uppercase(),
+            url.as_str(),
+            user.as_str(),
+            &json,
+            &ascii,
+        ] {
             let shown = redactor.text(text);
-            assert!(shown.contains(MARK) && !shown.contains("s3cr"), "{text}: {shown}");
-            assert!(shown.len() <= text.len().max(MARK.len() + 16), "{text}: {shown}");
+            assert!(
+                shown.contains(MARK) && !shown.contains("s3cr"),
+                "{text}: {shown}"
+            );
+            assert!(
+                shown.len() <= text.len().max(MARK.len() + 16),
+                "{text}: {shown}"
+            );
         }
         for around in ["", "u", "us", "user:", "some:user:"] {
             let pair = format!("{around}{secret}{around}");
@@ -276,11 +362,17 @@ mod tests {
                 BASE64_STANDARD.encode(&pair),
                 BASE64_URL_SAFE.encode(&pair),
                 BASE64_URL_SAFE_NO_PAD.encode(&pair),
-                BASE64_STANDARD.encode(&pair).replace('+', "%2B").replace('/', "%2f"),
+                BASE64_STANDARD
+                    .encode(&pair)
+                    .replace('+', "%2B")
+                    .replace('/', "%2f"),
             ] {
                 let shown = redactor.text(&text);
                 let left = shown.replace(MARK, "").len();
-                assert!(shown.contains(MARK) && left <= 4 * around.len() + 4, "{text}: {shown}");
+                assert!(
+                    shown.contains(MARK) && left <= 4 * around.len() + 4,
+                    "{text}: {shown}"
+                );
             }
         }
     }
@@ -288,11 +380,20 @@ mod tests {
     #[test]
     fn what_is_no_secret_stays_as_it_is() {
         let redactor = knows(&["hunter2", "48151623"]);
-        for text in ["", "hunter", "Hunter2", "100% of \\u0068unter3 + %zz", "aHVudGVy"] {
+        for text in [
+            "",
+            "hunter",
+            "Hunter2",
+            "100% of \\u0068unter3 + %zz",
+            "aHVudGVy",
+        ] {
             assert!(matches!(redactor.text(text), Cow::Borrowed(_)), "{text}");
         }
         assert!(redactor.value(&Value::Int(48_151_624)).is_none());
-        assert!(matches!(Redactor::default().text("hunter2"), Cow::Borrowed(_)));
+        assert!(matches!(
+            Redactor::default().text("hunter2"),
+            Cow::Borrowed(_)
+        ));
         assert!(!Redactor::default().add("abc") && Redactor::default().add("äöüß"));
     }
 
@@ -300,18 +401,26 @@ mod tests {
     fn values_are_searched_at_every_depth() {
         let redactor = knows(&["hunter2", "48151623"]);
         let json = serde_json::json!({"a": ["x hunter2 hunter2", {"hunter2": 48_151_623}], "n": 1, "b": null});
-        let expected = serde_json::json!({"a": [format!("x {MARK} {MARK}"), {MARK: MARK}], "n": 1, "b": null});
-        assert_eq!(redactor.value(&Value::from_json(&json)).unwrap().to_json(), expected);
+        let expected =
+            serde_json::json!({"a": [format!("x {MARK} {MARK}"), {MARK: MARK}], "n": 1, "b": null});
+        assert_eq!(
+            redactor.value(&Value::from_json(&json)).unwrap().to_json(),
+            expected
+        );
         let mut changed = json;
         redactor.json(&mut changed);
         assert_eq!(changed, expected);
         let bytes = Value::Bytes(b"\xffhunter2\xfe".as_slice().into());
-        assert!(matches!(redactor.value(&bytes), Some(Value::Bytes(shown)) if &*shown == b"\xff[redacted]\xfe"));
+        assert!(
+            matches!(redactor.value(&bytes), Some(Value::Bytes(shown)) if &*shown == b"\xff[redacted]\xfe")
+        );
     }
 
     #[test]
     fn many_secrets_are_found_each() {
-        let secrets: Vec<String> = (0..300).map(|number| format!("secret-{number:03}-x")).collect();
+        let secrets: Vec<String> = (0..300)
+            .map(|number| format!("secret-{number:03}-x"))
+            .collect();
         let redactor = knows(&secrets.iter().map(String::as_str).collect::<Vec<_>>());
         assert!(redactor.searches.len() < 12);
         for secret in &secrets {

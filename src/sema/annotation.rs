@@ -52,7 +52,9 @@ impl NamedTypes {
     pub(super) fn of_file(file: &ast::File, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut items: BTreeMap<Arc<str>, &ast::TypeItem> = BTreeMap::new();
         for item in &file.items {
-            let ast::ItemKind::Type(definition) = &item.kind else { continue };
+            let ast::ItemKind::Type(definition) = &item.kind else {
+                continue;
+            };
             let name = &definition.name;
             if BUILT_IN.iter().any(|(word, _)| **word == *name.text) || &*name.text == "Result" {
                 let message = format!("`{}` is a built-in type", name.text);
@@ -61,21 +63,34 @@ impl NamedTypes {
                         .help("give the type another name"),
                 );
             } else if let Some(first) = items.get(&name.text) {
-                diagnostics.push(super::finding::duplicate_name("type", name, first.name.span));
+                diagnostics.push(super::finding::duplicate_name(
+                    "type",
+                    name,
+                    first.name.span,
+                ));
             } else {
                 items.insert(name.text.clone(), definition);
             }
         }
         let mut named = Self::default();
         for name in items.keys() {
-            Resolver { items: &items, named: &mut named, diagnostics, open: Vec::new() }.named(name);
+            Resolver {
+                items: &items,
+                named: &mut named,
+                diagnostics,
+                open: Vec::new(),
+            }
+            .named(name);
         }
         named
     }
 
     /// The same types for one plan of the file, none of them used so far.
     pub(super) fn again(&self) -> Self {
-        Self { types: self.types.clone(), used: BTreeSet::new() }
+        Self {
+            types: self.types.clone(),
+            used: BTreeSet::new(),
+        }
     }
 
     /// Adds what one plan uses.
@@ -84,9 +99,18 @@ impl NamedTypes {
     }
 
     /// The type of an annotation.
-    pub(super) fn resolve(&mut self, annotation: &ast::TypeExpr, diagnostics: &mut Vec<Diagnostic>) -> Type {
+    pub(super) fn resolve(
+        &mut self,
+        annotation: &ast::TypeExpr,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Type {
         let items = BTreeMap::new();
-        let mut resolver = Resolver { items: &items, named: self, diagnostics, open: Vec::new() };
+        let mut resolver = Resolver {
+            items: &items,
+            named: self,
+            diagnostics,
+            open: Vec::new(),
+        };
         resolver.resolve(annotation)
     }
 
@@ -94,25 +118,42 @@ impl NamedTypes {
     pub(super) fn secrets(&self, annotation: &ast::TypeExpr) -> Vec<Arc<str>> {
         let within = |inner: &ast::TypeExpr| self.secrets(inner);
         // Keys of maps and what a `Result` holds have no name that could be in a path.
-        let all = |paths: Vec<Arc<str>>| if paths.is_empty() { paths } else { vec![Arc::from("")] };
+        let all = |paths: Vec<Arc<str>>| {
+            if paths.is_empty() {
+                paths
+            } else {
+                vec![Arc::from("")]
+            }
+        };
         let paths: Vec<Arc<str>> = match &annotation.kind {
             ast::TypeExprKind::Name(name) if **name == *SECRET => vec!["".into()],
-            ast::TypeExprKind::Name(name) => {
-                self.types.get(name).map(|named| named.secrets.clone()).unwrap_or_default()
-            }
+            ast::TypeExprKind::Name(name) => self
+                .types
+                .get(name)
+                .map(|named| named.secrets.clone())
+                .unwrap_or_default(),
             ast::TypeExprKind::Union(members) => members.iter().flat_map(within).collect(),
             ast::TypeExprKind::Suffixed { base, .. } => within(base),
-            ast::TypeExprKind::Map { value, .. } | ast::TypeExprKind::Result(value) => all(within(value)),
+            ast::TypeExprKind::Map { value, .. } | ast::TypeExprKind::Result(value) => {
+                all(within(value))
+            }
             ast::TypeExprKind::Object(fields) => {
                 let of_field = |field: &ast::FieldType| {
                     let name = field.name.text.clone();
-                    within(&field.ty).into_iter().map(move |path| below(&name, &path)).collect::<Vec<_>>()
+                    within(&field.ty)
+                        .into_iter()
+                        .map(move |path| below(&name, &path))
+                        .collect::<Vec<_>>()
                 };
                 fields.iter().flat_map(of_field).collect()
             }
             ast::TypeExprKind::Literal(_) | ast::TypeExprKind::Error => Vec::new(),
         };
-        if paths.len() > MOST_SECRETS { vec!["".into()] } else { paths }
+        if paths.len() > MOST_SECRETS {
+            vec!["".into()]
+        } else {
+            paths
+        }
     }
 
     /// Where the type with this name is written.
@@ -122,13 +163,20 @@ impl NamedTypes {
 
     /// Types that no annotation of the file names.
     pub(super) fn unused(&self) -> impl Iterator<Item = (&str, Span)> {
-        self.types.iter().filter(|(name, _)| !self.used.contains(*name)).map(|(name, named)| (&**name, named.span))
+        self.types
+            .iter()
+            .filter(|(name, _)| !self.used.contains(*name))
+            .map(|(name, named)| (&**name, named.span))
     }
 }
 
 /// A path below a field; an empty one is the field itself.
 pub(super) fn below(field: &Arc<str>, path: &Arc<str>) -> Arc<str> {
-    if path.is_empty() { field.clone() } else { format!("{field}.{path}").into() }
+    if path.is_empty() {
+        field.clone()
+    } else {
+        format!("{field}.{path}").into()
+    }
 }
 
 struct Resolver<'a> {
@@ -151,35 +199,59 @@ impl Resolver<'_> {
         }
         let definition = *self.items.get(name)?;
         if let Some(start) = self.open.iter().position(|open| open == name) {
-            let path = self.open[start..].iter().chain([name]).map(|name| format!("`{name}`")).collect::<Vec<_>>();
+            let path = self.open[start..]
+                .iter()
+                .chain([name])
+                .map(|name| format!("`{name}`"))
+                .collect::<Vec<_>>();
             let message = format!("the type `{name}` contains itself: {}", path.join(" → "));
             let help = "a value of this type could never end; use `any` or a list of references for the inner one";
-            self.diagnostics.push(Diagnostic::new(&codes::types::TYPE_CYCLE, definition.name.span, message).help(help));
+            self.diagnostics.push(
+                Diagnostic::new(&codes::types::TYPE_CYCLE, definition.name.span, message)
+                    .help(help),
+            );
             return Some(Type::Invalid);
         }
         // A chain of names deeper than this is a mistake, and recursion is kept off the limits of the stack.
         if self.open.len() >= 64 {
             let message = "types refer to each other more than 64 levels deep";
-            self.diagnostics.push(Diagnostic::new(&codes::text::TOO_DEEP, definition.name.span, message));
+            self.diagnostics.push(Diagnostic::new(
+                &codes::text::TOO_DEEP,
+                definition.name.span,
+                message,
+            ));
             return Some(Type::Invalid);
         }
         self.open.push(name.clone());
         let ty = self.resolve(&definition.definition);
         self.open.pop();
-        let ty = if ty.is_too_large() { self.too_large(name, definition) } else { ty };
+        let ty = if ty.is_too_large() {
+            self.too_large(name, definition)
+        } else {
+            ty
+        };
         if !self.open.is_empty() {
             self.named.used.insert(name.clone());
         }
         let secrets = self.named.secrets(&definition.definition);
-        let entry = NamedType { span: definition.name.span, ty: ty.clone(), secrets };
-        Arc::make_mut(&mut self.named.types).entry(name.clone()).or_insert(entry);
+        let entry = NamedType {
+            span: definition.name.span,
+            ty: ty.clone(),
+            secrets,
+        };
+        Arc::make_mut(&mut self.named.types)
+            .entry(name.clone())
+            .or_insert(entry);
         Some(ty)
     }
 
     fn too_large(&mut self, name: &Arc<str>, definition: &ast::TypeItem) -> Type {
         let message = format!("the type `{name}` has more parts than can be checked");
-        let help = "types that name others twice double with each level; use `any` for the inner ones";
-        self.diagnostics.push(Diagnostic::new(&codes::text::TOO_DEEP, definition.name.span, message).help(help));
+        let help =
+            "types that name others twice double with each level; use `any` for the inner ones";
+        self.diagnostics.push(
+            Diagnostic::new(&codes::text::TOO_DEEP, definition.name.span, message).help(help),
+        );
         Type::Invalid
     }
 
@@ -188,7 +260,10 @@ impl Resolver<'_> {
             ast::TypeExprKind::Name(name) => self.name(name, annotation.span),
             ast::TypeExprKind::Literal(literal) => self.literal(literal, annotation.span),
             ast::TypeExprKind::Union(members) => {
-                let members = members.iter().map(|member| self.resolve(member)).collect::<Vec<_>>();
+                let members = members
+                    .iter()
+                    .map(|member| self.resolve(member))
+                    .collect::<Vec<_>>();
                 Type::union(members)
             }
             ast::TypeExprKind::Suffixed { base, suffixes } => {
@@ -201,7 +276,10 @@ impl Resolver<'_> {
             ast::TypeExprKind::Map { key, value } => {
                 let keys = self.resolve(key);
                 self.require_text_keys(&keys, key.span);
-                Type::Map(Arc::new(MapType { key: Type::String, value: self.resolve(value) }))
+                Type::Map(Arc::new(MapType {
+                    key: Type::String,
+                    value: self.resolve(value),
+                }))
             }
             ast::TypeExprKind::Object(fields) => self.object(fields),
             ast::TypeExprKind::Result(value) => Type::Result(Arc::new(self.resolve(value))),
@@ -214,9 +292,19 @@ impl Resolver<'_> {
         if matches!(keys, Type::String | Type::Invalid) {
             return;
         }
-        let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, span, "the keys of a map are strings")
-            .expected("string", keys)
-            .unsafe_fix("write `string`", vec![Edit { span, text: "string".to_owned() }]);
+        let diagnostic = Diagnostic::new(
+            &codes::types::WRONG_TYPE,
+            span,
+            "the keys of a map are strings",
+        )
+        .expected("string", keys)
+        .unsafe_fix(
+            "write `string`",
+            vec![Edit {
+                span,
+                text: "string".to_owned(),
+            }],
+        );
         self.diagnostics.push(diagnostic);
     }
 
@@ -228,8 +316,17 @@ impl Resolver<'_> {
             return ty;
         }
         let built_in = BUILT_IN.iter().map(|(word, _)| *word);
-        let names = || built_in.clone().chain(self.named.types.keys().chain(self.items.keys()).map(|name| &**name));
-        let diagnostic = super::finding::unknown(&codes::names::UNKNOWN_TYPE, "type", name, span, names());
+        let names = || {
+            built_in.clone().chain(
+                self.named
+                    .types
+                    .keys()
+                    .chain(self.items.keys())
+                    .map(|name| &**name),
+            )
+        };
+        let diagnostic =
+            super::finding::unknown(&codes::names::UNKNOWN_TYPE, "type", name, span, names());
         let phrase = foreign::TYPES.iter().find(|phrase| phrase.wrong == &**name);
         self.diagnostics.push(match phrase {
             Some(phrase) => meant_type(diagnostic, phrase, span),
@@ -244,9 +341,13 @@ impl Resolver<'_> {
             ast::Literal::Bool(value) => Type::Literal(Literal::Bool(*value)),
             ast::Literal::Int(value) => Type::Literal(Literal::Int(*value)),
             ast::Literal::String(value) => Type::Literal(Literal::String(value.clone())),
-            ast::Literal::Uint(_) | ast::Literal::Double(_) | ast::Literal::Bytes(_) | ast::Literal::Duration(_) => {
+            ast::Literal::Uint(_)
+            | ast::Literal::Double(_)
+            | ast::Literal::Bytes(_)
+            | ast::Literal::Duration(_) => {
                 let message = "only text, whole numbers, `true`, `false` and `null` can be types";
-                self.diagnostics.push(Diagnostic::new(&codes::names::UNKNOWN_TYPE, span, message));
+                self.diagnostics
+                    .push(Diagnostic::new(&codes::names::UNKNOWN_TYPE, span, message));
                 Type::Invalid
             }
         }
@@ -255,9 +356,16 @@ impl Resolver<'_> {
     fn object(&mut self, fields: &[ast::FieldType]) -> Type {
         let mut resolved: Vec<Field> = Vec::with_capacity(fields.len());
         for field in fields {
-            if resolved.iter().any(|earlier| earlier.name == field.name.text) {
+            if resolved
+                .iter()
+                .any(|earlier| earlier.name == field.name.text)
+            {
                 let message = format!("the field `{}` is declared twice", field.name.text);
-                self.diagnostics.push(Diagnostic::new(&codes::text::DUPLICATE_FIELD, field.name.span, message));
+                self.diagnostics.push(Diagnostic::new(
+                    &codes::text::DUPLICATE_FIELD,
+                    field.name.span,
+                    message,
+                ));
                 continue;
             }
             let ty = self.resolve(&field.ty);
@@ -267,14 +375,19 @@ impl Resolver<'_> {
                 ty,
             });
         }
-        Type::Object(Arc::new(ObjectType { fields: resolved, rest: Rest::Closed }))
+        Type::Object(Arc::new(ObjectType {
+            fields: resolved,
+            rest: Rest::Closed,
+        }))
     }
 }
 
 /// Whether an annotation ends in `?`, which lets a field be missing as well as null.
 pub(super) fn is_optional(annotation: &ast::TypeExpr) -> bool {
     match &annotation.kind {
-        ast::TypeExprKind::Suffixed { suffixes, .. } => suffixes.last() == Some(&ast::TypeSuffix::Optional),
+        ast::TypeExprKind::Suffixed { suffixes, .. } => {
+            suffixes.last() == Some(&ast::TypeSuffix::Optional)
+        }
         ast::TypeExprKind::Name(_)
         | ast::TypeExprKind::Literal(_)
         | ast::TypeExprKind::Union(_)
@@ -288,7 +401,10 @@ pub(super) fn is_optional(annotation: &ast::TypeExpr) -> bool {
 /// A type of another language.
 fn meant_type(diagnostic: Diagnostic, phrase: &Phrase, span: Span) -> Diagnostic {
     let title = format!("write `{}`", phrase.right);
-    let edits = vec![Edit { span, text: phrase.right.to_owned() }];
+    let edits = vec![Edit {
+        span,
+        text: phrase.right.to_owned(),
+    }];
     let diagnostic = diagnostic.help(phrase.help(None));
     if phrase.certainty == Certainty::Certain {
         diagnostic.fix_all(title, edits)

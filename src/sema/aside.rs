@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::checker::{BlockKind, PlanChecker};
 use super::expr::{Code, Expectation};
-use super::plan::{Clauses, Footprint, NodeKind, OrderClass, Retry, Step, StepKind, Target, Undo, Until, Verify};
+use super::plan::{
+    Clauses, Footprint, NodeKind, OrderClass, Retry, Step, StepKind, Target, Undo, Until, Verify,
+};
 use super::scope::NameKind;
 use super::step::CheckedBody;
 use crate::diag::{Diagnostic, codes};
@@ -25,7 +27,12 @@ const VERIFY_EVERY: Duration = Duration::from_secs(1);
 
 impl PlanChecker<'_> {
     /// `undo CALL` or `undo do { … }`: the path of what runs is `x.undo`, and the step's name is what its call has given.
-    pub(super) fn undo(&mut self, step: &ast::Step, undo: &ast::Undo, body: &CheckedBody) -> Option<Undo> {
+    pub(super) fn undo(
+        &mut self,
+        step: &ast::Step,
+        undo: &ast::Undo,
+        body: &CheckedBody,
+    ) -> Option<Undo> {
         let first = self.blocks.len();
         let id = self.open_block(BlockKind::Do, None, &[]);
         self.introduce(&step.name, NameKind::Local, body.ty.clone());
@@ -37,7 +44,12 @@ impl PlanChecker<'_> {
                     let (span, effect) = (call.span, call.effect);
                     self.aside_step(
                         None,
-                        Step::bare(span, StepKind::Call(call), ty, Footprint::of(effect, OrderClass::of(effect))),
+                        Step::bare(
+                            span,
+                            StepKind::Call(call),
+                            ty,
+                            Footprint::of(effect, OrderClass::of(effect)),
+                        ),
                         undo_bound(span),
                     );
                 }
@@ -55,16 +67,31 @@ impl PlanChecker<'_> {
         }
         let closed = self.close_block();
         self.retry_calls(first);
-        closed.map(|_| Undo { body: id, reads, gives: body.ty.clone() })
+        closed.map(|_| Undo {
+            body: id,
+            reads,
+            gives: body.ty.clone(),
+        })
     }
 
     /// Calls that take something back are tried again where the other side cannot be reached, unless they say otherwise.
     fn retry_calls(&mut self, first: usize) {
-        let nodes = self.blocks.get_mut(first..).unwrap_or_default().iter_mut().flat_map(|block| &mut block.nodes);
+        let nodes = self
+            .blocks
+            .get_mut(first..)
+            .unwrap_or_default()
+            .iter_mut()
+            .flat_map(|block| &mut block.nodes);
         for node in nodes {
-            let NodeKind::Step(step) = &mut node.kind else { continue };
-            if matches!(&step.kind, StepKind::Call(call) if matches!(call.target, Target::Tool(_))) {
-                step.clauses.get_or_insert_default().retry.get_or_insert_with(undo_retry);
+            let NodeKind::Step(step) = &mut node.kind else {
+                continue;
+            };
+            if matches!(&step.kind, StepKind::Call(call) if matches!(call.target, Target::Tool(_)))
+            {
+                step.clauses
+                    .get_or_insert_default()
+                    .retry
+                    .get_or_insert_with(undo_retry);
             }
         }
     }
@@ -73,7 +100,9 @@ impl PlanChecker<'_> {
     pub(super) fn refused_in_undo(&self, clause: &ast::ClauseKind) -> Option<&'static str> {
         match clause {
             _ if !self.undoing => None,
-            ast::ClauseKind::Confirm { .. } => Some("nobody is asked before something is taken back"),
+            ast::ClauseKind::Confirm { .. } => {
+                Some("nobody is asked before something is taken back")
+            }
             ast::ClauseKind::Undo(_) => Some("what takes something back is not taken back itself"),
             ast::ClauseKind::Verify { .. } => Some("what takes something back is not looked at"),
             ast::ClauseKind::When(_)
@@ -98,30 +127,53 @@ impl PlanChecker<'_> {
             _ => return,
         };
         if self.undoing {
-            let message = format!("`{word}` cannot stand here: taking something back waits for nobody");
-            let diagnostic = Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, step.name.span, message);
-            self.diagnostics.push(diagnostic.help("ask, or wait, in the plan itself, before it can fail"));
+            let message =
+                format!("`{word}` cannot stand here: taking something back waits for nobody");
+            let diagnostic = Diagnostic::new(
+                &codes::failure::CLAUSE_NOT_APPLICABLE,
+                step.name.span,
+                message,
+            );
+            self.diagnostics
+                .push(diagnostic.help("ask, or wait, in the plan itself, before it can fail"));
         }
     }
 
     /// `verify CALL [every d within d] as v => CHECK [gives EXPR]`: the path of its step is `x.verify`. A check that
     /// does not hold is the failure of the block: of `until` where it polls, else of `ensure`.
     pub(super) fn verify(&mut self, clause: &ast::Clause, body: &CheckedBody) -> Option<Verify> {
-        let ast::ClauseKind::Verify { call, every, within, binding, check, gives } = &clause.kind else { return None };
+        let ast::ClauseKind::Verify {
+            call,
+            every,
+            within,
+            binding,
+            check,
+            gives,
+        } = &clause.kind
+        else {
+            return None;
+        };
         let id = self.open_block(BlockKind::Do, None, &[]);
         let found = self.call(call);
         if let Some((found, ..)) = &found
             && !found.effect.floats()
         {
-            let message = format!("`verify` looks and never acts, and this call is of class `{}`", found.effect);
+            let message = format!(
+                "`verify` looks and never acts, and this call is of class `{}`",
+                found.effect
+            );
             let diagnostic = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, found.span, message);
-            self.diagnostics.push(diagnostic.help("call a tool of class `read`"));
+            self.diagnostics
+                .push(diagnostic.help("call a tool of class `read`"));
         }
         let time = |checker: &mut Self, time: &Option<Box<ast::Expr>>| {
-            time.as_ref().map(|time| checker.duration(time, "a time of `verify`"))
+            time.as_ref()
+                .map(|time| checker.duration(time, "a time of `verify`"))
         };
         let (every, within) = (time(self, every), time(self, within));
-        let ty = found.as_ref().map_or(Type::Invalid, |(_, ty, _)| ty.clone());
+        let ty = found
+            .as_ref()
+            .map_or(Type::Invalid, |(_, ty, _)| ty.clone());
         let slot = self.introduce_local(binding, ty);
         let condition = self.condition(check);
         let value = gives.as_ref().map(|gives| {
@@ -130,7 +182,10 @@ impl PlanChecker<'_> {
         });
         let span = clause.span;
         if let Some((call, ty, _)) = found {
-            let (call_span, does) = (call.span, Footprint::of(call.effect, OrderClass::of(call.effect)));
+            let (call_span, does) = (
+                call.span,
+                Footprint::of(call.effect, OrderClass::of(call.effect)),
+            );
             let step = Step::bare(call_span, StepKind::Call(call), ty, does);
             let polls = every.is_some() || within.is_some();
             let mut clauses = Clauses::default();
@@ -149,7 +204,11 @@ impl PlanChecker<'_> {
         let known = value.is_some();
         let value = value.unwrap_or_else(|| Code::literal(Value::Null, Type::Null, span));
         self.push(span, NodeKind::Yield(value));
-        self.close_block().map(|_| Verify { span, body: id, gives: known })
+        self.close_block().map(|_| Verify {
+            span,
+            body: id,
+            gives: known,
+        })
     }
 
     /// The one step of a block beside the flow of the plan.
@@ -166,7 +225,10 @@ impl PlanChecker<'_> {
 
 /// How long what takes a step back may take.
 fn undo_bound(span: Span) -> Clauses {
-    Clauses { within: Some(duration(UNDO_WITHIN, span)), ..Clauses::default() }
+    Clauses {
+        within: Some(duration(UNDO_WITHIN, span)),
+        ..Clauses::default()
+    }
 }
 
 fn undo_retry() -> Retry {

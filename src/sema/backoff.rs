@@ -38,13 +38,22 @@ impl Backoff {
         let default = Self::default();
         let allowed = step.is_some() || effect.repeatable();
         let backoff = Self {
-            attempts: if allowed { settings.attempts.unwrap_or(default.attempts) } else { 1 },
+            attempts: if allowed {
+                settings.attempts.unwrap_or(default.attempts)
+            } else {
+                1
+            },
             delay: settings.delay.unwrap_or(default.delay),
             factor: settings.factor.unwrap_or(default.factor),
             max_delay: settings.max_delay.unwrap_or(default.max_delay),
             jitter: settings.jitter.unwrap_or(default.jitter),
         };
-        (backoff, settings.on.unwrap_or_else(|| vec![ErrorPattern::Family("transient")]))
+        (
+            backoff,
+            settings
+                .on
+                .unwrap_or_else(|| vec![ErrorPattern::Family("transient")]),
+        )
     }
 
     /// `base(n) = min(max_delay, delay × factor^(n−1))`, the wait after attempt n before jitter.
@@ -52,7 +61,11 @@ impl Backoff {
     pub fn base(&self, attempt: u32) -> Duration {
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
         let seconds = self.delay.as_secs_f64() * self.factor.powi(exponent);
-        if seconds >= self.max_delay.as_secs_f64() { self.max_delay } else { Duration::from_secs_f64(seconds) }
+        if seconds >= self.max_delay.as_secs_f64() {
+            self.max_delay
+        } else {
+            Duration::from_secs_f64(seconds)
+        }
     }
 }
 

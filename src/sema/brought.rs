@@ -18,7 +18,11 @@ struct Sources {
 
 impl Sources {
     fn one(ty: Type) -> Self {
-        Self { signals: Vec::new(), others: vec![ty], certain: true }
+        Self {
+            signals: Vec::new(),
+            others: vec![ty],
+            certain: true,
+        }
     }
 
     fn join(&mut self, other: Self) {
@@ -35,7 +39,11 @@ impl PlanChecker<'_> {
         if let Some(payload) = payload.filter(|_| !speaks_of_signals) {
             return payload.clone();
         }
-        let Sources { signals, others, certain } = self.sources(on, on, payload);
+        let Sources {
+            signals,
+            others,
+            certain,
+        } = self.sources(on, on, payload);
         let nothing = (!certain).then_some(Type::Null);
         Type::union(signals.into_iter().chain(others).chain(nothing))
     }
@@ -46,7 +54,10 @@ impl PlanChecker<'_> {
         match &part.kind {
             // The first alternative that holds is taken.
             EventKind::Any(parts) => {
-                let mut all = Sources { certain: true, ..Sources::default() };
+                let mut all = Sources {
+                    certain: true,
+                    ..Sources::default()
+                };
                 for part in parts {
                     let sources = self.sources(part, part, payload);
                     all.certain &= sources.certain;
@@ -54,15 +65,22 @@ impl PlanChecker<'_> {
                 }
                 all
             }
-            EventKind::All(parts) => first_of(parts.iter().map(|part| self.sources(part, within, payload))),
-            EventKind::Not(inner) if matches!(inner.kind, EventKind::Signal(_)) => Sources::default(),
+            EventKind::All(parts) => {
+                first_of(parts.iter().map(|part| self.sources(part, within, payload)))
+            }
+            EventKind::Not(inner) if matches!(inner.kind, EventKind::Signal(_)) => {
+                Sources::default()
+            }
             EventKind::Not(inner) => Sources::one(self.of_leaf(inner, within, true)),
-            EventKind::Signal(_) => {
-                Sources { signals: vec![payload.cloned().unwrap_or(Type::Any)], others: Vec::new(), certain: true }
-            }
-            EventKind::Step { .. } | EventKind::Task { .. } | EventKind::Plan(_) | EventKind::Damaged => {
-                Sources::one(self.of_leaf(part, within, false))
-            }
+            EventKind::Signal(_) => Sources {
+                signals: vec![payload.cloned().unwrap_or(Type::Any)],
+                others: Vec::new(),
+                certain: true,
+            },
+            EventKind::Step { .. }
+            | EventKind::Task { .. }
+            | EventKind::Plan(_)
+            | EventKind::Damaged => Sources::one(self.of_leaf(part, within, false)),
         }
     }
 
@@ -70,7 +88,9 @@ impl PlanChecker<'_> {
         match &leaf.kind {
             EventKind::Step { name, test, .. } => {
                 let value = match self.names.lookup(name) {
-                    Lookup::Found(binding) => Type::union(binding.definitions.iter().map(|given| given.ty.clone())),
+                    Lookup::Found(binding) => {
+                        Type::union(binding.definitions.iter().map(|given| given.ty.clone()))
+                    }
                     Lookup::Later(_) | Lookup::Namespace | Lookup::Missing => Type::Any,
                 };
                 of_step(value, test.filter(|_| !negated))
@@ -82,9 +102,11 @@ impl PlanChecker<'_> {
             EventKind::Plan(PlanTest::Failed) if !negated => Type::Error,
             EventKind::Plan(PlanTest::Completed | PlanTest::Cancelled) if !negated => Type::Null,
             EventKind::Plan(_) => Type::Error.optional(),
-            EventKind::Signal(_) | EventKind::Not(_) | EventKind::All(_) | EventKind::Any(_) | EventKind::Damaged => {
-                Type::Any
-            }
+            EventKind::Signal(_)
+            | EventKind::Not(_)
+            | EventKind::All(_)
+            | EventKind::Any(_)
+            | EventKind::Damaged => Type::Any,
         }
     }
 }
@@ -109,10 +131,20 @@ fn of_step(value: Type, test: Option<StateTest>) -> Type {
 /// What several parts bring that hold together: the first signal among them, else the first part that brings something.
 fn first_of(parts: impl Iterator<Item = Sources>) -> Sources {
     let parts = parts.collect::<Vec<_>>();
-    let sure = |sources: &Sources| sources.certain && sources.others.is_empty() && !sources.signals.is_empty();
+    let sure = |sources: &Sources| {
+        sources.certain && sources.others.is_empty() && !sources.signals.is_empty()
+    };
     if let Some(last) = parts.iter().position(sure) {
-        let signals = parts.into_iter().take(last + 1).flat_map(|sources| sources.signals).collect();
-        return Sources { signals, others: Vec::new(), certain: true };
+        let signals = parts
+            .into_iter()
+            .take(last + 1)
+            .flat_map(|sources| sources.signals)
+            .collect();
+        return Sources {
+            signals,
+            others: Vec::new(),
+            certain: true,
+        };
     }
     let no_signals = parts.iter().all(|sources| sources.signals.is_empty());
     let mut all = Sources::default();

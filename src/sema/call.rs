@@ -20,15 +20,22 @@ use crate::value::Value;
 impl PlanChecker<'_> {
     /// Whether an expression has the shape of a call of a tool, so that it is checked as one.
     pub(super) fn is_call(&self, expression: &ast::Expr) -> bool {
-        let Some(written) = self.written(expression) else { return false };
-        let Some((namespace, _)) = written.namespace else { return true };
+        let Some(written) = self.written(expression) else {
+            return false;
+        };
+        let Some((namespace, _)) = written.namespace else {
+            return true;
+        };
         match self.names.lookup(namespace) {
             Lookup::Namespace => true,
             // A value with the name of a namespace has been reported; the tools are still called by that name.
             Lookup::Found(_) | Lookup::Later(_) => self.names.is_namespace(namespace),
             Lookup::Missing => {
                 self.shared.tools.has_namespace(namespace)
-                    || written.arguments.iter().any(|argument| argument.name.is_some())
+                    || written
+                        .arguments
+                        .iter()
+                        .any(|argument| argument.name.is_some())
             }
         }
     }
@@ -53,14 +60,27 @@ impl PlanChecker<'_> {
         let arguments = self.arguments(&written, &callee);
         let open = match &callee.target {
             Target::Tool(signature) if self.diagnostics.len() == before => {
-                let span = written.namespace.map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
-                self.contract(&Given { signature, written: written.arguments, arguments: &arguments, span })
+                let span = written
+                    .namespace
+                    .map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
+                self.contract(&Given {
+                    signature,
+                    written: written.arguments,
+                    arguments: &arguments,
+                    span,
+                })
             }
             Target::Tool(_) | Target::Plan(..) => false,
         };
         let does = footprint(&callee, &arguments);
         let returns = given_back(&callee, &arguments).unwrap_or(callee.returns);
-        let call = Call { span: written.span, target: callee.target, arguments, effect: does.effect, open };
+        let call = Call {
+            span: written.span,
+            target: callee.target,
+            arguments,
+            effect: does.effect,
+            open,
+        };
         Some((call, returns, does))
     }
 
@@ -84,7 +104,11 @@ impl PlanChecker<'_> {
                 self.positional(argument, callee, callee.parameters.get(index), written);
                 continue;
             };
-            let Some(parameter) = callee.parameters.iter().find(|parameter| parameter.name == name.text) else {
+            let Some(parameter) = callee
+                .parameters
+                .iter()
+                .find(|parameter| parameter.name == name.text)
+            else {
                 if callee.extra_arguments {
                     let code = self.value(&argument.value);
                     checked.push((name.text.clone(), code));
@@ -115,9 +139,15 @@ impl PlanChecker<'_> {
         let (mut diagnostic, near) = unknown_near(code, &what, &name.text, name.span, names);
         let at = self.diagnostics.len();
         let near = near.filter(|near| !written.gives(near.name));
-        let parameter = near.and_then(|near| callee.parameters.iter().find(|parameter| &*parameter.name == near.name));
+        let parameter = near.and_then(|near| {
+            callee
+                .parameters
+                .iter()
+                .find(|parameter| &*parameter.name == near.name)
+        });
         let held = parameter.map(|parameter| self.argument(argument, parameter, callee));
-        if held.is_none() || (self.diagnostics.len() > at && near.is_some_and(|near| !near.certain)) {
+        if held.is_none() || (self.diagnostics.len() > at && near.is_some_and(|near| !near.certain))
+        {
             self.diagnostics.truncate(at);
             self.value(&argument.value);
             diagnostic.fix = None;
@@ -125,25 +155,45 @@ impl PlanChecker<'_> {
         self.diagnostics.insert(at, diagnostic);
     }
 
-    fn argument(&mut self, argument: &ast::Argument, parameter: &Parameter, callee: &Callee<'_>) -> Code {
+    fn argument(
+        &mut self,
+        argument: &ast::Argument,
+        parameter: &Parameter,
+        callee: &Callee<'_>,
+    ) -> Code {
         let what = format_args!("the argument `{}` of `{}`", parameter.name, callee.path);
-        if let Some(reason) = parameter.schema.as_ref().and_then(|contract| contradiction(contract.schema())) {
-            let message = format!("no value fits {what}: the contract contradicts itself, {reason}");
-            let diagnostic = Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
+        if let Some(reason) = parameter
+            .schema
+            .as_ref()
+            .and_then(|contract| contradiction(contract.schema()))
+        {
+            let message =
+                format!("no value fits {what}: the contract contradicts itself, {reason}");
+            let diagnostic =
+                Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
             let help = "no plan can mend this; correct the schema where the tool comes from";
             self.diagnostics.push(diagnostic.help(help));
             return self.value(&argument.value);
         }
         let before = self.diagnostics.len();
-        let code = self.value_of(&argument.value, &accepted(parameter), Expectation::of(&what));
+        let code = self.value_of(
+            &argument.value,
+            &accepted(parameter),
+            Expectation::of(&what),
+        );
         if self.diagnostics.len() == before
             && let (Some(contract), Some(value)) = (&parameter.schema, code.constant())
             && !matches!(value, Value::Null)
             && let Some(violation) = contract.violations(&encode(value, &parameter.ty)).first()
         {
             let message = format!("{what} breaks the tool's contract: {violation}");
-            let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, argument.value.span, message);
-            self.diagnostics.push(diagnostic.help("change the value to one that the contract allows"));
+            let diagnostic = Diagnostic::new(
+                &codes::types::SCHEMA_VIOLATION,
+                argument.value.span,
+                message,
+            );
+            self.diagnostics
+                .push(diagnostic.help("change the value to one that the contract allows"));
         }
         code
     }
@@ -172,7 +222,10 @@ impl PlanChecker<'_> {
             Some(parameter) => {
                 let name = quoted(&parameter.name);
                 let diagnostic = diagnostic.help(format!("write `{name}: …`"));
-                let edits = vec![Edit { span: Span::at(argument.span.start as usize), text: format!("{name}: ") }];
+                let edits = vec![Edit {
+                    span: Span::at(argument.span.start as usize),
+                    text: format!("{name}: "),
+                }];
                 // The order of a contract's parameters is no promise, so only the only one is certain.
                 let certain = callee.parameters.len() == 1
                     || matches!(&argument.value.kind, ast::ExprKind::Name(value) if *value == parameter.name);
@@ -195,19 +248,30 @@ impl PlanChecker<'_> {
         written: &Written<'_>,
         diagnostic: &Diagnostic,
     ) -> bool {
-        let ast::ExprKind::Object(entries) = &argument.value.kind else { return false };
+        let ast::ExprKind::Object(entries) = &argument.value.kind else {
+            return false;
+        };
         let parameter = |entry: &ast::Entry| match &entry.key {
-            ast::EntryKey::Name(name) => callee.parameters.iter().find(|parameter| parameter.name == name.text),
+            ast::EntryKey::Name(name) => callee
+                .parameters
+                .iter()
+                .find(|parameter| parameter.name == name.text),
             ast::EntryKey::Expr(_) => None,
         };
-        if written.arguments.len() != 1 || entries.is_empty() || !entries.iter().all(|entry| parameter(entry).is_some())
+        if written.arguments.len() != 1
+            || entries.is_empty()
+            || !entries.iter().all(|entry| parameter(entry).is_some())
         {
             return false;
         }
         let at = self.diagnostics.len();
         for entry in entries {
             if let Some(parameter) = parameter(entry) {
-                let named = ast::Argument { name: None, value: entry.value.clone(), span: entry.span };
+                let named = ast::Argument {
+                    name: None,
+                    value: entry.value.clone(),
+                    span: entry.span,
+                };
                 drop(self.argument(&named, parameter, callee));
             }
         }
@@ -216,39 +280,87 @@ impl PlanChecker<'_> {
             Span::new(span.start as usize, span.start as usize + 1),
             Span::new(span.end as usize - 1, span.end as usize),
         ];
-        let edits = braces.map(|span| Edit { span, text: String::new() }).to_vec();
-        let found = diagnostic.clone().help("leave out the braces: the fields are the arguments");
-        self.diagnostics.insert(at, found.fix_all("leave out the braces", edits));
+        let edits = braces
+            .map(|span| Edit {
+                span,
+                text: String::new(),
+            })
+            .to_vec();
+        let found = diagnostic
+            .clone()
+            .help("leave out the braces: the fields are the arguments");
+        self.diagnostics
+            .insert(at, found.fix_all("leave out the braces", edits));
         true
     }
 
     /// One finding for all that is missing, since one edit mends it.
     fn missing(&mut self, written: &Written<'_>, callee: &Callee<'_>) {
-        let positional = written.arguments.iter().filter(|argument| argument.name.is_none()).count();
-        let missing =
-            callee.parameters.iter().filter(|parameter| parameter.required && !written.gives(&parameter.name));
+        let positional = written
+            .arguments
+            .iter()
+            .filter(|argument| argument.name.is_none())
+            .count();
+        let missing = callee
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.required && !written.gives(&parameter.name));
         // An argument under a misspelt name has been reported there, and one under a name that is near to none may be any.
-        let unknown = written.arguments.iter().filter_map(|argument| argument.name.as_ref()).filter(|name| {
-            !callee.extra_arguments && !callee.parameters.iter().any(|parameter| parameter.name == name.text)
-        });
+        let unknown = written
+            .arguments
+            .iter()
+            .filter_map(|argument| argument.name.as_ref())
+            .filter(|name| {
+                !callee.extra_arguments
+                    && !callee
+                        .parameters
+                        .iter()
+                        .any(|parameter| parameter.name == name.text)
+            });
         let (misspelt, strange): (Vec<_>, Vec<_>) = unknown.partition(|name| {
             let names = callee.parameters.iter().map(|parameter| &*parameter.name);
             crate::diag::closest(&name.text, names).is_some_and(|near| !written.gives(near))
         });
-        let meant = |name: &str| misspelt.iter().any(|wrong| crate::diag::closest(&wrong.text, [name]).is_some());
-        let missing = missing.filter(|parameter| !meant(&parameter.name)).collect::<Vec<_>>();
-        let missing = missing.get(positional.min(missing.len())..).unwrap_or_default();
+        let meant = |name: &str| {
+            misspelt
+                .iter()
+                .any(|wrong| crate::diag::closest(&wrong.text, [name]).is_some())
+        };
+        let missing = missing
+            .filter(|parameter| !meant(&parameter.name))
+            .collect::<Vec<_>>();
+        let missing = missing
+            .get(positional.min(missing.len())..)
+            .unwrap_or_default();
         if missing.len() <= strange.len() {
             return;
         }
-        let names = missing.iter().map(|parameter| &*parameter.name).collect::<Vec<_>>();
-        let (word, verb) = if names.len() == 1 { ("argument", "is") } else { ("arguments", "are") };
-        let message = format!("the {word} {} of `{}` {verb} missing", listed(&names), callee.path);
-        let wanted = missing.iter().map(|parameter| format!("{}: {}", quoted(&parameter.name), parameter.ty));
+        let names = missing
+            .iter()
+            .map(|parameter| &*parameter.name)
+            .collect::<Vec<_>>();
+        let (word, verb) = if names.len() == 1 {
+            ("argument", "is")
+        } else {
+            ("arguments", "are")
+        };
+        let message = format!(
+            "the {word} {} of `{}` {verb} missing",
+            listed(&names),
+            callee.path
+        );
+        let wanted = missing
+            .iter()
+            .map(|parameter| format!("{}: {}", quoted(&parameter.name), parameter.ty));
         let help = format!("add `{}`", wanted.collect::<Vec<_>>().join(", "));
-        let span = written.namespace.map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
-        self.diagnostics
-            .push(Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message).help(help).available(names));
+        let span = written
+            .namespace
+            .map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
+        self.diagnostics.push(
+            Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message)
+                .help(help)
+                .available(names),
+        );
     }
 }
 
@@ -267,34 +379,65 @@ fn choices(code: &Code) -> Option<Vec<Value>> {
 
 /// The type of the argument that the tool gives back as it is.
 fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Type> {
-    let Target::Tool(signature) = &callee.target else { return None };
+    let Target::Tool(signature) = &callee.target else {
+        return None;
+    };
     let wanted = signature.gives_back.as_ref()?;
-    arguments.iter().find(|(name, _)| name == wanted).map(|(_, code)| super::step::widened(&code.ty))
+    arguments
+        .iter()
+        .find(|(name, _)| name == wanted)
+        .map(|(_, code)| super::step::widened(&code.ty))
 }
 
 /// What this very call does: constant arguments tell the class of some tools, and the part of the namespace's state.
 fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Footprint {
-    let Target::Tool(signature) = &callee.target else { return callee.does.clone() };
-    let effect = effect_of(signature, |name| match arguments.iter().find(|(known, _)| &**known == name) {
-        None => tools::Given::Absent,
-        Some((_, code)) => choices(code).map_or(tools::Given::Dynamic, tools::Given::OneOf),
+    let Target::Tool(signature) = &callee.target else {
+        return callee.does.clone();
+    };
+    let effect = effect_of(signature, |name| {
+        match arguments.iter().find(|(known, _)| &**known == name) {
+            None => tools::Given::Absent,
+            Some((_, code)) => choices(code).map_or(tools::Given::Dynamic, tools::Given::OneOf),
+        }
     });
-    let order = if signature.reads_clock { OrderClass::Clock } else { OrderClass::of(effect) };
-    let touches = if effect == Effect::Pure { Vec::new() } else { vec![touch(signature, effect, arguments)] };
-    Footprint { effect, order, touches }
+    let order = if signature.reads_clock {
+        OrderClass::Clock
+    } else {
+        OrderClass::of(effect)
+    };
+    let touches = if effect == Effect::Pure {
+        Vec::new()
+    } else {
+        vec![touch(signature, effect, arguments)]
+    };
+    Footprint {
+        effect,
+        order,
+        touches,
+    }
 }
 
 /// The state that a call touches: its namespace, or the part of it that a constant resource names.
 fn touch(signature: &Signature, effect: Effect, arguments: &[(Arc<str>, Code)]) -> Touch {
     let constant = |name: &str| {
-        let code = arguments.iter().find(|(known, _)| &**known == name).map(|(_, code)| code)?;
+        let code = arguments
+            .iter()
+            .find(|(known, _)| &**known == name)
+            .map(|(_, code)| code)?;
         match code.constant()? {
             Value::String(text) => Some(text.to_string()),
             other => other.as_number().map(|_| format!("{other}")),
         }
     };
-    let resource = signature.resource.as_deref().and_then(|template| fill(template, constant));
-    Touch { namespace: signature.namespace.clone(), resource: resource.map(Into::into), effect }
+    let resource = signature
+        .resource
+        .as_deref()
+        .and_then(|template| fill(template, constant));
+    Touch {
+        namespace: signature.namespace.clone(),
+        resource: resource.map(Into::into),
+        effect,
+    }
 }
 
 /// A resource template with its `{argument}`s filled in; nothing where one is not constant.

@@ -74,7 +74,9 @@ pub(super) struct Contract<'a> {
 
 impl Contract<'_> {
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
-        self.parameters.iter().find(|parameter| &*parameter.name == name)
+        self.parameters
+            .iter()
+            .find(|parameter| &*parameter.name == name)
     }
 
     /// Whether the arguments are those of the parameters, by their names.
@@ -84,12 +86,20 @@ impl Contract<'_> {
             name.is_some_and(|name| self.extra_arguments || self.parameter(&name.text).is_some())
         };
         arguments.iter().all(known)
-            && self.parameters.iter().all(|parameter| !parameter.required || gives(arguments, &parameter.name))
+            && self
+                .parameters
+                .iter()
+                .all(|parameter| !parameter.required || gives(arguments, &parameter.name))
     }
 }
 
 fn gives(arguments: &[ast::Argument], name: &str) -> bool {
-    arguments.iter().any(|argument| argument.name.as_ref().is_some_and(|given| &*given.text == name))
+    arguments.iter().any(|argument| {
+        argument
+            .name
+            .as_ref()
+            .is_some_and(|given| &*given.text == name)
+    })
 }
 
 /// The type of the values that a parameter takes.
@@ -113,7 +123,11 @@ impl<'a> Callees<'a> {
     /// What a call of this name takes and gives.
     pub fn find(self, namespace: Option<&str>, name: &str) -> Option<Contract<'a>> {
         let Some(namespace) = namespace else {
-            return self.own.get(name).and_then(Option::as_ref).map(|plan| contract_of_plan(plan));
+            return self
+                .own
+                .get(name)
+                .and_then(Option::as_ref)
+                .map(|plan| contract_of_plan(plan));
         };
         self.offer(namespace)?.find(self.shared, name)
     }
@@ -124,7 +138,12 @@ impl<'a> Callees<'a> {
             Some(Namespace::Unresolved) => Some(Offer::Unresolved),
             Some(Namespace::Tools(catalog)) => Some(Offer::Tools(catalog)),
             Some(Namespace::Plans(plans)) => Some(Offer::Plans(plans)),
-            None => self.shared.tools.namespaces().find(|known| *known == namespace).map(Offer::Tools),
+            None => self
+                .shared
+                .tools
+                .namespaces()
+                .find(|known| *known == namespace)
+                .map(Offer::Tools),
         }
     }
 }
@@ -137,27 +156,58 @@ impl<'a> Offer<'a> {
                 extra_arguments: tool.extra_arguments,
                 returns: &tool.returns,
             }),
-            Offer::Plans(plans) => plans.iter().find(|plan| &*plan.name == name).map(|plan| contract_of_plan(plan)),
+            Offer::Plans(plans) => plans
+                .iter()
+                .find(|plan| &*plan.name == name)
+                .map(|plan| contract_of_plan(plan)),
             Offer::Unresolved => None,
         }
     }
 }
 
 fn contract_of_plan(plan: &Plan) -> Contract<'_> {
-    Contract { parameters: parameters_of(plan).into(), extra_arguments: false, returns: &plan.returns }
+    Contract {
+        parameters: parameters_of(plan).into(),
+        extra_arguments: false,
+        returns: &plan.returns,
+    }
 }
 
 impl<'s> PlanChecker<'s> {
     /// The parts of an expression that has the shape of a call.
     pub(super) fn written<'w>(&self, expression: &'w ast::Expr) -> Option<Written<'w>> {
         let span = expression.span;
-        if let Some(OwnCall { name, arguments, .. }) = own_call(expression, self.own) {
-            return Some(Written { namespace: None, tool: name, arguments, span });
+        if let Some(OwnCall {
+            name, arguments, ..
+        }) = own_call(expression, self.own)
+        {
+            return Some(Written {
+                namespace: None,
+                tool: name,
+                arguments,
+                span,
+            });
         }
-        let ast::ExprKind::Path { base, links } = &expression.kind else { return None };
-        let (ast::ExprKind::Name(namespace), [link]) = (&base.kind, links.as_slice()) else { return None };
-        let ast::LinkKind::Call { name, safe: false, arguments } = &link.kind else { return None };
-        Some(Written { namespace: Some((namespace, base.span)), tool: name, arguments, span })
+        let ast::ExprKind::Path { base, links } = &expression.kind else {
+            return None;
+        };
+        let (ast::ExprKind::Name(namespace), [link]) = (&base.kind, links.as_slice()) else {
+            return None;
+        };
+        let ast::LinkKind::Call {
+            name,
+            safe: false,
+            arguments,
+        } = &link.kind
+        else {
+            return None;
+        };
+        Some(Written {
+            namespace: Some((namespace, base.span)),
+            tool: name,
+            arguments,
+            span,
+        })
     }
 
     /// What is called. A name that does not exist is reported; where it can be told which other one is meant, the call is
@@ -166,10 +216,14 @@ impl<'s> PlanChecker<'s> {
     where
         's: 'w,
     {
-        let Some((namespace, place)) = written.namespace else { return self.own_callee(written) };
+        let Some((namespace, place)) = written.namespace else {
+            return self.own_callee(written);
+        };
         let namespace = if self.names.is_namespace(namespace) {
             namespace
-        } else if self.own.contains_key(&written.tool.text) && !self.shared.tools.has_namespace(namespace) {
+        } else if self.own.contains_key(&written.tool.text)
+            && !self.shared.tools.has_namespace(namespace)
+        {
             return self.own_with_namespace(written, namespace, place);
         } else {
             self.unknown_namespace(namespace, place, &written.tool.text)?
@@ -184,25 +238,53 @@ impl<'s> PlanChecker<'s> {
     }
 
     pub(super) fn callees(&self) -> Callees<'s> {
-        Callees { shared: self.shared, own: self.own }
+        Callees {
+            shared: self.shared,
+            own: self.own,
+        }
     }
 
     /// `self.other(…)`: a plan of this file behind a name that means nothing.
-    fn own_with_namespace<'w>(&mut self, written: &Written<'w>, namespace: &str, place: Span) -> Option<Callee<'w>>
+    fn own_with_namespace<'w>(
+        &mut self,
+        written: &Written<'w>,
+        namespace: &str,
+        place: Span,
+    ) -> Option<Callee<'w>>
     where
         's: 'w,
     {
         let name = &written.tool.text;
         let message = format!("there is no namespace `{namespace}`");
-        let help = format!("`{name}` is a plan of this file, which is called by its name alone: `{}(…)`", quoted(name));
-        let mut diagnostic = Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, place, message).help(help);
+        let help = format!(
+            "`{name}` is a plan of this file, which is called by its name alone: `{}(…)`",
+            quoted(name)
+        );
+        let mut diagnostic =
+            Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, place, message).help(help);
         if self.callees().find(None, name).is_some() {
-            let edit = Edit { span: Span { start: place.start, end: written.tool.span.start }, text: String::new() };
+            let edit = Edit {
+                span: Span {
+                    start: place.start,
+                    end: written.tool.span.start,
+                },
+                text: String::new(),
+            };
             diagnostic = diagnostic.fix_all(format!("leave out `{namespace}.`"), vec![edit]);
         }
         self.diagnostics.push(diagnostic);
-        let Written { tool, arguments, span, .. } = *written;
-        self.own_callee(&Written { namespace: None, tool, arguments, span })
+        let Written {
+            tool,
+            arguments,
+            span,
+            ..
+        } = *written;
+        self.own_callee(&Written {
+            namespace: None,
+            tool,
+            arguments,
+            span,
+        })
     }
 
     /// Reports a namespace that the file does not name, or that does not exist, and tells which one is meant: the nearest,
@@ -212,22 +294,39 @@ impl<'s> PlanChecker<'s> {
         's: 'n,
     {
         let (shared, code) = (self.shared, &codes::names::UNKNOWN_NAMESPACE);
-        let used = |name: &str| Edit { span: shared.first_use, text: format!("use {}\n", quoted(name)) };
+        let used = |name: &str| Edit {
+            span: shared.first_use,
+            text: format!("use {}\n", quoted(name)),
+        };
         if shared.tools.has_namespace(name) {
             let message = format!("`{name}` is not among the namespaces that this file uses");
             let diagnostic = Diagnostic::new(code, place, message)
-                .help(format!("write `use {}` at the head of the file", quoted(name)))
+                .help(format!(
+                    "write `use {}` at the head of the file",
+                    quoted(name)
+                ))
                 .fix_all(format!("add `use {name}`"), vec![used(name)]);
             self.diagnostics.push(diagnostic);
             return Some(name);
         }
         let named = shared.namespaces.keys().map(|name| &**name);
-        let known = named.chain(shared.tools.namespaces()).collect::<std::collections::BTreeSet<_>>();
-        let (mut diagnostic, near) = unknown_near(code, "namespace", name, place, known.into_iter());
-        let own = |near: &str| self.callees().offer(near).is_some_and(|offer| offer.find(shared, callee).is_some());
-        let meant = near.filter(|near| near.certain || own(near.name)).map(|near| near.name);
+        let known = named
+            .chain(shared.tools.namespaces())
+            .collect::<std::collections::BTreeSet<_>>();
+        let (mut diagnostic, near) =
+            unknown_near(code, "namespace", name, place, known.into_iter());
+        let own = |near: &str| {
+            self.callees()
+                .offer(near)
+                .is_some_and(|offer| offer.find(shared, callee).is_some())
+        };
+        let meant = near
+            .filter(|near| near.certain || own(near.name))
+            .map(|near| near.name);
         match (&mut diagnostic.fix, meant) {
-            (Some(fix), Some(meant)) if !shared.namespaces.contains_key(meant) => fix.edits.push(used(meant)),
+            (Some(fix), Some(meant)) if !shared.namespaces.contains_key(meant) => {
+                fix.edits.push(used(meant))
+            }
             (_, Some(_)) => {}
             (fix, None) => *fix = None,
         }
@@ -235,7 +334,12 @@ impl<'s> PlanChecker<'s> {
         meant
     }
 
-    fn tool<'w>(&mut self, written: &Written<'w>, namespace: &str, catalog: &'s str) -> Option<Callee<'w>>
+    fn tool<'w>(
+        &mut self,
+        written: &Written<'w>,
+        namespace: &str,
+        catalog: &'s str,
+    ) -> Option<Callee<'w>>
     where
         's: 'w,
     {
@@ -244,15 +348,24 @@ impl<'s> PlanChecker<'s> {
             signature
         } else {
             let what = format!("tool in `{namespace}` named");
-            let near =
-                self.meant(&codes::names::UNKNOWN_TOOL, &what, (Some(namespace), written), tools.names(catalog))?;
+            let near = self.meant(
+                &codes::names::UNKNOWN_TOOL,
+                &what,
+                (Some(namespace), written),
+                tools.names(catalog),
+            )?;
             tools.find(catalog, near)?
         };
         Some(tool_callee(signature))
     }
 
     /// A plan of another file.
-    fn plan_of<'w>(&mut self, written: &Written<'w>, namespace: &str, plans: &'s [Arc<Plan>]) -> Option<Callee<'w>>
+    fn plan_of<'w>(
+        &mut self,
+        written: &Written<'w>,
+        namespace: &str,
+        plans: &'s [Arc<Plan>],
+    ) -> Option<Callee<'w>>
     where
         's: 'w,
     {
@@ -262,7 +375,12 @@ impl<'s> PlanChecker<'s> {
         } else {
             let what = format!("plan in `{namespace}` named");
             let names = plans.iter().map(|plan| &*plan.name);
-            find(self.meant(&codes::names::UNKNOWN_PLAN, &what, (Some(namespace), written), names)?)?
+            find(self.meant(
+                &codes::names::UNKNOWN_PLAN,
+                &what,
+                (Some(namespace), written),
+                names,
+            )?)?
         };
         Some(self.plan_callee(written, plan))
     }
@@ -280,9 +398,16 @@ impl<'s> PlanChecker<'s> {
             name
         } else {
             let names = own.keys().map(|name| &**name);
-            self.meant(&codes::names::UNKNOWN_PLAN, "plan in this file named", (None, written), names)?
+            self.meant(
+                &codes::names::UNKNOWN_PLAN,
+                "plan in this file named",
+                (None, written),
+                names,
+            )?
         };
-        own.get(name).and_then(Option::as_ref).map(|plan| self.plan_callee(written, plan))
+        own.get(name)
+            .and_then(Option::as_ref)
+            .map(|plan| self.plan_callee(written, plan))
     }
 
     /// Reports a name that does not exist, and tells which other one is meant: the nearest, where it can only be that or
@@ -294,7 +419,8 @@ impl<'s> PlanChecker<'s> {
         (namespace, written): (Option<&str>, &Written<'_>),
         names: impl Iterator<Item = &'c str>,
     ) -> Option<&'c str> {
-        let (mut diagnostic, near) = unknown_near(code, what, &written.tool.text, written.tool.span, names);
+        let (mut diagnostic, near) =
+            unknown_near(code, what, &written.tool.text, written.tool.span, names);
         let meant = near.filter(|near| {
             let contract = self.callees().find(namespace, near.name);
             contract.is_some_and(|contract| near.certain || contract.fits(written.arguments))
@@ -312,7 +438,10 @@ impl<'s> PlanChecker<'s> {
             self.plans.push(plan.clone());
             self.plans.len() - 1
         });
-        let path = Path { namespace: written.namespace.map(|(namespace, _)| namespace), name: &plan.name };
+        let path = Path {
+            namespace: written.namespace.map(|(namespace, _)| namespace),
+            name: &plan.name,
+        };
         if let Some((_, what)) = plan.not_yet.first() {
             self.not_yet.push((written.span, what));
         }
@@ -329,7 +458,10 @@ impl<'s> PlanChecker<'s> {
 
 fn tool_callee(signature: &Arc<Signature>) -> Callee<'_> {
     Callee {
-        path: Path { namespace: Some(&signature.namespace), name: &signature.name },
+        path: Path {
+            namespace: Some(&signature.namespace),
+            name: &signature.name,
+        },
         parameters: Cow::Borrowed(&signature.parameters),
         extra_arguments: signature.extra_arguments,
         target: Target::Tool(signature.clone()),

@@ -12,7 +12,10 @@ use super::file::Namespace;
 use super::names::{Collision, Mark, Names, NewName};
 use super::own_plans::OwnPlans;
 use super::passed_on::take_over;
-use super::plan::{After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, NodeKind, Parallel, Plan, Task, TaskId};
+use super::plan::{
+    After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, NodeKind, Parallel, Plan, Task,
+    TaskId,
+};
 use super::scope::{Atom, Lookup, NameKind, Scope as _};
 use super::tools::Tools;
 use super::unread::Made;
@@ -118,9 +121,16 @@ impl PlanChecker<'_> {
     }
 
     /// An expression of a type that its place wants.
-    pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: Expectation<'_>) -> Code {
+    pub(super) fn value_of(
+        &mut self,
+        expression: &ast::Expr,
+        ty: &Type,
+        expectation: Expectation<'_>,
+    ) -> Code {
         let before = self.diagnostics.len();
-        let code = self.expressions().check_against(expression, ty, expectation);
+        let code = self
+            .expressions()
+            .check_against(expression, ty, expectation);
         self.note_reads(before, &code);
         code
     }
@@ -136,7 +146,12 @@ impl PlanChecker<'_> {
     /// Remembers what an expression reads, what its findings since `before` speak of included: a name that is read in
     /// a wrong way is not unused.
     fn note_reads(&mut self, before: usize, code: &Code) {
-        let spans = self.diagnostics.get(before..).unwrap_or_default().iter().map(|found| found.span);
+        let spans = self
+            .diagnostics
+            .get(before..)
+            .unwrap_or_default()
+            .iter()
+            .map(|found| found.span);
         for span in spans.collect::<Vec<_>>() {
             let text = self.shared.source.slice(span);
             let words = text.split(|character: char| !unicode_ident::is_xid_continue(character));
@@ -169,14 +184,26 @@ impl PlanChecker<'_> {
 
     /// Where a name was introduced first, as `note_read` tells it.
     pub(super) fn origin(&self, name: &ast::Name) -> Span {
-        if let Lookup::Found(binding) = self.names.lookup(&name.text) { binding.span } else { name.span }
+        if let Lookup::Found(binding) = self.names.lookup(&name.text) {
+            binding.span
+        } else {
+            name.span
+        }
     }
 
     /// The task with this name.
     pub(super) fn task_named(&self, name: &str) -> Option<TaskId> {
-        let Lookup::Found(binding) = self.names.lookup(name) else { return None };
-        let position = self.tasks.iter().position(|task| task.span == binding.span)?;
-        u32::try_from(position).ok().filter(|_| binding.kind == NameKind::Task).map(TaskId)
+        let Lookup::Found(binding) = self.names.lookup(name) else {
+            return None;
+        };
+        let position = self
+            .tasks
+            .iter()
+            .position(|task| task.span == binding.span)?;
+        u32::try_from(position)
+            .ok()
+            .filter(|_| binding.kind == NameKind::Task)
+            .map(TaskId)
     }
 
     /// Opens a block with a frame of its own. `later` are the statements whose names it introduces.
@@ -209,7 +236,9 @@ impl PlanChecker<'_> {
 
     /// A value that the innermost block yields, and its type.
     pub(super) fn yielded(&mut self, code: Code) -> Code {
-        let Some(block) = self.open.last_mut() else { return code };
+        let Some(block) = self.open.last_mut() else {
+            return code;
+        };
         let code = match &block.stands_for {
             Some(ty) if fit(&code.ty, ty).fits() => code.placed(ty),
             Some(_) | None => code,
@@ -223,9 +252,19 @@ impl PlanChecker<'_> {
         let slots = self.names.close();
         let mut open = self.open.pop()?;
         self.names.forget(open.known);
-        self.diagnostics.extend(take_over(&mut open.nodes, &self.blocks, &self.plans));
-        let (nodes, parallels) = (std::mem::take(&mut open.nodes), std::mem::take(&mut open.parallels));
-        let block = Block { label: open.label.take(), slots, shared: shared(&nodes, slots), nodes, parallels };
+        self.diagnostics
+            .extend(take_over(&mut open.nodes, &self.blocks, &self.plans));
+        let (nodes, parallels) = (
+            std::mem::take(&mut open.nodes),
+            std::mem::take(&mut open.parallels),
+        );
+        let block = Block {
+            label: open.label.take(),
+            slots,
+            shared: shared(&nodes, slots),
+            nodes,
+            parallels,
+        };
         if let Some(place) = self.blocks.get_mut(open.id.0 as usize) {
             *place = block;
         }
@@ -250,10 +289,19 @@ impl PlanChecker<'_> {
         after: Vec<After>,
         kind: NodeKind,
     ) -> NodeId {
-        let Some(block) = self.open.last_mut() else { return NodeId(0) };
+        let Some(block) = self.open.last_mut() else {
+            return NodeId(0);
+        };
         let id = NodeId(u32::try_from(block.nodes.len()).unwrap_or(u32::MAX));
         let (name, slot) = named.map_or((None, None), |(name, slot)| (Some(name), Some(slot)));
-        block.nodes.push(Node { span, name, slot, guard: block.guard.clone(), after, kind });
+        block.nodes.push(Node {
+            span,
+            name,
+            slot,
+            guard: block.guard.clone(),
+            after,
+            kind,
+        });
         id
     }
 
@@ -265,15 +313,32 @@ impl PlanChecker<'_> {
     }
 
     /// Puts a condition that has a node already around what follows.
-    pub(super) fn guard_by(&mut self, node: NodeId, condition: &ast::Expr, negated: bool) -> GuardMark {
-        let facts = if negated { negated_atoms(condition) } else { atoms(condition) };
+    pub(super) fn guard_by(
+        &mut self,
+        node: NodeId,
+        condition: &ast::Expr,
+        negated: bool,
+    ) -> GuardMark {
+        let facts = if negated {
+            negated_atoms(condition)
+        } else {
+            atoms(condition)
+        };
         if !negated {
             self.contradiction(condition, &facts);
         }
         // What holds anyway makes nothing absent.
-        let facts = self.names.assume(facts.into_iter().filter(|fact| &*fact.text != "true" || fact.negated).collect());
+        let facts = self.names.assume(
+            facts
+                .into_iter()
+                .filter(|fact| &*fact.text != "true" || fact.negated)
+                .collect(),
+        );
         let atoms = self.open.last_mut().map_or(0, |block| {
-            block.guard.push(GuardAtom { condition: node, negated });
+            block.guard.push(GuardAtom {
+                condition: node,
+                negated,
+            });
             block.guard.len() - 1
         });
         GuardMark { atoms, facts }
@@ -290,28 +355,52 @@ impl PlanChecker<'_> {
         if self.may_change(node) {
             return;
         }
-        let facts = if truth { negated_atoms(condition) } else { atoms(condition) };
-        self.names.prove(facts.into_iter().filter(|fact| !matches!(&*fact.text, "true" | "false")));
+        let facts = if truth {
+            negated_atoms(condition)
+        } else {
+            atoms(condition)
+        };
+        self.names.prove(
+            facts
+                .into_iter()
+                .filter(|fact| !matches!(&*fact.text, "true" | "false")),
+        );
     }
 
     /// Whether a condition reads a context that a `set` may empty again.
     pub(super) fn may_change(&self, node: NodeId) -> bool {
         let nodes = self.open.last().map_or(&[][..], |block| &block.nodes);
-        let code = nodes.get(node.0 as usize).and_then(|node| match &node.kind {
-            NodeKind::Condition(code) | NodeKind::Ensure { condition: code, .. } => Some(code),
-            _ => None,
-        });
+        let code = nodes
+            .get(node.0 as usize)
+            .and_then(|node| match &node.kind {
+                NodeKind::Condition(code)
+                | NodeKind::Ensure {
+                    condition: code, ..
+                } => Some(code),
+                _ => None,
+            });
         let reads = code.map_or(&[][..], |code| &code.reads);
-        reads.iter().any(|read| read.binding == NameKind::Task && self.contexts.may_empty(&read.name))
+        reads
+            .iter()
+            .any(|read| read.binding == NameKind::Task && self.contexts.may_empty(&read.name))
     }
 
     /// Reports a condition that cannot hold, since one around it says the opposite.
     fn contradiction(&mut self, condition: &ast::Expr, facts: &[Atom]) {
         let around = self.names.facts();
-        let opposite =
-            |fact: &&Atom| around.iter().any(|known| known.text == fact.text && known.negated != fact.negated);
-        let Some(fact) = facts.iter().find(opposite) else { return };
-        let known = if fact.negated { fact.text.to_string() } else { format!("!({})", fact.text) };
+        let opposite = |fact: &&Atom| {
+            around
+                .iter()
+                .any(|known| known.text == fact.text && known.negated != fact.negated)
+        };
+        let Some(fact) = facts.iter().find(opposite) else {
+            return;
+        };
+        let known = if fact.negated {
+            fact.text.to_string()
+        } else {
+            format!("!({})", fact.text)
+        };
         let message = if self.names.is_guarded_by(&fact.text) {
             "this can never run: a condition around it says the opposite"
         } else {
@@ -319,7 +408,9 @@ impl PlanChecker<'_> {
         };
         let diagnostic = Diagnostic::new(&codes::order::UNREACHABLE_STEP, condition.span, message)
             .note("never true here")
-            .help(format!("here `{known}` holds already; move it out of that condition, or take it out"));
+            .help(format!(
+                "here `{known}` holds already; move it out of that condition, or take it out"
+            ));
         self.diagnostics.push(diagnostic);
     }
 
@@ -335,7 +426,12 @@ impl PlanChecker<'_> {
     /// Introduces a value in the innermost frame.
     pub(super) fn introduce(&mut self, name: &ast::Name, kind: NameKind, ty: Type) -> u32 {
         let ty = self.seen_type(&name.text, ty);
-        self.names.introduce(NewName { name: &name.text, span: name.span, kind, ty })
+        self.names.introduce(NewName {
+            name: &name.text,
+            span: name.span,
+            kind,
+            ty,
+        })
     }
 
     /// Claims a name for the innermost block, or reports what it collides with.
@@ -346,7 +442,11 @@ impl PlanChecker<'_> {
             Err(Collision::Hides(outer)) => Some(super::finding::hiding_name(what, name, outer)),
         };
         // What could not be read may mean the name that it repeats.
-        let read = !self.shared.damage.iter().any(|damage| damage.contains(name.span));
+        let read = !self
+            .shared
+            .damage
+            .iter()
+            .any(|damage| damage.contains(name.span));
         if let Some(finding) = finding.filter(|_| read) {
             self.diagnostics.push(finding);
             self.ambiguous.insert(name.text.clone());
@@ -369,7 +469,11 @@ impl PlanChecker<'_> {
 
     /// The type that readers of a name see: nothing is said of a name that means two things.
     pub(super) fn seen_type(&self, name: &str, ty: Type) -> Type {
-        if self.ambiguous.contains(name) || self.names.is_namespace(name) { Type::Invalid } else { ty.bounded() }
+        if self.ambiguous.contains(name) || self.names.is_namespace(name) {
+            Type::Invalid
+        } else {
+            ty.bounded()
+        }
     }
 
     /// A value may not bear a namespace's name: `a.b(…)` would mean two things.
@@ -377,8 +481,10 @@ impl PlanChecker<'_> {
         if self.names.is_namespace(&name.text) {
             let message = format!("`{}` is the name of a namespace of this file", name.text);
             self.diagnostics.push(
-                Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message)
-                    .help(format!("rename the value, or write `use {} as …`", name.text)),
+                Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message).help(format!(
+                    "rename the value, or write `use {} as …`",
+                    name.text
+                )),
             );
         }
     }
@@ -408,12 +514,18 @@ fn shared(nodes: &[Node], slots: u32) -> BTreeMap<u32, Vec<u32>> {
     let mut first: Vec<Option<u32>> = vec![None; slots as usize];
     let mut shared: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (index, node) in (0..).zip(nodes) {
-        let Some((slot, place)) = node.slot.and_then(|slot| Some((slot, first.get_mut(slot as usize)?))) else {
+        let Some((slot, place)) = node
+            .slot
+            .and_then(|slot| Some((slot, first.get_mut(slot as usize)?)))
+        else {
             continue;
         };
         match *place {
             None => *place = Some(index),
-            Some(first) => shared.entry(slot).or_insert_with(|| vec![first]).push(index),
+            Some(first) => shared
+                .entry(slot)
+                .or_insert_with(|| vec![first])
+                .push(index),
         }
     }
     shared

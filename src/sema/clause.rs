@@ -33,11 +33,27 @@ impl PlanChecker<'_> {
     /// The steps of this block with this name that stand above: several where branches of one `if` give it.
     pub(super) fn steps_above(&mut self, name: &ast::Name) -> Vec<After> {
         self.note_read(&name.text);
-        if let Some(nodes) = self.open.last().and_then(|block| block.steps.get(&name.text)) {
-            return nodes.iter().map(|node| After { node: *node, span: name.span }).collect();
+        if let Some(nodes) = self
+            .open
+            .last()
+            .and_then(|block| block.steps.get(&name.text))
+        {
+            return nodes
+                .iter()
+                .map(|node| After {
+                    node: *node,
+                    span: name.span,
+                })
+                .collect();
         }
         // Steps of outer blocks stand above the step that holds this block; it has waited for them already.
-        if self.open.iter().rev().skip(1).any(|block| block.steps.contains_key(&name.text)) {
+        if self
+            .open
+            .iter()
+            .rev()
+            .skip(1)
+            .any(|block| block.steps.contains_key(&name.text))
+        {
             return Vec::new();
         }
         let diagnostic = match super::Scope::lookup(&self.names, &name.text) {
@@ -48,14 +64,29 @@ impl PlanChecker<'_> {
                     .help("a step can only wait for what stands above it; move this step below")
             }
             super::Lookup::Found(_) => {
-                let message = format!("`{}` is no step, so nothing can wait for it to end", name.text);
-                Diagnostic::new(&codes::names::UNKNOWN_NAME, name.span, message).help("`after` names steps")
+                let message = format!(
+                    "`{}` is no step, so nothing can wait for it to end",
+                    name.text
+                );
+                Diagnostic::new(&codes::names::UNKNOWN_NAME, name.span, message)
+                    .help("`after` names steps")
             }
             super::Lookup::Namespace | super::Lookup::Missing => {
-                let steps = self.open.iter().rev().flat_map(|block| block.steps.keys()).cloned().collect::<Vec<_>>();
+                let steps = self
+                    .open
+                    .iter()
+                    .rev()
+                    .flat_map(|block| block.steps.keys())
+                    .cloned()
+                    .collect::<Vec<_>>();
                 let known = steps.iter().map(|name| &**name);
-                let unknown =
-                    super::finding::unknown(&codes::names::UNKNOWN_NAME, "step", &name.text, name.span, known);
+                let unknown = super::finding::unknown(
+                    &codes::names::UNKNOWN_NAME,
+                    "step",
+                    &name.text,
+                    name.span,
+                    known,
+                );
                 if &*name.text == "none" {
                     unknown
                         .help("name the steps to wait for; what waits for nothing above it stands in `parallel { … }`")
@@ -72,7 +103,11 @@ impl PlanChecker<'_> {
     pub(super) fn clauses(&mut self, step: &ast::Step, body: &CheckedBody) -> Clauses {
         let mut checked = Clauses::default();
         let subject = Subject::of(&step.body, body);
-        checked.places = step.clauses.iter().map(|clause| (clause_word(&clause.kind), clause.span)).collect();
+        checked.places = step
+            .clauses
+            .iter()
+            .map(|clause| (clause_word(&clause.kind), clause.span))
+            .collect();
         for clause in &step.clauses {
             let reason = not_applicable(&clause.kind, subject);
             if let Some(reason) = reason.or_else(|| self.refused_in_undo(&clause.kind)) {
@@ -85,7 +120,13 @@ impl PlanChecker<'_> {
         checked
     }
 
-    fn clause(&mut self, step: &ast::Step, clause: &ast::Clause, body: &CheckedBody, checked: &mut Clauses) {
+    fn clause(
+        &mut self,
+        step: &ast::Step,
+        clause: &ast::Clause,
+        body: &CheckedBody,
+        checked: &mut Clauses,
+    ) {
         match &clause.kind {
             ast::ClauseKind::When(_)
             | ast::ClauseKind::After(_)
@@ -134,7 +175,12 @@ impl PlanChecker<'_> {
     }
 
     /// Checks a clause in which the step may have no value, since its answer was lost.
-    fn without_value<T>(&mut self, step: &ast::Step, body: &CheckedBody, check: impl FnOnce(&mut Self) -> T) -> T {
+    fn without_value<T>(
+        &mut self,
+        step: &ast::Step,
+        body: &CheckedBody,
+        check: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         let optional = self.seen_type(&step.name.text, body.ty.clone().optional());
         self.names.retype(&step.name.text, optional, None);
         let checked = check(self);
@@ -150,7 +196,10 @@ impl PlanChecker<'_> {
         expires: Option<&ast::Expr>,
     ) -> (Option<Code>, Option<Code>) {
         let by = by.map(|by| self.text(by, "the role in `by`"));
-        (by, expires.map(|expires| self.duration(expires, "`expires`")))
+        (
+            by,
+            expires.map(|expires| self.duration(expires, "`expires`")),
+        )
     }
 
     /// An expression that gives a length of time.
@@ -164,72 +213,135 @@ impl PlanChecker<'_> {
         let mut caught = BTreeSet::new();
         let mut all: Option<Span> = None;
         for clause in &step.clauses {
-            let ast::ClauseKind::Recover { pattern, binding, body: arm } = &clause.kind else { continue };
+            let ast::ClauseKind::Recover {
+                pattern,
+                binding,
+                body: arm,
+            } = &clause.kind
+            else {
+                continue;
+            };
             if matches!(step.body, ast::StepBody::Error) {
                 continue;
             }
             let patterns = self.error_patterns(pattern);
             let names = patterns.iter().map(pattern_name).collect::<BTreeSet<_>>();
-            let hidden = all.is_some() && !names.contains("unknown_outcome") && !names.contains("internal");
+            let hidden =
+                all.is_some() && !names.contains("unknown_outcome") && !names.contains("internal");
             let repeated = !names.is_empty() && names.iter().all(|name| is_caught(&caught, name));
             if hidden || repeated {
                 let message = "an earlier arm catches all of this already";
-                let diagnostic = Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
-                    .help("the first arm that matches is taken; remove this one, or put it first");
+                let diagnostic =
+                    Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
+                        .help(
+                            "the first arm that matches is taken; remove this one, or put it first",
+                        );
                 self.diagnostics.push(diagnostic);
             }
             match pattern {
                 ast::ErrorPattern::Any => all = all.or(Some(clause.span)),
                 ast::ErrorPattern::Classes(_) => caught.extend(names),
             }
-            let checked = self.arm("recover", arm, Some((binding.as_ref(), Type::Error)), Some(result));
-            arms.push(RecoverArm { arm: Recover { patterns, body: checked.id }, ty: checked.ty, does: checked.does });
+            let checked = self.arm(
+                "recover",
+                arm,
+                Some((binding.as_ref(), Type::Error)),
+                Some(result),
+            );
+            arms.push(RecoverArm {
+                arm: Recover {
+                    patterns,
+                    body: checked.id,
+                },
+                ty: checked.ty,
+                does: checked.does,
+            });
         }
         arms
     }
 
     /// Dotted names to what they catch; unknown ones are reported.
     pub(super) fn error_patterns(&mut self, pattern: &ast::ErrorPattern) -> Vec<ErrorPattern> {
-        let ast::ErrorPattern::Classes(names) = pattern else { return Vec::new() };
-        names.iter().filter_map(|name| self.settings().error_pattern(&name.text, name.span)).collect()
+        let ast::ErrorPattern::Classes(names) = pattern else {
+            return Vec::new();
+        };
+        names
+            .iter()
+            .filter_map(|name| self.settings().error_pattern(&name.text, name.span))
+            .collect()
     }
 
-    fn refuse_clause(&mut self, step: &ast::Step, clause: &ast::Clause, subject: Subject, reason: &str) {
+    fn refuse_clause(
+        &mut self,
+        step: &ast::Step,
+        clause: &ast::Clause,
+        subject: Subject,
+        reason: &str,
+    ) {
         let word = clause_word(&clause.kind);
         let message = format!("`{word}` cannot stand here: {reason}");
-        let diagnostic = Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message);
+        let diagnostic =
+            Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message);
         // Of one that waits for somebody there is one bound; where it has that already, which of the two is meant?
-        let bounded = step.clauses.iter().any(|clause| matches!(clause.kind, ast::ClauseKind::Within(_)));
+        let bounded = step
+            .clauses
+            .iter()
+            .any(|clause| matches!(clause.kind, ast::ClauseKind::Within(_)));
         let expires = matches!(clause.kind, ast::ClauseKind::Expires(_));
         let bounds = expires || matches!(clause.kind, ast::ClauseKind::Timeout(_));
         let waits = matches!(subject, Subject::Form | Subject::Event);
         let renamed = (expires && subject == Subject::Form) || (bounds && waits && !bounded);
         self.diagnostics.push(if renamed {
-            let place = Span { start: clause.span.start, end: clause.span.start + Span::at(word.len()).start };
-            diagnostic.help("write `within`: the same bound under its name").fix("write `within`", place, "within")
+            let place = Span {
+                start: clause.span.start,
+                end: clause.span.start + Span::at(word.len()).start,
+            };
+            diagnostic
+                .help("write `within`: the same bound under its name")
+                .fix("write `within`", place, "within")
         } else {
-            let edit = Edit { span: clause.span, text: String::new() };
-            diagnostic.help("remove the clause").unsafe_fix("remove the clause", vec![edit])
+            let edit = Edit {
+                span: clause.span,
+                text: String::new(),
+            };
+            diagnostic
+                .help("remove the clause")
+                .unsafe_fix("remove the clause", vec![edit])
         });
     }
 
     /// What clauses say of each other.
     fn bounds(&mut self, step: &ast::Step, checked: &Clauses) {
-        let clause = |wanted: &str| step.clauses.iter().find(|clause| clause_word(&clause.kind) == wanted);
+        let clause = |wanted: &str| {
+            step.clauses
+                .iter()
+                .find(|clause| clause_word(&clause.kind) == wanted)
+        };
         if let Some(until) = clause("until")
             && checked.within.is_none()
         {
             let end = until.span.end as usize;
-            let diagnostic = Diagnostic::new(&codes::failure::POLL_WITHOUT_END, until.span, "this poll may never end")
-                .help("say how long to poll: `within 10m`")
-                .unsafe_fix("add `within 10m`", vec![Edit { span: Span::at(end), text: " within 10m".to_owned() }]);
+            let diagnostic = Diagnostic::new(
+                &codes::failure::POLL_WITHOUT_END,
+                until.span,
+                "this poll may never end",
+            )
+            .help("say how long to poll: `within 10m`")
+            .unsafe_fix(
+                "add `within 10m`",
+                vec![Edit {
+                    span: Span::at(end),
+                    text: " within 10m".to_owned(),
+                }],
+            );
             self.diagnostics.push(diagnostic);
         }
         let constant = |code: &Option<Code>| match code.as_ref()?.constant()? {
             crate::value::Value::Duration(nanos) => Some(*nanos),
             _ => None,
         };
-        if let (Some(timeout), Some(within)) = (constant(&checked.timeout), constant(&checked.within))
+        if let (Some(timeout), Some(within)) =
+            (constant(&checked.timeout), constant(&checked.within))
             && timeout > within
             && let (Some(timeout), Some(within)) = (clause("timeout"), clause("within"))
         {
@@ -272,7 +384,9 @@ impl Subject {
                 _ => Self::Damaged,
             },
             ast::StepBody::Ask { .. } | ast::StepBody::Infer { .. } => Self::Model,
-            ast::StepBody::Do(_) | ast::StepBody::Each { .. } | ast::StepBody::Repeat { .. } => Self::Block,
+            ast::StepBody::Do(_) | ast::StepBody::Each { .. } | ast::StepBody::Repeat { .. } => {
+                Self::Block
+            }
             ast::StepBody::Race(_) | ast::StepBody::Match { .. } => Self::Poll,
             ast::StepBody::Wait(ast::WaitFor::Condition { .. }) => Self::Event,
             ast::StepBody::Input { .. } => Self::Form,
@@ -302,25 +416,29 @@ fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static
         },
         ast::ClauseKind::By(_) => match subject {
             Form | Damaged => None,
-            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => {
-                Some("it says who fills in an `input`; whoever confirms is named right behind `confirm \"…\"`")
-            }
+            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => Some(
+                "it says who fills in an `input`; whoever confirms is named right behind `confirm \"…\"`",
+            ),
         },
         ast::ClauseKind::Expires(_) => match subject {
             Damaged => None,
             Form => Some("how long a form waits is `within`"),
-            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => {
-                Some("it bounds a question, right behind `confirm \"…\"`; a step is bounded by `within`")
-            }
+            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => Some(
+                "it bounds a question, right behind `confirm \"…\"`; a step is bounded by `within`",
+            ),
         },
         ast::ClauseKind::Retry(_) => match subject {
             Tool(_) | Model | Damaged => None,
-            SubPlan | Block | Poll => Some("only single calls are retried; put it on the calls inside"),
+            SubPlan | Block | Poll => {
+                Some("only single calls are retried; put it on the calls inside")
+            }
             Wait | Event | Form => Some("there is no call to retry"),
         },
         ast::ClauseKind::Until { .. } | ast::ClauseKind::Cache(_) => match subject {
             Tool(_) | Damaged => None,
-            SubPlan | Model | Block | Poll | Wait | Event | Form => Some("it goes with one call of a tool"),
+            SubPlan | Model | Block | Poll | Wait | Event | Form => {
+                Some("it goes with one call of a tool")
+            }
         },
         ast::ClauseKind::Confirm { .. } => match subject {
             Wait | Event | Form => Some("this step asks somebody already, or calls nothing"),

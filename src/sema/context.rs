@@ -53,8 +53,13 @@ impl Contexts {
     /// Whether some `set` of the task may give null for a field that was given before.
     pub(super) fn may_empty(&self, task: &str) -> bool {
         let sets = self.sets.get(task).map_or(&[][..], Vec::as_slice);
-        let own = |written: &Written| self.unsure.iter().any(|(set, _)| *set == written.span.start);
-        sets.iter().any(|written| written.fields.is_none() || own(written))
+        let own = |written: &Written| {
+            self.unsure
+                .iter()
+                .any(|(set, _)| *set == written.span.start)
+        };
+        sets.iter()
+            .any(|written| written.fields.is_none() || own(written))
     }
 
     /// The type of a context of which nothing is known.
@@ -68,18 +73,26 @@ impl Contexts {
         if task.external || statuses.contains(&Status(0)) || self.fails_by_itself(task, statuses) {
             return Self::at_first(task);
         }
-        let leads = |written: &&Written| task.status(&written.status).is_some_and(|status| statuses.contains(&status));
+        let leads = |written: &&Written| {
+            task.status(&written.status)
+                .is_some_and(|status| statuses.contains(&status))
+        };
         let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
         let sets = sets.iter().filter(leads).collect::<Vec<_>>();
         fields(&task.context, |field| {
-            if sets.iter().all(|written| self.gives(written, &field.name)) { field.clone() } else { optional(field) }
+            if sets.iter().all(|written| self.gives(written, &field.name)) {
+                field.clone()
+            } else {
+                optional(field)
+            }
         })
     }
 
     /// Whether one of these statuses is that of a task whose work has failed: see [`Plan::fails_with`](super::Plan::fails_with).
     fn fails_by_itself(&self, task: &Task, statuses: &BTreeSet<Status>) -> bool {
         let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
-        task.status(FAILED).is_some_and(|failed| statuses.contains(&failed))
+        task.status(FAILED)
+            .is_some_and(|failed| statuses.contains(&failed))
             && sets.iter().any(|written| written.in_listener)
             && sets.iter().all(|written| &*written.status != FAILED)
     }
@@ -91,7 +104,10 @@ impl Contexts {
         fields(above, |field| {
             let given = own.is_some_and(|own| self.gives(own, &field.name));
             // A later `set` may run before the reader does.
-            let taken = sets.iter().any(|other| self.unsure.contains(&(other.span.start, field.name.clone())));
+            let taken = sets.iter().any(|other| {
+                self.unsure
+                    .contains(&(other.span.start, field.name.clone()))
+            });
             let declared = declared(task, &field.name);
             match declared {
                 Some(declared) if given && !taken => declared.clone(),
@@ -102,11 +118,22 @@ impl Contexts {
 
     /// Remembers what the value of a `set` has shown.
     pub(super) fn note(&mut self, task: &Task, set: Span, given: Option<&Type>) {
-        let Type::Object(context) = &task.context else { return };
+        let Type::Object(context) = &task.context else {
+            return;
+        };
         let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
-        let Some(written) = sets.iter().find(|written| written.span == set) else { return };
-        for field in context.fields.iter().filter(|field| !field.ty.is_optional()) {
-            let named = written.fields.as_ref().is_none_or(|names| names.contains(&field.name));
+        let Some(written) = sets.iter().find(|written| written.span == set) else {
+            return;
+        };
+        for field in context
+            .fields
+            .iter()
+            .filter(|field| !field.ty.is_optional())
+        {
+            let named = written
+                .fields
+                .as_ref()
+                .is_none_or(|names| names.contains(&field.name));
             if !named || given.is_some_and(|given| is_sure(given, &field.name)) {
                 continue;
             }
@@ -115,25 +142,46 @@ impl Contexts {
     }
 
     fn gives(&self, written: &Written, field: &Arc<str>) -> bool {
-        let named = written.fields.as_ref().is_none_or(|names| names.contains(field));
-        named && self.rounds < MOST_ROUNDS && !self.unsure.contains(&(written.span.start, field.clone()))
+        let named = written
+            .fields
+            .as_ref()
+            .is_none_or(|names| names.contains(field));
+        named
+            && self.rounds < MOST_ROUNDS
+            && !self.unsure.contains(&(written.span.start, field.clone()))
     }
 
     fn collect(&mut self, statements: &[ast::Statement]) {
         for statement in statements {
             match &statement.kind {
-                ast::StatementKind::Set { task, status, context, .. } => {
+                ast::StatementKind::Set {
+                    task,
+                    status,
+                    context,
+                    ..
+                } => {
                     let fields = match context.as_ref().map(|context| &context.kind) {
                         None => Some(BTreeSet::new()),
                         Some(ast::ExprKind::Object(entries)) => named(entries),
                         Some(_) => None,
                     };
                     let (status, in_listener) = (status.text.clone(), self.listeners > 0);
-                    let written = Written { span: statement.span, status, in_listener, fields };
-                    self.sets.entry(task.text.clone()).or_default().push(written);
+                    let written = Written {
+                        span: statement.span,
+                        status,
+                        in_listener,
+                        fields,
+                    };
+                    self.sets
+                        .entry(task.text.clone())
+                        .or_default()
+                        .push(written);
                 }
                 ast::StatementKind::If { arms, otherwise } => {
-                    arms.iter().map(|(_, block)| block).chain(otherwise).for_each(|block| self.inner(block));
+                    arms.iter()
+                        .map(|(_, block)| block)
+                        .chain(otherwise)
+                        .for_each(|block| self.inner(block));
                 }
                 ast::StatementKind::Listener { body, .. } => {
                     self.listeners += 1;
@@ -162,11 +210,17 @@ impl Contexts {
 
     fn collect_step(&mut self, step: &ast::Step) {
         match &step.body {
-            ast::StepBody::Do(body) | ast::StepBody::Each { body, .. } | ast::StepBody::Repeat { body, .. } => {
+            ast::StepBody::Do(body)
+            | ast::StepBody::Each { body, .. }
+            | ast::StepBody::Repeat { body, .. } => {
                 self.inner(body);
             }
-            ast::StepBody::Race(branches) => branches.iter().for_each(|(_, body)| self.collect_arm(body)),
-            ast::StepBody::Match { arms, .. } => arms.iter().for_each(|arm| self.collect_arm(&arm.body)),
+            ast::StepBody::Race(branches) => {
+                branches.iter().for_each(|(_, body)| self.collect_arm(body))
+            }
+            ast::StepBody::Match { arms, .. } => {
+                arms.iter().for_each(|arm| self.collect_arm(&arm.body))
+            }
             ast::StepBody::Call(_)
             | ast::StepBody::Ask { .. }
             | ast::StepBody::Infer { .. }
@@ -202,7 +256,9 @@ fn named(entries: &[ast::Entry]) -> Option<BTreeSet<Arc<str>>> {
 /// Whether a value of this type surely has a field that is not null.
 fn is_sure(given: &Type, field: &str) -> bool {
     match given {
-        Type::Object(object) => object.field(field).is_some_and(|known| known.required && !known.ty.admits_null()),
+        Type::Object(object) => object
+            .field(field)
+            .is_some_and(|known| known.required && !known.ty.admits_null()),
         // Reported: one finding is enough.
         Type::Invalid => true,
         _ => false,
@@ -210,15 +266,28 @@ fn is_sure(given: &Type, field: &str) -> bool {
 }
 
 fn declared<'a>(task: &'a Task, name: &str) -> Option<&'a Field> {
-    if let Type::Object(object) = &task.context { object.field(name) } else { None }
+    if let Type::Object(object) = &task.context {
+        object.field(name)
+    } else {
+        None
+    }
 }
 
 /// A field that is there and may be null: contexts store null and never delete.
 fn optional(field: &Field) -> Field {
-    Field { ty: field.ty.clone().optional(), required: true, ..field.clone() }
+    Field {
+        ty: field.ty.clone().optional(),
+        required: true,
+        ..field.clone()
+    }
 }
 
 fn fields(context: &Type, change: impl Fn(&Field) -> Field) -> Type {
-    let Type::Object(object) = context else { return context.clone() };
-    Type::object(object.fields.iter().map(change).collect(), object.rest.clone())
+    let Type::Object(object) = context else {
+        return context.clone();
+    };
+    Type::object(
+        object.fields.iter().map(change).collect(),
+        object.rest.clone(),
+    )
 }

@@ -22,7 +22,9 @@ pub(super) struct Given<'a> {
 impl PlanChecker<'_> {
     /// Reports arguments that break the contract whatever the run brings. Tells whether only the run can tell.
     pub(super) fn contract(&mut self, given: &Given<'_>) -> bool {
-        let Some(contract) = &given.signature.input_schema else { return false };
+        let Some(contract) = &given.signature.input_schema else {
+            return false;
+        };
         if given.arguments.iter().any(|(_, code)| code.is_invalid()) {
             return false;
         }
@@ -41,12 +43,16 @@ impl PlanChecker<'_> {
 
 fn broken(given: &Given<'_>, violation: Violation, constant: bool) -> Diagnostic {
     let path = given.signature.path();
-    let part = violation.pointer.trim_start_matches('/').split('/').next().unwrap_or_default();
+    let part = violation
+        .pointer
+        .trim_start_matches('/')
+        .split('/')
+        .next()
+        .unwrap_or_default();
     let name = part.replace("~1", "/").replace("~0", "~");
-    let argument = given
-        .written
-        .iter()
-        .find(|argument| !name.is_empty() && argument.name.as_ref().is_some_and(|own| *own.text == *name));
+    let argument = given.written.iter().find(|argument| {
+        !name.is_empty() && argument.name.as_ref().is_some_and(|own| *own.text == *name)
+    });
     let help = if constant {
         "change the value to one that the contract allows"
     } else {
@@ -54,12 +60,21 @@ fn broken(given: &Given<'_>, violation: Violation, constant: bool) -> Diagnostic
     };
     let code = &codes::types::SCHEMA_VIOLATION;
     if let Some(argument) = argument {
-        let rest = violation.pointer.get(part.len() + 1..).unwrap_or_default().to_owned();
-        let violation = Violation { pointer: rest, ..violation };
-        let message = format!("the argument `{name}` of `{path}` breaks the tool's contract: {violation}");
+        let rest = violation
+            .pointer
+            .get(part.len() + 1..)
+            .unwrap_or_default()
+            .to_owned();
+        let violation = Violation {
+            pointer: rest,
+            ..violation
+        };
+        let message =
+            format!("the argument `{name}` of `{path}` breaks the tool's contract: {violation}");
         Diagnostic::new(code, argument.value.span, message).help(help)
     } else {
-        let message = format!("the arguments of `{path}` break the tool's contract: the call {violation}");
+        let message =
+            format!("the arguments of `{path}` break the tool's contract: the call {violation}");
         Diagnostic::new(code, given.span, message).help(help)
     }
 }
@@ -69,14 +84,20 @@ fn arguments(given: &Given<'_>) -> Known {
     let signature = given.signature;
     let mut fields: Vec<KnownField> = Vec::with_capacity(given.arguments.len());
     for (name, code) in given.arguments {
-        let field = KnownField { name: name.clone(), value: known(&code.root, &code.ty), sure: true };
+        let field = KnownField {
+            name: name.clone(),
+            value: known(&code.root, &code.ty),
+            sure: true,
+        };
         fields.extend(match signature.parameter(name) {
             Some(parameter) => placed_field(field, &parameter.ty, parameter.required),
             None => Some(field),
         });
     }
     for parameter in &signature.parameters {
-        let Some(default) = &parameter.default else { continue };
+        let Some(default) = &parameter.default else {
+            continue;
+        };
         let default = Known::Exactly(encode(default, &parameter.ty));
         match fields.iter_mut().find(|field| field.name == parameter.name) {
             Some(field) if field.sure => {}
@@ -85,13 +106,21 @@ fn arguments(given: &Given<'_>) -> Known {
                 field.value = Known::Either(vec![given, default]);
                 field.sure = true;
             }
-            None => fields.push(KnownField { name: parameter.name.clone(), value: default, sure: true }),
+            None => fields.push(KnownField {
+                name: parameter.name.clone(),
+                value: default,
+                sure: true,
+            }),
         }
     }
     if let Some(name) = &signature.key_argument
         && fields.iter().all(|field| field.name != *name)
     {
-        fields.push(KnownField { name: name.clone(), value: Known::Of(Type::String), sure: true });
+        fields.push(KnownField {
+            name: name.clone(),
+            value: Known::Of(Type::String),
+            sure: true,
+        });
     }
     Known::closed(fields)
 }
@@ -100,13 +129,17 @@ fn arguments(given: &Given<'_>) -> Known {
 fn known(node: &Node, ty: &Type) -> Known {
     match &node.op {
         Op::Constant(value) => Known::Exactly(value.to_json()),
-        Op::List(elements) => Known::List(elements.iter().map(|(one, ty)| known(one, ty)).collect()),
+        Op::List(elements) => {
+            Known::List(elements.iter().map(|(one, ty)| known(one, ty)).collect())
+        }
         Op::Map(entries) => object(entries, ty).unwrap_or_else(|| Known::Of(ty.clone())),
         Op::Conditional { arms, otherwise } => {
             let results = arms.iter().map(|(_, result)| result).chain([&**otherwise]);
             Known::Either(results.map(|result| known(result, ty)).collect())
         }
-        Op::Match { arms, .. } => Known::Either(arms.iter().map(|(_, result)| known(result, ty)).collect()),
+        Op::Match { arms, .. } => {
+            Known::Either(arms.iter().map(|(_, result)| known(result, ty)).collect())
+        }
         Op::Template(_) => Known::Of(Type::String),
         Op::Place(_)
         | Op::Register(_)
@@ -132,13 +165,19 @@ fn object(entries: &[(MapKey, Node)], ty: &Type) -> Option<Known> {
     let mut fields: Vec<KnownField> = Vec::with_capacity(entries.len());
     let ty = written_as(entries, ty);
     for (key, node) in entries {
-        let MapKey::Constant(Key::String(name)) = key else { return None };
+        let MapKey::Constant(Key::String(name)) = key else {
+            return None;
+        };
         let ty = match ty {
             Type::Object(object) => object.field(name).map_or(&Type::Any, |field| &field.ty),
             _ => &Type::Any,
         };
         fields.retain(|field| field.name != *name);
-        fields.push(KnownField { name: name.clone(), value: known(node, ty), sure: true });
+        fields.push(KnownField {
+            name: name.clone(),
+            value: known(node, ty),
+            sure: true,
+        });
     }
     Some(Known::closed(fields))
 }
@@ -147,8 +186,7 @@ fn object(entries: &[(MapKey, Node)], ty: &Type) -> Option<Known> {
 fn written_as<'t>(entries: &[(MapKey, Node)], ty: &'t Type) -> &'t Type {
     let same = |member: &&Type| match member {
         Type::Object(object) => {
-            let declared =
-                |key: &MapKey| matches!(key, MapKey::Constant(Key::String(name)) if object.field(name).is_some());
+            let declared = |key: &MapKey| matches!(key, MapKey::Constant(Key::String(name)) if object.field(name).is_some());
             object.fields.len() == entries.len() && entries.iter().all(|(key, _)| declared(key))
         }
         _ => false,

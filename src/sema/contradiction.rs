@@ -14,9 +14,14 @@ const BOUNDS: [(&str, &str); 5] = [
 /// Why no value at all fits a JSON Schema; `None` where one may.
 pub(super) fn contradiction(schema: &Json) -> Option<String> {
     let Json::Object(keywords) = schema else {
-        return (*schema == Json::Bool(false)).then(|| "it is `false`, which takes nothing".to_owned());
+        return (*schema == Json::Bool(false))
+            .then(|| "it is `false`, which takes nothing".to_owned());
     };
-    if keywords.get("enum").and_then(Json::as_array).is_some_and(Vec::is_empty) {
+    if keywords
+        .get("enum")
+        .and_then(Json::as_array)
+        .is_some_and(Vec::is_empty)
+    {
         return Some("its `enum` is empty".to_owned());
     }
     // Most schemas bound nothing.
@@ -25,8 +30,9 @@ pub(super) fn contradiction(schema: &Json) -> Option<String> {
         return None;
     }
     let number = |name: &str| keywords.get(name).and_then(Json::as_f64);
-    let crossed =
-        BOUNDS.iter().find(|(low, high)| matches!((number(low), number(high)), (Some(low), Some(high)) if low > high));
+    let crossed = BOUNDS.iter().find(
+        |(low, high)| matches!((number(low), number(high)), (Some(low), Some(high)) if low > high),
+    );
     crossed.map(|(low, high)| format!("its `{low}` is above its `{high}`"))
 }
 

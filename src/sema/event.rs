@@ -20,7 +20,10 @@ const SETTLED: &str = "settled";
 impl PlanChecker<'_> {
     /// Checks the condition of a listener or a `wait for`.
     pub(super) fn event(&mut self, condition: &ast::Expr) -> Event {
-        Event { span: condition.span, kind: self.event_kind(condition) }
+        Event {
+            span: condition.span,
+            kind: self.event_kind(condition),
+        }
     }
 
     fn event_kind(&mut self, condition: &ast::Expr) -> EventKind {
@@ -28,26 +31,40 @@ impl PlanChecker<'_> {
             ast::ExprKind::Signal(name) => EventKind::Signal(name.text.clone()),
             ast::ExprKind::Error => EventKind::Damaged,
             ast::ExprKind::Chain { first, rest }
-                if rest.iter().all(|link| matches!(link.operator, ast::BinaryOp::And | ast::BinaryOp::Or)) =>
+                if rest.iter().all(|link| {
+                    matches!(link.operator, ast::BinaryOp::And | ast::BinaryOp::Or)
+                }) =>
             {
                 let any = rest.iter().any(|link| link.operator == ast::BinaryOp::Or);
                 let parts = std::iter::once(&**first).chain(rest.iter().map(|link| &link.operand));
                 let parts = parts.map(|part| self.event(part)).collect();
-                if any { EventKind::Any(parts) } else { EventKind::All(parts) }
+                if any {
+                    EventKind::Any(parts)
+                } else {
+                    EventKind::All(parts)
+                }
             }
             ast::ExprKind::Unary { operators, operand }
-                if operators.iter().all(|(operator, _)| *operator == ast::UnaryOp::Not) =>
+                if operators
+                    .iter()
+                    .all(|(operator, _)| *operator == ast::UnaryOp::Not) =>
             {
                 let inner = self.event(operand);
-                if operators.len() % 2 == 0 { inner.kind } else { negated(inner).kind }
+                if operators.len() % 2 == 0 {
+                    inner.kind
+                } else {
+                    negated(inner).kind
+                }
             }
             ast::ExprKind::Is { subject, state } => self.event_state(subject, state),
             ast::ExprKind::Name(name) => self.event_subject(name, condition.span),
             _ => {
                 let message = "an event speaks of steps, tasks, `plan` and signals";
                 let help = "write `x is done`, `signal \"name\"`, or join such with `&&` and `||`; other conditions go behind `when`";
-                self.diagnostics
-                    .push(Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message).help(help));
+                self.diagnostics.push(
+                    Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message)
+                        .help(help),
+                );
                 EventKind::Damaged
             }
         }
@@ -55,35 +72,57 @@ impl PlanChecker<'_> {
 
     /// `x is STATE`
     fn event_state(&mut self, subject: &ast::Expr, state: &ast::Name) -> EventKind {
-        let ast::ExprKind::Name(name) = &subject.kind else { return self.event_kind(subject) };
+        let ast::ExprKind::Name(name) = &subject.kind else {
+            return self.event_kind(subject);
+        };
         let word = &*state.text;
         match self.event_subject(name, subject.span) {
             EventKind::Plan(_) => match PlanTest::find(word) {
                 Some(test) => EventKind::Plan(test),
-                None => self.no_state(name, state, PlanTest::WORDS.iter().map(|(word, _)| *word).collect()),
+                None => self.no_state(
+                    name,
+                    state,
+                    PlanTest::WORDS.iter().map(|(word, _)| *word).collect(),
+                ),
             },
             EventKind::Task { task: id, .. } => {
-                let Some(task) = self.tasks.get(id.0 as usize) else { return EventKind::Damaged };
+                let Some(task) = self.tasks.get(id.0 as usize) else {
+                    return EventKind::Damaged;
+                };
                 // A status of that name wins.
                 let settled = (word == SETTLED).then_some(TaskTest::Settled);
                 if let Some(test) = task.status(word).map(TaskTest::Is).or(settled) {
                     return EventKind::Task { task: id, test };
                 }
                 let known = task.statuses.clone();
-                let known = known.iter().map(|status| &**status).chain([SETTLED]).collect();
+                let known = known
+                    .iter()
+                    .map(|status| &**status)
+                    .chain([SETTLED])
+                    .collect();
                 self.no_state(name, state, known)
             }
             EventKind::Step { place, name, .. } => {
                 let settled = (word == SETTLED).then_some(StateTest::Settled);
                 if let Some(test) = StepState::find(word).map(StateTest::State).or(settled) {
-                    return EventKind::Step { place, name, test: Some(test) };
+                    return EventKind::Step {
+                        place,
+                        name,
+                        test: Some(test),
+                    };
                 }
-                let known = StepState::ALL.iter().map(|state| state.name()).chain([SETTLED]).collect();
+                let known = StepState::ALL
+                    .iter()
+                    .map(|state| state.name())
+                    .chain([SETTLED])
+                    .collect();
                 self.no_state(&name, state, known)
             }
-            EventKind::Signal(_) | EventKind::Not(_) | EventKind::All(_) | EventKind::Any(_) | EventKind::Damaged => {
-                EventKind::Damaged
-            }
+            EventKind::Signal(_)
+            | EventKind::Not(_)
+            | EventKind::All(_)
+            | EventKind::Any(_)
+            | EventKind::Damaged => EventKind::Damaged,
         }
     }
 
@@ -102,26 +141,41 @@ impl PlanChecker<'_> {
             return EventKind::Plan(PlanTest::Any);
         }
         if let Some(task) = self.task_named(name) {
-            return EventKind::Task { task, test: TaskTest::Any };
+            return EventKind::Task {
+                task,
+                test: TaskTest::Any,
+            };
         }
         match self.names.lookup(name) {
             Lookup::Found(binding) if binding.kind == NameKind::Step => {
-                return EventKind::Step { place: binding.place, name: name.clone(), test: None };
+                return EventKind::Step {
+                    place: binding.place,
+                    name: name.clone(),
+                    test: None,
+                };
             }
             Lookup::Found(_) | Lookup::Namespace => {
-                let message = format!("`{name}` is neither a step nor a task, so nothing happens to it");
-                self.diagnostics.push(Diagnostic::new(&codes::names::UNKNOWN_NAME, span, message));
+                let message =
+                    format!("`{name}` is neither a step nor a task, so nothing happens to it");
+                self.diagnostics
+                    .push(Diagnostic::new(&codes::names::UNKNOWN_NAME, span, message));
             }
             Lookup::Later(later) => {
                 let message = format!("`{name}` comes later");
-                let diagnostic = Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, span, message);
-                self.diagnostics.push(diagnostic.label(later, "it is introduced here").help("move this below"));
+                let diagnostic =
+                    Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, span, message);
+                self.diagnostics.push(
+                    diagnostic
+                        .label(later, "it is introduced here")
+                        .help("move this below"),
+                );
             }
             Lookup::Missing => {
                 let visible = self.names.visible();
                 let known = visible.iter().map(|name| &**name);
                 let code = &codes::names::UNKNOWN_NAME;
-                self.diagnostics.push(unknown(code, "step or task", name, span, known));
+                self.diagnostics
+                    .push(unknown(code, "step or task", name, span, known));
             }
         }
         EventKind::Damaged
@@ -136,9 +190,16 @@ fn negated(event: Event) -> Event {
         EventKind::All(parts) => EventKind::Any(all(parts)),
         EventKind::Any(parts) => EventKind::All(all(parts)),
         EventKind::Damaged => EventKind::Damaged,
-        kind @ (EventKind::Step { .. } | EventKind::Task { .. } | EventKind::Plan(_) | EventKind::Signal(_)) => {
-            EventKind::Not(Box::new(Event { span: event.span, kind }))
-        }
+        kind @ (EventKind::Step { .. }
+        | EventKind::Task { .. }
+        | EventKind::Plan(_)
+        | EventKind::Signal(_)) => EventKind::Not(Box::new(Event {
+            span: event.span,
+            kind,
+        })),
     };
-    Event { span: event.span, kind }
+    Event {
+        span: event.span,
+        kind,
+    }
 }

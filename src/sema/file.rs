@@ -49,10 +49,16 @@ impl CheckedFile {
     /// Every plan with how it was written, in source order.
     pub fn plans_as_written(&self) -> impl Iterator<Item = (&Plan, &ast::Plan)> {
         let mut plans = self.plans.iter().map(|plan| &**plan).peekable();
-        self.tree.items.iter().filter_map(move |item| match &item.kind {
-            ast::ItemKind::Plan(written) => Some((plans.next_if(|plan| plan.span == written.name.span)?, written)),
-            _ => None,
-        })
+        self.tree
+            .items
+            .iter()
+            .filter_map(move |item| match &item.kind {
+                ast::ItemKind::Plan(written) => Some((
+                    plans.next_if(|plan| plan.span == written.name.span)?,
+                    written,
+                )),
+                _ => None,
+            })
     }
 }
 
@@ -68,7 +74,14 @@ pub trait Files {
 /// Checks one file against the tools that there are.
 #[must_use]
 pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files) -> CheckedFile {
-    Session { tools, files, stack: Vec::new(), known: BTreeMap::new(), circles: Vec::new() }.file(source)
+    Session {
+        tools,
+        files,
+        stack: Vec::new(),
+        known: BTreeMap::new(),
+        circles: Vec::new(),
+    }
+    .file(source)
 }
 
 /// One walk over a file and those that it uses.
@@ -87,16 +100,30 @@ impl Session<'_> {
     fn file(&mut self, source: &SourceFile) -> CheckedFile {
         let parsed = syntax::parse(source);
         let mut diagnostics = parsed.diagnostics;
-        let damage = diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span).collect::<Vec<_>>();
+        let damage = diagnostics
+            .iter()
+            .filter(|found| found.is_error())
+            .map(|found| found.span)
+            .collect::<Vec<_>>();
         let (read, whole) = (diagnostics.len(), damage.is_empty());
         let file = &parsed.file;
         self.stack.push(source.name().to_owned());
         let mut types = NamedTypes::of_file(file, &mut diagnostics);
-        let tools = self.tools.clone().with_signatures(file, &mut types, &mut diagnostics);
+        let tools = self
+            .tools
+            .clone()
+            .with_signatures(file, &mut types, &mut diagnostics);
         let uses = self.uses(source, file, &damage, &tools, &mut diagnostics);
-        let shared = Shared { source, tools: &tools, namespaces: &uses.namespaces, first_use: uses.first, damage };
+        let shared = Shared {
+            source,
+            tools: &tools,
+            namespaces: &uses.namespaces,
+            first_use: uses.first,
+            damage,
+        };
         let mut called = BTreeSet::new();
-        let plans = super::plan_item::check(file, &shared, &mut types, &mut called, &mut diagnostics);
+        let plans =
+            super::plan_item::check(file, &shared, &mut types, &mut called, &mut diagnostics);
         let tests = super::test::check(file, &plans, &shared, &mut called, &mut diagnostics);
         if whole {
             // What could not be read may well have used them.
@@ -106,8 +133,18 @@ impl Session<'_> {
         tidy_removals(source, diagnostics.get_mut(read..).unwrap_or_default());
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
         once_a_tool(&mut diagnostics);
-        let unknown = diagnostics.iter().filter(|found| *found.code == codes::types::UNKNOWN_READ).count();
-        CheckedFile { plans, tests, diagnostics, tree: parsed.file, whole, unknown }
+        let unknown = diagnostics
+            .iter()
+            .filter(|found| *found.code == codes::types::UNKNOWN_READ)
+            .count();
+        CheckedFile {
+            plans,
+            tests,
+            diagnostics,
+            tree: parsed.file,
+            whole,
+            unknown,
+        }
     }
 
     fn uses(
@@ -118,14 +155,29 @@ impl Session<'_> {
         tools: &Tools,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Uses {
-        let mut uses = Uses { namespaces: BTreeMap::new(), spans: BTreeMap::new(), first: Span::at(0) };
-        let first = file.items.iter().find(|item| !matches!(item.kind, ast::ItemKind::Error));
+        let mut uses = Uses {
+            namespaces: BTreeMap::new(),
+            spans: BTreeMap::new(),
+            first: Span::at(0),
+        };
+        let first = file
+            .items
+            .iter()
+            .find(|item| !matches!(item.kind, ast::ItemKind::Error));
         // The comment that documents the first item stays with it.
-        let doc = file.comments.iter().find(|comment| comment.kind == ast::CommentKind::Doc);
-        let starts = first.map(|item| item.span.start).into_iter().chain(doc.map(|comment| comment.span.start));
+        let doc = file
+            .comments
+            .iter()
+            .find(|comment| comment.kind == ast::CommentKind::Doc);
+        let starts = first
+            .map(|item| item.span.start)
+            .into_iter()
+            .chain(doc.map(|comment| comment.span.start));
         uses.first = Span::at(starts.min().unwrap_or(0) as usize);
         for item in &file.items {
-            let ast::ItemKind::Use(written) = &item.kind else { continue };
+            let ast::ItemKind::Use(written) = &item.kind else {
+                continue;
+            };
             match written {
                 ast::Use::Namespaces(names) => {
                     for written in names {
@@ -152,8 +204,14 @@ impl Session<'_> {
         uses
     }
 
-    fn plan_file(&mut self, source: &SourceFile, path: &ast::Text, diagnostics: &mut Vec<Diagnostic>) -> Namespace {
-        let unresolved = |message: String| Diagnostic::new(&codes::names::UNRESOLVED_USE, path.span, message);
+    fn plan_file(
+        &mut self,
+        source: &SourceFile,
+        path: &ast::Text,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Namespace {
+        let unresolved =
+            |message: String| Diagnostic::new(&codes::names::UNRESOLVED_USE, path.span, message);
         let other = match self.files.read(source.name(), &path.text) {
             Ok(other) => other,
             Err(reason) => {
@@ -163,12 +221,15 @@ impl Session<'_> {
             }
         };
         if let Some(start) = self.stack.iter().position(|open| open == other.name()) {
-            self.circles.push(self.stack.get(start..).unwrap_or_default().to_vec());
+            self.circles
+                .push(self.stack.get(start..).unwrap_or_default().to_vec());
             diagnostics.extend(self.circle(source, &other, path.span));
             return Namespace::Unresolved;
         }
         if self.stack.len() >= 32 {
-            diagnostics.push(unresolved("plan files use each other more than 32 levels deep".to_owned()));
+            diagnostics.push(unresolved(
+                "plan files use each other more than 32 levels deep".to_owned(),
+            ));
             return Namespace::Unresolved;
         }
         let errors = match self.plans(&other) {
@@ -176,7 +237,11 @@ impl Session<'_> {
             Err(errors) => errors,
         };
         diagnostics.push(self.circle(source, &other, path.span).unwrap_or_else(|| {
-            let message = format!("`{}` has {errors} error{}", path.text, if errors == 1 { "" } else { "s" });
+            let message = format!(
+                "`{}` has {errors} error{}",
+                path.text,
+                if errors == 1 { "" } else { "s" }
+            );
             unresolved(message).help(format!("run `planrun check {}`", other.name()))
         }));
         Namespace::Unresolved
@@ -188,20 +253,35 @@ impl Session<'_> {
             return known.clone();
         }
         let checked = self.file(other);
-        let errors = checked.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
-        let result = if errors == 0 { Ok(checked.plans) } else { Err(errors) };
+        let errors = checked
+            .diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.is_error())
+            .count();
+        let result = if errors == 0 {
+            Ok(checked.plans)
+        } else {
+            Err(errors)
+        };
         self.known.insert(other.name().to_owned(), result.clone());
         result
     }
 
     /// What is said where one file uses another and both are part of a circle.
     fn circle(&self, source: &SourceFile, other: &SourceFile, span: Span) -> Option<Diagnostic> {
-        let place = |way: &[String], file: &SourceFile| way.iter().position(|name| name == file.name());
+        let place =
+            |way: &[String], file: &SourceFile| way.iter().position(|name| name == file.name());
         let (way, start) = self.circles.iter().find_map(|way| {
             let start = place(way, source)?;
             (place(way, other)? == (start + 1) % way.len()).then_some((way, start))
         })?;
-        let names = way.iter().cycle().skip(start).take(way.len() + 1).map(String::as_str).collect::<Vec<_>>();
+        let names = way
+            .iter()
+            .cycle()
+            .skip(start)
+            .take(way.len() + 1)
+            .map(String::as_str)
+            .collect::<Vec<_>>();
         let message = format!("files use each other in a circle: {}", names.join(" → "));
         let help = "a plan may not call itself, not even by way of others; move what both need into a third file";
         Some(Diagnostic::new(&codes::names::RECURSIVE_PLAN, span, message).help(help))
@@ -210,10 +290,17 @@ impl Session<'_> {
 
 impl Tools {
     /// These tools with the `tool` items of a file over them.
-    fn with_signatures(mut self, file: &ast::File, types: &mut NamedTypes, diagnostics: &mut Vec<Diagnostic>) -> Self {
+    fn with_signatures(
+        mut self,
+        file: &ast::File,
+        types: &mut NamedTypes,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
         let mut seen: BTreeMap<String, Span> = BTreeMap::new();
         for item in &file.items {
-            let ast::ItemKind::Tool(tool) = &item.kind else { continue };
+            let ast::ItemKind::Tool(tool) = &item.kind else {
+                continue;
+            };
             let path = format!("{}.{}", tool.namespace.text, tool.name.text);
             if let Some(first) = seen.get(&path) {
                 diagnostics.push(duplicate_name("tool", &tool.name, *first));
@@ -248,7 +335,9 @@ fn declared(
         found
     });
     if let Some(key) = &tool.key
-        && !parameters.iter().any(|parameter| parameter.name == key.text)
+        && !parameters
+            .iter()
+            .any(|parameter| parameter.name == key.text)
     {
         let names = parameters.iter().map(|parameter| &*parameter.name);
         let code = &codes::names::UNKNOWN_ARGUMENT;
@@ -275,7 +364,9 @@ fn declared(
             signature.raises.push(name.text.clone());
         }
     }
-    tool.key.iter().for_each(|key| take_key(&mut signature, key));
+    tool.key
+        .iter()
+        .for_each(|key| take_key(&mut signature, key));
     signature
 }
 
@@ -289,15 +380,36 @@ fn take_key(signature: &mut Signature, key: &ast::Name) {
 }
 
 /// Errors behind `fails` whose names are nearly those that the tool's contract declares.
-fn misspelt_fails(tool: &ast::Tool, known: Option<&Arc<Signature>>, diagnostics: &mut Vec<Diagnostic>) {
-    let declared = known.map(|known| known.raises.as_slice()).unwrap_or_default();
-    for name in tool.fails.iter().filter(|name| !declared.contains(&name.text)) {
-        let candidates = declared.iter().filter(|declared| !tool.fails.iter().any(|name| name.text == **declared));
+fn misspelt_fails(
+    tool: &ast::Tool,
+    known: Option<&Arc<Signature>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let declared = known
+        .map(|known| known.raises.as_slice())
+        .unwrap_or_default();
+    for name in tool
+        .fails
+        .iter()
+        .filter(|name| !declared.contains(&name.text))
+    {
+        let candidates = declared
+            .iter()
+            .filter(|declared| !tool.fails.iter().any(|name| name.text == **declared));
         let candidates = candidates.map(|declared| &**declared).collect::<Vec<_>>();
         if closest(&name.text, candidates.iter().copied()).is_some() {
-            let what = format!("error of `{}.{}` named", tool.namespace.text, tool.name.text);
+            let what = format!(
+                "error of `{}.{}` named",
+                tool.namespace.text, tool.name.text
+            );
             let code = &codes::names::UNKNOWN_ERROR_CLASS;
-            diagnostics.push(unknown(code, &what, &name.text, name.span, candidates.into_iter()));
+            diagnostics.push(unknown(
+                code,
+                &what,
+                &name.text,
+                name.span,
+                candidates.into_iter(),
+            ));
         }
     }
 }
@@ -313,11 +425,16 @@ fn parameters(
     for parameter in &tool.parameters {
         let ty = types.resolve(&parameter.ty, diagnostics);
         let known = known.and_then(|known| known.parameter(&parameter.name.text));
-        let default = parameter.default.as_ref().and_then(|default| default_of(parameter, default, &ty, diagnostics));
+        let default = parameter
+            .default
+            .as_ref()
+            .and_then(|default| default_of(parameter, default, &ty, diagnostics));
         parameters.push(Parameter {
             name: parameter.name.text.clone(),
             ty,
-            required: !parameter.optional && parameter.default.is_none() && !is_optional(&parameter.ty),
+            required: !parameter.optional
+                && parameter.default.is_none()
+                && !is_optional(&parameter.ty),
             description: known.and_then(|known| known.description.clone()),
             schema: known.and_then(|known| known.schema.clone()),
             default,
@@ -335,7 +452,8 @@ fn default_of(
 ) -> Option<Value> {
     let before = diagnostics.len();
     let what = format_args!("the default of `{}`", parameter.name.text);
-    let code = Checker::new(&NoNames, diagnostics).check_against(default, ty, Expectation::default(&what));
+    let code =
+        Checker::new(&NoNames, diagnostics).check_against(default, ty, Expectation::default(&what));
     if code.constant().is_none() && diagnostics.len() == before {
         let message = format!("{what} is not known before the run");
         let finding = Diagnostic::new(&codes::types::DEFAULT_TYPE, default.span, message);
@@ -347,10 +465,19 @@ fn default_of(
 /// The places that a `tool` item calls secret, in its arguments and in its result.
 fn sensitive(tool: &ast::Tool, types: &NamedTypes) -> Vec<Arc<str>> {
     let places = |name: &Arc<str>, ty: &ast::TypeExpr| {
-        types.secrets(ty).into_iter().map(|path| below(name, &path)).collect::<Vec<_>>()
+        types
+            .secrets(ty)
+            .into_iter()
+            .map(|path| below(name, &path))
+            .collect::<Vec<_>>()
     };
-    let arguments = tool.parameters.iter().flat_map(|parameter| places(&parameter.name.text, &parameter.ty));
-    arguments.chain(places(&"result".into(), &tool.returns)).collect()
+    let arguments = tool
+        .parameters
+        .iter()
+        .flat_map(|parameter| places(&parameter.name.text, &parameter.ty));
+    arguments
+        .chain(places(&"result".into(), &tool.returns))
+        .collect()
 }
 
 /// The namespaces of a file and where they were written.
@@ -375,7 +502,13 @@ impl Uses {
 
 /// A `use` of a namespace that nothing declares.
 fn no_namespace(name: &ast::Name, tools: &Tools) -> Diagnostic {
-    let finding = unknown(&codes::names::UNRESOLVED_USE, "namespace", &name.text, name.span, tools.namespaces());
+    let finding = unknown(
+        &codes::names::UNRESOLVED_USE,
+        "namespace",
+        &name.text,
+        name.span,
+        tools.namespaces(),
+    );
     let help = "name its app file in `planrun.yaml`, or declare its tools with `tool` items";
     match finding.fix {
         Some(_) => finding,
@@ -387,7 +520,11 @@ fn no_namespace(name: &ast::Name, tools: &Tools) -> Diagnostic {
 fn once_a_tool(diagnostics: &mut Vec<Diagnostic>) {
     let mut told = BTreeSet::new();
     diagnostics.retain(|found| {
-        let repeats = [&codes::types::UNKNOWN_READ, &codes::types::UNSATISFIABLE_SCHEMA].contains(&found.code);
+        let repeats = [
+            &codes::types::UNKNOWN_READ,
+            &codes::types::UNSATISFIABLE_SCHEMA,
+        ]
+        .contains(&found.code);
         !repeats || told.insert(found.message.clone())
     });
 }

@@ -73,7 +73,10 @@ fn suggest<'a>(
     candidates.dedup();
     let diagnostic = Diagnostic::new(code, span, format!("there is no {what} `{name}`"));
     let ended = same_end(code, name, &candidates);
-    let near = ended.filter(|near| near.certain).or_else(|| nearest(name, candidates.iter().copied())).or(ended);
+    let near = ended
+        .filter(|near| near.certain)
+        .or_else(|| nearest(name, candidates.iter().copied()))
+        .or(ended);
     let diagnostic = match near {
         Some(near) => diagnostic.did_you_mean(near, span, written(near.name)),
         None if candidates.is_empty() => diagnostic,
@@ -91,22 +94,37 @@ fn suggest<'a>(
 
 /// An error class that ends as this one does: `expired` for `denied.expired`, which can mean no other since it has no family.
 fn same_end<'a>(code: &'static Code, name: &str, candidates: &[&'a str]) -> Option<Near<'a>> {
-    let (_, end) = name.rsplit_once('.').filter(|_| code == &codes::names::UNKNOWN_ERROR_CLASS)?;
-    let name = candidates.iter().copied().find(|candidate| candidate.rsplit('.').next() == Some(end))?;
-    Some(Near { name, certain: name == end })
+    let (_, end) = name
+        .rsplit_once('.')
+        .filter(|_| code == &codes::names::UNKNOWN_ERROR_CLASS)?;
+    let name = candidates
+        .iter()
+        .copied()
+        .find(|candidate| candidate.rsplit('.').next() == Some(end))?;
+    Some(Near {
+        name,
+        certain: name == end,
+    })
 }
 
 /// A second thing of the same name.
 pub(super) fn duplicate_name(what: &str, name: &ast::Name, first: Span) -> Diagnostic {
-    Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, format!("the {what} `{}` is declared twice", name.text))
-        .note("again here")
-        .label(first, "first here")
-        .help("names are unique in their block, so that every step has one path; rename one of them")
+    Diagnostic::new(
+        &codes::names::DUPLICATE_NAME,
+        name.span,
+        format!("the {what} `{}` is declared twice", name.text),
+    )
+    .note("again here")
+    .label(first, "first here")
+    .help("names are unique in their block, so that every step has one path; rename one of them")
 }
 
 /// A name of a block around which the same name stands already.
 pub(super) fn hiding_name(what: &str, name: &ast::Name, outer: Span) -> Diagnostic {
-    let message = format!("the {what} `{}` would hide what has this name outside of its block", name.text);
+    let message = format!(
+        "the {what} `{}` would hide what has this name outside of its block",
+        name.text
+    );
     Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message)
         .note("this one is inside")
         .label(outer, "this one could not be read any more")
@@ -115,7 +133,12 @@ pub(super) fn hiding_name(what: &str, name: &ast::Name, outer: Span) -> Diagnost
 
 /// Names in back quotes, with a count of those left out.
 pub(super) fn listed(names: &[&str]) -> String {
-    let mut text = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let mut text = names
+        .iter()
+        .take(LISTED)
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
     if names.len() > LISTED {
         // Writing to a string cannot fail.
         let _ = write!(text, " and {} more", names.len() - LISTED);
@@ -131,6 +154,12 @@ pub(super) fn quoted_path(path: &str) -> String {
 /// A name as it stands in a plan: in back quotes where it is no identifier.
 pub(super) fn quoted(name: &str) -> String {
     let mut characters = name.chars();
-    let starts = characters.next().is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
-    if starts && characters.all(unicode_ident::is_xid_continue) { name.to_owned() } else { format!("`{name}`") }
+    let starts = characters
+        .next()
+        .is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
+    if starts && characters.all(unicode_ident::is_xid_continue) {
+        name.to_owned()
+    } else {
+        format!("`{name}`")
+    }
 }

@@ -35,10 +35,11 @@ mod waiting;
 pub use backoff::Backoff;
 pub use file::{CheckedFile, Files, check_file};
 pub use plan::{
-    After, Ask, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind, Failing, Footprint, GuardAtom,
-    Infer, Input, InputField, Jitter, Listener, Node, NodeId, NodeKind, OnFailure, OrderClass, Parallel, PassedOn,
-    Plan, PlanParameter, PlanTest, Policy, Recover, Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId,
-    TaskTest, Touch, Undo, Until, Verify, Wait,
+    After, Ask, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind, Failing,
+    Footprint, GuardAtom, Infer, Input, InputField, Jitter, Listener, Node, NodeId, NodeKind,
+    OnFailure, OrderClass, Parallel, PassedOn, Plan, PlanParameter, PlanTest, Policy, Recover,
+    Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId, TaskTest, Touch, Undo, Until,
+    Verify, Wait,
 };
 pub use remedy::tidy_removals;
 pub use scope::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};

@@ -101,8 +101,15 @@ pub(super) enum Collision {
 }
 
 impl Names {
-    pub(super) fn new(namespaces: impl IntoIterator<Item = Arc<str>>, plans: Arc<BTreeSet<Arc<str>>>) -> Self {
-        Self { namespaces: namespaces.into_iter().collect(), plans, ..Self::default() }
+    pub(super) fn new(
+        namespaces: impl IntoIterator<Item = Arc<str>>,
+        plans: Arc<BTreeSet<Arc<str>>>,
+    ) -> Self {
+        Self {
+            namespaces: namespaces.into_iter().collect(),
+            plans,
+            ..Self::default()
+        }
     }
 
     /// Opens a frame; `later` are the names that its block introduces, in source order.
@@ -111,7 +118,10 @@ impl Names {
         for (name, span) in later {
             names.entry(name).or_default().push(span);
         }
-        self.frames.push(Frame { later: names, ..Frame::default() });
+        self.frames.push(Frame {
+            later: names,
+            ..Frame::default()
+        });
     }
 
     /// Closes the innermost frame and tells how many slots it needs.
@@ -121,7 +131,9 @@ impl Names {
 
     /// A slot of the innermost frame for a value without a name.
     pub(super) fn slot(&mut self) -> u32 {
-        let Some(frame) = self.frames.last_mut() else { return 0 };
+        let Some(frame) = self.frames.last_mut() else {
+            return 0;
+        };
         frame.slots += 1;
         frame.slots - 1
     }
@@ -129,15 +141,25 @@ impl Names {
     /// Introduces a name in the innermost frame, under the guards that hold now, and tells its slot. A name that another
     /// branch of the same `if` has given keeps the slot that it has there.
     pub(super) fn introduce(&mut self, new: NewName<'_>) -> u32 {
-        let guard = if new.kind == NameKind::Local { Arc::default() } else { self.guard() };
-        let definition = Definition { ty: new.ty, guard, winner: None };
+        let guard = if new.kind == NameKind::Local {
+            Arc::default()
+        } else {
+            self.guard()
+        };
+        let definition = Definition {
+            ty: new.ty,
+            guard,
+            winner: None,
+        };
         let joins = self
             .frames
             .last()
             .and_then(|frame| frame.entries.get(new.name))
             .is_some_and(|entry| self.joins(entry, new.kind));
         let own = if joins { None } else { Some(self.slot()) };
-        let Some(frame) = self.frames.last_mut() else { return 0 };
+        let Some(frame) = self.frames.last_mut() else {
+            return 0;
+        };
         if let Some(later) = frame.later.get_mut(new.name) {
             later.retain(|span| *span != new.span);
             if later.is_empty() {
@@ -145,7 +167,12 @@ impl Names {
             }
         }
         if let (None, Some(entry)) = (own, frame.entries.get_mut(new.name)) {
-            entry.definitions = entry.definitions.iter().cloned().chain([definition]).collect();
+            entry.definitions = entry
+                .definitions
+                .iter()
+                .cloned()
+                .chain([definition])
+                .collect();
             entry.branches.push(self.branches.clone());
             if entry.kind != new.kind {
                 // Only what is a step in every branch has a state.
@@ -155,7 +182,13 @@ impl Names {
         }
         let slot = own.unwrap_or_default();
         let branches = vec![self.branches.clone()];
-        let entry = Entry { kind: new.kind, slot, span: new.span, definitions: [definition].into(), branches };
+        let entry = Entry {
+            kind: new.kind,
+            slot,
+            span: new.span,
+            definitions: [definition].into(),
+            branches,
+        };
         frame.entries.insert(new.name.clone(), entry);
         slot
     }
@@ -168,15 +201,26 @@ impl Names {
 
     /// Whether a name can be introduced in the innermost frame.
     pub(super) fn claim(&self, name: &str, kind: NameKind) -> Result<(), Collision> {
-        let Some((own, outer)) = self.frames.split_last() else { return Ok(()) };
+        let Some((own, outer)) = self.frames.split_last() else {
+            return Ok(());
+        };
         if let Some(entry) = own.entries.get(name)
             && !self.joins(entry, kind)
         {
             return Err(Collision::Twice(entry.span));
         }
         let hidden = outer.iter().rev().find_map(|frame| {
-            let later = || frame.later.get(name).and_then(|spans| spans.first().copied());
-            frame.entries.get(name).map(|entry| entry.span).or_else(later)
+            let later = || {
+                frame
+                    .later
+                    .get(name)
+                    .and_then(|spans| spans.first().copied())
+            };
+            frame
+                .entries
+                .get(name)
+                .map(|entry| entry.span)
+                .or_else(later)
         });
         hidden.map_or(Ok(()), |span| Err(Collision::Hides(span)))
     }
@@ -186,12 +230,17 @@ impl Names {
         if self.known.guards.is_empty() {
             return Arc::default();
         }
-        self.guard.get_or_insert_with(|| self.known.guards.as_slice().into()).clone()
+        self.guard
+            .get_or_insert_with(|| self.known.guards.as_slice().into())
+            .clone()
     }
 
     /// The type that a name of the innermost frame has from now on, as its last statement gives it.
     pub(super) fn retype(&mut self, name: &str, ty: Type, winner: Option<Type>) {
-        let entry = self.frames.last_mut().and_then(|frame| frame.entries.get_mut(name));
+        let entry = self
+            .frames
+            .last_mut()
+            .and_then(|frame| frame.entries.get_mut(name));
         let Some(entry) = entry else { return };
         let mut definitions = entry.definitions.to_vec();
         if let Some(last) = definitions.last_mut() {
@@ -204,12 +253,18 @@ impl Names {
     pub(super) fn first_type(&self) -> Option<Type> {
         let frame = self.frames.last()?;
         let first = frame.entries.values().find(|entry| entry.slot == 0)?;
-        first.definitions.first().map(|definition| definition.ty.clone())
+        first
+            .definitions
+            .first()
+            .map(|definition| definition.ty.clone())
     }
 
     /// Begins the branches of another `if`.
     pub(super) fn begin_if(&mut self) {
-        self.branches.push(Branch { of: self.ifs, arm: 0 });
+        self.branches.push(Branch {
+            of: self.ifs,
+            arm: 0,
+        });
         self.ifs += 1;
     }
 
@@ -227,8 +282,18 @@ impl Names {
 
     /// How much is known now.
     pub(super) fn mark(&self) -> Mark {
-        let Knowledge { facts, guards, excluded, ends } = &self.known;
-        Mark { facts: facts.len(), guards: guards.len(), excluded: excluded.len(), ends: ends.len() }
+        let Knowledge {
+            facts,
+            guards,
+            excluded,
+            ends,
+        } = &self.known;
+        Mark {
+            facts: facts.len(),
+            guards: guards.len(),
+            excluded: excluded.len(),
+            ends: ends.len(),
+        }
     }
 
     /// Adds guards that hold from here on, and tells how much was known before.
@@ -271,7 +336,10 @@ impl Names {
             return vec![guards.to_vec()];
         }
         let ends = self.known.ends.get(first.ends..).unwrap_or_default();
-        ends.iter().take(MAX_ENDS).map(|end| [guards, end].concat()).collect()
+        ends.iter()
+            .take(MAX_ENDS)
+            .map(|end| [guards, end].concat())
+            .collect()
     }
 
     /// Goes back to what was known at some place.
@@ -285,13 +353,20 @@ impl Names {
 
     /// Whether a guard around this place says that a condition holds, or that it does not.
     pub(super) fn is_guarded_by(&self, condition: &str) -> bool {
-        self.known.guards.iter().any(|guard| *guard.text == *condition)
+        self.known
+            .guards
+            .iter()
+            .any(|guard| *guard.text == *condition)
     }
 
     /// Leaves the flow: in the firings of a listener only the guards around it hold.
     pub(super) fn leave_flow(&mut self) -> Flow {
         let guards = self.known.guards.clone();
-        let alone = Knowledge { facts: guards.clone(), guards, ..Knowledge::default() };
+        let alone = Knowledge {
+            facts: guards.clone(),
+            guards,
+            ..Knowledge::default()
+        };
         Flow(std::mem::replace(&mut self.known, alone))
     }
 
@@ -308,7 +383,10 @@ impl Names {
     /// Whether every statement that gives a name stands in a branch that this place is not in.
     fn is_elsewhere(&self, entry: &Entry) -> bool {
         let exclusive = |other: &Vec<Branch>| {
-            let parting = other.iter().zip(&self.branches).find(|(one, other)| one != other);
+            let parting = other
+                .iter()
+                .zip(&self.branches)
+                .find(|(one, other)| one != other);
             parting.is_some_and(|(one, other)| one.of == other.of)
         };
         entry.branches.iter().all(exclusive)
@@ -323,15 +401,27 @@ impl Scope for Names {
                 if let Some(span) = later.filter(|_| self.is_elsewhere(entry)) {
                     return Lookup::Later(*span);
                 }
-                let place = Place { up: u16::try_from(up).unwrap_or(u16::MAX), slot: entry.slot };
+                let place = Place {
+                    up: u16::try_from(up).unwrap_or(u16::MAX),
+                    slot: entry.slot,
+                };
                 let (kind, span, definitions) = (entry.kind, entry.span, entry.definitions.clone());
-                return Lookup::Found(Binding { kind, place, span, definitions });
+                return Lookup::Found(Binding {
+                    kind,
+                    place,
+                    span,
+                    definitions,
+                });
             }
         }
         if self.namespaces.contains(name) {
             return Lookup::Namespace;
         }
-        let later = self.frames.iter().rev().find_map(|frame| frame.later.get(name)?.first());
+        let later = self
+            .frames
+            .iter()
+            .rev()
+            .find_map(|frame| frame.later.get(name)?.first());
         later.map_or(Lookup::Missing, |span| Lookup::Later(*span))
     }
 

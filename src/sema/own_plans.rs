@@ -36,10 +36,21 @@ pub(super) struct CallOrder {
 
 impl CallOrder {
     pub(super) fn of(plans: &[&ast::Plan], diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let names = (0..).zip(plans).map(|(index, plan)| (&*plan.name.text, index)).collect::<BTreeMap<_, _>>();
-        let calls = plans.iter().map(|plan| calls_of(&plan.body, &names)).collect::<Vec<_>>();
-        let mut walk =
-            Walk { plans, calls: &calls, done: vec![None; plans.len()], circular: BTreeSet::new(), diagnostics };
+        let names = (0..)
+            .zip(plans)
+            .map(|(index, plan)| (&*plan.name.text, index))
+            .collect::<BTreeMap<_, _>>();
+        let calls = plans
+            .iter()
+            .map(|plan| calls_of(&plan.body, &names))
+            .collect::<Vec<_>>();
+        let mut walk = Walk {
+            plans,
+            calls: &calls,
+            done: vec![None; plans.len()],
+            circular: BTreeSet::new(),
+            diagnostics,
+        };
         for index in 0..plans.len() {
             walk.visit(index);
         }
@@ -51,7 +62,10 @@ impl CallOrder {
                 row.push(index);
             }
         }
-        Self { rows, circular: walk.circular }
+        Self {
+            rows,
+            circular: walk.circular,
+        }
     }
 }
 
@@ -83,7 +97,9 @@ impl Walk<'_> {
             if let Some(plan) = next.take() {
                 open.push((plan, 0));
             }
-            let Some((plan, position)) = open.last_mut() else { return };
+            let Some((plan, position)) = open.last_mut() else {
+                return;
+            };
             let Some(call) = self.calls.get(*plan).and_then(|calls| calls.get(*position)) else {
                 let plan = *plan;
                 self.finish(plan);
@@ -94,7 +110,11 @@ impl Walk<'_> {
             if let Some(first) = open.iter().position(|(plan, _)| *plan == call.callee) {
                 let circle = open.get(first..).unwrap_or_default().to_vec();
                 let (_, inner) = circle.split_last().unwrap_or((&(0, 0), &[]));
-                if !call.meant && !inner.iter().any(|open| self.under_way(open).is_some_and(|call| call.meant)) {
+                if !call.meant
+                    && !inner
+                        .iter()
+                        .any(|open| self.under_way(open).is_some_and(|call| call.meant))
+                {
                     self.report(call, &circle);
                 }
             } else if self.done(call.callee).is_none() {
@@ -116,8 +136,13 @@ impl Walk<'_> {
     fn finish(&mut self, plan: usize) {
         let mut own = Done { row: 0, plans: 1 };
         for call in self.calls.get(plan).map_or(&[][..], Vec::as_slice) {
-            let Some(callee) = self.done(call.callee) else { continue };
-            let with = Done { row: own.row.max(callee.row + 1), plans: own.plans.saturating_add(callee.plans) };
+            let Some(callee) = self.done(call.callee) else {
+                continue;
+            };
+            let with = Done {
+                row: own.row.max(callee.row + 1),
+                plans: own.plans.saturating_add(callee.plans),
+            };
             if with.row < MAX_ROWS && with.plans <= MAX_PLANS {
                 own = with;
                 continue;
@@ -132,7 +157,10 @@ impl Walk<'_> {
             };
             self.circular.insert(call.span);
             let diagnostic = Diagnostic::new(&codes::text::TOO_DEEP, call.span, message);
-            self.diagnostics.push(diagnostic.help("call fewer plans from plans, or let one of them do more by itself"));
+            self.diagnostics.push(
+                diagnostic
+                    .help("call fewer plans from plans, or let one of them do more by itself"),
+            );
         }
         if let Some(place) = self.done.get_mut(plan) {
             *place = Some(own);
@@ -143,7 +171,11 @@ impl Walk<'_> {
     fn report(&mut self, call: &Onward, circle: &[(usize, usize)]) {
         self.circular.insert(call.span);
         let name = |plan: usize| self.plans.get(plan).map_or("", |plan| &plan.name.text);
-        let names = circle.iter().map(|(plan, _)| name(*plan)).chain([name(call.callee)]).collect::<Vec<_>>();
+        let names = circle
+            .iter()
+            .map(|(plan, _)| name(*plan))
+            .chain([name(call.callee)])
+            .collect::<Vec<_>>();
         let message = match circle {
             [_] => format!("`{}` calls itself", name(call.callee)),
             _ => format!("plans call each other in a circle: {}", names.join(" → ")),
@@ -165,7 +197,10 @@ impl Walk<'_> {
 
 /// The calls of plans of the file in a body, in source order.
 fn calls_of(body: &ast::Block, names: &BTreeMap<&str, usize>) -> Vec<Onward> {
-    let mut finder = Finder { names, calls: Vec::new() };
+    let mut finder = Finder {
+        names,
+        calls: Vec::new(),
+    };
     finder.block(body);
     finder.calls
 }
@@ -181,10 +216,15 @@ impl Finder<'_> {
             match &statement.kind {
                 ast::StatementKind::Step(step) => self.step(step),
                 ast::StatementKind::If { arms, otherwise } => {
-                    arms.iter().map(|(_, block)| block).chain(otherwise).for_each(|block| self.block(block));
+                    arms.iter()
+                        .map(|(_, block)| block)
+                        .chain(otherwise)
+                        .for_each(|block| self.block(block));
                 }
                 ast::StatementKind::Let { value, .. } => self.call(value, true),
-                ast::StatementKind::Listener { body, .. } | ast::StatementKind::Parallel(body) => self.block(body),
+                ast::StatementKind::Listener { body, .. } | ast::StatementKind::Parallel(body) => {
+                    self.block(body)
+                }
                 ast::StatementKind::Policy(_)
                 | ast::StatementKind::Allow(_)
                 | ast::StatementKind::Task { .. }
@@ -202,7 +242,9 @@ impl Finder<'_> {
     fn step(&mut self, step: &ast::Step) {
         match &step.body {
             ast::StepBody::Call(call) => self.call(call, false),
-            ast::StepBody::Do(body) | ast::StepBody::Each { body, .. } | ast::StepBody::Repeat { body, .. } => {
+            ast::StepBody::Do(body)
+            | ast::StepBody::Each { body, .. }
+            | ast::StepBody::Repeat { body, .. } => {
                 self.block(body);
             }
             ast::StepBody::Race(branches) => branches.iter().for_each(|(_, body)| self.arm(body)),
@@ -216,7 +258,8 @@ impl Finder<'_> {
         for clause in &step.clauses {
             match &clause.kind {
                 ast::ClauseKind::Recover { body, .. } => self.arm(body),
-                ast::ClauseKind::Verify { call, .. } | ast::ClauseKind::Undo(ast::Undo::Call(call)) => {
+                ast::ClauseKind::Verify { call, .. }
+                | ast::ClauseKind::Undo(ast::Undo::Call(call)) => {
                     self.call(call, false);
                 }
                 ast::ClauseKind::Undo(ast::Undo::Do(block)) => self.block(block),
@@ -244,11 +287,17 @@ impl Finder<'_> {
     }
 
     fn call(&mut self, expression: &ast::Expr, meant: bool) {
-        let Some(OwnCall { name, misspelt, .. }) = own_call(expression, self.names) else { return };
+        let Some(OwnCall { name, misspelt, .. }) = own_call(expression, self.names) else {
+            return;
+        };
         let near = || closest(&name.text, self.names.keys().copied());
         let plan = if misspelt { near() } else { Some(&*name.text) };
         if let Some(callee) = plan.and_then(|plan| self.names.get(plan)) {
-            self.calls.push(Onward { callee: *callee, span: expression.span, meant: meant || misspelt });
+            self.calls.push(Onward {
+                callee: *callee,
+                span: expression.span,
+                meant: meant || misspelt,
+            });
         }
     }
 }
@@ -267,11 +316,24 @@ pub(super) fn own_call<'a, K: Borrow<str> + Ord, T>(
     expression: &'a ast::Expr,
     plans: &BTreeMap<K, T>,
 ) -> Option<OwnCall<'a>> {
-    let ast::ExprKind::Call { function: name, arguments } = &expression.kind else { return None };
+    let ast::ExprKind::Call {
+        function: name,
+        arguments,
+    } = &expression.kind
+    else {
+        return None;
+    };
     let by_place = arguments.iter().any(|argument| argument.name.is_none());
     let is_function = crate::builtins::global(&name.text).is_some();
     let misspelt = !plans.contains_key(&*name.text);
-    let is_call =
-        if misspelt { !arguments.is_empty() && !by_place && !is_function } else { !(by_place && is_function) };
-    is_call.then_some(OwnCall { name, arguments, misspelt })
+    let is_call = if misspelt {
+        !arguments.is_empty() && !by_place && !is_function
+    } else {
+        !(by_place && is_function)
+    };
+    is_call.then_some(OwnCall {
+        name,
+        arguments,
+        misspelt,
+    })
 }

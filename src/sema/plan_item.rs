@@ -36,14 +36,26 @@ pub(super) fn check(
     let trees = plans.iter().map(|(_, plan)| *plan).collect::<Vec<_>>();
     let CallOrder { rows, circular } = CallOrder::of(&trees, diagnostics);
     let known = types.again();
-    let mut own = trees.iter().map(|plan| (plan.name.text.clone(), None)).collect::<OwnPlans>();
+    let mut own = trees
+        .iter()
+        .map(|plan| (plan.name.text.clone(), None))
+        .collect::<OwnPlans>();
     let names = Arc::new(own.keys().cloned().collect::<BTreeSet<_>>());
     let mut checked: Vec<Option<Arc<Plan>>> = vec![None; plans.len()];
     for row in rows {
         let check = |index: &usize| {
             let (item, plan) = plans.get(*index)?;
-            let mut found = Found { types: known.again(), called: BTreeSet::new(), diagnostics: Vec::new() };
-            let around = Around { shared, own: &own, names: &names, circular: &circular };
+            let mut found = Found {
+                types: known.again(),
+                called: BTreeSet::new(),
+                diagnostics: Vec::new(),
+            };
+            let around = Around {
+                shared,
+                own: &own,
+                names: &names,
+                circular: &circular,
+            };
             let plan = check_plan(item, plan, around, &mut found);
             Some((*index, Arc::new(plan), found))
         };
@@ -80,11 +92,16 @@ struct Found {
 }
 
 /// The plans but for those whose name another has before them, which are reported.
-fn own_names<'a>(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Vec<(&'a ast::Item, &'a ast::Plan)> {
+fn own_names<'a>(
+    file: &'a ast::File,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<(&'a ast::Item, &'a ast::Plan)> {
     let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
     let mut plans = Vec::new();
     for item in &file.items {
-        let ast::ItemKind::Plan(plan) = &item.kind else { continue };
+        let ast::ItemKind::Plan(plan) = &item.kind else {
+            continue;
+        };
         if let Some(first) = seen.get(&*plan.name.text) {
             diagnostics.push(duplicate_name("plan", &plan.name, *first));
             continue;
@@ -96,10 +113,18 @@ fn own_names<'a>(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Vec<
 }
 
 fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mut Found) -> Plan {
-    let Around { shared, own, names, circular } = around;
+    let Around {
+        shared,
+        own,
+        names,
+        circular,
+    } = around;
     let mut contexts = Contexts::of_plan(&plan.body);
     loop {
-        let declared = plan.returns.as_ref().map(|returns| found.types.resolve(returns, &mut found.diagnostics));
+        let declared = plan
+            .returns
+            .as_ref()
+            .map(|returns| found.types.resolve(returns, &mut found.diagnostics));
         let mut checker = PlanChecker {
             shared,
             own,
@@ -138,9 +163,15 @@ impl PlanChecker<'_> {
         let mut parameters = self.parameters(&plan.parameters);
         let (policy, allow) = self.head(&plan.body);
         self.statements(&plan.body.statements);
-        let does = self.close_block().map_or(Footprint::none(), |block| block.does);
+        let does = self
+            .close_block()
+            .map_or(Footprint::none(), |block| block.does);
         passed_on::follow(&mut parameters, &self.blocks, &self.plans);
-        let always = plan.body.statements.iter().any(|statement| ends(statement, BlockKind::Plan));
+        let always = plan
+            .body
+            .statements
+            .iter()
+            .any(|statement| ends(statement, BlockKind::Plan));
         self.replies_always(plan, always);
         self.unread(plan);
         let absent = if always { None } else { Some(Type::Null) };
@@ -157,7 +188,8 @@ impl PlanChecker<'_> {
             source: self.shared.source.clone(),
             digest: digest.finalize().to_hex().as_str().into(),
             parameters,
-            returns: returns.unwrap_or_else(|| Type::union(self.replies.iter().cloned().chain(absent))),
+            returns: returns
+                .unwrap_or_else(|| Type::union(self.replies.iter().cloned().chain(absent))),
             policy,
             allow,
             blocks: std::mem::take(&mut self.blocks),
@@ -178,12 +210,23 @@ impl PlanChecker<'_> {
                 self.value_of(default, &ty, Expectation::default(&what))
             });
             let optional = parameter.optional || is_optional(&parameter.ty);
-            let seen = if optional && default.is_none() { Type::union([ty.clone(), Type::Null]) } else { ty.clone() };
+            let seen = if optional && default.is_none() {
+                Type::union([ty.clone(), Type::Null])
+            } else {
+                ty.clone()
+            };
             self.introduce(&parameter.name, NameKind::Parameter, seen);
             let required = !optional && default.is_none();
             let sensitive = self.types.secrets(&parameter.ty);
             let name = parameter.name.text.clone();
-            checked.push(PlanParameter { name, ty, required, default, sensitive, passed_on: Vec::new() });
+            checked.push(PlanParameter {
+                name,
+                ty,
+                required,
+                default,
+                sensitive,
+                passed_on: Vec::new(),
+            });
         }
         checked
     }
@@ -193,13 +236,18 @@ impl PlanChecker<'_> {
         let (mut policy, mut allow) = (None, None);
         for statement in &body.statements {
             let repeated = match &statement.kind {
-                ast::StatementKind::Policy(settings) => policy.replace(self.settings().policy(settings)).is_some(),
-                ast::StatementKind::Allow(settings) => allow.replace(self.settings().allow(settings)).is_some(),
+                ast::StatementKind::Policy(settings) => {
+                    policy.replace(self.settings().policy(settings)).is_some()
+                }
+                ast::StatementKind::Allow(settings) => {
+                    allow.replace(self.settings().allow(settings)).is_some()
+                }
                 _ => false,
             };
             if repeated {
                 let message = "these settings stand twice in this plan";
-                let diagnostic = Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
+                let diagnostic =
+                    Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
                 self.diagnostics.push(diagnostic.help("join them into one"));
             }
         }
@@ -207,16 +255,31 @@ impl PlanChecker<'_> {
     }
 
     fn replies_always(&mut self, plan: &ast::Plan, always: bool) {
-        let damaged = plan.body.statements.iter().any(|statement| matches!(statement.kind, ast::StatementKind::Error));
+        let damaged = plan
+            .body
+            .statements
+            .iter()
+            .any(|statement| matches!(statement.kind, ast::StatementKind::Error));
         let wanted = match &self.declared {
-            Some(ty) => !always && !ty.admits_null() && !matches!(ty, Type::Any | Type::Invalid | Type::Never),
+            Some(ty) => {
+                !always
+                    && !ty.admits_null()
+                    && !matches!(ty, Type::Any | Type::Invalid | Type::Never)
+            }
             None => false,
         };
         if !wanted || damaged {
             return;
         }
-        let ty = self.declared.as_ref().map(ToString::to_string).unwrap_or_default();
-        let message = format!("`{}` promises a reply of type {ty}, and not every path gives one", plan.name.text);
+        let ty = self
+            .declared
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let message = format!(
+            "`{}` promises a reply of type {ty}, and not every path gives one",
+            plan.name.text
+        );
         let end = plan.body.span.end.saturating_sub(1) as usize;
         let diagnostic = Diagnostic::new(&codes::types::MISSING_REPLY, plan.name.span, message)
             .label(Span::at(end), "this end is reached without a reply")

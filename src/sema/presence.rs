@@ -17,38 +17,79 @@ pub(in crate::sema) struct Known<'a> {
 impl Known<'_> {
     /// Whether every part of a guard is known to hold.
     pub(in crate::sema) fn holds(&self, guard: &[Atom]) -> bool {
-        guard.iter().all(|atom| self.facts.iter().any(|facts| facts.contains(atom)))
+        guard
+            .iter()
+            .all(|atom| self.facts.iter().any(|facts| facts.contains(atom)))
     }
 
     /// Whether a part of a guard is known not to hold.
     pub(in crate::sema) fn refutes(&self, guard: &[Atom]) -> bool {
-        let cases = Cases { known: self, assumed: Vec::new(), left: MAX_CASES };
+        let cases = Cases {
+            known: self,
+            assumed: Vec::new(),
+            left: MAX_CASES,
+        };
         guard.iter().any(|atom| cases.value(atom) == Some(false))
     }
 
     /// Whether one of the statements that give a name has run, wherever a reader at this place runs.
     pub(in crate::sema) fn gives(&self, definitions: &[Definition]) -> bool {
-        let cases = Cases { known: self, assumed: Vec::new(), left: MAX_CASES };
+        let cases = Cases {
+            known: self,
+            assumed: Vec::new(),
+            left: MAX_CASES,
+        };
         let holds = |guard: &[Atom]| guard.iter().all(|atom| cases.value(atom) == Some(true));
         // Where what is known contradicts itself nothing runs, and what stands there reads what stands above it.
-        if definitions.iter().any(|definition| holds(&definition.guard) || self.holds(&definition.guard)) {
+        if definitions
+            .iter()
+            .any(|definition| holds(&definition.guard) || self.holds(&definition.guard))
+        {
             return true;
         }
-        let compound = self.facts.iter().copied().flatten().any(|fact| !fact.not_all.is_empty());
-        if definitions.len() == 1 && !compound && self.excluded.iter().all(|excluded| excluded.is_empty()) {
+        let compound = self
+            .facts
+            .iter()
+            .copied()
+            .flatten()
+            .any(|fact| !fact.not_all.is_empty());
+        if definitions.len() == 1
+            && !compound
+            && self.excluded.iter().all(|excluded| excluded.is_empty())
+        {
             return false;
         }
-        let mut conjunctions = definitions.iter().map(|definition| &*definition.guard).collect::<Vec<_>>();
-        conjunctions.extend(self.excluded.iter().copied().flatten().map(|excluded| &**excluded));
+        let mut conjunctions = definitions
+            .iter()
+            .map(|definition| &*definition.guard)
+            .collect::<Vec<_>>();
+        conjunctions.extend(
+            self.excluded
+                .iter()
+                .copied()
+                .flatten()
+                .map(|excluded| &**excluded),
+        );
         let facts = self.facts.iter().copied().flatten();
-        conjunctions.extend(facts.map(|fact| &*fact.not_all).filter(|parts| !parts.is_empty()));
-        Cases { assumed: Vec::new(), ..cases }.one_holds(&conjunctions) || self.is_never()
+        conjunctions.extend(
+            facts
+                .map(|fact| &*fact.not_all)
+                .filter(|parts| !parts.is_empty()),
+        );
+        Cases {
+            assumed: Vec::new(),
+            ..cases
+        }
+        .one_holds(&conjunctions)
+            || self.is_never()
     }
 
     /// Whether what is known contradicts itself, so that nothing runs there.
     fn is_never(&self) -> bool {
         let facts = || self.facts.iter().copied().flatten();
-        facts().any(|fact| facts().any(|other| other.text == fact.text && other.negated != fact.negated))
+        facts().any(|fact| {
+            facts().any(|other| other.text == fact.text && other.negated != fact.negated)
+        })
     }
 }
 
@@ -62,7 +103,9 @@ struct Cases<'a> {
 impl<'a> Cases<'a> {
     /// Whether one of the conjunctions holds in every case.
     fn one_holds(&mut self, conjunctions: &[&'a [Atom]]) -> bool {
-        let Some(left) = self.left.checked_sub(1) else { return false };
+        let Some(left) = self.left.checked_sub(1) else {
+            return false;
+        };
         self.left = left;
         let mut open = None;
         for conjunction in conjunctions {
@@ -70,7 +113,9 @@ impl<'a> Cases<'a> {
             if values.clone().any(|value| value == Some(false)) {
                 continue;
             }
-            let Some(position) = values.into_iter().position(|value| value.is_none()) else { return true };
+            let Some(position) = values.into_iter().position(|value| value.is_none()) else {
+                return true;
+            };
             open = open.or_else(|| conjunction.get(position));
         }
         let Some(atom) = open else { return false };
@@ -129,7 +174,11 @@ mod tests {
     fn facts(text: &str, holds: bool) -> Vec<Atom> {
         let (tree, diagnostics) = parse_expression(&SourceFile::new("test", text));
         assert!(diagnostics.is_empty(), "{text}");
-        if holds { atoms(&tree) } else { negated_atoms(&tree) }
+        if holds {
+            atoms(&tree)
+        } else {
+            negated_atoms(&tree)
+        }
     }
 
     /// The guards of the branches of `if a {} else if b {} …`, that of `else` last.
@@ -145,17 +194,33 @@ mod tests {
     }
 
     fn gives(guards: &[Vec<Atom>], known: &[Atom], excluded: &[Vec<Atom>]) -> bool {
-        let definition = |guard: &Vec<Atom>| Definition { ty: Type::Int, guard: guard.as_slice().into(), winner: None };
+        let definition = |guard: &Vec<Atom>| Definition {
+            ty: Type::Int,
+            guard: guard.as_slice().into(),
+            winner: None,
+        };
         let definitions = guards.iter().map(definition).collect::<Vec<_>>();
-        let excluded = excluded.iter().map(|parts| Arc::from(parts.as_slice())).collect::<Vec<_>>();
-        Known { facts: [known, &[]], excluded: [&excluded, &[]] }.gives(&definitions)
+        let excluded = excluded
+            .iter()
+            .map(|parts| Arc::from(parts.as_slice()))
+            .collect::<Vec<_>>();
+        Known {
+            facts: [known, &[]],
+            excluded: [&excluded, &[]],
+        }
+        .gives(&definitions)
     }
 
     #[test]
     fn the_branches_of_an_if_cover_every_case() {
-        for conditions in
-            [&["a"][..], &["a", "b"], &["a && b"], &["a || b"], &["!(a && b) || c", "b"], &["x != null", "x == null"]]
-        {
+        for conditions in [
+            &["a"][..],
+            &["a", "b"],
+            &["a && b"],
+            &["a || b"],
+            &["!(a && b) || c", "b"],
+            &["x != null", "x == null"],
+        ] {
             let guards = branches(conditions);
             assert!(gives(&guards, &[], &[]), "{conditions:?}");
             let (_, without_else) = guards.split_last().unwrap();
@@ -170,26 +235,52 @@ mod tests {
     #[test]
     fn a_branch_that_has_ended_lacks_nothing() {
         let guards = branches(&["a && b", "c"]);
-        let [first, second, last] = guards.as_slice() else { panic!("three branches") };
-        assert!(gives(&[first.clone(), last.clone()], &[], std::slice::from_ref(second)));
-        assert!(!gives(std::slice::from_ref(first), &[], std::slice::from_ref(second)));
-        assert!(gives(std::slice::from_ref(first), &facts("a && b", true), &[]));
+        let [first, second, last] = guards.as_slice() else {
+            panic!("three branches")
+        };
+        assert!(gives(
+            &[first.clone(), last.clone()],
+            &[],
+            std::slice::from_ref(second)
+        ));
+        assert!(!gives(
+            std::slice::from_ref(first),
+            &[],
+            std::slice::from_ref(second)
+        ));
+        assert!(gives(
+            std::slice::from_ref(first),
+            &facts("a && b", true),
+            &[]
+        ));
         assert!(!gives(std::slice::from_ref(second), &facts("c", true), &[]));
-        assert!(gives(&[first.clone(), second.clone()], &facts("c || a && b", true), &[]));
+        assert!(gives(
+            &[first.clone(), second.clone()],
+            &facts("c || a && b", true),
+            &[]
+        ));
     }
 
     #[test]
     fn where_nothing_runs_nothing_is_absent() {
         let never = [facts("a", true), facts("a", false)].concat();
-        let guards = branches(&["b"]).into_iter().map(|branch| [never.clone(), branch].concat()).collect::<Vec<_>>();
+        let guards = branches(&["b"])
+            .into_iter()
+            .map(|branch| [never.clone(), branch].concat())
+            .collect::<Vec<_>>();
         assert!(gives(&guards, &never, &[]));
         assert!(!gives(&guards, &facts("a", true), &[]));
     }
 
     #[test]
     fn many_conditions_are_given_up() {
-        let names = (0..40).map(|index| format!("(a{index} || b{index})")).collect::<Vec<_>>();
-        let guards = names.iter().map(|name| facts(name, true)).collect::<Vec<_>>();
+        let names = (0..40)
+            .map(|index| format!("(a{index} || b{index})"))
+            .collect::<Vec<_>>();
+        let guards = names
+            .iter()
+            .map(|name| facts(name, true))
+            .collect::<Vec<_>>();
         assert!(!gives(&guards, &[], &[]));
     }
 }

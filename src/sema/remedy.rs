@@ -9,19 +9,32 @@ use crate::syntax::ast;
 /// Lets removals take the lines that they would leave empty, and the doc comments that would then stand over something
 /// else.
 pub fn tidy_removals(source: &SourceFile, diagnostics: &mut [Diagnostic]) {
-    let fixes = diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.fix.as_mut());
-    for edit in fixes.flat_map(|fix| &mut fix.edits).filter(|edit| edit.text.is_empty() && !edit.span.is_empty()) {
-        edit.span = whole_lines(source, edit.span).unwrap_or_else(|| with_space_before(source, edit.span));
+    let fixes = diagnostics
+        .iter_mut()
+        .filter_map(|diagnostic| diagnostic.fix.as_mut());
+    for edit in fixes
+        .flat_map(|fix| &mut fix.edits)
+        .filter(|edit| edit.text.is_empty() && !edit.span.is_empty())
+    {
+        edit.span =
+            whole_lines(source, edit.span).unwrap_or_else(|| with_space_before(source, edit.span));
     }
 }
 
 /// The lines of a span that holds everything in them, line break and doc comments above included.
 fn whole_lines(source: &SourceFile, span: Span) -> Option<Span> {
     let text = source.text();
-    let (before, after) = (text.get(..span.start as usize)?, text.get(span.end as usize..)?);
+    let (before, after) = (
+        text.get(..span.start as usize)?,
+        text.get(span.end as usize..)?,
+    );
     let mut start = before.rfind('\n').map_or(0, |line_break| line_break + 1);
-    let rest = after.find('\n').map_or(after.len(), |line_break| line_break + 1);
-    if !text.get(start..span.start as usize)?.trim().is_empty() || !after.get(..rest)?.trim().is_empty() {
+    let rest = after
+        .find('\n')
+        .map_or(after.len(), |line_break| line_break + 1);
+    if !text.get(start..span.start as usize)?.trim().is_empty()
+        || !after.get(..rest)?.trim().is_empty()
+    {
         return None;
     }
     while let Some(above) = text.get(..start.saturating_sub(1)).filter(|_| start > 0) {
@@ -49,12 +62,24 @@ fn with_space_before(source: &SourceFile, span: Span) -> Span {
 impl PlanChecker<'_> {
     /// Gives findings since `first` about names of this very block that come later the words and the fix that fit.
     pub(super) fn mend_order(&mut self, first: usize, statements: &[ast::Statement]) {
-        let wanted = |found: &Diagnostic| found.code == &codes::names::USE_BEFORE_DEFINITION && found.fix.is_none();
+        let wanted = |found: &Diagnostic| {
+            found.code == &codes::names::USE_BEFORE_DEFINITION && found.fix.is_none()
+        };
         for index in first..self.diagnostics.len() {
-            let Some(found) = self.diagnostics.get(index).filter(|found| wanted(found)) else { continue };
-            let Some(definition) = found.labels.first().map(|label| label.span) else { continue };
-            let holds = |span: Span| statements.iter().position(|statement| contains(statement.span, span));
-            let (Some(reader), Some(maker)) = (holds(found.span), holds(definition)) else { continue };
+            let Some(found) = self.diagnostics.get(index).filter(|found| wanted(found)) else {
+                continue;
+            };
+            let Some(definition) = found.labels.first().map(|label| label.span) else {
+                continue;
+            };
+            let holds = |span: Span| {
+                statements
+                    .iter()
+                    .position(|statement| contains(statement.span, span))
+            };
+            let (Some(reader), Some(maker)) = (holds(found.span), holds(definition)) else {
+                continue;
+            };
             if reader == maker {
                 self.mend_self(index, statements.get(reader), definition);
             } else if let Some((edits, safe)) = self.moved(statements, reader, maker) {
@@ -62,7 +87,11 @@ impl PlanChecker<'_> {
                 let title = format!("move `{name}` above its reader");
                 if let Some(found) = self.diagnostics.get_mut(index) {
                     let mended = found.clone();
-                    *found = if safe { mended.fix_all(title, edits) } else { mended.unsafe_fix(title, edits) };
+                    *found = if safe {
+                        mended.fix_all(title, edits)
+                    } else {
+                        mended.unsafe_fix(title, edits)
+                    };
                 }
             }
         }
@@ -85,7 +114,12 @@ impl PlanChecker<'_> {
     }
 
     /// The edits that put a statement above an earlier one, and whether nothing else can change by that.
-    fn moved(&self, statements: &[ast::Statement], reader: usize, maker: usize) -> Option<(Vec<Edit>, bool)> {
+    fn moved(
+        &self,
+        statements: &[ast::Statement],
+        reader: usize,
+        maker: usize,
+    ) -> Option<(Vec<Edit>, bool)> {
         let source = self.shared.source;
         let between = statements.get(reader..maker)?;
         let (reader, maker) = (statements.get(reader)?, statements.get(maker)?);
@@ -100,28 +134,41 @@ impl PlanChecker<'_> {
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        let edits = vec![Edit { span: Span::at(line.start as usize), text }, Edit { span: lines, text: String::new() }];
+        let edits = vec![
+            Edit {
+                span: Span::at(line.start as usize),
+                text,
+            },
+            Edit {
+                span: lines,
+                text: String::new(),
+            },
+        ];
         // A `let` is evaluated where it is read. A read sees what stands above it, so it may only pass what changes nothing.
         let value = matches!(maker.kind, ast::StatementKind::Let { .. });
-        let passes = || self.floats(maker) && between.iter().all(|statement| self.floats(statement));
+        let passes =
+            || self.floats(maker) && between.iter().all(|statement| self.floats(statement));
         Some((edits, value || passes()))
     }
 
     /// Whether a statement of the innermost block may stand anywhere, since it only looks.
     fn floats(&self, statement: &ast::Statement) -> bool {
         let nodes = self.open.last().map_or(&[][..], |block| &block.nodes);
-        nodes.iter().filter(|node| contains(statement.span, node.span)).all(|node| match &node.kind {
-            NodeKind::Step(step) => step.effect.floats(),
-            NodeKind::Let(_) | NodeKind::Condition(_) => true,
-            NodeKind::Ensure { .. }
-            | NodeKind::Fail(_)
-            | NodeKind::Reply(_)
-            | NodeKind::Yield(_)
-            | NodeKind::Next(_)
-            | NodeKind::Task(_)
-            | NodeKind::Set(_)
-            | NodeKind::Listener(_) => false,
-        })
+        nodes
+            .iter()
+            .filter(|node| contains(statement.span, node.span))
+            .all(|node| match &node.kind {
+                NodeKind::Step(step) => step.effect.floats(),
+                NodeKind::Let(_) | NodeKind::Condition(_) => true,
+                NodeKind::Ensure { .. }
+                | NodeKind::Fail(_)
+                | NodeKind::Reply(_)
+                | NodeKind::Yield(_)
+                | NodeKind::Next(_)
+                | NodeKind::Task(_)
+                | NodeKind::Set(_)
+                | NodeKind::Listener(_) => false,
+            })
     }
 }
 

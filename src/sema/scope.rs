@@ -65,7 +65,17 @@ impl Binding {
     /// A name that is always there.
     #[must_use]
     pub fn always(kind: NameKind, place: Place, ty: Type, span: Span) -> Self {
-        Self { kind, place, span, definitions: [Definition { ty, guard: Arc::default(), winner: None }].into() }
+        Self {
+            kind,
+            place,
+            span,
+            definitions: [Definition {
+                ty,
+                guard: Arc::default(),
+                winner: None,
+            }]
+            .into(),
+        }
     }
 }
 

@@ -23,14 +23,26 @@ const POLICY: &[&str] = &[
     "max_firings",
     "max_result",
 ];
-const RETRY: &[&str] = &["attempts", "delay", "factor", "max_delay", "jitter", "on", "on_exhausted"];
+const RETRY: &[&str] = &[
+    "attempts",
+    "delay",
+    "factor",
+    "max_delay",
+    "jitter",
+    "on",
+    "on_exhausted",
+];
 const ALLOW: &[&str] = &["net", "read", "write", "run", "env", "tools", "agents"];
 const BUDGET: &[&str] = &["calls", "tokens", "cost", "time"];
 
 impl PlanChecker<'_> {
     /// A reader of settings that reports where the plan's findings go.
     pub(super) fn settings(&mut self) -> Reader<'_> {
-        Reader { source: Some(self.shared.source), diagnostics: self.diagnostics, not_yet: &mut self.not_yet }
+        Reader {
+            source: Some(self.shared.source),
+            diagnostics: self.diagnostics,
+            not_yet: &mut self.not_yet,
+        }
     }
 }
 
@@ -39,10 +51,17 @@ impl Policy {
     ///
     /// # Errors
     /// One sentence on the first that cannot be used.
-    pub fn from_project(settings: &serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
+    pub fn from_project(
+        settings: &serde_json::Map<String, serde_json::Value>,
+    ) -> Result<Self, String> {
         let (mut diagnostics, mut not_yet) = (Vec::new(), Vec::new());
         let settings = written(&serde_json::Value::Object(settings.clone()));
-        let policy = Reader { source: None, diagnostics: &mut diagnostics, not_yet: &mut not_yet }.policy(&settings);
+        let policy = Reader {
+            source: None,
+            diagnostics: &mut diagnostics,
+            not_yet: &mut not_yet,
+        }
+        .policy(&settings);
         match (diagnostics.first(), not_yet.first()) {
             (Some(found), _) => Err(found.message.clone()),
             (None, Some((_, what))) => Err(format!("{what} cannot be set in this version")),
@@ -68,7 +87,9 @@ impl Reader<'_> {
                 "retry" => policy.retry = self.retry(value),
                 "timeout" => policy.timeout = self.constant_duration(value, "timeout"),
                 "deadline" => policy.deadline = self.constant_duration(value, "deadline"),
-                "concurrency" => policy.concurrency = self.constant_count(value, "concurrency").map(narrow),
+                "concurrency" => {
+                    policy.concurrency = self.constant_count(value, "concurrency").map(narrow)
+                }
                 "on_failure" => policy.on_failure = self.on_failure(value),
                 "budget" => policy.budget = self.budget(value),
                 "verify" => {
@@ -95,11 +116,19 @@ impl Reader<'_> {
                 "max_delay" => retry.max_delay = self.constant_duration(value, "max_delay"),
                 "jitter" => {
                     let word = self.word(value, "jitter", &["none", "full"]);
-                    retry.jitter = word.map(|word| if word == "none" { Jitter::None } else { Jitter::Full });
+                    retry.jitter = word.map(|word| {
+                        if word == "none" {
+                            Jitter::None
+                        } else {
+                            Jitter::Full
+                        }
+                    });
                 }
                 "on" => {
                     let names = self.dotted_names(value, "on");
-                    let patterns = names.iter().filter_map(|(name, span)| self.error_pattern(name, *span));
+                    let patterns = names
+                        .iter()
+                        .filter_map(|(name, span)| self.error_pattern(name, *span));
                     retry.on = Some(patterns.collect());
                 }
                 "on_exhausted" => {
@@ -137,7 +166,13 @@ impl Reader<'_> {
         let found = ErrorPattern::find(name);
         if found.is_none() {
             let code = &codes::names::UNKNOWN_ERROR_CLASS;
-            self.diagnostics.push(unknown(code, "error class", name, span, ErrorClass::names()));
+            self.diagnostics.push(unknown(
+                code,
+                "error class",
+                name,
+                span,
+                ErrorClass::names(),
+            ));
         }
         found
     }
@@ -157,11 +192,19 @@ impl Reader<'_> {
         let mut found = Vec::new();
         for entry in entries {
             match &entry.key {
-                ast::EntryKey::Name(name) if known.contains(&&*name.text) => found.push((name, &entry.value)),
+                ast::EntryKey::Name(name) if known.contains(&&*name.text) => {
+                    found.push((name, &entry.value))
+                }
                 ast::EntryKey::Name(name) => {
                     let what = format!("setting of `{of}` named");
                     let code = &codes::names::UNKNOWN_SETTING;
-                    self.diagnostics.push(unknown(code, &what, &name.text, name.span, known.iter().copied()));
+                    self.diagnostics.push(unknown(
+                        code,
+                        &what,
+                        &name.text,
+                        name.span,
+                        known.iter().copied(),
+                    ));
                 }
                 ast::EntryKey::Expr(key) => self.wrong(key.span, of, "the bare name of a setting"),
             }
@@ -174,10 +217,11 @@ impl Reader<'_> {
         let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, span, message)
             .help("settings are constants: they hold for every run of the plan");
         let written = self.source.map(|source| source.slice(span));
-        self.diagnostics.push(match written.and_then(|text| text.lines().next()) {
-            Some(written) => diagnostic.expected(wanted, format!("`{written}`")),
-            None => diagnostic,
-        });
+        self.diagnostics
+            .push(match written.and_then(|text| text.lines().next()) {
+                Some(written) => diagnostic.expected(wanted, format!("`{written}`")),
+                None => diagnostic,
+            });
     }
 
     fn constant_duration(&mut self, value: &ast::Expr, setting: &str) -> Option<Duration> {
@@ -214,7 +258,10 @@ impl Reader<'_> {
     }
 
     fn factor(&mut self, value: &ast::Expr) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "a growth factor beyond 2^53 is no use to anybody")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a growth factor beyond 2^53 is no use to anybody"
+        )]
         let factor = match value.kind {
             ast::ExprKind::Literal(ast::Literal::Double(factor)) => Some(factor),
             ast::ExprKind::Literal(ast::Literal::Int(factor)) => Some(factor as f64),
@@ -256,21 +303,33 @@ impl Reader<'_> {
     }
 
     fn on_failure(&mut self, value: &ast::Expr) -> Option<OnFailure> {
-        self.word(value, "on_failure", &["undo", "pause", "settle"]).map(|word| match word {
-            "pause" => OnFailure::Pause,
-            "settle" => OnFailure::Settle,
-            _ => OnFailure::Undo,
-        })
+        self.word(value, "on_failure", &["undo", "pause", "settle"])
+            .map(|word| match word {
+                "pause" => OnFailure::Pause,
+                "settle" => OnFailure::Settle,
+                _ => OnFailure::Undo,
+            })
     }
 
-    fn word(&mut self, value: &ast::Expr, setting: &str, words: &[&'static str]) -> Option<&'static str> {
+    fn word(
+        &mut self,
+        value: &ast::Expr,
+        setting: &str,
+        words: &[&'static str],
+    ) -> Option<&'static str> {
         if let ast::ExprKind::Name(name) = &value.kind {
             if let Some(word) = words.iter().find(|word| ***word == **name) {
                 return Some(word);
             }
             let what = format!("value of `{setting}` named");
             let code = &codes::names::UNKNOWN_SETTING;
-            self.diagnostics.push(unknown(code, &what, name, value.span, words.iter().copied()));
+            self.diagnostics.push(unknown(
+                code,
+                &what,
+                name,
+                value.span,
+                words.iter().copied(),
+            ));
             return None;
         }
         self.wrong(value.span, setting, &format!("one of {}", listed(words)));
@@ -317,7 +376,10 @@ fn written(json: &serde_json::Value) -> ast::Expr {
         serde_json::Value::Object(fields) => {
             let entry = |(name, value): (&String, &serde_json::Value)| ast::Entry {
                 span: nowhere,
-                key: ast::EntryKey::Name(ast::Name { text: name.as_str().into(), span: nowhere }),
+                key: ast::EntryKey::Name(ast::Name {
+                    text: name.as_str().into(),
+                    span: nowhere,
+                }),
                 value: written(value),
             };
             ast::ExprKind::Object(fields.iter().map(entry).collect())
@@ -327,7 +389,10 @@ fn written(json: &serde_json::Value) -> ast::Expr {
             return parsed(&json.to_string());
         }
     };
-    ast::Expr { span: nowhere, kind }
+    ast::Expr {
+        span: nowhere,
+        kind,
+    }
 }
 
 fn parsed(text: &str) -> ast::Expr {
@@ -341,7 +406,9 @@ fn dotted(expression: &ast::Expr) -> Option<String> {
         ast::ExprKind::Path { base, links } => {
             let mut text = dotted(base)?;
             for link in links {
-                let ast::LinkKind::Field { name, safe: false } = &link.kind else { return None };
+                let ast::LinkKind::Field { name, safe: false } = &link.kind else {
+                    return None;
+                };
                 text.push('.');
                 text.push_str(&name.text);
             }

@@ -32,7 +32,12 @@ impl CheckedBody {
     }
 
     pub(super) fn new(kind: StepKind, ty: Type, does: Footprint) -> Self {
-        Self { kind, ty, does, winner: None }
+        Self {
+            kind,
+            ty,
+            does,
+            winner: None,
+        }
     }
 }
 
@@ -67,7 +72,9 @@ impl PlanChecker<'_> {
         let ty = Type::union(types);
         let seen = self.seen_type(&step.name.text, ty.clone());
         let recovered = (!arms.is_empty()).then_some(Type::Null);
-        let winner = body.winner.map(|winner| Type::union([winner].into_iter().chain(recovered)));
+        let winner = body
+            .winner
+            .map(|winner| Type::union([winner].into_iter().chain(recovered)));
         self.names.retype(&step.name.text, seen, winner);
         self.note_does(&does);
         let step_node = Step {
@@ -83,14 +90,20 @@ impl PlanChecker<'_> {
         let named = Some((step.name.text.clone(), slot));
         let node = self.push_node(span, named, after, NodeKind::Step(Box::new(step_node)));
         if let Some(block) = self.open.last_mut() {
-            block.steps.entry(step.name.text.clone()).or_default().push(node);
+            block
+                .steps
+                .entry(step.name.text.clone())
+                .or_default()
+                .push(node);
         }
         self.unguard(mark);
     }
 
     /// Remembers a call whose result somebody should read.
     fn note_call(&mut self, step: &ast::Step, body: &CheckedBody) {
-        let StepKind::Call(call) = &body.kind else { return };
+        let StepKind::Call(call) = &body.kind else {
+            return;
+        };
         let name = &step.name;
         let called = match &call.target {
             Target::Tool(signature) => signature.path(),
@@ -100,7 +113,9 @@ impl PlanChecker<'_> {
             && signature.returns == Type::Any
             && &*signature.namespace != BUILT_IN
         {
-            self.made.riddles.push((self.origin(name), called.clone(), call.span));
+            self.made
+                .riddles
+                .push((self.origin(name), called.clone(), call.span));
         }
         if body.does.effect.floats() && body.ty != Type::Null {
             self.made.looks.push((self.origin(name), name.span, called));
@@ -112,12 +127,27 @@ impl PlanChecker<'_> {
             ast::StepBody::Call(call) => self.called(call),
             ast::StepBody::Do(block) => self.do_block(block),
             ast::StepBody::Each { .. } => self.each(&step.body),
-            ast::StepBody::Repeat { state, initial, max, body } => self.repeat(state, initial, max.as_deref(), body),
+            ast::StepBody::Repeat {
+                state,
+                initial,
+                max,
+                body,
+            } => self.repeat(state, initial, max.as_deref(), body),
             ast::StepBody::Race(branches) => self.race(step.name.span, branches),
             ast::StepBody::Match { subject, arms } => self.match_arms(subject, arms),
-            ast::StepBody::Ask { agent, arguments, returns } => self.ask(step.name.span, agent, arguments, returns),
-            ast::StepBody::Infer { arguments, returns } => self.infer(step.name.span, arguments, returns),
-            ast::StepBody::Input { prompt, form: _, fields } => self.input(prompt, fields, &step.clauses),
+            ast::StepBody::Ask {
+                agent,
+                arguments,
+                returns,
+            } => self.ask(step.name.span, agent, arguments, returns),
+            ast::StepBody::Infer { arguments, returns } => {
+                self.infer(step.name.span, arguments, returns)
+            }
+            ast::StepBody::Input {
+                prompt,
+                form: _,
+                fields,
+            } => self.input(prompt, fields, &step.clauses),
             ast::StepBody::Wait(wait) => self.wait(wait),
             ast::StepBody::Error => CheckedBody::damaged(Type::Invalid),
         }
@@ -152,7 +182,17 @@ impl PlanChecker<'_> {
     }
 
     fn each(&mut self, body: &ast::StepBody) -> CheckedBody {
-        let ast::StepBody::Each { element, index, list, max, parallel, by, settle, body: block } = body else {
+        let ast::StepBody::Each {
+            element,
+            index,
+            list,
+            max,
+            parallel,
+            by,
+            settle,
+            body: block,
+        } = body
+        else {
             return CheckedBody::damaged(Type::Invalid);
         };
         let list_code = self.value(list);
@@ -174,7 +214,15 @@ impl PlanChecker<'_> {
         self.statements(&block.statements);
         let mut checked = self.closed(&block.statements, BlockKind::Each, |body| {
             let in_turn = body.does.order == OrderClass::Barrier;
-            StepKind::Each(Box::new(Each { list: list_code, max, parallel, in_turn, by, settle: *settle, body: id }))
+            StepKind::Each(Box::new(Each {
+                list: list_code,
+                max,
+                parallel,
+                in_turn,
+                by,
+                settle: *settle,
+                body: id,
+            }))
         });
         if *settle {
             checked.ty = Type::Result(Arc::new(checked.ty));
@@ -197,14 +245,20 @@ impl PlanChecker<'_> {
             Type::Invalid | Type::Never => Type::Invalid,
             other => {
                 let present = other.without_null();
-                let lists = present.members().iter().all(|member| matches!(member, Type::List(_)));
+                let lists = present
+                    .members()
+                    .iter()
+                    .all(|member| matches!(member, Type::List(_)));
                 let absent = other.is_optional() && lists;
                 let diagnostic = if absent {
                     Diagnostic::new(&codes::types::MAYBE_ABSENT, span, "this list may be absent")
                         .help("give a list for that case: `… ?? []`")
                         .unsafe_fix(
                             "add `?? []`",
-                            vec![Edit { span: Span::at(span.end as usize), text: " ?? []".to_owned() }],
+                            vec![Edit {
+                                span: Span::at(span.end as usize),
+                                text: " ?? []".to_owned(),
+                            }],
                         )
                 } else {
                     Diagnostic::new(
@@ -226,14 +280,24 @@ impl PlanChecker<'_> {
         if max.is_some() {
             return;
         }
-        let rest = self.shared.source.text().get(before.end as usize..).unwrap_or("");
+        let rest = self
+            .shared
+            .source
+            .text()
+            .get(before.end as usize..)
+            .unwrap_or("");
         // The span of an expression leaves its own parentheses out.
         let inside = rest.len() - rest.trim_start_matches(')').len();
-        let edit = Edit { span: Span::at(before.end as usize + inside), text: " max 100".to_owned() };
+        let edit = Edit {
+            span: Span::at(before.end as usize + inside),
+            text: " max 100".to_owned(),
+        };
         let message = format!("`{word}` needs a bound: how often may it go round at most?");
         let diagnostic = Diagnostic::new(&codes::order::UNBOUNDED_LOOP, before, message)
             .note("no `max` behind this")
-            .help("write `max 100`, or what is enough; more than that fails instead of running away")
+            .help(
+                "write `max 100`, or what is enough; more than that fails instead of running away",
+            )
             .unsafe_fix("add `max 100`", vec![edit]);
         self.diagnostics.push(diagnostic);
     }
@@ -246,8 +310,13 @@ impl PlanChecker<'_> {
             && *count < 0
         {
             let message = format!("{what} is {count}, and a bound cannot be negative");
-            let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, expression.span, message);
-            self.diagnostics.push(diagnostic.expected("0 or more", count).help("write how many there may be at most"));
+            let diagnostic =
+                Diagnostic::new(&codes::types::SCHEMA_VIOLATION, expression.span, message);
+            self.diagnostics.push(
+                diagnostic
+                    .expected("0 or more", count)
+                    .help("write how many there may be at most"),
+            );
         }
         Some(code)
     }
@@ -267,10 +336,18 @@ impl PlanChecker<'_> {
         self.introduce_local(state, state_type);
         self.statements(&block.statements);
         let mut checked = self.closed(&block.statements, BlockKind::Repeat, |_| {
-            StepKind::Repeat(Box::new(Repeat { initial: initial_code, max, body: id }))
+            StepKind::Repeat(Box::new(Repeat {
+                initial: initial_code,
+                max,
+                body: id,
+            }))
         });
         // A round whose guarded `yield` was not taken adds nothing, so the list never holds its absence.
-        let element = if checked.ty == Type::Null { Type::Null } else { checked.ty.clone() };
+        let element = if checked.ty == Type::Null {
+            Type::Null
+        } else {
+            checked.ty.clone()
+        };
         checked.ty = Type::List(Arc::new(element));
         checked
     }
@@ -285,36 +362,62 @@ impl PlanChecker<'_> {
         let mut types = Vec::new();
         let mut does = Footprint::none();
         if branches.len() < 2 {
-            let diagnostic =
-                Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, "a race needs two branches at least");
-            self.diagnostics.push(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
+            let diagnostic = Diagnostic::new(
+                &codes::types::MISSING_ARGUMENT,
+                span,
+                "a race needs two branches at least",
+            );
+            self.diagnostics
+                .push(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
         }
         for (name, body) in branches {
             let arm = self.arm(&name.text, body, None, None);
             if !arm.does.effect.floats() {
-                let message =
-                    format!("the branch `{}` is {}, and only reads may race", name.text, with_article(arm.does.effect));
-                let help =
-                    "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
-                self.diagnostics
-                    .push(Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help));
+                let message = format!(
+                    "the branch `{}` is {}, and only reads may race",
+                    name.text,
+                    with_article(arm.does.effect)
+                );
+                let help = "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
+                self.diagnostics.push(
+                    Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message)
+                        .help(help),
+                );
             }
             does.merge(&arm.does);
-            if arms.iter().any(|(known, _): &(Arc<str>, BlockId)| *known == name.text) {
-                self.diagnostics.push(super::finding::duplicate_name("branch", name, span));
+            if arms
+                .iter()
+                .any(|(known, _): &(Arc<str>, BlockId)| *known == name.text)
+            {
+                self.diagnostics
+                    .push(super::finding::duplicate_name("branch", name, span));
             }
             types.push(arm.ty);
             arms.push((name.text.clone(), arm.id));
         }
-        let winner = Type::union(arms.iter().map(|(name, _)| Type::Literal(Literal::String(name.clone()))));
+        let winner = Type::union(
+            arms.iter()
+                .map(|(name, _)| Type::Literal(Literal::String(name.clone()))),
+        );
         let body = CheckedBody::new(StepKind::Race(arms), Type::union(types), does);
-        CheckedBody { winner: Some(winner), ..body }
+        CheckedBody {
+            winner: Some(winner),
+            ..body
+        }
     }
 
     fn match_arms(&mut self, subject: &ast::Expr, arms: &[ast::Arm]) -> CheckedBody {
         let subject_code = self.value(subject);
-        let patterns = arms.iter().map(|arm| (&arm.pattern, arm.span)).collect::<Vec<_>>();
-        let patterns = self.expressions().check_patterns((subject, &subject_code.ty), &patterns, subject.span, true);
+        let patterns = arms
+            .iter()
+            .map(|arm| (&arm.pattern, arm.span))
+            .collect::<Vec<_>>();
+        let patterns = self.expressions().check_patterns(
+            (subject, &subject_code.ty),
+            &patterns,
+            subject.span,
+            true,
+        );
         let (mut checked, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
         for (arm, pattern) in arms.iter().zip(patterns) {
             let before = self.names.assume(pattern.facts);
@@ -324,7 +427,10 @@ impl PlanChecker<'_> {
             types.push(body.ty);
             checked.push((pattern.matcher, body.id));
         }
-        let kind = StepKind::Match { subject: Box::new(subject_code), arms: checked };
+        let kind = StepKind::Match {
+            subject: Box::new(subject_code),
+            arms: checked,
+        };
         CheckedBody::new(kind, Type::union(types), does)
     }
 
@@ -366,26 +472,44 @@ impl PlanChecker<'_> {
                 }
             }
             ast::ArmBody::Expr(expression) => self.arm_expression(label, expression),
-            ast::ArmBody::Ask { agent, arguments, returns } => {
+            ast::ArmBody::Ask {
+                agent,
+                arguments,
+                returns,
+            } => {
                 let asked = self.ask(agent.span, agent, arguments, returns);
                 self.arm_step(label, agent.span.to(returns.span), asked);
             }
-            ast::ArmBody::Infer { span, arguments, returns } => {
+            ast::ArmBody::Infer {
+                span,
+                arguments,
+                returns,
+            } => {
                 let inferred = self.infer(*span, arguments, returns);
                 self.arm_step(label, *span, inferred);
             }
         }
         let kind = BlockKind::Do;
         let Some(mut block) = self.close_block() else {
-            return ArmBlock { id, ty: Type::Invalid, does: Footprint::none() };
+            return ArmBlock {
+                id,
+                ty: Type::Invalid,
+                does: Footprint::none(),
+            };
         };
         let yields = std::mem::take(&mut block.yields);
         let ty = match body {
             ast::ArmBody::Do(own) => block_type(yields, &own.statements, kind),
             ast::ArmBody::Fail { .. } => Type::Never,
-            ast::ArmBody::Expr(_) | ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } => Type::union(yields),
+            ast::ArmBody::Expr(_) | ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } => {
+                Type::union(yields)
+            }
         };
-        ArmBlock { id, ty, does: block.does }
+        ArmBlock {
+            id,
+            ty,
+            does: block.does,
+        }
     }
 
     fn arm_expression(&mut self, label: &str, expression: &ast::Expr) {
@@ -404,8 +528,18 @@ impl PlanChecker<'_> {
         self.note_does(&body.does);
         let slot = self.names.slot();
         let step = Step::bare(span, body.kind, body.ty.clone(), body.does);
-        self.push_node(span, Some((arc(label), slot)), Vec::new(), NodeKind::Step(Box::new(step)));
-        let value = self.yielded(Code::place(Place { up: 0, slot }, arc(label), body.ty, span));
+        self.push_node(
+            span,
+            Some((arc(label), slot)),
+            Vec::new(),
+            NodeKind::Step(Box::new(step)),
+        );
+        let value = self.yielded(Code::place(
+            Place { up: 0, slot },
+            arc(label),
+            body.ty,
+            span,
+        ));
         self.push(span, NodeKind::Yield(value));
     }
 }
@@ -424,8 +558,14 @@ pub(super) fn widened(initial: &Type) -> Type {
         Type::Null | Type::Never => Type::Any,
         Type::List(element) => widened(element).list(),
         Type::Object(object) => {
-            let field = |field: &Field| Field { ty: widened(&field.ty), ..field.clone() };
-            Type::object(object.fields.iter().map(field).collect(), object.rest.clone())
+            let field = |field: &Field| Field {
+                ty: widened(&field.ty),
+                ..field.clone()
+            };
+            Type::object(
+                object.fields.iter().map(field).collect(),
+                object.rest.clone(),
+            )
         }
         Type::Union(members) => Type::union(members.iter().map(|member| match member {
             Type::Null => Type::Null,

@@ -8,7 +8,9 @@ use super::context::Contexts;
 use super::expr::{Code, Expectation, atoms};
 use super::finding::unknown;
 use super::names::NewName;
-use super::plan::{After, Event, Footprint, Listener, NodeKind, OrderClass, Set, Status, Task, TaskId};
+use super::plan::{
+    After, Event, Footprint, Listener, NodeKind, OrderClass, Set, Status, Task, TaskId,
+};
 use super::scope::{Lookup, NameKind, Scope as _};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
@@ -18,7 +20,16 @@ use crate::types::{Effect, Field, ObjectType, Rest, Type};
 impl PlanChecker<'_> {
     /// `task t "title" [statuses […]] [{ field: T }] [external]`
     pub(super) fn task(&mut self, statement: &ast::Statement) {
-        let ast::StatementKind::Task { name, title, statuses, context, external } = &statement.kind else { return };
+        let ast::StatementKind::Task {
+            name,
+            title,
+            statuses,
+            context,
+            external,
+        } = &statement.kind
+        else {
+            return;
+        };
         self.claim("task", name, NameKind::Task);
         let context = match context {
             Some(context) => self.types.resolve(context, self.diagnostics),
@@ -44,28 +55,54 @@ impl PlanChecker<'_> {
         if !external {
             self.made.tasks.push((name.text.clone(), name.span));
         }
-        self.push_node(statement.span, Some((name.text.clone(), task.slot)), Vec::new(), NodeKind::Task(id));
+        self.push_node(
+            statement.span,
+            Some((name.text.clone(), task.slot)),
+            Vec::new(),
+            NodeKind::Task(id),
+        );
         self.tasks.push(task);
     }
 
     /// `set t status { … } [when e] [after a]`
     pub(super) fn set(&mut self, statement: &ast::Statement) {
-        let ast::StatementKind::Set { task, status, context, when, after } = &statement.kind else { return };
+        let ast::StatementKind::Set {
+            task,
+            status,
+            context,
+            when,
+            after,
+        } = &statement.kind
+        else {
+            return;
+        };
         let mark = when.as_ref().map(|when| self.guard(when));
         let steps: Vec<After> = match after {
-            Some(names) => names.iter().flat_map(|name| self.steps_above(name)).collect(),
+            Some(names) => names
+                .iter()
+                .flat_map(|name| self.steps_above(name))
+                .collect(),
             None => Vec::new(),
         };
         if self.open.iter().any(|block| block.kind == BlockKind::Each) {
             let message = "elements of an `each` run side by side, so none of them can move a task";
             let diagnostic = Diagnostic::new(&codes::order::SET_IN_EACH, statement.span, message);
-            self.diagnostics.push(diagnostic.help("set the task below the `each`, from the list that it gives"));
+            self.diagnostics.push(
+                diagnostic.help("set the task below the `each`, from the list that it gives"),
+            );
         }
         let found = self.task_status(task, status);
-        let code = context.as_ref().map(|context| self.set_context(context, task));
+        let code = context
+            .as_ref()
+            .map(|context| self.set_context(context, task));
         if let Some((id, status_id)) = found {
             self.given(statement.span, id, code.as_ref(), mark.is_some());
-            let set = Set { span: task.span.to(status.span), task: id, status: status_id, context: code };
+            let set = Set {
+                span: task.span.to(status.span),
+                task: id,
+                status: status_id,
+                context: code,
+            };
             self.note_does(&Footprint::of(Effect::Pure, OrderClass::Barrier));
             self.push_node(statement.span, None, steps, NodeKind::Set(Box::new(set)));
         }
@@ -73,7 +110,9 @@ impl PlanChecker<'_> {
     }
 
     fn set_context(&mut self, context: &ast::Expr, task: &ast::Name) -> Code {
-        let declared = self.task_named(&task.text).and_then(|id| self.tasks.get(id.0 as usize));
+        let declared = self
+            .task_named(&task.text)
+            .and_then(|id| self.tasks.get(id.0 as usize));
         match declared.map(|task| partial(&task.context)) {
             Some(ty) => self.value_of(context, &ty, Expectation::of(&"the context")),
             None => self.value(context),
@@ -82,12 +121,25 @@ impl PlanChecker<'_> {
 
     /// What readers may rely on below a `set`.
     fn given(&mut self, span: Span, id: TaskId, context: Option<&Code>, guarded: bool) {
-        let Some(task) = self.tasks.get(id.0 as usize) else { return };
-        self.contexts.note(task, span, context.map(|context| &context.ty));
-        let open = self.open.last().map(|block| (block.id, block.guard.is_empty()));
+        let Some(task) = self.tasks.get(id.0 as usize) else {
+            return;
+        };
+        self.contexts
+            .note(task, span, context.map(|context| &context.ty));
+        let open = self
+            .open
+            .last()
+            .map(|block| (block.id, block.guard.is_empty()));
         let surely = !guarded && open == Some((task.block, true));
-        let binding = if let Lookup::Found(binding) = self.names.lookup(&task.name) { Some(binding) } else { None };
-        let above = binding.as_ref().and_then(|binding| binding.definitions.last()).filter(|_| surely);
+        let binding = if let Lookup::Found(binding) = self.names.lookup(&task.name) {
+            Some(binding)
+        } else {
+            None
+        };
+        let above = binding
+            .as_ref()
+            .and_then(|binding| binding.definitions.last())
+            .filter(|_| surely);
         if let Some(above) = above {
             let ty = self.contexts.below(task, span, &above.ty);
             let name = task.name.clone();
@@ -99,11 +151,17 @@ impl PlanChecker<'_> {
     fn task_status(&mut self, task: &ast::Name, status: &ast::Name) -> Option<(TaskId, Status)> {
         self.note_read(&task.text);
         let Some(id) = self.task_named(&task.text) else {
-            let known = self.tasks.iter().filter(|known| self.task_named(&known.name).is_some());
-            let known = known.map(|known| known.name.clone()).collect::<BTreeSet<_>>();
+            let known = self
+                .tasks
+                .iter()
+                .filter(|known| self.task_named(&known.name).is_some());
+            let known = known
+                .map(|known| known.name.clone())
+                .collect::<BTreeSet<_>>();
             let known = known.iter().map(|name| &**name);
             let code = &codes::names::UNKNOWN_NAME;
-            self.diagnostics.push(unknown(code, "task", &task.text, task.span, known));
+            self.diagnostics
+                .push(unknown(code, "task", &task.text, task.span, known));
             return None;
         };
         let declared = self.tasks.get(id.0 as usize)?;
@@ -112,24 +170,40 @@ impl PlanChecker<'_> {
             let what = format!("status of `{}` named", task.text);
             let known = declared.statuses.iter().map(|status| &**status);
             let code = &codes::names::UNKNOWN_STATUS;
-            self.diagnostics.push(unknown(code, &what, &status.text, status.span, known));
+            self.diagnostics
+                .push(unknown(code, &what, &status.text, status.span, known));
         }
         found.map(|status| (id, status))
     }
 
     /// `listener l on COND [-> T] [as e] [when e] [max N] { … }`
     pub(super) fn listener(&mut self, statement: &ast::Statement) {
-        let ast::StatementKind::Listener { name, on, payload, binding, when, max, body } = &statement.kind else {
+        let ast::StatementKind::Listener {
+            name,
+            on,
+            payload,
+            binding,
+            when,
+            max,
+            body,
+        } = &statement.kind
+        else {
             return;
         };
         self.claim("listener", name, NameKind::Task);
         let slot = self.introduce(name, NameKind::Step, Type::Null);
         let on = self.event(on);
-        let max = max.as_ref().map(|max| self.value_of(max, &Type::Int, Expectation::of(&"`max` of a listener")));
-        let payload = payload.as_ref().map(|payload| self.types.resolve(payload, self.diagnostics));
+        let max = max
+            .as_ref()
+            .map(|max| self.value_of(max, &Type::Int, Expectation::of(&"`max` of a listener")));
+        let payload = payload
+            .as_ref()
+            .map(|payload| self.types.resolve(payload, self.diagnostics));
         let flow = self.names.leave_flow();
         let id = self.open_block(BlockKind::Listener, None, &body.statements);
-        let brings = binding.as_ref().map(|_| self.brought(&on, payload.as_ref()));
+        let brings = binding
+            .as_ref()
+            .map(|_| self.brought(&on, payload.as_ref()));
         match (binding, &brings) {
             (Some(binding), Some(ty)) => drop(self.introduce_local(binding, ty.clone())),
             _ => drop(self.names.slot()),
@@ -144,25 +218,53 @@ impl PlanChecker<'_> {
             self.note_does(&block.does);
         }
         self.names.back_to(flow);
-        let listener = Listener { span: name.span, on, payload, brings, when, max, body: id, snapshot };
+        let listener = Listener {
+            span: name.span,
+            on,
+            payload,
+            brings,
+            when,
+            max,
+            body: id,
+            snapshot,
+        };
         let named = Some((name.text.clone(), slot));
-        self.push_node(statement.span, named, Vec::new(), NodeKind::Listener(Box::new(listener)));
+        self.push_node(
+            statement.span,
+            named,
+            Vec::new(),
+            NodeKind::Listener(Box::new(listener)),
+        );
     }
 
     /// The contexts that a firing may read, each in a slot of its own: they do not change while it runs.
     fn snapshot(&mut self, statement: Span, on: &Event) -> Vec<(TaskId, u32)> {
         let text = self.shared.source.slice(statement);
-        let words = text.split(|character: char| !unicode_ident::is_xid_continue(character)).collect::<BTreeSet<_>>();
-        let named = words.into_iter().filter_map(|word| self.task_named(word)).collect::<BTreeSet<_>>();
+        let words = text
+            .split(|character: char| !unicode_ident::is_xid_continue(character))
+            .collect::<BTreeSet<_>>();
+        let named = words
+            .into_iter()
+            .filter_map(|word| self.task_named(word))
+            .collect::<BTreeSet<_>>();
         let mut snapshot = Vec::new();
         for id in named {
-            let Some(task) = self.tasks.get(id.0 as usize) else { continue };
-            let Lookup::Found(binding) = self.names.lookup(&task.name) else { continue };
+            let Some(task) = self.tasks.get(id.0 as usize) else {
+                continue;
+            };
+            let Lookup::Found(binding) = self.names.lookup(&task.name) else {
+                continue;
+            };
             if binding.kind == NameKind::Task {
                 let ty = self.contexts.in_snapshot(task, &on.statuses(id, task));
                 let (name, span) = (task.name.clone(), task.span);
                 let ty = self.seen_type(&name, ty);
-                let new = NewName { name: &name, span, kind: NameKind::Task, ty };
+                let new = NewName {
+                    name: &name,
+                    span,
+                    kind: NameKind::Task,
+                    ty,
+                };
                 snapshot.push((id, self.names.introduce(new)));
             }
         }
@@ -172,7 +274,15 @@ impl PlanChecker<'_> {
 
 /// A context in which every field may be left out: a `set` merges what it gives.
 fn partial(ty: &Type) -> Type {
-    let Type::Object(object) = ty else { return ty.clone() };
-    let fields = object.fields.iter().map(|field| Field { required: false, ..field.clone() });
-    Type::Object(Arc::new(ObjectType { fields: fields.collect(), rest: object.rest.clone() }))
+    let Type::Object(object) = ty else {
+        return ty.clone();
+    };
+    let fields = object.fields.iter().map(|field| Field {
+        required: false,
+        ..field.clone()
+    });
+    Type::Object(Arc::new(ObjectType {
+        fields: fields.collect(),
+        rest: object.rest.clone(),
+    }))
 }

@@ -18,7 +18,10 @@ pub struct Tools {
 impl Tools {
     /// Adds or replaces a tool.
     pub fn insert(&mut self, signature: Arc<Signature>) {
-        let namespace = self.namespaces.entry(signature.namespace.clone()).or_default();
+        let namespace = self
+            .namespaces
+            .entry(signature.namespace.clone())
+            .or_default();
         Arc::make_mut(namespace).insert(signature.name.clone(), signature);
     }
 
@@ -41,7 +44,11 @@ impl Tools {
 
     /// The names of the tools in a namespace, sorted.
     pub fn names(&self, namespace: &str) -> impl Iterator<Item = &str> {
-        self.namespaces.get(namespace).into_iter().flat_map(|tools| tools.keys()).map(|name| &**name)
+        self.namespaces
+            .get(namespace)
+            .into_iter()
+            .flat_map(|tools| tools.keys())
+            .map(|name| &**name)
     }
 }
 

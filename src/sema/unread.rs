@@ -35,13 +35,19 @@ impl PlanChecker<'_> {
     /// Reports what nothing in the plan uses. Silent where damage may hide the use.
     pub(super) fn unread(&mut self, plan: &ast::Plan) {
         self.unknown_results();
-        let inside = |span: &Span| span.start >= plan.body.span.start && span.start < plan.body.span.end;
+        let inside =
+            |span: &Span| span.start >= plan.body.span.start && span.start < plan.body.span.end;
         if self.shared.damage.iter().any(inside) {
             return;
         }
         let meant = meant(self.diagnostics, &codes::names::UNKNOWN_NAME).collect::<BTreeSet<_>>();
         let meant = |span: &Span| meant.contains(self.shared.source.slice(*span));
-        for MadeLet { name, origin, statement } in std::mem::take(&mut self.made.lets) {
+        for MadeLet {
+            name,
+            origin,
+            statement,
+        } in std::mem::take(&mut self.made.lets)
+        {
             if !self.read.contains(&origin) && !meant(&name.span) {
                 let message = format!("nothing reads `{}`", name.text);
                 let diagnostic = Diagnostic::new(&codes::names::UNUSED_LET, name.span, message)
@@ -61,8 +67,9 @@ impl PlanChecker<'_> {
         for (name, span) in std::mem::take(&mut self.made.tasks) {
             if !self.read.contains(&span) && !meant(&span) {
                 let message = format!("nothing moves or reads the task `{name}`");
-                let diagnostic = Diagnostic::new(&codes::names::UNUSED_TASK, span, message)
-                    .help(format!("move it where its part is done: `set {name} …`; or leave it out"));
+                let diagnostic = Diagnostic::new(&codes::names::UNUSED_TASK, span, message).help(
+                    format!("move it where its part is done: `set {name} …`; or leave it out"),
+                );
                 self.diagnostics.push(diagnostic);
             }
         }
@@ -71,7 +78,9 @@ impl PlanChecker<'_> {
             if !self.read.contains(&name.span) && !meant(&name.span) {
                 let message = format!("nothing reads the input `{}`", name.text);
                 let diagnostic = Diagnostic::new(&codes::names::UNUSED_INPUT, name.span, message);
-                self.diagnostics.push(diagnostic.help("read it somewhere, or take it out of the head of the plan"));
+                self.diagnostics.push(
+                    diagnostic.help("read it somewhere, or take it out of the head of the plan"),
+                );
             }
         }
     }
@@ -80,10 +89,12 @@ impl PlanChecker<'_> {
     fn unknown_results(&mut self) {
         for (origin, called, span) in std::mem::take(&mut self.made.riddles) {
             if self.valued.contains(&origin) {
-                let message =
-                    format!("nothing is known of what `{called}` gives, so what is read of it is not checked");
-                let diagnostic = Diagnostic::new(&codes::types::UNKNOWN_READ, span, message)
-                    .help(format!("declare it: `tool {called}(…) -> {{ field: type }}` in this file"));
+                let message = format!(
+                    "nothing is known of what `{called}` gives, so what is read of it is not checked"
+                );
+                let diagnostic = Diagnostic::new(&codes::types::UNKNOWN_READ, span, message).help(
+                    format!("declare it: `tool {called}(…) -> {{ field: type }}` in this file"),
+                );
                 self.diagnostics.push(diagnostic);
             }
         }
@@ -98,8 +109,16 @@ pub(super) fn unused_items(
     file: &ast::File,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let called = called.iter().cloned().chain(meant(diagnostics, &codes::names::UNKNOWN_NAMESPACE)).collect();
-    let idle = if file.items.iter().any(|item| matches!(item.kind, ast::ItemKind::Plan(_))) {
+    let called = called
+        .iter()
+        .cloned()
+        .chain(meant(diagnostics, &codes::names::UNKNOWN_NAMESPACE))
+        .collect();
+    let idle = if file
+        .items
+        .iter()
+        .any(|item| matches!(item.kind, ast::ItemKind::Plan(_)))
+    {
         idle_namespaces(uses, &called)
     } else {
         BTreeSet::new()
@@ -122,7 +141,8 @@ pub(super) fn unused_items(
     let items = items.collect::<BTreeMap<_, _>>();
     for (name, span) in types.unused().filter(|(name, _)| !meant.contains(*name)) {
         let message = format!("nothing in this file uses the type `{}`", quoted(name));
-        let diagnostic = Diagnostic::new(&codes::names::UNUSED_TYPE, span, message).help("remove it");
+        let diagnostic =
+            Diagnostic::new(&codes::names::UNUSED_TYPE, span, message).help("remove it");
         diagnostics.push(match items.get(&span) {
             Some(item) => diagnostic.fix_all("remove it", removal(*item)),
             None => diagnostic,
@@ -132,22 +152,29 @@ pub(super) fn unused_items(
 
 /// The places of namespaces that no plan and no test calls.
 fn idle_namespaces(uses: &Uses, called: &BTreeSet<Arc<str>>) -> BTreeSet<Span> {
-    let idle = uses
-        .namespaces
-        .iter()
-        .filter(|(name, namespace)| !called.contains(*name) && !matches!(namespace, Namespace::Unresolved));
-    idle.filter_map(|(name, _)| uses.spans.get(name).copied()).collect()
+    let idle = uses.namespaces.iter().filter(|(name, namespace)| {
+        !called.contains(*name) && !matches!(namespace, Namespace::Unresolved)
+    });
+    idle.filter_map(|(name, _)| uses.spans.get(name).copied())
+        .collect()
 }
 
 /// The names of one `use` that are idle: the line goes where all are, else the name.
-fn unused_uses(item: Span, written: &ast::Use, idle: &BTreeSet<Span>, diagnostics: &mut Vec<Diagnostic>) {
+fn unused_uses(
+    item: Span,
+    written: &ast::Use,
+    idle: &BTreeSet<Span>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let mut report = |alias: &ast::Name, title: &str, edit: Span| {
         let message = format!("nothing in this file calls `{}`", alias.text);
         let diagnostic = Diagnostic::new(&codes::names::UNUSED_USE, alias.span, message);
         diagnostics.push(diagnostic.help("remove it").fix_all(title, removal(edit)));
     };
     let names = match written {
-        ast::Use::File { alias, .. } if idle.contains(&alias.span) => return report(alias, "remove the line", item),
+        ast::Use::File { alias, .. } if idle.contains(&alias.span) => {
+            return report(alias, "remove the line", item);
+        }
         ast::Use::File { .. } => return,
         ast::Use::Namespaces(names) => names,
     };
@@ -162,7 +189,15 @@ fn unused_uses(item: Span, written: &ast::Use, idle: &BTreeSet<Span>, diagnostic
             (None, Some(next)) => Span::new(own.start as usize, next.name.span.start as usize),
             (None, None) => item,
         };
-        report(alias(name), if all { "remove the line" } else { "remove the name" }, edit);
+        report(
+            alias(name),
+            if all {
+                "remove the line"
+            } else {
+                "remove the name"
+            },
+            edit,
+        );
     }
 }
 
@@ -172,10 +207,18 @@ fn alias(written: &ast::UseNamespace) -> &ast::Name {
 
 /// The names that misspelt ones stood for.
 fn meant(diagnostics: &[Diagnostic], code: &'static codes::Code) -> impl Iterator<Item = Arc<str>> {
-    let meant = diagnostics.iter().filter(move |found| found.code == code && found.fix.is_some());
-    meant.filter_map(|found| found.available.first().map(|name| name.as_str().into())).collect::<Vec<_>>().into_iter()
+    let meant = diagnostics
+        .iter()
+        .filter(move |found| found.code == code && found.fix.is_some());
+    meant
+        .filter_map(|found| found.available.first().map(|name| name.as_str().into()))
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 fn removal(span: Span) -> Vec<Edit> {
-    vec![Edit { span, text: String::new() }]
+    vec![Edit {
+        span,
+        text: String::new(),
+    }]
 }

@@ -24,7 +24,10 @@ impl Span {
     #[must_use]
     pub fn new(start: usize, end: usize) -> Self {
         let clamp = |offset| u32::try_from(offset).unwrap_or(u32::MAX);
-        Self { start: clamp(start), end: clamp(end) }
+        Self {
+            start: clamp(start),
+            end: clamp(end),
+        }
     }
 
     /// The empty range at `offset`.
@@ -36,7 +39,10 @@ impl Span {
     /// The smallest range that holds both.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
-        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+        Self {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
     }
 
     /// Whether another range lies within this one.
@@ -82,7 +88,11 @@ impl SourceFile {
     /// A source text. `name` is the path as the user wrote it, with `/` between folders.
     #[must_use]
     pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), text: text.into(), lines: OnceLock::new() }
+        Self {
+            name: name.into(),
+            text: text.into(),
+            lines: OnceLock::new(),
+        }
     }
 
     /// The path that diagnostics show.
@@ -106,11 +116,17 @@ impl SourceFile {
     /// The range of a line, counted from 1, without its line break; `None` behind the last line.
     #[must_use]
     pub fn line(&self, number: u32) -> Option<Span> {
-        let span = self.lines.get_or_init(|| LineIndex::new(&self.text)).line(&self.text, number)?;
+        let span = self
+            .lines
+            .get_or_init(|| LineIndex::new(&self.text))
+            .line(&self.text, number)?;
         let text = self.slice(span);
         let text = text.strip_suffix('\n').unwrap_or(text);
         let text = text.strip_suffix('\r').unwrap_or(text);
-        Some(Span::new(span.start as usize, span.start as usize + text.len()))
+        Some(Span::new(
+            span.start as usize,
+            span.start as usize + text.len(),
+        ))
     }
 
     /// `plans/a.plan:12:5`: where a range begins, as editors and terminals open it.
@@ -123,6 +139,8 @@ impl SourceFile {
     /// Line and column of a byte offset, both from 1; columns count characters.
     #[must_use]
     pub fn position(&self, offset: u32) -> Position {
-        self.lines.get_or_init(|| LineIndex::new(&self.text)).position(&self.text, offset)
+        self.lines
+            .get_or_init(|| LineIndex::new(&self.text))
+            .position(&self.text, offset)
     }
 }

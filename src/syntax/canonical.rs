@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::ast::{
-    Argument, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, MatchArm, Pattern, PatternKind, TemplatePart,
-    UnaryOp,
+    Argument, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, MatchArm, Pattern,
+    PatternKind, TemplatePart, UnaryOp,
 };
 use super::precedence::{Level, is_negative, level, operator_level, operator_text};
 use super::spelling::{write_escaped, write_literal, write_text, write_variable, write_word};
@@ -50,7 +50,10 @@ fn write_kind(out: &mut String, kind: &ExprKind) {
         ExprKind::Literal(literal) => write_literal(out, literal),
         ExprKind::Template(parts) => write_template(out, parts),
         ExprKind::Name(name) => write_variable(out, name),
-        ExprKind::Call { function, arguments } => {
+        ExprKind::Call {
+            function,
+            arguments,
+        } => {
             write_variable(out, &function.text);
             write_arguments(out, arguments);
         }
@@ -62,7 +65,9 @@ fn write_kind(out: &mut String, kind: &ExprKind) {
         }
         ExprKind::List(elements) => {
             out.push('[');
-            separated(out, elements, |out, element| write_expr(out, element, Level::Conditional));
+            separated(out, elements, |out, element| {
+                write_expr(out, element, Level::Conditional)
+            });
             out.push(']');
         }
         ExprKind::Object(entries) => {
@@ -104,12 +109,25 @@ fn write_unary(out: &mut String, operators: &[(UnaryOp, Span)], operand: &Expr) 
         });
     }
     let number = matches!(&operand.kind, ExprKind::Literal(literal) if !is_negative(literal));
-    let folds = number && operators.last().is_some_and(|(operator, _)| *operator == UnaryOp::Negate);
-    write_expr(out, operand, if folds { Level::Parenthesised } else { Level::Unary });
+    let folds = number
+        && operators
+            .last()
+            .is_some_and(|(operator, _)| *operator == UnaryOp::Negate);
+    write_expr(
+        out,
+        operand,
+        if folds {
+            Level::Parenthesised
+        } else {
+            Level::Unary
+        },
+    );
 }
 
 fn write_chain(out: &mut String, first: &Expr, rest: &[ChainLink]) {
-    let level = rest.first().map_or(Level::Postfix, |link| operator_level(link.operator));
+    let level = rest
+        .first()
+        .map_or(Level::Postfix, |link| operator_level(link.operator));
     write_expr(out, first, level);
     for link in rest {
         let _ = write!(out, " {} ", operator_text(link.operator));
@@ -121,7 +139,11 @@ fn write_coalesce(out: &mut String, operands: &[Expr]) {
     for (index, operand) in operands.iter().enumerate() {
         out.push_str(if index == 0 { "" } else { " ?? " });
         let last = index + 1 == operands.len();
-        write_expr(out, operand, if last { Level::Coalesce } else { Level::Add });
+        write_expr(
+            out,
+            operand,
+            if last { Level::Coalesce } else { Level::Add },
+        );
     }
 }
 
@@ -161,7 +183,11 @@ fn write_link(out: &mut String, link: &Link) {
             write_expr(out, index, Level::Conditional);
             out.push(']');
         }
-        LinkKind::Call { name, safe, arguments } => {
+        LinkKind::Call {
+            name,
+            safe,
+            arguments,
+        } => {
             out.push_str(dot(*safe));
             write_word(out, &name.text);
             write_arguments(out, arguments);
@@ -265,7 +291,10 @@ mod tests {
         assert_eq!(text("a ?? (b ?? c)"), "a ?? b ?? c");
         assert_eq!(text("(a ?? b) ?? c"), "(a ?? b) ?? c");
         assert_eq!(text("(a ? b : c) ? d : e"), "(a ? b : c) ? d : e");
-        assert_eq!(text(r#"'it' + r"\d${x}" + "a ${b} \${c}""#), r#""it" + "\\d\${x}" + "a ${b} \${c}""#);
+        assert_eq!(
+            text(r#"'it' + r"\d${x}" + "a ${b} \${c}""#),
+            r#""it" + "\\d\${x}" + "a ${b} \${c}""#
+        );
         assert_eq!(
             text("{a: 1, 'b c': -2, (d): 90m, true: b'x', if: [1u, .5]}"),
             r#"{a: 1, "b c": -2, (d): 1h30m, true: b"\x78", if: [1u, 0.5]}"#
@@ -274,7 +303,10 @@ mod tests {
             text("(-1).abs() + x?.[`odd name`]?.`odd name`(a: 1)"),
             "(-1).abs() + x?.[`odd name`]?.`odd name`(a: 1)"
         );
-        assert_eq!(text("match x{1|2=>3,{a:_}=>4}+1"), "match x {1 | 2 => 3, {a: _} => 4} + 1");
+        assert_eq!(
+            text("match x{1|2=>3,{a:_}=>4}+1"),
+            "match x {1 | 2 => 3, {a: _} => 4} + 1"
+        );
     }
 
     #[test]

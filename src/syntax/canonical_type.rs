@@ -25,7 +25,10 @@ fn write_type(out: &mut String, ty: &TypeExpr) {
             }
         }
         TypeExprKind::Suffixed { base, suffixes } => {
-            let parts = matches!(base.kind, TypeExprKind::Union(_) | TypeExprKind::Suffixed { .. });
+            let parts = matches!(
+                base.kind,
+                TypeExprKind::Union(_) | TypeExprKind::Suffixed { .. }
+            );
             write_grouped(out, base, parts);
             for suffix in suffixes {
                 out.push_str(match suffix {

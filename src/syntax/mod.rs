@@ -46,14 +46,18 @@ pub struct Parsed {
 #[must_use]
 pub fn parse(source: &SourceFile) -> Parsed {
     if let Some(diagnostic) = too_large(source) {
-        return Parsed { file: ast::File::default(), diagnostics: vec![diagnostic] };
+        return Parsed {
+            file: ast::File::default(),
+            diagnostics: vec![diagnostic],
+        };
     }
     if json::is_json(source) {
         return json::decode(source);
     }
     let scan = scan::scan(source.text());
     let read = pieces::read(&scan).or_else(|| stack::with_room(scan.depth, || read_file(&scan)));
-    let (file, mut diagnostics) = read.unwrap_or_else(|| (ast::File::default(), vec![no_room(source)]));
+    let (file, mut diagnostics) =
+        read.unwrap_or_else(|| (ast::File::default(), vec![no_room(source)]));
     clamp(&mut diagnostics, source.text());
     Parsed { file, diagnostics }
 }
@@ -70,12 +74,22 @@ fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
     match Tree::read(Rule::file, &scan.text, 0..scan.text.len()) {
         Ok(tree) => file.items = lowering.items(&tree),
         // Only where the native stack runs out: every text has a reading as a file.
-        Err(at) => lowering.damage.push(Damage { span: Span::at(at), kind: DamageKind::Item }),
+        Err(at) => lowering.damage.push(Damage {
+            span: Span::at(at),
+            kind: DamageKind::Item,
+        }),
     }
     let mut diagnostics = lowering.diagnostics;
     let explained = explain::explain(scan, &lowering.damage, &lowering.reserved, &mut diagnostics);
-    let known = |found: &&Diagnostic| scan.strays.contains(&found.span) && beside(scan, found.span, &explained);
-    diagnostics.extend(scan.diagnostics.iter().filter(|found| !known(found)).cloned());
+    let known = |found: &&Diagnostic| {
+        scan.strays.contains(&found.span) && beside(scan, found.span, &explained)
+    };
+    diagnostics.extend(
+        scan.diagnostics
+            .iter()
+            .filter(|found| !known(found))
+            .cloned(),
+    );
     (file, diagnostics)
 }
 
@@ -84,7 +98,8 @@ fn beside(scan: &Scan<'_>, delimiter: Span, explained: &[Span]) -> bool {
     explained.iter().any(|damage| {
         let between = scan.text.get(damage.end as usize..delimiter.start as usize);
         damage.start <= delimiter.start
-            && (delimiter.start < damage.end || between.is_some_and(|between| between.trim().is_empty()))
+            && (delimiter.start < damage.end
+                || between.is_some_and(|between| between.trim().is_empty()))
     })
 }
 
@@ -104,8 +119,12 @@ fn too_large(source: &SourceFile) -> Option<Diagnostic> {
 #[must_use]
 pub fn no_room(source: &SourceFile) -> Diagnostic {
     let span = Span::new(0, source.text().chars().next().map_or(0, char::len_utf8));
-    Diagnostic::new(&codes::TOO_DEEP, span, "the system has no memory left to read so deeply nested a text")
-        .help("nest less deeply, or free memory")
+    Diagnostic::new(
+        &codes::TOO_DEEP,
+        span,
+        "the system has no memory left to read so deeply nested a text",
+    )
+    .help("nest less deeply, or free memory")
 }
 
 /// Orders the findings, and keeps their places inside the author's text, which may have been mended.
@@ -113,8 +132,14 @@ fn clamp(diagnostics: &mut [Diagnostic], text: &str) {
     let clamp = |span: &mut Span| *span = within(text, *span);
     for diagnostic in diagnostics.iter_mut() {
         clamp(&mut diagnostic.span);
-        diagnostic.labels.iter_mut().for_each(|label| clamp(&mut label.span));
-        let edits = diagnostic.fix.iter_mut().flat_map(|fix| fix.edits.iter_mut());
+        diagnostic
+            .labels
+            .iter_mut()
+            .for_each(|label| clamp(&mut label.span));
+        let edits = diagnostic
+            .fix
+            .iter_mut()
+            .flat_map(|fix| fix.edits.iter_mut());
         edits.for_each(|edit| clamp(&mut edit.span));
     }
     diagnostics.sort_by_key(|diagnostic| (diagnostic.span, diagnostic.code.name));

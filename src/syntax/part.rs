@@ -29,7 +29,10 @@ impl Part for Expr {
     }
 
     fn missing(span: Span) -> Self {
-        Self { span, kind: ExprKind::Error }
+        Self {
+            span,
+            kind: ExprKind::Error,
+        }
     }
 }
 
@@ -42,7 +45,10 @@ impl Part for TypeExpr {
     }
 
     fn missing(span: Span) -> Self {
-        Self { span, kind: TypeExprKind::Error }
+        Self {
+            span,
+            kind: TypeExprKind::Error,
+        }
     }
 }
 
@@ -55,7 +61,10 @@ impl Part for Pattern {
     }
 
     fn missing(span: Span) -> Self {
-        Self { span, kind: PatternKind::Any }
+        Self {
+            span,
+            kind: PatternKind::Any,
+        }
     }
 }
 
@@ -67,7 +76,8 @@ pub(super) fn parse<T: Part>(source: &SourceFile) -> (T, Vec<Diagnostic>) {
     }
     let scanned = scan::scan(source.text());
     let read = stack::with_room(scanned.depth, || read(&scanned, whole));
-    let (part, mut diagnostics) = read.unwrap_or_else(|| (T::missing(whole), vec![no_room(source)]));
+    let (part, mut diagnostics) =
+        read.unwrap_or_else(|| (T::missing(whole), vec![no_room(source)]));
     clamp(&mut diagnostics, source.text());
     (part, diagnostics)
 }
@@ -77,7 +87,9 @@ fn read<T: Part>(scan: &scan::Scan<'_>, whole: Span) -> (T, Vec<Diagnostic>) {
     let part = if let Ok(tree) = Tree::read(T::RULE, &scan.text, 0..scan.text.len()) {
         T::lower(&mut lowering, &tree)
     } else {
-        lowering.diagnostics.extend(explain::explain_whole(scan, T::KIND));
+        lowering
+            .diagnostics
+            .extend(explain::explain_whole(scan, T::KIND));
         T::missing(whole)
     };
     let mut diagnostics = lowering.diagnostics;

@@ -27,7 +27,10 @@ pub(super) fn read(scan: &Scan<'_>) -> Option<(ast::File, Vec<Diagnostic>)> {
             let tree = Tree::read(Rule::file, &scan.text, range).ok()?;
             let mut lowering = Lowering::new(&scan.text, scan.author, &scan.comments);
             let items = lowering.items(&tree);
-            lowering.damage.is_empty().then_some((items, lowering.diagnostics))
+            lowering
+                .damage
+                .is_empty()
+                .then_some((items, lowering.diagnostics))
         });
         read.flatten()
     });

@@ -5,8 +5,10 @@ use crate::diag::codes::text as codes;
 use crate::source::Span;
 
 /// The statements that have a place of their own, or none at all, and so cannot stand in a `parallel`.
-const REFUSED_BY_PARALLEL: [&str; 11] =
-    ["policy", "allow", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "parallel"];
+const REFUSED_BY_PARALLEL: [&str; 11] = [
+    "policy", "allow", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next",
+    "parallel",
+];
 
 /// What a block belongs to, which decides what it may hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,15 +42,18 @@ impl Place {
                 "cannot stand in a `parallel`, which holds steps, `let` and `if`",
                 "move it above or below the block; what belongs together in it is a `do`",
             ),
-            "policy" | "allow" if !self.holds_settings() => {
-                ("stands only at the top of a plan", "move it to the beginning of the plan's block")
-            }
-            "reply" if !self.replies() && self.yields() => {
-                ("ends a plan, and this block is a part of one", "write `yield` to give this block's value")
-            }
-            "reply" if !self.replies() => {
-                ("cannot stand in a listener", "keep what is to be replied in a task's context with `set`")
-            }
+            "policy" | "allow" if !self.holds_settings() => (
+                "stands only at the top of a plan",
+                "move it to the beginning of the plan's block",
+            ),
+            "reply" if !self.replies() && self.yields() => (
+                "ends a plan, and this block is a part of one",
+                "write `yield` to give this block's value",
+            ),
+            "reply" if !self.replies() => (
+                "cannot stand in a listener",
+                "keep what is to be replied in a task's context with `set`",
+            ),
             "yield" if !self.yields() => (
                 "gives the value of a `do`, `each` or `repeat`, and none stands around it",
                 "write `reply` to give the plan's value",

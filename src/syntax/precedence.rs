@@ -41,7 +41,9 @@ impl Level {
 pub fn level(expr: &Expr) -> Level {
     match &expr.kind {
         ExprKind::Conditional { .. } => Level::Conditional,
-        ExprKind::Chain { rest, .. } => rest.first().map_or(Level::Postfix, |link| operator_level(link.operator)),
+        ExprKind::Chain { rest, .. } => rest
+            .first()
+            .map_or(Level::Postfix, |link| operator_level(link.operator)),
         ExprKind::Coalesce(_) => Level::Coalesce,
         ExprKind::Unary { .. } => Level::Unary,
         ExprKind::Literal(literal) if is_negative(literal) => Level::Unary,
@@ -66,7 +68,11 @@ pub fn is_negative(literal: &Literal) -> bool {
         Literal::Int(value) => *value < 0,
         Literal::Double(value) => value.is_sign_negative(),
         Literal::Duration(nanoseconds) => *nanoseconds < 0,
-        Literal::Null | Literal::Bool(_) | Literal::Uint(_) | Literal::String(_) | Literal::Bytes(_) => false,
+        Literal::Null
+        | Literal::Bool(_)
+        | Literal::Uint(_)
+        | Literal::String(_)
+        | Literal::Bytes(_) => false,
     }
 }
 

@@ -65,7 +65,9 @@ pub fn write_variable(out: &mut String, name: &str) {
 /// A field, argument or state: any word may stand bare.
 pub fn write_word(out: &mut String, name: &str) {
     let mut characters = name.chars();
-    let starts = characters.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c));
+    let starts = characters
+        .next()
+        .is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c));
     if starts && characters.all(unicode_ident::is_xid_continue) {
         out.push_str(name);
     } else {

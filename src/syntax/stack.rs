@@ -12,7 +12,10 @@ pub fn with_room<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) -> Opti
         return Some(work());
     }
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(ROOM).spawn_scoped(scope, work).ok()?;
+        let thread = std::thread::Builder::new()
+            .stack_size(ROOM)
+            .spawn_scoped(scope, work)
+            .ok()?;
         thread.join().ok()
     })
 }

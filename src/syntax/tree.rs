@@ -53,7 +53,12 @@ impl<'t> Tree<'t> {
             match token {
                 Token::Start { rule, pos } => {
                     open.push(entries.len());
-                    entries.push(Entry { rule, start: narrow(offset + pos.pos()), end: 0, behind: 0 });
+                    entries.push(Entry {
+                        rule,
+                        start: narrow(offset + pos.pos()),
+                        end: 0,
+                        behind: 0,
+                    });
                 }
                 Token::End { pos, .. } => {
                     let behind = narrow(entries.len());
@@ -63,12 +68,20 @@ impl<'t> Tree<'t> {
                 }
             }
         }
-        Self { text, entries, names: RefCell::default() }
+        Self {
+            text,
+            entries,
+            names: RefCell::default(),
+        }
     }
 
     /// The outermost nodes.
     pub fn roots(&self) -> Nodes<'_> {
-        Nodes { tree: self, next: 0, end: narrow(self.entries.len()) }
+        Nodes {
+            tree: self,
+            next: 0,
+            end: narrow(self.entries.len()),
+        }
     }
 }
 
@@ -90,7 +103,10 @@ impl<'t> Node<'t> {
 
     pub fn span(self) -> Span {
         let entry = self.entry();
-        Span { start: entry.start, end: entry.end }
+        Span {
+            start: entry.start,
+            end: entry.end,
+        }
     }
 
     pub fn text(self) -> &'t str {
@@ -99,7 +115,11 @@ impl<'t> Node<'t> {
 
     /// The nodes directly inside.
     pub fn inner(self) -> Nodes<'t> {
-        Nodes { tree: self.tree, next: self.number + 1, end: self.entry().behind }
+        Nodes {
+            tree: self.tree,
+            next: self.number + 1,
+            end: self.entry().behind,
+        }
     }
 
     /// A word of the tree's text as a name that all nodes with this word share.
@@ -124,7 +144,10 @@ pub(super) struct Nodes<'t> {
 
 impl<'t> Nodes<'t> {
     pub fn peek(&self) -> Option<Node<'t>> {
-        (self.next < self.end).then_some(Node { tree: self.tree, number: self.next })
+        (self.next < self.end).then_some(Node {
+            tree: self.tree,
+            number: self.next,
+        })
     }
 }
 

@@ -61,12 +61,20 @@ pub struct TestOutcome {
 /// # Errors
 /// When a path does not exist, or what is to be tested has errors.
 pub fn tests(path: impl AsRef<Path>) -> Result<Vec<PlanTest>, TestError> {
-    let tested =
-        open(&[path.as_ref().to_owned()], None).map_err(|failure: Failure| TestError::Command(failure.to_string()))?;
-    let broken = tested.files.iter().filter(|file| !file.suite.broken.is_empty());
-    let reports: Vec<FileReport> =
-        broken.map(|file| FileReport::new(file.suite.source.clone(), file.suite.broken.clone())).collect();
-    let found = [human(&tested.reports, Look::PLAIN), human(&reports, Look::PLAIN)].concat();
+    let tested = open(&[path.as_ref().to_owned()], None)
+        .map_err(|failure: Failure| TestError::Command(failure.to_string()))?;
+    let broken = tested
+        .files
+        .iter()
+        .filter(|file| !file.suite.broken.is_empty());
+    let reports: Vec<FileReport> = broken
+        .map(|file| FileReport::new(file.suite.source.clone(), file.suite.broken.clone()))
+        .collect();
+    let found = [
+        human(&tested.reports, Look::PLAIN),
+        human(&reports, Look::PLAIN),
+    ]
+    .concat();
     if !found.is_empty() {
         return Err(TestError::Findings(found));
     }
@@ -77,8 +85,16 @@ pub fn tests(path: impl AsRef<Path>) -> Result<Vec<PlanTest>, TestError> {
     let mut tests = Vec::new();
     for (file, of) in tested.files.iter().enumerate() {
         for prepared in of.suite.cases() {
-            let title = prepared.case.as_ref().map_or_else(|_| prepared.test.name.to_string(), Case::title);
-            tests.push(PlanTest { tested: tested.clone(), file, prepared, title });
+            let title = prepared
+                .case
+                .as_ref()
+                .map_or_else(|_| prepared.test.name.to_string(), Case::title);
+            tests.push(PlanTest {
+                tested: tested.clone(),
+                file,
+                prepared,
+                title,
+            });
         }
     }
     Ok(tests)
@@ -102,12 +118,26 @@ impl PlanTest {
     pub fn run_in(&self, order: Order) -> TestOutcome {
         let file = &self.tested.files[self.file];
         let stage = &self.tested.stages[file.project];
-        let manner = Manner { order, ..Manner::default() };
-        let ran = file.suite.run(stage, &self.prepared, Wish { manner, ..Wish::default() }, &mut Silence);
+        let manner = Manner {
+            order,
+            ..Manner::default()
+        };
+        let ran = file.suite.run(
+            stage,
+            &self.prepared,
+            Wish {
+                manner,
+                ..Wish::default()
+            },
+            &mut Silence,
+        );
         let failures = if ran.faults.is_empty() {
             String::new()
         } else {
-            human(&[FileReport::new(file.suite.source.clone(), ran.faults)], Look::PLAIN)
+            human(
+                &[FileReport::new(file.suite.source.clone(), ran.faults)],
+                Look::PLAIN,
+            )
         };
         let mut outcome = TestOutcome {
             title: self.title.clone(),
@@ -116,12 +146,17 @@ impl PlanTest {
             trace: String::new(),
             reply: serde_json::Value::Null,
         };
-        if let (Ok(case), Some(program)) = (&self.prepared.case, file.suite.program(&self.prepared.test)) {
+        if let (Ok(case), Some(program)) =
+            (&self.prepared.case, file.suite.program(&self.prepared.test))
+        {
             let players = cast(stage, case, manner);
             let played: Played = play(stage, program, case, players, manner, &mut Silence);
             outcome.state = played.state;
             outcome.trace = trace(program, &played);
-            let reply = played.outcome.as_ref().and_then(crate::engine::Outcome::shown_reply);
+            let reply = played
+                .outcome
+                .as_ref()
+                .and_then(crate::engine::Outcome::shown_reply);
             outcome.reply = reply.map(|reply| reply.to_json()).unwrap_or_default();
         }
         outcome

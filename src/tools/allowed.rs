@@ -17,7 +17,11 @@ pub struct Allowed {
 
 impl Transport for Allowed {
     fn call(&self, request: Request) -> Reply {
-        let wanted = wanted_permission(&request.signature, &request.arguments, (&*self.host, &self.root));
+        let wanted = wanted_permission(
+            &request.signature,
+            &request.arguments,
+            (&*self.host, &self.root),
+        );
         match wanted.map_or(Ok(()), |wanted| wanted.check(&self.permissions)) {
             Ok(()) => self.inner.call(request),
             Err(denied) => Reply::Now(Err(denied)),

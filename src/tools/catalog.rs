@@ -45,7 +45,13 @@ impl Catalog {
     pub fn new(host: Arc<dyn Host>, root: PathBuf, permissions: &Arc<Permissions>) -> Self {
         let client = HttpClient::default();
         let credentials = Credentials::default();
-        let mut catalog = Self { host, root, client, credentials, namespaces: BTreeMap::new() };
+        let mut catalog = Self {
+            host,
+            root,
+            client,
+            credentials,
+            namespaces: BTreeMap::new(),
+        };
         catalog.add_built_in(permissions);
         catalog
     }
@@ -67,8 +73,14 @@ impl Catalog {
 
     fn put(&mut self, signature: Signature, transport: Arc<dyn Transport>) {
         let (namespace, name) = (signature.namespace.clone(), signature.name.clone());
-        let tool = Tool { signature: Arc::new(signature), transport };
-        self.namespaces.entry(namespace).or_default().insert(name, tool);
+        let tool = Tool {
+            signature: Arc::new(signature),
+            transport,
+        };
+        self.namespaces
+            .entry(namespace)
+            .or_default()
+            .insert(name, tool);
     }
 
     /// Adds the tools of an app. `endpoint` stands in for the endpoints that its file names, for mocks.
@@ -76,9 +88,17 @@ impl Catalog {
         self.credentials.join(&app.credentials);
         let namespace = self.namespaces.entry(app.name.clone()).or_default();
         for tool in &app.tools {
-            let transport = AppTransport::new(self.client.clone(), self.host.clone(), (app, tool), endpoint);
+            let transport = AppTransport::new(
+                self.client.clone(),
+                self.host.clone(),
+                (app, tool),
+                endpoint,
+            );
             let transport = self.credentials.guard(Arc::new(transport));
-            let tool = Tool { signature: tool.signature.clone(), transport };
+            let tool = Tool {
+                signature: tool.signature.clone(),
+                transport,
+            };
             namespace.insert(tool.signature.name.clone(), tool);
         }
     }
@@ -102,7 +122,10 @@ impl Catalog {
 
     /// Every tool's contract, sorted by namespace and name.
     pub fn signatures(&self) -> impl Iterator<Item = &Arc<Signature>> {
-        self.namespaces.values().flat_map(BTreeMap::values).map(|tool| &tool.signature)
+        self.namespaces
+            .values()
+            .flat_map(BTreeMap::values)
+            .map(|tool| &tool.signature)
     }
 
     /// What its tools send, and must not be shown.
@@ -113,7 +136,11 @@ impl Catalog {
 
     fn add_built_in(&mut self, permissions: &Arc<Permissions>) {
         let (host, root) = (self.host.clone(), self.root.clone());
-        let files = FileWorld { host: host.clone(), permissions: permissions.clone(), root: root.clone() };
+        let files = FileWorld {
+            host: host.clone(),
+            permissions: permissions.clone(),
+            root: root.clone(),
+        };
         let mut given = Redactor::default();
         for name in permissions.env_names() {
             let value = self.host.variable(name).unwrap_or_default();
@@ -129,15 +156,28 @@ impl Catalog {
         for (signature, transport) in file_tools(&Arc::new(files)) {
             self.add(signature, transport);
         }
-        let fetch = Fetch { client: self.client.clone(), permissions: permissions.clone(), host: host.clone() };
+        let fetch = Fetch {
+            client: self.client.clone(),
+            permissions: permissions.clone(),
+            host: host.clone(),
+        };
         self.add(fetch_signature(), Arc::new(fetch));
-        self.add(process_signature(), Arc::new(ProcessTool { host, permissions: permissions.clone(), root }));
+        self.add(
+            process_signature(),
+            Arc::new(ProcessTool {
+                host,
+                permissions: permissions.clone(),
+                root,
+            }),
+        );
     }
 }
 
 impl std::fmt::Debug for Catalog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.signatures().map(|signature| signature.path())).finish()
+        f.debug_list()
+            .entries(self.signatures().map(|signature| signature.path()))
+            .finish()
     }
 }
 
@@ -149,9 +189,11 @@ mod tests {
     #[test]
     fn the_built_in_tools_are_sorted() {
         let catalog = Catalog::new(Arc::new(MemoryHost::new(1)), "/".into(), &Arc::default());
-        let paths: Vec<String> = catalog.signatures().map(|signature| signature.path()).collect();
-        let expected =
-            "fs.list fs.read fs.write http.fetch proc.run sys.echo sys.fail sys.nothing sys.now sys.sleep sys.uuid";
+        let paths: Vec<String> = catalog
+            .signatures()
+            .map(|signature| signature.path())
+            .collect();
+        let expected = "fs.list fs.read fs.write http.fetch proc.run sys.echo sys.fail sys.nothing sys.now sys.sleep sys.uuid";
         assert_eq!(paths.join(" "), expected);
         assert!(catalog.namespaces().map(AsRef::as_ref).eq(BUILT_IN));
         assert!(catalog.tool("sys", "banana").is_none() && catalog.namespace("banana").is_none());

@@ -33,7 +33,13 @@ const WORDS: [&str; 19] = [
 ];
 
 /// Headers whose value is a credential.
-const HEADERS: [&str; 5] = ["authorization", "cookie", "proxy-authorization", "set-cookie", "www-authenticate"];
+const HEADERS: [&str; 5] = [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "set-cookie",
+    "www-authenticate",
+];
 
 /// The credentials that the tools of a run send. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -44,17 +50,26 @@ pub(super) struct Credentials {
 impl Credentials {
     /// These are sent, too.
     pub(super) fn join(&self, others: &Redactor) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).join(others);
+        self.known
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .join(others);
     }
 
     /// Those that are known so far.
     pub(super) fn known(&self) -> Redactor {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// The tool, with marks for credentials in everything that it gives back.
     pub(super) fn guard(&self, transport: Arc<dyn Transport>) -> Arc<dyn Transport> {
-        Arc::new(Guarded { transport, credentials: self.clone() })
+        Arc::new(Guarded {
+            transport,
+            credentials: self.clone(),
+        })
     }
 
     /// What came back, before it becomes a value, an event or a message.
@@ -69,7 +84,10 @@ impl Credentials {
                 known.json(&mut json);
                 Ok(Answer::Json(json))
             }
-            Err(error) => Err(CallError { message: known.text(&error.message).into_owned(), ..error }),
+            Err(error) => Err(CallError {
+                message: known.text(&error.message).into_owned(),
+                ..error
+            }),
         }
     }
 }
@@ -96,15 +114,25 @@ impl Transport for Guarded {
 /// variables whose names a plan chooses.
 #[must_use]
 pub fn sensitive_arguments(signature: &Signature, arguments: &Value) -> Vec<Arc<str>> {
-    let labelled = signature.sensitive.iter().filter(|path| in_result(path).is_none());
+    let labelled = signature
+        .sensitive
+        .iter()
+        .filter(|path| in_result(path).is_none());
     let mut paths: Vec<Arc<str>> = labelled.cloned().collect();
-    let (argument, is_secret): (&str, fn(&str) -> bool) = match (&*signature.namespace, &*signature.name) {
-        ("http", "fetch") => ("headers", is_credential),
-        ("proc", "run") => ("env", sounds_secret),
-        _ => return paths,
-    };
-    let names = arguments.get(argument).and_then(Value::as_map).into_iter().flat_map(|map| map.keys());
-    let names = names.filter_map(|name| name.as_str()).filter(|name| is_secret(name));
+    let (argument, is_secret): (&str, fn(&str) -> bool) =
+        match (&*signature.namespace, &*signature.name) {
+            ("http", "fetch") => ("headers", is_credential),
+            ("proc", "run") => ("env", sounds_secret),
+            _ => return paths,
+        };
+    let names = arguments
+        .get(argument)
+        .and_then(Value::as_map)
+        .into_iter()
+        .flat_map(|map| map.keys());
+    let names = names
+        .filter_map(|name| name.as_str())
+        .filter(|name| is_secret(name));
     paths.extend(names.map(|name| Arc::from(format!("{argument}.{name}"))));
     paths
 }
@@ -112,22 +140,33 @@ pub fn sensitive_arguments(signature: &Signature, arguments: &Value) -> Vec<Arc<
 /// The places in the result of a tool that must not be shown; the empty path is all of it.
 #[must_use]
 pub fn sensitive_result(signature: &Signature) -> Vec<Arc<str>> {
-    signature.sensitive.iter().filter_map(|path| in_result(path)).map(Arc::from).collect()
+    signature
+        .sensitive
+        .iter()
+        .filter_map(|path| in_result(path))
+        .map(Arc::from)
+        .collect()
 }
 
 /// The part of a path behind `result`.
 fn in_result(path: &str) -> Option<&str> {
     let rest = path.strip_prefix("result")?;
-    rest.is_empty().then_some(rest).or_else(|| rest.strip_prefix('.'))
+    rest.is_empty()
+        .then_some(rest)
+        .or_else(|| rest.strip_prefix('.'))
 }
 
 fn is_credential(header: &str) -> bool {
-    HEADERS.iter().any(|known| known.eq_ignore_ascii_case(header)) || sounds_secret(header)
+    HEADERS
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(header))
+        || sounds_secret(header)
 }
 
 /// Whether somebody who named a variable so keeps a secret in it: `HR_TOKEN`, `db_password`.
 pub(super) fn sounds_secret(name: &str) -> bool {
-    name.split(['_', '-', '.']).any(|word| WORDS.contains(&word.to_ascii_uppercase().as_str()))
+    name.split(['_', '-', '.'])
+        .any(|word| WORDS.contains(&word.to_ascii_uppercase().as_str()))
 }
 
 /// The credentials in the value of a variable that programs get: all of it, or what an address has of them.
@@ -135,26 +174,38 @@ pub(super) fn in_variable(name: &str, value: &str) -> Vec<String> {
     if sounds_secret(name) {
         return vec![value.to_owned()];
     }
-    Url::parse(value).map(|url| in_address(&url)).unwrap_or_default()
+    Url::parse(value)
+        .map(|url| in_address(&url))
+        .unwrap_or_default()
 }
 
 /// The credentials before the host of an address: its password, or the name where that stands alone.
 pub(super) fn in_address(url: &Url) -> Vec<String> {
     // Without a password, the name of a web address is a token.
-    let alone = if matches!(url.scheme(), "http" | "https") { url.username() } else { "" };
+    let alone = if matches!(url.scheme(), "http" | "https") {
+        url.username()
+    } else {
+        ""
+    };
     let written = url.password().unwrap_or(alone);
     let bytes = written.as_bytes();
     // As it is sent in `Authorization`: read back.
     let mut read = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
-        let escape = (*byte == b'%').then(|| written.get(at + 1..at + 3)).flatten();
+        let escape = (*byte == b'%')
+            .then(|| written.get(at + 1..at + 3))
+            .flatten();
         let escape = escape.and_then(|digits| u8::from_str_radix(digits, 16).ok());
         read.push(escape.unwrap_or(*byte));
         at += if escape.is_some() { 3 } else { 1 };
     }
     let read = String::from_utf8_lossy(&read).into_owned();
-    if read.is_empty() { Vec::new() } else { vec![read] }
+    if read.is_empty() {
+        Vec::new()
+    } else {
+        vec![read]
+    }
 }
 
 #[cfg(test)]
@@ -163,14 +214,25 @@ mod tests {
 
     #[test]
     fn names_and_addresses_tell_credentials() {
-        for name in ["HR_TOKEN", "db_password", "AWS_SECRET_ACCESS_KEY", "api-key"] {
+        for name in [
+            "HR_TOKEN",
+            "db_password",
+            "AWS_SECRET_ACCESS_KEY",
+            "api-key",
+        ] {
             assert!(sounds_secret(name), "{name}");
         }
         for name in ["HOME", "PATH", "MONKEY", "PWD", "NODE_ENV", "KEYBOARD"] {
             assert!(!sounds_secret(name), "{name}");
         }
-        assert_eq!(in_variable("DATABASE_URL", "postgres://app:p%40ss%2Fw@db/x"), ["p@ss/w"]);
-        assert_eq!(in_variable("HOOK", "https://only-token@example.com/"), ["only-token"]);
+        assert_eq!(
+            in_variable("DATABASE_URL", "postgres://app:p%40ss%2Fw@db/x"),
+            ["p@ss/w"]
+        );
+        assert_eq!(
+            in_variable("HOOK", "https://only-token@example.com/"),
+            ["only-token"]
+        );
         assert_eq!(in_variable("STAGE", "production"), [""; 0]);
         assert_eq!(in_variable("SITE", "https://example.com/a%20b"), [""; 0]);
     }

@@ -43,7 +43,9 @@ mod tests {
     fn a_constant_method_decides() {
         let signature = fetch_signature();
         let among = |methods: &[&str]| {
-            effect_of(&signature, |_| Given::OneOf(methods.iter().map(|method| Value::from(*method)).collect()))
+            effect_of(&signature, |_| {
+                Given::OneOf(methods.iter().map(|method| Value::from(*method)).collect())
+            })
         };
         let class = |method: &str| among(&[method]);
         assert_eq!(effect_of(&signature, |_| Given::Absent), Effect::Read);

@@ -42,14 +42,39 @@ enum Kind {
 /// The tools of the namespace with their contracts.
 pub fn file_tools(world: &Arc<FileWorld>) -> Vec<(Signature, Arc<dyn Transport>)> {
     let tool = |kind, signature: Signature| -> (Signature, Arc<dyn Transport>) {
-        (signature, Arc::new(FileTool { kind, world: world.clone() }))
+        (
+            signature,
+            Arc::new(FileTool {
+                kind,
+                world: world.clone(),
+            }),
+        )
     };
-    let bytes = Field { name: "bytes".into(), ty: Type::Int, required: true };
+    let bytes = Field {
+        name: "bytes".into(),
+        ty: Type::Int,
+        required: true,
+    };
     vec![
-        tool(Kind::Read, signature("read", "The UTF-8 text of a file.", Effect::Read, &["path"], Type::String)),
+        tool(
+            Kind::Read,
+            signature(
+                "read",
+                "The UTF-8 text of a file.",
+                Effect::Read,
+                &["path"],
+                Type::String,
+            ),
+        ),
         tool(
             Kind::List,
-            signature("list", "The names in a folder, sorted.", Effect::Read, &["path"], Type::String.list()),
+            signature(
+                "list",
+                "The names in a folder, sorted.",
+                Effect::Read,
+                &["path"],
+                Type::String.list(),
+            ),
         ),
         tool(
             Kind::Write,
@@ -69,14 +94,21 @@ impl Transport for FileTool {
         let (kind, world) = (self.kind, self.world.clone());
         Reply::Later(Box::pin(async move {
             let work = tokio::task::spawn_blocking(move || world.perform(kind, &request));
-            work.await.unwrap_or_else(|_| Err(failed("the file could not be reached", Sent::Maybe)))
+            work.await
+                .unwrap_or_else(|_| Err(failed("the file could not be reached", Sent::Maybe)))
         }))
     }
 }
 
 impl FileWorld {
     fn perform(&self, kind: Kind, request: &Request) -> Outcome {
-        let text = |name: &str| request.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+        let text = |name: &str| {
+            request
+                .arguments
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         let written = text("path");
         if written.is_empty() || written.contains('\0') {
             return Err(wrong("the path is empty or has a zero byte"));
@@ -91,25 +123,41 @@ impl FileWorld {
 
     fn read(&self, written: &str) -> Result<Value, CallError> {
         let path = self.existing(written)?;
-        let text = self.host.read_bounded(&path, MOST_FILE_BYTES).map_err(|problem| told(written, &problem))?;
+        let text = self
+            .host
+            .read_bounded(&path, MOST_FILE_BYTES)
+            .map_err(|problem| told(written, &problem))?;
         Ok(Value::from(text))
     }
 
     fn list(&self, written: &str) -> Result<Value, CallError> {
         let path = self.existing(written)?;
-        let entries = self.host.list_folder(&path).map_err(|problem| told(written, &problem))?;
+        let entries = self
+            .host
+            .list_folder(&path)
+            .map_err(|problem| told(written, &problem))?;
         if entries.len() > MOST_ENTRIES {
-            return Err(failed(&format!("{written} has more than {MOST_ENTRIES} entries"), Sent::Answered));
+            return Err(failed(
+                &format!("{written} has more than {MOST_ENTRIES} entries"),
+                Sent::Answered,
+            ));
         }
         // Names that are not Unicode could not be given back to `fs.read`.
-        let names = entries.iter().filter_map(|entry| entry.file_name()?.to_str());
+        let names = entries
+            .iter()
+            .filter_map(|entry| entry.file_name()?.to_str());
         Ok(Value::list(names.map(Value::from)))
     }
 
     fn write(&self, written: &str, content: &str) -> Result<Value, CallError> {
         let path = self.writable(written)?;
-        self.host.write_file(&path, content.as_bytes()).map_err(|problem| told(written, &problem))?;
-        Ok(Value::object([("bytes", Value::Int(i64::try_from(content.len()).unwrap_or(i64::MAX)))]))
+        self.host
+            .write_file(&path, content.as_bytes())
+            .map_err(|problem| told(written, &problem))?;
+        Ok(Value::object([(
+            "bytes",
+            Value::Int(i64::try_from(content.len()).unwrap_or(i64::MAX)),
+        )]))
     }
 
     /// The canonical path of a file that may be read. What is denied is denied whether it exists or not, so that
@@ -120,7 +168,8 @@ impl FileWorld {
         match self.host.canonical(&path) {
             Ok(path) => self.permissions.read(&path, written).map(|()| path),
             Err(problem) => {
-                self.permissions.read(&expected(&*self.host, &path), written)?;
+                self.permissions
+                    .read(&expected(&*self.host, &path), written)?;
                 Err(told(written, &problem))
             }
         }
@@ -143,7 +192,9 @@ pub fn local_path(written: &str) -> Option<Cow<'_, str>> {
     let scheme = written.split_once("://").map(|(scheme, _)| scheme);
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-            && scheme.chars().all(|next| next.is_ascii_alphanumeric() || "+-.".contains(next))
+            && scheme
+                .chars()
+                .all(|next| next.is_ascii_alphanumeric() || "+-.".contains(next))
     };
     if !scheme.is_some_and(is_scheme) {
         return Some(Cow::Borrowed(written));
@@ -152,7 +203,13 @@ pub fn local_path(written: &str) -> Option<Cow<'_, str>> {
     if address.scheme() != "file" || address.query().is_some() || address.fragment().is_some() {
         return None;
     }
-    address.to_file_path().ok()?.into_os_string().into_string().ok().map(Cow::Owned)
+    address
+        .to_file_path()
+        .ok()?
+        .into_os_string()
+        .into_string()
+        .ok()
+        .map(Cow::Owned)
 }
 
 /// The canonical path that permissions are asked about where a plan says `written`; none where it names no file.
@@ -175,7 +232,10 @@ fn expected(host: &dyn Host, path: &Path) -> PathBuf {
     let mut ancestor = path;
     loop {
         if let Ok(canonical) = host.canonical(ancestor) {
-            return rest.iter().rev().fold(canonical, |path: PathBuf, name| path.join(name));
+            return rest
+                .iter()
+                .rev()
+                .fold(canonical, |path: PathBuf, name| path.join(name));
         }
         // A `..` behind something that does not exist leads nowhere, and so do names without parent.
         let (Some(parent), Some(name)) = (ancestor.parent(), ancestor.file_name()) else {
@@ -199,19 +259,37 @@ fn told(written: &str, problem: &io::Error) -> CallError {
 }
 
 fn failed(message: &str, sent: Sent) -> CallError {
-    CallError { class: ErrorClass::Tool("failed".into()), message: message.into(), sent, retry_after: None }
+    CallError {
+        class: ErrorClass::Tool("failed".into()),
+        message: message.into(),
+        sent,
+        retry_after: None,
+    }
 }
 
 fn elsewhere(written: &str) -> CallError {
-    wrong(&format!("{written} is not the address of a file on this machine; write a path, or `file:///…`"))
+    wrong(&format!(
+        "{written} is not the address of a file on this machine; write a path, or `file:///…`"
+    ))
 }
 
 fn wrong(message: &str) -> CallError {
     let class = ErrorClass::Validation(Validation::Arguments);
-    CallError { class, message: message.into(), sent: Sent::No, retry_after: None }
+    CallError {
+        class,
+        message: message.into(),
+        sent: Sent::No,
+        retry_after: None,
+    }
 }
 
-fn signature(name: &str, description: &str, effect: Effect, parameters: &[&str], returns: Type) -> Signature {
+fn signature(
+    name: &str,
+    description: &str,
+    effect: Effect,
+    parameters: &[&str],
+    returns: Type,
+) -> Signature {
     let parameter = |name: &&str| Parameter {
         name: (*name).into(),
         ty: Type::String,

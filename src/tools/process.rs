@@ -11,7 +11,9 @@ use tokio::process::{Child, Command};
 use super::{Answer, CallError, Outcome, Permissions, Reply, Request, Transport};
 use crate::host::Host;
 use crate::protocol::Sent;
-use crate::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Transient, Type, Validation};
+use crate::types::{
+    Effect, ErrorClass, Field, Parameter, Rest, Signature, Transient, Type, Validation,
+};
 use crate::value::Value;
 
 /// What a program may write to each of its outputs.
@@ -40,15 +42,40 @@ pub fn process_signature() -> Signature {
         schema: None,
         default: None,
     };
-    let field = |name: &str, ty: Type| Field { name: name.into(), ty, required: true };
-    let returns = vec![field("code", Type::Int), field("stdout", Type::String), field("stderr", Type::String)];
+    let field = |name: &str, ty: Type| Field {
+        name: name.into(),
+        ty,
+        required: true,
+    };
+    let returns = vec![
+        field("code", Type::Int),
+        field("stdout", Type::String),
+        field("stderr", Type::String),
+    ];
     Signature {
-        description: Some("Runs an allowed program, without a shell, and gives its exit code and output.".into()),
+        description: Some(
+            "Runs an allowed program, without a shell, and gives its exit code and output.".into(),
+        ),
         parameters: vec![
-            parameter("argv", Type::String.list(), true, "The program and its arguments, one an element."),
+            parameter(
+                "argv",
+                Type::String.list(),
+                true,
+                "The program and its arguments, one an element.",
+            ),
             parameter("stdin", Type::String, false, "Text for its standard input."),
-            parameter("env", Type::String.map(), false, "Variables that it gets beside the allowed ones."),
-            parameter("cwd", Type::String, false, "The folder to run in, inside of the project."),
+            parameter(
+                "env",
+                Type::String.map(),
+                false,
+                "Variables that it gets beside the allowed ones.",
+            ),
+            parameter(
+                "cwd",
+                Type::String,
+                false,
+                "The folder to run in, inside of the project.",
+            ),
         ],
         returns: Type::object(returns, Rest::Closed),
         effect: Effect::Effect,
@@ -70,9 +97,15 @@ impl Transport for ProcessTool {
 impl ProcessTool {
     fn command(&self, request: &Request) -> Result<Command, CallError> {
         let arguments = &request.arguments;
-        let argv = arguments.get("argv").and_then(Value::as_list).unwrap_or_default();
+        let argv = arguments
+            .get("argv")
+            .and_then(Value::as_list)
+            .unwrap_or_default();
         let argv: Vec<&str> = argv.iter().filter_map(Value::as_str).collect();
-        let Some((program, rest)) = argv.split_first().filter(|(program, _)| !program.is_empty()) else {
+        let Some((program, rest)) = argv
+            .split_first()
+            .filter(|(program, _)| !program.is_empty())
+        else {
             return Err(wrong("argv names no program".into()));
         };
         if argv.iter().any(|word| word.contains('\0')) {
@@ -80,17 +113,27 @@ impl ProcessTool {
         }
         self.permissions.run(program)?;
         // A relative path means the same file whatever the folder that the program runs in.
-        let path = if program.contains('/') { self.root.join(program) } else { PathBuf::from(program) };
+        let path = if program.contains('/') {
+            self.root.join(program)
+        } else {
+            PathBuf::from(program)
+        };
         let mut command = Command::new(path);
         command.args(rest).current_dir(self.folder(arguments)?);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command.process_group(0);
         self.set_environment(&mut command, request)?;
         Ok(command)
     }
 
     fn folder(&self, arguments: &Value) -> Result<PathBuf, CallError> {
-        let root = self.host.canonical(&self.root).unwrap_or_else(|_| self.root.clone());
+        let root = self
+            .host
+            .canonical(&self.root)
+            .unwrap_or_else(|_| self.root.clone());
         let Some(written) = arguments.get("cwd").and_then(Value::as_str) else {
             return Ok(root);
         };
@@ -113,7 +156,13 @@ impl ProcessTool {
                 command.env(name, value);
             }
         }
-        for (name, value) in request.arguments.get("env").and_then(Value::as_map).into_iter().flatten() {
+        for (name, value) in request
+            .arguments
+            .get("env")
+            .and_then(Value::as_map)
+            .into_iter()
+            .flatten()
+        {
             let name = name.to_string();
             self.permissions.env(&name)?;
             let value = value.as_str().unwrap_or_default();
@@ -128,7 +177,11 @@ impl ProcessTool {
 }
 
 async fn run(mut command: Command, request: Request) -> Outcome {
-    let program = command.as_std().get_program().to_string_lossy().into_owned();
+    let program = command
+        .as_std()
+        .get_program()
+        .to_string_lossy()
+        .into_owned();
     let child = command.spawn().map_err(|problem| {
         let told = match problem.kind() {
             std::io::ErrorKind::NotFound => "there is no such program".to_owned(),
@@ -138,23 +191,48 @@ async fn run(mut command: Command, request: Request) -> Outcome {
         failed(format!("{program}: {told}"), Sent::No)
     })?;
     let mut group = Group::of(&child);
-    let input = request.arguments.get("stdin").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let Some(ended) = request.cancel.run_until_cancelled(converse(child, input)).await else {
+    let input = request
+        .arguments
+        .get("stdin")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let Some(ended) = request
+        .cancel
+        .run_until_cancelled(converse(child, input))
+        .await
+    else {
         group.stop().await;
         let message = format!("{program} was stopped before it ended");
-        return Err(CallError { class: ErrorClass::Cancelled, message, sent: Sent::Maybe, retry_after: None });
+        return Err(CallError {
+            class: ErrorClass::Cancelled,
+            message,
+            sent: Sent::Maybe,
+            retry_after: None,
+        });
     };
-    let (status, stdout, stderr) = ended.map_err(|problem| failed(format!("{program}: {problem}"), Sent::Maybe))?;
+    let (status, stdout, stderr) =
+        ended.map_err(|problem| failed(format!("{program}: {problem}"), Sent::Maybe))?;
     group.disarm();
     if stdout.too_much || stderr.too_much {
         let message = format!("{program} wrote more than {MOST_OUTPUT_BYTES} bytes");
         let class = ErrorClass::Validation(Validation::Result);
-        return Err(CallError { class, message, sent: Sent::Answered, retry_after: None });
+        return Err(CallError {
+            class,
+            message,
+            sent: Sent::Answered,
+            retry_after: None,
+        });
     }
     let Some(code) = status.code() else {
         let message = format!("{program} was killed before it ended");
         let class = ErrorClass::Transient(Transient::Unavailable);
-        return Err(CallError { class, message, sent: Sent::Maybe, retry_after: None });
+        return Err(CallError {
+            class,
+            message,
+            sent: Sent::Maybe,
+            retry_after: None,
+        });
     };
     let text = |output: Output| Value::from(String::from_utf8_lossy(&output.bytes).into_owned());
     Ok(Answer::Value(Value::object([
@@ -165,7 +243,10 @@ async fn run(mut command: Command, request: Request) -> Outcome {
 }
 
 /// Feeds and drains the program at the same time, so that neither side waits for the other for ever.
-async fn converse(mut child: Child, input: String) -> std::io::Result<(std::process::ExitStatus, Output, Output)> {
+async fn converse(
+    mut child: Child,
+    input: String,
+) -> std::io::Result<(std::process::ExitStatus, Output, Output)> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async move {
         if let Some(mut stdin) = stdin {
@@ -186,7 +267,9 @@ struct Output {
 /// Reads to the end, and keeps no more than is allowed.
 async fn drain(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Output> {
     let mut output = Output::default();
-    let Some(mut pipe) = pipe else { return Ok(output) };
+    let Some(mut pipe) = pipe else {
+        return Ok(output);
+    };
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let read = pipe.read(&mut buffer).await?;
@@ -207,7 +290,9 @@ struct Group {
 impl Group {
     fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self { leader: id.and_then(rustix::process::Pid::from_raw) }
+        Self {
+            leader: id.and_then(rustix::process::Pid::from_raw),
+        }
     }
 
     async fn stop(&mut self) {
@@ -240,10 +325,20 @@ impl Drop for Group {
 }
 
 fn failed(message: String, sent: Sent) -> CallError {
-    CallError { class: ErrorClass::Tool("failed".into()), message, sent, retry_after: None }
+    CallError {
+        class: ErrorClass::Tool("failed".into()),
+        message,
+        sent,
+        retry_after: None,
+    }
 }
 
 fn wrong(message: String) -> CallError {
     let class = ErrorClass::Validation(Validation::Arguments);
-    CallError { class, message, sent: Sent::No, retry_after: None }
+    CallError {
+        class,
+        message,
+        sent: Sent::No,
+        retry_after: None,
+    }
 }

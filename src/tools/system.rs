@@ -28,11 +28,26 @@ enum Kind {
 /// The tools of the namespace with their contracts.
 pub fn system_tools(host: &Arc<dyn Host>) -> Vec<(Signature, Arc<dyn Transport>)> {
     let tool = |kind, signature: Signature| -> (Signature, Arc<dyn Transport>) {
-        (signature, Arc::new(SystemTool { kind, host: host.clone() }))
+        (
+            signature,
+            Arc::new(SystemTool {
+                kind,
+                host: host.clone(),
+            }),
+        )
     };
     let sent = Type::union(["no", "maybe", "answered"].map(Type::text));
     vec![
-        tool(Kind::Nothing, signature("nothing", "Does nothing and gives null.", Effect::Pure, vec![], Type::Null)),
+        tool(
+            Kind::Nothing,
+            signature(
+                "nothing",
+                "Does nothing and gives null.",
+                Effect::Pure,
+                vec![],
+                Type::Null,
+            ),
+        ),
         tool(
             Kind::Echo,
             Signature {
@@ -63,16 +78,37 @@ pub fn system_tools(host: &Arc<dyn Host>) -> Vec<(Signature, Arc<dyn Transport>)
         ),
         tool(
             Kind::Sleep,
-            signature("sleep", "Waits.", Effect::Pure, vec![given("duration", Type::Duration, true)], Type::Null),
+            signature(
+                "sleep",
+                "Waits.",
+                Effect::Pure,
+                vec![given("duration", Type::Duration, true)],
+                Type::Null,
+            ),
         ),
         tool(
             Kind::Now,
             Signature {
                 reads_clock: true,
-                ..signature("now", "The time by the wall clock.", Effect::Read, vec![], Type::Timestamp)
+                ..signature(
+                    "now",
+                    "The time by the wall clock.",
+                    Effect::Read,
+                    vec![],
+                    Type::Timestamp,
+                )
             },
         ),
-        tool(Kind::Uuid, signature("uuid", "A fresh random id, as text.", Effect::Read, vec![], Type::String)),
+        tool(
+            Kind::Uuid,
+            signature(
+                "uuid",
+                "A fresh random id, as text.",
+                Effect::Read,
+                vec![],
+                Type::String,
+            ),
+        ),
     ]
 }
 
@@ -80,7 +116,11 @@ impl Transport for SystemTool {
     fn call(&self, request: Request) -> Reply {
         match self.kind {
             Kind::Nothing => now(Value::Null),
-            Kind::Echo => now(request.arguments.get("value").cloned().unwrap_or(Value::Null)),
+            Kind::Echo => now(request
+                .arguments
+                .get("value")
+                .cloned()
+                .unwrap_or(Value::Null)),
             Kind::Fail => Reply::Now(Err(failure(&request.arguments))),
             Kind::Sleep => sleep(request),
             Kind::Now => now(Value::Timestamp(self.host.now())),
@@ -101,33 +141,61 @@ fn failure(arguments: &Value) -> CallError {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let written = text("class").unwrap_or_default();
     let Some(class) = ErrorClass::find(written) else {
-        let nearest =
-            crate::diag::closest(written, ErrorClass::names()).map(|name| format!("; did you mean `{name}`?"));
-        let message = format!("`{written}` is no error class{}", nearest.unwrap_or_default());
+        let nearest = crate::diag::closest(written, ErrorClass::names())
+            .map(|name| format!("; did you mean `{name}`?"));
+        let message = format!(
+            "`{written}` is no error class{}",
+            nearest.unwrap_or_default()
+        );
         let class = ErrorClass::Validation(Validation::Arguments);
-        return CallError { class, message, sent: Sent::No, retry_after: None };
+        return CallError {
+            class,
+            message,
+            sent: Sent::No,
+            retry_after: None,
+        };
     };
     let sent = match text("sent") {
         Some("no") => Sent::No,
         Some("maybe") => Sent::Maybe,
         _ => Sent::Answered,
     };
-    let message = text("message").map_or_else(|| format!("asked to fail with {class}"), str::to_owned);
-    let retry_after = arguments.get("retry_after").and_then(Value::as_duration).map(length);
-    CallError { class, message, sent, retry_after }
+    let message =
+        text("message").map_or_else(|| format!("asked to fail with {class}"), str::to_owned);
+    let retry_after = arguments
+        .get("retry_after")
+        .and_then(Value::as_duration)
+        .map(length);
+    CallError {
+        class,
+        message,
+        sent,
+        retry_after,
+    }
 }
 
 fn sleep(request: Request) -> Reply {
-    let length = request.arguments.get("duration").and_then(Value::as_duration).map_or(Duration::ZERO, length);
+    let length = request
+        .arguments
+        .get("duration")
+        .and_then(Value::as_duration)
+        .map_or(Duration::ZERO, length);
     // The pause begins with the call, not when the runtime first looks at it.
     let pause = tokio::time::sleep(length);
     Reply::Later(Box::pin(async move {
         let slept = request.cancel.run_until_cancelled(pause).await;
         let stopped = || {
             let message = "the wait was stopped".to_owned();
-            CallError { class: ErrorClass::Cancelled, message, sent: Sent::No, retry_after: None }
+            CallError {
+                class: ErrorClass::Cancelled,
+                message,
+                sent: Sent::No,
+                retry_after: None,
+            }
         };
-        Outcome::Ok(Answer::Value(slept.map(|()| Value::Null).ok_or_else(stopped)?))
+        Outcome::Ok(Answer::Value(
+            slept.map(|()| Value::Null).ok_or_else(stopped)?,
+        ))
     }))
 }
 
@@ -136,7 +204,13 @@ fn length(nanoseconds: i128) -> Duration {
     Duration::from_nanos(u64::try_from(nanoseconds.max(0)).unwrap_or(u64::MAX))
 }
 
-fn signature(name: &str, description: &str, effect: Effect, parameters: Vec<Parameter>, returns: Type) -> Signature {
+fn signature(
+    name: &str,
+    description: &str,
+    effect: Effect,
+    parameters: Vec<Parameter>,
+    returns: Type,
+) -> Signature {
     Signature {
         description: Some(description.into()),
         parameters,
@@ -149,5 +223,12 @@ fn signature(name: &str, description: &str, effect: Effect, parameters: Vec<Para
 }
 
 fn given(name: &str, ty: Type, required: bool) -> Parameter {
-    Parameter { name: name.into(), ty, required, description: None, schema: None, default: None }
+    Parameter {
+        name: name.into(),
+        ty,
+        required,
+        description: None,
+        schema: None,
+        default: None,
+    }
 }

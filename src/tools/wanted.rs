@@ -48,7 +48,11 @@ impl Wanted {
 
 /// What a call reaches for, where its arguments tell. Apps are called where their files say, whatever a plan allows.
 #[must_use]
-pub fn wanted_permission(signature: &Signature, arguments: &Value, (host, root): (&dyn Host, &Path)) -> Option<Wanted> {
+pub fn wanted_permission(
+    signature: &Signature,
+    arguments: &Value,
+    (host, root): (&dyn Host, &Path),
+) -> Option<Wanted> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let file = |writes: bool| text("path").and_then(|path| reached_file(host, root, path, writes));
     let (setting, thing, goal) = match (&*signature.namespace, &*signature.name) {
@@ -64,5 +68,9 @@ pub fn wanted_permission(signature: &Signature, arguments: &Value, (host, root):
         }
         _ => return None,
     };
-    Some(Wanted { setting, thing, goal })
+    Some(Wanted {
+        setting,
+        thing,
+        goal,
+    })
 }

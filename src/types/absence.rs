@@ -10,24 +10,40 @@ use crate::value::{Key, Map, Value};
 #[must_use]
 pub fn without_absent(value: &Value, ty: &Type) -> Value {
     match (value, ty) {
-        (Value::List(items), Type::List(element)) => {
-            Value::List(Arc::new(items.iter().map(|item| without_absent(item, element)).collect()))
-        }
+        (Value::List(items), Type::List(element)) => Value::List(Arc::new(
+            items
+                .iter()
+                .map(|item| without_absent(item, element))
+                .collect(),
+        )),
         (Value::Map(entries), Type::Map(map)) => {
-            let entry = |(key, value): (&Key, &Value)| (key.clone(), without_absent(value, &map.value));
+            let entry =
+                |(key, value): (&Key, &Value)| (key.clone(), without_absent(value, &map.value));
             Value::Map(Arc::new(entries.iter().map(entry).collect()))
         }
         (Value::Map(entries), Type::Object(object)) => {
-            let rest = if let Rest::Typed(ty) = &object.rest { ty } else { &Type::Any };
+            let rest = if let Rest::Typed(ty) = &object.rest {
+                ty
+            } else {
+                &Type::Any
+            };
             let entry = |(key, value): (&Key, &Value)| {
                 let field = key.as_str().and_then(|name| object.field(name));
-                let left_out = value.is_null() && field.is_some_and(|field| !field.required && !field.ty.admits_null());
-                (!left_out).then(|| (key.clone(), without_absent(value, field.map_or(rest, |field| &field.ty))))
+                let left_out = value.is_null()
+                    && field.is_some_and(|field| !field.required && !field.ty.admits_null());
+                (!left_out).then(|| {
+                    (
+                        key.clone(),
+                        without_absent(value, field.map_or(rest, |field| &field.ty)),
+                    )
+                })
             };
             Value::Map(Arc::new(entries.iter().filter_map(entry).collect::<Map>()))
         }
         (Value::Map(_) | Value::List(_), Type::Union(members)) => {
-            let fitting = members.iter().find(|member| check_value(value, member).is_ok());
+            let fitting = members
+                .iter()
+                .find(|member| check_value(value, member).is_ok());
             fitting.map_or_else(|| value.clone(), |member| without_absent(value, member))
         }
         _ => value.clone(),
@@ -41,7 +57,11 @@ mod tests {
 
     #[test]
     fn only_nulls_that_the_type_does_not_know_are_left_out() {
-        let field = |name: &str, ty: Type, required| Field { name: name.into(), ty, required };
+        let field = |name: &str, ty: Type, required| Field {
+            name: name.into(),
+            ty,
+            required,
+        };
         let fields = vec![
             field("a", Type::String, false),
             field("b", Type::String.optional(), false),
@@ -50,8 +70,14 @@ mod tests {
         ];
         let object = Type::object(fields, Rest::Closed);
         let nulls = ["a", "b", "c", "d"].map(|name| (name, Value::Null));
-        let given = Value::list([Value::object(nulls), Value::object([("a", "x".into()), ("c", Value::Null)])]);
+        let given = Value::list([
+            Value::object(nulls),
+            Value::object([("a", "x".into()), ("c", Value::Null)]),
+        ]);
         let kept = without_absent(&given, &Type::union([object.list(), Type::Null]));
-        assert_eq!(kept.to_json().to_string(), r#"[{"b":null,"c":null,"d":null},{"a":"x","c":null}]"#);
+        assert_eq!(
+            kept.to_json().to_string(),
+            r#"[{"b":null,"c":null,"d":null},{"a":"x","c":null}]"#
+        );
     }
 }

@@ -1,6 +1,9 @@
 //! Whether a value is of a type as it is, at run time. Nothing is allocated while it is.
 
-use super::{Literal, MapType, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, error_object, result_union};
+use super::{
+    Literal, MapType, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, error_object,
+    result_union,
+};
 use crate::value::{Key, Value};
 
 /// Checks a value against a type. What goes into a place of a type is converted first; see [`super::convert()`].
@@ -21,9 +24,12 @@ pub fn check_value(value: &Value, ty: &Type) -> Result<(), Mismatch> {
         | (Type::Duration, Value::Duration(_))
         | (Type::Type, Value::Type(_)) => Ok(()),
         (Type::Literal(literal), _) if is_literal(value, literal) => Ok(()),
-        (Type::List(element), Value::List(items)) => items.iter().enumerate().try_for_each(|(index, item)| {
-            check_value(item, element).map_err(|mismatch| mismatch.within(PathPart::Index(index)))
-        }),
+        (Type::List(element), Value::List(items)) => {
+            items.iter().enumerate().try_for_each(|(index, item)| {
+                check_value(item, element)
+                    .map_err(|mismatch| mismatch.within(PathPart::Index(index)))
+            })
+        }
         (Type::Map(map), Value::Map(entries)) => check_map(entries, map),
         (Type::Object(object), Value::Map(entries)) => check_object(value, entries, object, ty),
         (Type::Result(inner), Value::Map(_)) => check_value(value, &result_union(inner)),
@@ -56,7 +62,11 @@ pub fn type_of(value: &Value) -> Type {
 }
 
 pub(super) fn wrong(value: &Value, ty: &Type) -> Mismatch {
-    let misfit = if matches!(value, Value::Null) { Misfit::Absent } else { Misfit::Type };
+    let misfit = if matches!(value, Value::Null) {
+        Misfit::Absent
+    } else {
+        Misfit::Type
+    };
     Mismatch::new(misfit, ty, &type_of(value))
 }
 
@@ -100,7 +110,12 @@ fn key_text(key: &Key) -> std::sync::Arc<str> {
     }
 }
 
-fn check_object(value: &Value, entries: &crate::value::Map, object: &ObjectType, ty: &Type) -> Result<(), Mismatch> {
+fn check_object(
+    value: &Value,
+    entries: &crate::value::Map,
+    object: &ObjectType,
+    ty: &Type,
+) -> Result<(), Mismatch> {
     let mut known = 0;
     for field in &object.fields {
         match entries.get(&Key::String(field.name.clone())) {
@@ -111,19 +126,34 @@ fn check_object(value: &Value, entries: &crate::value::Map, object: &ObjectType,
                     .map_err(|mismatch| mismatch.within(PathPart::Field(field.name.clone())))?;
             }
             None if !field.required => {}
-            None => return Err(Mismatch::new(Misfit::MissingField(field.name.clone()), ty, &type_of(value))),
+            None => {
+                return Err(Mismatch::new(
+                    Misfit::MissingField(field.name.clone()),
+                    ty,
+                    &type_of(value),
+                ));
+            }
         }
     }
     if known == entries.len() || object.rest == Rest::Open {
         return Ok(());
     }
-    let extra = entries.iter().filter(|(key, _)| key.as_str().is_none_or(|name| object.field(name).is_none()));
+    let extra = entries
+        .iter()
+        .filter(|(key, _)| key.as_str().is_none_or(|name| object.field(name).is_none()));
     for (key, given) in extra {
         match &object.rest {
             Rest::Open => {}
-            Rest::Closed => return Err(Mismatch::new(Misfit::ExtraField(key_text(key)), ty, &type_of(value))),
+            Rest::Closed => {
+                return Err(Mismatch::new(
+                    Misfit::ExtraField(key_text(key)),
+                    ty,
+                    &type_of(value),
+                ));
+            }
             Rest::Typed(rest) => {
-                check_value(given, rest).map_err(|mismatch| mismatch.within(PathPart::Field(key_text(key))))?;
+                check_value(given, rest)
+                    .map_err(|mismatch| mismatch.within(PathPart::Field(key_text(key))))?;
             }
         }
     }
@@ -143,8 +173,9 @@ fn check_union(value: &Value, members: &[Type], ty: &Type) -> Result<(), Mismatc
 
 /// Of the objections of all alternatives, that of the one that was probably meant: the only one of the right kind.
 pub(super) fn likeliest(objections: Vec<Mismatch>) -> Option<Mismatch> {
-    let inner =
-        |mismatch: &Mismatch| !mismatch.path.is_empty() || !matches!(mismatch.misfit, Misfit::Type | Misfit::Absent);
+    let inner = |mismatch: &Mismatch| {
+        !mismatch.path.is_empty() || !matches!(mismatch.misfit, Misfit::Type | Misfit::Absent)
+    };
     let mut inside = objections.into_iter().filter(inner);
     let first = inside.next();
     if inside.next().is_some() { None } else { first }
@@ -157,27 +188,50 @@ mod tests {
     use std::sync::Arc;
 
     fn map(entries: &[(&str, Value)]) -> Value {
-        Value::Map(Arc::new(entries.iter().map(|(key, value)| (Key::from(*key), value.clone())).collect()))
+        Value::Map(Arc::new(
+            entries
+                .iter()
+                .map(|(key, value)| (Key::from(*key), value.clone()))
+                .collect(),
+        ))
     }
 
     #[test]
     fn the_place_of_a_mismatch_is_told() {
-        let field = |name: &str, ty, required| Field { name: name.into(), ty, required };
-        let manager =
-            Type::object(vec![field("email", Type::String, true), field("level", Type::Int, false)], Rest::Closed);
+        let field = |name: &str, ty, required| Field {
+            name: name.into(),
+            ty,
+            required,
+        };
+        let manager = Type::object(
+            vec![
+                field("email", Type::String, true),
+                field("level", Type::Int, false),
+            ],
+            Rest::Closed,
+        );
         let list = manager.list();
         let good = map(&[("email", Value::String("a".into())), ("level", Value::Null)]);
         let bad = map(&[("email", Value::Int(3))]);
-        assert_eq!(check_value(&Value::List(Arc::new(vec![good.clone()])), &list), Ok(()));
-        let error = check_value(&Value::List(Arc::new(vec![good, bad])), &list).map_err(|error| error.to_string());
+        assert_eq!(
+            check_value(&Value::List(Arc::new(vec![good.clone()])), &list),
+            Ok(())
+        );
+        let error = check_value(&Value::List(Arc::new(vec![good, bad])), &list)
+            .map_err(|error| error.to_string());
         assert_eq!(error, Err("at [1].email: expected string, got 3".into()));
     }
 
     #[test]
     fn a_union_tells_of_the_alternative_that_was_meant() {
-        let field = Field { name: "a".into(), ty: Type::String, required: true };
+        let field = Field {
+            name: "a".into(),
+            ty: Type::String,
+            required: true,
+        };
         let union = Type::object(vec![field], Rest::Open).optional();
-        let error = check_value(&map(&[("a", Value::Bool(true))]), &union).map_err(|error| error.to_string());
+        let error = check_value(&map(&[("a", Value::Bool(true))]), &union)
+            .map_err(|error| error.to_string());
         assert_eq!(error, Err("at a: expected string, got true".into()));
         assert!(check_value(&Value::Null, &Type::Int).is_err_and(|mismatch| mismatch.absent()));
     }

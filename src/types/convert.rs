@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::check::{likeliest, type_of, wrong};
-use super::{Field, Literal, MapType, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, decode, error_object};
+use super::{
+    Field, Literal, MapType, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, decode,
+    error_object,
+};
 use super::{Fit, fit, result_union};
 use crate::value::{Key, Map, Value};
 
@@ -20,7 +23,10 @@ pub fn convert(value: Value, ty: &Type) -> Result<Value, Mismatch> {
 }
 
 /// Whether every value of type `from` goes as it is into a place of type `to`: it fits, and nothing about it changes.
-#[expect(clippy::match_same_arms, reason = "the order of the arms is the rule, from the most certain on")]
+#[expect(
+    clippy::match_same_arms,
+    reason = "the order of the arms is the rule, from the most certain on"
+)]
 #[must_use]
 pub fn keeps(from: &Type, to: &Type) -> bool {
     match (from, to) {
@@ -31,7 +37,9 @@ pub fn keeps(from: &Type, to: &Type) -> bool {
         (Type::Literal(literal), _) => literal.base() == *to,
         (Type::List(from), Type::List(to)) => keeps(from, to),
         (Type::Result(from), Type::Result(to)) => keeps(from, to),
-        (Type::Map(from), Type::Map(to)) => keeps(&from.key, &to.key) && keeps(&from.value, &to.value),
+        (Type::Map(from), Type::Map(to)) => {
+            keeps(&from.key, &to.key) && keeps(&from.value, &to.value)
+        }
         (Type::Object(from), Type::Map(to)) => object_keeps_as_map(from, to),
         (Type::Object(from), Type::Object(to)) => object_keeps(from, to),
         _ => false,
@@ -45,9 +53,13 @@ pub fn converted(from: &Type, to: &Type) -> Type {
         return from.clone();
     }
     match (from, to) {
-        (Type::Union(members), _) => Type::union(members.iter().map(|member| converted(member, to))),
+        (Type::Union(members), _) => {
+            Type::union(members.iter().map(|member| converted(member, to)))
+        }
         (_, Type::Union(members)) => {
-            let possible = members.iter().filter(|member| !matches!(fit(from, member), Fit::Cannot(_)));
+            let possible = members
+                .iter()
+                .filter(|member| !matches!(fit(from, member), Fit::Cannot(_)));
             Type::union(possible.map(|member| converted(from, member)))
         }
         (Type::List(from), Type::List(to)) => converted(from, to).list(),
@@ -67,13 +79,25 @@ fn converted_object(from: &ObjectType, to: &ObjectType) -> Type {
             (None, Rest::Open) => given.ty.clone(),
             (None, Rest::Closed) => return None,
         };
-        Some(Field { ty, ..given.clone() })
+        Some(Field {
+            ty,
+            ..given.clone()
+        })
     });
     let mut fields: Vec<Field> = given.collect();
     if from.rest != Rest::Closed {
-        fields.extend(to.fields.iter().filter(|wanted| from.field(&wanted.name).is_none()).cloned());
+        fields.extend(
+            to.fields
+                .iter()
+                .filter(|wanted| from.field(&wanted.name).is_none())
+                .cloned(),
+        );
     }
-    let rest = if to.rest == Rest::Closed { Rest::Closed } else { from.rest.clone() };
+    let rest = if to.rest == Rest::Closed {
+        Rest::Closed
+    } else {
+        from.rest.clone()
+    };
     Type::object(fields, rest)
 }
 
@@ -83,7 +107,8 @@ fn object_keeps_as_map(from: &ObjectType, to: &MapType) -> bool {
         Rest::Open => to.value == Type::Any,
         Rest::Typed(ty) => keeps(ty, &to.value),
     };
-    rest && keeps(&Type::String, &to.key) && from.fields.iter().all(|field| keeps(&field.ty, &to.value))
+    rest && keeps(&Type::String, &to.key)
+        && from.fields.iter().all(|field| keeps(&field.ty, &to.value))
 }
 
 fn object_keeps(from: &ObjectType, to: &ObjectType) -> bool {
@@ -144,8 +169,12 @@ fn changed(value: &Value, ty: &Type) -> Change {
 fn number_as(value: &Value, ty: &Type) -> Result<Value, Mismatch> {
     let out_of_range = || Mismatch::new(Misfit::OutOfRange, ty, &type_of(value));
     match (ty, value) {
-        (Type::Int, Value::Uint(number)) => i64::try_from(*number).map(Value::Int).map_err(|_| out_of_range()),
-        (Type::Uint, Value::Int(number)) => u64::try_from(*number).map(Value::Uint).map_err(|_| out_of_range()),
+        (Type::Int, Value::Uint(number)) => i64::try_from(*number)
+            .map(Value::Int)
+            .map_err(|_| out_of_range()),
+        (Type::Uint, Value::Int(number)) => u64::try_from(*number)
+            .map(Value::Uint)
+            .map_err(|_| out_of_range()),
         _ => decode(&value.to_json(), ty),
     }
 }
@@ -168,7 +197,8 @@ fn literal_as(value: &Value, literal: &Literal, ty: &Type) -> Change {
 fn list_as(items: &Arc<Vec<Value>>, element: &Type) -> Change {
     let mut list: Option<Vec<Value>> = None;
     for (index, item) in items.iter().enumerate() {
-        let change = changed(item, element).map_err(|mismatch| mismatch.within(PathPart::Index(index)))?;
+        let change =
+            changed(item, element).map_err(|mismatch| mismatch.within(PathPart::Index(index)))?;
         if let Some(change) = change
             && let Some(slot) = list.get_or_insert_with(|| items.to_vec()).get_mut(index)
         {
@@ -182,25 +212,37 @@ fn map_as(entries: &Arc<Map>, map: &MapType) -> Change {
     let mut made: Option<Map> = None;
     for (key, value) in entries.iter() {
         let within = |mismatch: Mismatch| mismatch.within(PathPart::Field(key.to_string().into()));
-        if !matches!((key, &map.key), (Key::String(_), Type::String) | (_, Type::Any)) {
+        if !matches!(
+            (key, &map.key),
+            (Key::String(_), Type::String) | (_, Type::Any)
+        ) {
             changed(&Value::from(key), &map.key).map_err(within)?;
         }
         if let Some(change) = changed(value, &map.value).map_err(within)? {
-            made.get_or_insert_with(|| (**entries).clone()).insert(key.clone(), change);
+            made.get_or_insert_with(|| (**entries).clone())
+                .insert(key.clone(), change);
         }
     }
     Ok(made.map(|made| Value::Map(Arc::new(made))))
 }
 
 fn object_as(value: &Value, entries: &Arc<Map>, object: &ObjectType, ty: &Type) -> Change {
-    let missing = |field: &&Field| field.required && entries.get(&Key::String(field.name.clone())).is_none();
+    let missing =
+        |field: &&Field| field.required && entries.get(&Key::String(field.name.clone())).is_none();
     if let Some(field) = object.fields.iter().find(missing) {
-        return Err(Mismatch::new(Misfit::MissingField(field.name.clone()), ty, &type_of(value)));
+        return Err(Mismatch::new(
+            Misfit::MissingField(field.name.clone()),
+            ty,
+            &type_of(value),
+        ));
     }
     let mut made: Option<Map> = None;
     let mut left_out = false;
     for (key, given) in entries.iter() {
-        let wanted = match (key.as_str().and_then(|name| object.field(name)), &object.rest) {
+        let wanted = match (
+            key.as_str().and_then(|name| object.field(name)),
+            &object.rest,
+        ) {
             (Some(field), _) if !field.required && given.is_null() => continue,
             (Some(field), _) => &field.ty,
             (None, Rest::Typed(rest)) => rest,
@@ -210,15 +252,19 @@ fn object_as(value: &Value, entries: &Arc<Map>, object: &ObjectType, ty: &Type) 
                 continue;
             }
         };
-        let change =
-            changed(given, wanted).map_err(|mismatch| mismatch.within(PathPart::Field(key.to_string().into())))?;
+        let change = changed(given, wanted)
+            .map_err(|mismatch| mismatch.within(PathPart::Field(key.to_string().into())))?;
         if let Some(change) = change {
-            made.get_or_insert_with(|| (**entries).clone()).insert(key.clone(), change);
+            made.get_or_insert_with(|| (**entries).clone())
+                .insert(key.clone(), change);
         }
     }
     if left_out {
         let all = made.get_or_insert_with(|| (**entries).clone());
-        all.retain(|key, _| key.as_str().is_some_and(|name| object.field(name).is_some()));
+        all.retain(|key, _| {
+            key.as_str()
+                .is_some_and(|name| object.field(name).is_some())
+        });
     }
     Ok(made.map(|made| Value::Map(Arc::new(made))))
 }
@@ -231,7 +277,9 @@ fn union_as(value: &Value, members: &[Type], ty: &Type) -> Change {
         match changed(value, member) {
             Ok(None) => return Ok(None),
             Ok(Some(change)) => {
-                let better = found.as_ref().is_none_or(|found| parts(found) < parts(&change));
+                let better = found
+                    .as_ref()
+                    .is_none_or(|found| parts(found) < parts(&change));
                 if better {
                     found = Some(change);
                 }
@@ -247,7 +295,11 @@ fn union_as(value: &Value, members: &[Type], ty: &Type) -> Change {
 
 /// How much of a value there is at its first level: of two cuts of one object the larger one keeps more.
 fn parts(value: &Value) -> usize {
-    if let Value::Map(entries) = value { entries.len() } else { 0 }
+    if let Value::Map(entries) = value {
+        entries.len()
+    } else {
+        0
+    }
 }
 
 #[cfg(test)]
@@ -256,30 +308,59 @@ mod tests {
     use serde_json::json;
 
     fn field(name: &str, ty: Type, required: bool) -> Field {
-        Field { name: name.into(), ty, required }
+        Field {
+            name: name.into(),
+            ty,
+            required,
+        }
     }
 
     fn closed(fields: Vec<Field>) -> Type {
         Type::object(fields, Rest::Closed)
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "tests write the value in place")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "tests write the value in place"
+    )]
     fn read(json: serde_json::Value) -> Value {
         Value::from_json(&json)
     }
 
     #[test]
     fn numbers_become_what_their_place_declares_at_every_depth() {
-        assert!(matches!(convert(Value::Int(3), &Type::Double), Ok(Value::Double(_))));
-        assert!(matches!(convert(Value::Int(3), &Type::Uint), Ok(Value::Uint(3))));
+        assert!(matches!(
+            convert(Value::Int(3), &Type::Double),
+            Ok(Value::Double(_))
+        ));
+        assert!(matches!(
+            convert(Value::Int(3), &Type::Uint),
+            Ok(Value::Uint(3))
+        ));
         assert!(convert(Value::Int(-3), &Type::Uint).is_err());
-        assert!(matches!(convert(Value::Uint(3), &Type::Int), Ok(Value::Int(3))));
-        assert!(matches!(convert(Value::Int(3), &Type::Double.optional()), Ok(Value::Double(_))));
-        assert!(matches!(convert(Value::Int(3), &Type::union([Type::Double, Type::Int])), Ok(Value::Int(3))));
-        let place = closed(vec![field("a", Type::Double.list(), true), field("b", Type::Double.map(), false)]);
+        assert!(matches!(
+            convert(Value::Uint(3), &Type::Int),
+            Ok(Value::Int(3))
+        ));
+        assert!(matches!(
+            convert(Value::Int(3), &Type::Double.optional()),
+            Ok(Value::Double(_))
+        ));
+        assert!(matches!(
+            convert(Value::Int(3), &Type::union([Type::Double, Type::Int])),
+            Ok(Value::Int(3))
+        ));
+        let place = closed(vec![
+            field("a", Type::Double.list(), true),
+            field("b", Type::Double.map(), false),
+        ]);
         let value = convert(read(json!({"a": [1, 2], "b": {"x": 3}})), &place).unwrap();
-        let Value::Map(entries) = &value else { panic!("{value}") };
-        assert!(matches!(&entries[&Key::from("a")], Value::List(items) if matches!(items[1], Value::Double(_))));
+        let Value::Map(entries) = &value else {
+            panic!("{value}")
+        };
+        assert!(
+            matches!(&entries[&Key::from("a")], Value::List(items) if matches!(items[1], Value::Double(_)))
+        );
         assert_eq!(value.to_json_text(), r#"{"a":[1,2],"b":{"x":3}}"#);
     }
 
@@ -292,11 +373,20 @@ mod tests {
 
     #[test]
     fn what_came_as_any_is_read_by_the_type_of_its_place() {
-        assert!(matches!(convert(read(json!(1.0)), &Type::Int), Ok(Value::Int(1))));
-        assert!(convert(read(json!(1.5)), &Type::Int).is_err());
-        assert!(matches!(convert(Value::from("5m"), &Type::Duration), Ok(Value::Duration(_))));
         assert!(matches!(
-            convert(Value::from("5m"), &Type::union([Type::Duration, Type::String])),
+            convert(read(json!(1.0)), &Type::Int),
+            Ok(Value::Int(1))
+        ));
+        assert!(convert(read(json!(1.5)), &Type::Int).is_err());
+        assert!(matches!(
+            convert(Value::from("5m"), &Type::Duration),
+            Ok(Value::Duration(_))
+        ));
+        assert!(matches!(
+            convert(
+                Value::from("5m"),
+                &Type::union([Type::Duration, Type::String])
+            ),
             Ok(Value::String(_))
         ));
         assert!(convert(Value::Null, &Type::Int).is_err_and(|mismatch| mismatch.absent()));
@@ -305,13 +395,30 @@ mod tests {
     #[test]
     fn a_closed_object_leaves_out_what_it_does_not_declare() {
         let narrow = closed(vec![field("a", Type::Int, true)]);
-        let wide = closed(vec![field("a", Type::Int, true), field("b", Type::Int, true)]);
+        let wide = closed(vec![
+            field("a", Type::Int, true),
+            field("b", Type::Int, true),
+        ]);
         let given = read(json!({"a": 1, "b": 2, "c": 3}));
-        assert_eq!(convert(given.clone(), &narrow).unwrap().to_json(), json!({"a": 1}));
+        assert_eq!(
+            convert(given.clone(), &narrow).unwrap().to_json(),
+            json!({"a": 1})
+        );
         let either = Type::union([narrow.clone(), wide]);
-        assert_eq!(convert(given.clone(), &either).unwrap().to_json(), json!({"a": 1, "b": 2}));
-        assert_eq!(convert(read(json!([{"a": 1, "c": 3}])), &narrow.list()).unwrap().to_json(), json!([{"a": 1}]));
-        assert_eq!(convert(given.clone(), &Type::object(Vec::new(), Rest::Open)).unwrap(), given);
+        assert_eq!(
+            convert(given.clone(), &either).unwrap().to_json(),
+            json!({"a": 1, "b": 2})
+        );
+        assert_eq!(
+            convert(read(json!([{"a": 1, "c": 3}])), &narrow.list())
+                .unwrap()
+                .to_json(),
+            json!([{"a": 1}])
+        );
+        assert_eq!(
+            convert(given.clone(), &Type::object(Vec::new(), Rest::Open)).unwrap(),
+            given
+        );
     }
 
     #[test]
@@ -323,10 +430,22 @@ mod tests {
         let shut = closed(vec![field("a", Type::Int, true)]);
         assert!(keeps(&shut, &open) && !keeps(&open, &shut));
         assert!(fit(&Type::Int, &Type::Double).fits());
-        assert_eq!(converted(&Type::Int, &Type::Double.optional()), Type::Double);
-        let given = closed(vec![field("a", Type::Int, true), field("b", Type::Null, true)]);
-        let wanted =
-            closed(vec![field("a", Type::Double, false), field("b", Type::Int, false), field("c", Type::Int, false)]);
-        assert_eq!(converted(&given, &wanted).to_string(), "{ a: double, b: null }");
+        assert_eq!(
+            converted(&Type::Int, &Type::Double.optional()),
+            Type::Double
+        );
+        let given = closed(vec![
+            field("a", Type::Int, true),
+            field("b", Type::Null, true),
+        ]);
+        let wanted = closed(vec![
+            field("a", Type::Double, false),
+            field("b", Type::Int, false),
+            field("c", Type::Int, false),
+        ]);
+        assert_eq!(
+            converted(&given, &wanted).to_string(),
+            "{ a: double, b: null }"
+        );
     }
 }

@@ -7,7 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 
 use super::check::{likeliest, type_of, wrong};
-use super::{Literal, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, error_object, number, result_union};
+use super::{
+    Literal, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, error_object, number, result_union,
+};
 use crate::value::{Key, Map, Value, parse_duration, parse_timestamp};
 
 /// Reads JSON as a value of a declared type: `1.0` where an `int` is declared is the integer 1, and text is a
@@ -33,14 +35,24 @@ pub fn decode(json: &Json, ty: &Type) -> Result<Value, Mismatch> {
         (Type::Bytes | Type::Timestamp | Type::Duration | Type::Type, Json::String(text)) => {
             from_text(text, ty).ok_or_else(|| mismatch(json, ty))
         }
-        (Type::Literal(literal), _) => decode_literal(json, literal).ok_or_else(|| mismatch(json, ty)),
+        (Type::Literal(literal), _) => {
+            decode_literal(json, literal).ok_or_else(|| mismatch(json, ty))
+        }
         (Type::List(element), Json::Array(items)) => decode_list(items, element),
-        (Type::Map(map), Json::Object(entries)) if map.key == Type::String || map.key == Type::Any => {
+        (Type::Map(map), Json::Object(entries))
+            if map.key == Type::String || map.key == Type::Any =>
+        {
             let entry = |(name, json): (&String, &Json)| {
-                let value = decode(json, &map.value).map_err(|mismatch| mismatch.within(field(name)))?;
+                let value =
+                    decode(json, &map.value).map_err(|mismatch| mismatch.within(field(name)))?;
                 Ok((Key::from(name.as_str()), value))
             };
-            Ok(Value::Map(Arc::new(entries.iter().map(entry).collect::<Result<Map, Mismatch>>()?)))
+            Ok(Value::Map(Arc::new(
+                entries
+                    .iter()
+                    .map(entry)
+                    .collect::<Result<Map, Mismatch>>()?,
+            )))
         }
         (Type::Object(object), Json::Object(entries)) => decode_object(entries, object, ty),
         (Type::Result(inner), Json::Object(_)) => decode(json, &result_union(inner)),
@@ -58,20 +70,35 @@ pub fn encode(value: &Value, ty: &Type) -> Json {
         (Value::List(items), Type::List(element)) => {
             Json::Array(items.iter().map(|item| encode(item, element)).collect())
         }
-        (Value::Map(entries), Type::Map(map)) => {
-            Json::Object(entries.iter().map(|(key, value)| (key.to_string(), encode(value, &map.value))).collect())
-        }
+        (Value::Map(entries), Type::Map(map)) => Json::Object(
+            entries
+                .iter()
+                .map(|(key, value)| (key.to_string(), encode(value, &map.value)))
+                .collect(),
+        ),
         (Value::Map(entries), Type::Object(object)) => {
             let entry = |(key, value): (&Key, &Value)| {
                 let field = key.as_str().and_then(|name| object.field(name));
-                let left_out = value.is_null() && field.is_some_and(|field| !field.required && !field.ty.admits_null());
-                let rest = if let Rest::Typed(ty) = &object.rest { ty } else { &Type::Any };
-                (!left_out).then(|| (key.to_string(), encode(value, field.map_or(rest, |field| &field.ty))))
+                let left_out = value.is_null()
+                    && field.is_some_and(|field| !field.required && !field.ty.admits_null());
+                let rest = if let Rest::Typed(ty) = &object.rest {
+                    ty
+                } else {
+                    &Type::Any
+                };
+                (!left_out).then(|| {
+                    (
+                        key.to_string(),
+                        encode(value, field.map_or(rest, |field| &field.ty)),
+                    )
+                })
             };
             Json::Object(entries.iter().filter_map(entry).collect())
         }
         (Value::Map(_) | Value::List(_), Type::Union(members)) => {
-            let fitting = members.iter().find(|member| super::check_value(value, member).is_ok());
+            let fitting = members
+                .iter()
+                .find(|member| super::check_value(value, member).is_ok());
             fitting.map_or_else(|| value.to_json(), |member| encode(value, member))
         }
         _ => value.to_json(),
@@ -86,7 +113,11 @@ fn mismatch(json: &Json, ty: &Type) -> Mismatch {
 fn wrong_number(json: &Json, ty: &Type) -> Mismatch {
     let value = Value::from_json(json);
     let whole = matches!(json, Json::Number(number) if number::is_plain_integer(number));
-    if whole { Mismatch::new(Misfit::OutOfRange, ty, &type_of(&value)) } else { wrong(&value, ty) }
+    if whole {
+        Mismatch::new(Misfit::OutOfRange, ty, &type_of(&value))
+    } else {
+        wrong(&value, ty)
+    }
 }
 
 fn field(name: &str) -> PathPart {
@@ -95,7 +126,10 @@ fn field(name: &str) -> PathPart {
 
 fn from_text(text: &str, ty: &Type) -> Option<Value> {
     match ty {
-        Type::Bytes => STANDARD.decode(text).ok().map(|bytes| Value::Bytes(bytes.into())),
+        Type::Bytes => STANDARD
+            .decode(text)
+            .ok()
+            .map(|bytes| Value::Bytes(bytes.into())),
         Type::Timestamp => parse_timestamp(text).map(Value::Timestamp),
         Type::Duration => parse_duration(text).map(Value::Duration),
         Type::Type => Some(Value::Type(text.into())),
@@ -105,11 +139,15 @@ fn from_text(text: &str, ty: &Type) -> Option<Value> {
 
 fn decode_literal(json: &Json, literal: &Literal) -> Option<Value> {
     match (literal, json) {
-        (Literal::Bool(wanted), Json::Bool(given)) => (wanted == given).then_some(Value::Bool(*given)),
-        (Literal::Int(wanted), Json::Number(given)) => {
-            number::integer(given).filter(|given| given == wanted).map(Value::Int)
+        (Literal::Bool(wanted), Json::Bool(given)) => {
+            (wanted == given).then_some(Value::Bool(*given))
         }
-        (Literal::String(wanted), Json::String(given)) => (**wanted == **given).then(|| Value::String(wanted.clone())),
+        (Literal::Int(wanted), Json::Number(given)) => number::integer(given)
+            .filter(|given| given == wanted)
+            .map(Value::Int),
+        (Literal::String(wanted), Json::String(given)) => {
+            (**wanted == **given).then(|| Value::String(wanted.clone()))
+        }
         _ => None,
     }
 }
@@ -118,13 +156,31 @@ fn decode_list(items: &[Json], element: &Type) -> Result<Value, Mismatch> {
     let item = |(index, item): (usize, &Json)| {
         decode(item, element).map_err(|mismatch| mismatch.within(PathPart::Index(index)))
     };
-    Ok(Value::List(Arc::new(items.iter().enumerate().map(item).collect::<Result<_, _>>()?)))
+    Ok(Value::List(Arc::new(
+        items
+            .iter()
+            .enumerate()
+            .map(item)
+            .collect::<Result<_, _>>()?,
+    )))
 }
 
-fn decode_object(entries: &serde_json::Map<String, Json>, object: &ObjectType, ty: &Type) -> Result<Value, Mismatch> {
+fn decode_object(
+    entries: &serde_json::Map<String, Json>,
+    object: &ObjectType,
+    ty: &Type,
+) -> Result<Value, Mismatch> {
     let whole = || Type::Any.map();
-    if let Some(missing) = object.fields.iter().find(|field| field.required && !entries.contains_key(&*field.name)) {
-        return Err(Mismatch::new(Misfit::MissingField(missing.name.clone()), ty, &whole()));
+    if let Some(missing) = object
+        .fields
+        .iter()
+        .find(|field| field.required && !entries.contains_key(&*field.name))
+    {
+        return Err(Mismatch::new(
+            Misfit::MissingField(missing.name.clone()),
+            ty,
+            &whole(),
+        ));
     }
     let mut map = Map::with_capacity(entries.len());
     for (name, json) in entries {
@@ -134,10 +190,17 @@ fn decode_object(entries: &serde_json::Map<String, Json>, object: &ObjectType, t
             (None, Rest::Typed(ty)) => decode(json, ty),
             (None, Rest::Open) => Ok(Value::from_json(json)),
             (None, Rest::Closed) => {
-                return Err(Mismatch::new(Misfit::ExtraField(name.as_str().into()), ty, &whole()));
+                return Err(Mismatch::new(
+                    Misfit::ExtraField(name.as_str().into()),
+                    ty,
+                    &whole(),
+                ));
             }
         };
-        map.insert(Key::from(name.as_str()), value.map_err(|mismatch| mismatch.within(field(name)))?);
+        map.insert(
+            Key::from(name.as_str()),
+            value.map_err(|mismatch| mismatch.within(field(name)))?,
+        );
     }
     Ok(Value::Map(Arc::new(map)))
 }
@@ -152,7 +215,12 @@ fn decode_union(json: &Json, members: &[Type], ty: &Type) -> Result<Value, Misma
     }
     let mut objections = Vec::new();
     // Text that is a timestamp, a duration or bytes by its looks is so only where text as such is not allowed.
-    let special = |member: &&Type| matches!(member, Type::Bytes | Type::Timestamp | Type::Duration | Type::Type);
+    let special = |member: &&Type| {
+        matches!(
+            member,
+            Type::Bytes | Type::Timestamp | Type::Duration | Type::Type
+        )
+    };
     let (late, early): (Vec<&Type>, Vec<&Type>) = members.iter().partition(special);
     for member in early.into_iter().chain(late) {
         match decode(json, member) {
@@ -173,13 +241,22 @@ mod tests {
     fn numbers_follow_the_declared_type() {
         let one: Json = serde_json::from_str("1.0").unwrap();
         assert!(matches!(decode(&one, &Type::Int), Ok(Value::Int(1))));
-        assert!(matches!(decode(&json!(1), &Type::Double), Ok(Value::Double(_))));
+        assert!(matches!(
+            decode(&json!(1), &Type::Double),
+            Ok(Value::Double(_))
+        ));
         assert!(matches!(decode(&json!(1), &Type::Any), Ok(Value::Int(1))));
-        assert!(matches!(decode(&json!(1), &Type::union([Type::Double, Type::Int])), Ok(Value::Int(1))));
+        assert!(matches!(
+            decode(&json!(1), &Type::union([Type::Double, Type::Int])),
+            Ok(Value::Int(1))
+        ));
         let half = decode(&json!(1.5), &Type::Int).unwrap_err();
         assert_eq!(half.to_string(), "expected int, got double");
         let large: Json = serde_json::from_str("99999999999999999999").unwrap();
-        assert_eq!(decode(&large, &Type::Int).unwrap_err().misfit, Misfit::OutOfRange);
+        assert_eq!(
+            decode(&large, &Type::Int).unwrap_err().misfit,
+            Misfit::OutOfRange
+        );
     }
 
     #[test]
@@ -189,7 +266,10 @@ mod tests {
                 "properties": {"a": {"enum": ["x", "y"]}}}}}});
         let ty = from_schema(&schema);
         let error = decode(&json!({"list": [{"a": "x"}, {"a": "z"}]}), &ty).unwrap_err();
-        assert_eq!(error.to_string(), r#"at list[1].a: expected "x" | "y", got "z""#);
+        assert_eq!(
+            error.to_string(),
+            r#"at list[1].a: expected "x" | "y", got "z""#
+        );
         let error = decode(&json!({"list": [{}]}), &ty).unwrap_err();
         assert_eq!(error.to_string(), "at list[0]: the field a is missing");
         assert!(decode(&json!({}), &ty).is_err());
@@ -199,22 +279,49 @@ mod tests {
     fn text_is_a_timestamp_only_where_declared() {
         let text = json!("2026-01-02T03:04:05Z");
         assert!(matches!(decode(&text, &Type::String), Ok(Value::String(_))));
-        assert!(matches!(decode(&text, &Type::Timestamp), Ok(Value::Timestamp(_))));
-        assert!(matches!(decode(&text, &Type::union([Type::Timestamp, Type::String])), Ok(Value::String(_))));
+        assert!(matches!(
+            decode(&text, &Type::Timestamp),
+            Ok(Value::Timestamp(_))
+        ));
+        assert!(matches!(
+            decode(&text, &Type::union([Type::Timestamp, Type::String])),
+            Ok(Value::String(_))
+        ));
         assert!(decode(&json!("yesterday"), &Type::Timestamp).is_err());
-        assert!(matches!(decode(&json!("AQI="), &Type::Bytes), Ok(Value::Bytes(bytes)) if *bytes == [1, 2]));
+        assert!(
+            matches!(decode(&json!("AQI="), &Type::Bytes), Ok(Value::Bytes(bytes)) if *bytes == [1, 2])
+        );
     }
 
     #[test]
     fn a_null_is_left_out_unless_it_may_be_sent() {
-        let field = |name: &str, ty, required| Field { name: name.into(), ty, required };
+        let field = |name: &str, ty, required| Field {
+            name: name.into(),
+            ty,
+            required,
+        };
         let ty = Type::object(
-            vec![field("a", Type::Int, false), field("b", Type::Int.optional(), false), field("c", Type::Null, true)],
+            vec![
+                field("a", Type::Int, false),
+                field("b", Type::Int.optional(), false),
+                field("c", Type::Null, true),
+            ],
             Rest::Open,
         );
-        let value = Value::object([("a", Value::Null), ("b", Value::Null), ("c", Value::Null), ("d", Value::Null)]);
-        assert_eq!(encode(&value, &ty), json!({"b": null, "c": null, "d": null}));
+        let value = Value::object([
+            ("a", Value::Null),
+            ("b", Value::Null),
+            ("c", Value::Null),
+            ("d", Value::Null),
+        ]);
+        assert_eq!(
+            encode(&value, &ty),
+            json!({"b": null, "c": null, "d": null})
+        );
         let nested = Value::list([value]);
-        assert_eq!(encode(&nested, &ty.list().optional()), json!([{"b": null, "c": null, "d": null}]));
+        assert_eq!(
+            encode(&nested, &ty.list().optional()),
+            json!([{"b": null, "c": null, "d": null}])
+        );
     }
 }

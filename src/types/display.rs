@@ -107,8 +107,14 @@ fn write_alternatives(f: &mut Formatter<'_>, members: &[Type]) -> fmt::Result {
 /// A field's name, in back quotes where it is no identifier.
 fn write_name(f: &mut Formatter<'_>, name: &str) -> fmt::Result {
     let mut letters = name.chars();
-    let starts = letters.next().is_some_and(|letter| letter == '_' || unicode_ident::is_xid_start(letter));
-    if starts && letters.all(unicode_ident::is_xid_continue) { f.write_str(name) } else { write!(f, "`{name}`") }
+    let starts = letters
+        .next()
+        .is_some_and(|letter| letter == '_' || unicode_ident::is_xid_start(letter));
+    if starts && letters.all(unicode_ident::is_xid_continue) {
+        f.write_str(name)
+    } else {
+        write!(f, "`{name}`")
+    }
 }
 
 #[cfg(test)]
@@ -117,12 +123,17 @@ mod tests {
     use std::sync::Arc;
 
     fn field(name: &str, ty: Type, required: bool) -> Field {
-        Field { name: name.into(), ty, required }
+        Field {
+            name: name.into(),
+            ty,
+            required,
+        }
     }
 
     #[test]
     fn types_are_written_as_in_plans() {
-        let level = Type::union(["L1", "L2"].map(|name| Type::Literal(Literal::String(name.into()))));
+        let level =
+            Type::union(["L1", "L2"].map(|name| Type::Literal(Literal::String(name.into()))));
         let list = |ty: Type| Type::List(Arc::new(ty));
         assert_eq!(level.to_string(), r#""L1" | "L2""#);
         assert_eq!(list(level.clone()).to_string(), r#"("L1" | "L2")[]"#);
@@ -142,15 +153,25 @@ mod tests {
             field("名字", Type::Bool, true),
             field("read-file", Type::Any, true),
         ];
-        let object = Type::Object(Arc::new(ObjectType { fields, rest: Rest::Open }));
-        let expected = "{ a: string, b?: int, c: int | null, d: int?, 名字: bool, `read-file`: any }";
+        let object = Type::Object(Arc::new(ObjectType {
+            fields,
+            rest: Rest::Open,
+        }));
+        let expected =
+            "{ a: string, b?: int, c: int | null, d: int?, 名字: bool, `read-file`: any }";
         assert_eq!(object.to_string(), expected);
-        let empty = ObjectType { fields: Vec::new(), rest: Rest::Closed };
+        let empty = ObjectType {
+            fields: Vec::new(),
+            rest: Rest::Closed,
+        };
         assert_eq!(empty.to_string(), "{}");
     }
 
     #[test]
     fn text_literals_stay_one_line_of_plan_text() {
-        assert_eq!(Literal::String("a\"${b}\n".into()).to_string(), r#""a\"\${b}\n""#);
+        assert_eq!(
+            Literal::String("a\"${b}\n".into()).to_string(),
+            r#""a\"\${b}\n""#
+        );
     }
 }

@@ -3,7 +3,19 @@
 use std::fmt;
 
 /// What a call may do, from nothing to what cannot be taken back. The order is that of growing care.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
     /// Depends on its arguments alone.
@@ -21,7 +33,13 @@ pub enum Effect {
 
 impl Effect {
     /// Every class, in order.
-    pub const ALL: [Self; 5] = [Self::Pure, Self::Read, Self::Idempotent, Self::Effect, Self::Irreversible];
+    pub const ALL: [Self; 5] = [
+        Self::Pure,
+        Self::Read,
+        Self::Idempotent,
+        Self::Effect,
+        Self::Irreversible,
+    ];
 
     /// The word for it in plans and app files.
     #[must_use]

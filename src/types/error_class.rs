@@ -71,17 +71,50 @@ pub enum ErrorPattern {
 
 /// The fixed dotted names with their classes. `tool.NAME` is open and not listed.
 const NAMED: &[(&str, ErrorClass)] = &[
-    ("transient.timeout", ErrorClass::Transient(Transient::Timeout)),
-    ("transient.unavailable", ErrorClass::Transient(Transient::Unavailable)),
-    ("transient.rate_limited", ErrorClass::Transient(Transient::RateLimited)),
-    ("transient.network", ErrorClass::Transient(Transient::Network)),
-    ("validation.arguments", ErrorClass::Validation(Validation::Arguments)),
-    ("validation.result", ErrorClass::Validation(Validation::Result)),
-    ("validation.expression", ErrorClass::Validation(Validation::Expression)),
-    ("validation.ensure", ErrorClass::Validation(Validation::Ensure)),
-    ("validation.until", ErrorClass::Validation(Validation::Until)),
-    ("validation.verify", ErrorClass::Validation(Validation::Verify)),
-    ("auth.authentication", ErrorClass::Auth(Auth::Authentication)),
+    (
+        "transient.timeout",
+        ErrorClass::Transient(Transient::Timeout),
+    ),
+    (
+        "transient.unavailable",
+        ErrorClass::Transient(Transient::Unavailable),
+    ),
+    (
+        "transient.rate_limited",
+        ErrorClass::Transient(Transient::RateLimited),
+    ),
+    (
+        "transient.network",
+        ErrorClass::Transient(Transient::Network),
+    ),
+    (
+        "validation.arguments",
+        ErrorClass::Validation(Validation::Arguments),
+    ),
+    (
+        "validation.result",
+        ErrorClass::Validation(Validation::Result),
+    ),
+    (
+        "validation.expression",
+        ErrorClass::Validation(Validation::Expression),
+    ),
+    (
+        "validation.ensure",
+        ErrorClass::Validation(Validation::Ensure),
+    ),
+    (
+        "validation.until",
+        ErrorClass::Validation(Validation::Until),
+    ),
+    (
+        "validation.verify",
+        ErrorClass::Validation(Validation::Verify),
+    ),
+    (
+        "auth.authentication",
+        ErrorClass::Auth(Auth::Authentication),
+    ),
     ("auth.authorization", ErrorClass::Auth(Auth::Authorization)),
     ("denied.policy", ErrorClass::Denied(Denied::Policy)),
     ("denied.human", ErrorClass::Denied(Denied::Human)),
@@ -96,7 +129,14 @@ const NAMED: &[(&str, ErrorClass)] = &[
 ];
 
 /// The families that may stand without a member.
-const FAMILIES: &[&str] = &["transient", "tool", "validation", "auth", "denied", "budget"];
+const FAMILIES: &[&str] = &[
+    "transient",
+    "tool",
+    "validation",
+    "auth",
+    "denied",
+    "budget",
+];
 
 impl ErrorClass {
     /// The class with this dotted name; `tool.x` for any name x.
@@ -105,7 +145,10 @@ impl ErrorClass {
         if let Some(tool) = name.strip_prefix("tool.") {
             return Some(Self::Tool(tool.into()));
         }
-        NAMED.iter().find(|(known, _)| *known == name).map(|(_, class)| class.clone())
+        NAMED
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, class)| class.clone())
     }
 
     /// The part before the dot.
@@ -127,7 +170,10 @@ impl ErrorClass {
 
     /// Every fixed name that a plan may write, families first.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        FAMILIES.iter().copied().chain(NAMED.iter().map(|(name, _)| *name))
+        FAMILIES
+            .iter()
+            .copied()
+            .chain(NAMED.iter().map(|(name, _)| *name))
     }
 }
 
@@ -136,7 +182,10 @@ impl fmt::Display for ErrorClass {
         if let Self::Tool(name) = self {
             return write!(f, "tool.{name}");
         }
-        let name = NAMED.iter().find(|(_, class)| class == self).map_or("internal", |(name, _)| name);
+        let name = NAMED
+            .iter()
+            .find(|(_, class)| class == self)
+            .map_or("internal", |(name, _)| name);
         f.write_str(name)
     }
 }
@@ -154,7 +203,10 @@ impl ErrorPattern {
     /// What this dotted name stands for in `on:` and `recover`.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
-        let family = FAMILIES.iter().find(|family| **family == name).map(|family| Self::Family(family));
+        let family = FAMILIES
+            .iter()
+            .find(|family| **family == name)
+            .map(|family| Self::Family(family));
         family.or_else(|| ErrorClass::find(name).map(Self::Class))
     }
 

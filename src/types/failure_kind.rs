@@ -1,7 +1,9 @@
 //! Why a computation has no value, as far as that has a name.
 
 /// What went wrong in an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// No form of the function or operator takes values of these types.

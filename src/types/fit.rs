@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Field, Literal, MapType, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, error_object, result_union};
+use super::{
+    Field, Literal, MapType, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, error_object,
+    result_union,
+};
 
 /// The verdict over two types.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +66,10 @@ impl Fit {
 ///
 /// An error only where it holds for every value, with two exceptions that are an author's mistake in any case: a value
 /// that may be null or missing, where it must be there, and one that fits only where it is null.
-#[expect(clippy::match_same_arms, reason = "the order of the arms is the rule, from the most certain on")]
+#[expect(
+    clippy::match_same_arms,
+    reason = "the order of the arms is the rule, from the most certain on"
+)]
 #[must_use]
 pub fn fit(from: &Type, to: &Type) -> Fit {
     if from == to {
@@ -84,7 +90,9 @@ pub fn fit(from: &Type, to: &Type) -> Fit {
         (Type::Map(map), Type::Object(object)) => map_to_object(map, object, from, to),
         (Type::Object(object), Type::Map(map)) => object_to_map(object, map, from, to),
         (Type::Object(object), Type::Object(wanted)) => object_to_object(object, wanted, from, to),
-        (Type::Result(from), Type::Result(to)) => fit(from, to).within(|| PathPart::Field("value".into())),
+        (Type::Result(from), Type::Result(to)) => {
+            fit(from, to).within(|| PathPart::Field("value".into()))
+        }
         (Type::Result(value), Type::Object(_) | Type::Map(_)) => fit(&result_union(value), to),
         (Type::Object(_) | Type::Map(_), Type::Result(value)) => fit(from, &result_union(value)),
         (Type::Error, Type::Object(_) | Type::Map(_)) => fit(&error_object(), to),
@@ -116,7 +124,11 @@ fn from_union(members: &Arc<[Type]>, from: &Type, to: &Type) -> Fit {
     match (objection, absence) {
         (Some(mismatch), absence) if !possible && (absence.is_none() || only_null) => {
             let whole = mismatch.path.is_empty() && members.len() > 1;
-            if whole { cannot(&from.without_null(), to) } else { Fit::Cannot(mismatch) }
+            if whole {
+                cannot(&from.without_null(), to)
+            } else {
+                Fit::Cannot(mismatch)
+            }
         }
         (_, Some(absence)) => Fit::Cannot(absence),
         (None, None) if !open => Fit::Fits,
@@ -169,7 +181,8 @@ fn from_literal(literal: &Literal, from: &Type, to: &Type) -> Fit {
 
 fn map_to_map(from: &MapType, to: &MapType) -> Fit {
     let keys = fit(&from.key, &to.key);
-    keys.and(|| fit(&from.value, &to.value)).within(|| PathPart::Element)
+    keys.and(|| fit(&from.value, &to.value))
+        .within(|| PathPart::Element)
 }
 
 fn map_to_object(map: &MapType, object: &ObjectType, from: &Type, to: &Type) -> Fit {
@@ -181,13 +194,20 @@ fn map_to_object(map: &MapType, object: &ObjectType, from: &Type, to: &Type) -> 
             return Fit::Cannot(mismatch.within(PathPart::Field(field.name.clone())));
         }
     }
-    let optional_only = object.fields.iter().all(|field| !field.required && fits_optional(&map.value, &field.ty));
+    let optional_only = object
+        .fields
+        .iter()
+        .all(|field| !field.required && fits_optional(&map.value, &field.ty));
     let rest = match &object.rest {
         Rest::Open => true,
         Rest::Typed(ty) => fit(&map.value, ty).fits(),
         Rest::Closed => false,
     };
-    if optional_only && rest { Fit::Fits } else { Fit::Unknown }
+    if optional_only && rest {
+        Fit::Fits
+    } else {
+        Fit::Unknown
+    }
 }
 
 fn object_to_map(object: &ObjectType, map: &MapType, from: &Type, to: &Type) -> Fit {
@@ -204,18 +224,33 @@ fn object_to_map(object: &ObjectType, map: &MapType, from: &Type, to: &Type) -> 
     };
     for field in &object.fields {
         let one = || fit(&field.ty, &map.value).within(|| PathPart::Field(field.name.clone()));
-        verdict = verdict.and(|| if field.required { one() } else { one().at_most_unknown() });
+        verdict = verdict.and(|| {
+            if field.required {
+                one()
+            } else {
+                one().at_most_unknown()
+            }
+        });
     }
     verdict
 }
 
-fn object_to_object(from_object: &ObjectType, to_object: &ObjectType, from: &Type, to: &Type) -> Fit {
+fn object_to_object(
+    from_object: &ObjectType,
+    to_object: &ObjectType,
+    from: &Type,
+    to: &Type,
+) -> Fit {
     let mut verdict = Fit::Fits;
     for wanted in &to_object.fields {
         let given = from_object.field(&wanted.name);
         verdict = verdict.and(|| wanted_field(given, wanted, &from_object.rest, from, to));
     }
-    for given in from_object.fields.iter().filter(|given| to_object.field(&given.name).is_none()) {
+    for given in from_object
+        .fields
+        .iter()
+        .filter(|given| to_object.field(&given.name).is_none())
+    {
         verdict = verdict.and(|| extra_field(given, &to_object.rest, from, to));
     }
     verdict.and(|| match (&from_object.rest, &to_object.rest) {
@@ -225,27 +260,40 @@ fn object_to_object(from_object: &ObjectType, to_object: &ObjectType, from: &Typ
     })
 }
 
-#[expect(clippy::match_same_arms, reason = "the order of the arms is the rule, from the most certain on")]
+#[expect(
+    clippy::match_same_arms,
+    reason = "the order of the arms is the rule, from the most certain on"
+)]
 fn wanted_field(given: Option<&Field>, wanted: &Field, rest: &Rest, from: &Type, to: &Type) -> Fit {
     let inside = || PathPart::Field(wanted.name.clone());
     match (given, rest) {
         (Some(given), _) if !wanted.required => {
             // A null is left out where the field need not be there, so only what else it may be counts.
             let verdict = fit(&given.ty, &wanted.ty);
-            if verdict.fits() { verdict } else { fit(&given.ty.without_null(), &wanted.ty).within(inside) }
+            if verdict.fits() {
+                verdict
+            } else {
+                fit(&given.ty.without_null(), &wanted.ty).within(inside)
+            }
         }
         (Some(given), _) if given.required => fit(&given.ty, &wanted.ty).within(inside),
         (Some(given), _) => {
             let verdict = fit(&given.ty, &wanted.ty);
-            verdict.and(|| Fit::Cannot(Mismatch::new(Misfit::Absent, &wanted.ty, &given.ty))).within(inside)
+            verdict
+                .and(|| Fit::Cannot(Mismatch::new(Misfit::Absent, &wanted.ty, &given.ty)))
+                .within(inside)
         }
-        (None, Rest::Closed) if wanted.required => {
-            Fit::Cannot(Mismatch::new(Misfit::MissingField(wanted.name.clone()), to, from))
-        }
+        (None, Rest::Closed) if wanted.required => Fit::Cannot(Mismatch::new(
+            Misfit::MissingField(wanted.name.clone()),
+            to,
+            from,
+        )),
         (None, Rest::Closed) => Fit::Fits,
         (None, Rest::Open) if !wanted.required && wanted.ty == Type::Any => Fit::Fits,
         (None, Rest::Open) => Fit::Unknown,
-        (None, Rest::Typed(ty)) if wanted.required => fit(ty, &wanted.ty).within(inside).and(|| Fit::Unknown),
+        (None, Rest::Typed(ty)) if wanted.required => {
+            fit(ty, &wanted.ty).within(inside).and(|| Fit::Unknown)
+        }
         (None, Rest::Typed(ty)) if fits_optional(ty, &wanted.ty) => Fit::Fits,
         (None, Rest::Typed(_)) => Fit::Unknown,
     }
@@ -254,11 +302,19 @@ fn wanted_field(given: Option<&Field>, wanted: &Field, rest: &Rest, from: &Type,
 fn extra_field(given: &Field, rest: &Rest, from: &Type, to: &Type) -> Fit {
     match rest {
         Rest::Open => Fit::Fits,
-        Rest::Closed if given.required => Fit::Cannot(Mismatch::new(Misfit::ExtraField(given.name.clone()), to, from)),
+        Rest::Closed if given.required => Fit::Cannot(Mismatch::new(
+            Misfit::ExtraField(given.name.clone()),
+            to,
+            from,
+        )),
         Rest::Closed => Fit::Unknown,
         Rest::Typed(ty) => {
             let verdict = fit(&given.ty, ty).within(|| PathPart::Field(given.name.clone()));
-            if given.required { verdict } else { verdict.at_most_unknown() }
+            if given.required {
+                verdict
+            } else {
+                verdict.at_most_unknown()
+            }
         }
     }
 }
@@ -273,12 +329,18 @@ mod tests {
     use super::*;
 
     fn object<const N: usize>(fields: [(&str, Type, bool); N], rest: Rest) -> Type {
-        let fields = fields.map(|(name, ty, required)| Field { name: name.into(), ty, required });
+        let fields = fields.map(|(name, ty, required)| Field {
+            name: name.into(),
+            ty,
+            required,
+        });
         Type::object(fields.into(), rest)
     }
 
     fn refused(from: &Type, to: &Type) -> String {
-        fit(from, to).mismatch().map_or_else(String::new, |mismatch| mismatch.to_string())
+        fit(from, to)
+            .mismatch()
+            .map_or_else(String::new, |mismatch| mismatch.to_string())
     }
 
     #[test]
@@ -286,7 +348,10 @@ mod tests {
         assert!(fit(&Type::Int, &Type::Double).fits());
         assert!(fit(&Type::text("a"), &Type::String).fits());
         assert_eq!(fit(&Type::String, &Type::text("a")), Fit::Unknown);
-        assert_eq!(refused(&Type::Double, &Type::Int), "expected int, got double");
+        assert_eq!(
+            refused(&Type::Double, &Type::Int),
+            "expected int, got double"
+        );
         assert_eq!(
             refused(&Type::text("b"), &Type::union([Type::text("a"), Type::Int])),
             r#"expected "a" | int, got "b""#
@@ -298,8 +363,16 @@ mod tests {
 
     #[test]
     fn absence_is_told_apart_from_a_wrong_type() {
-        assert!(fit(&Type::String.optional(), &Type::String).mismatch().is_some_and(|mismatch| mismatch.absent()));
-        assert!(fit(&Type::String.optional(), &Type::Int).mismatch().is_some_and(|mismatch| !mismatch.absent()));
+        assert!(
+            fit(&Type::String.optional(), &Type::String)
+                .mismatch()
+                .is_some_and(|mismatch| mismatch.absent())
+        );
+        assert!(
+            fit(&Type::String.optional(), &Type::Int)
+                .mismatch()
+                .is_some_and(|mismatch| !mismatch.absent())
+        );
         assert!(fit(&Type::String, &Type::String.optional()).fits());
         let mixed = Type::union([Type::String, Type::Int]);
         assert_eq!(fit(&mixed, &Type::String), Fit::Unknown);
@@ -309,18 +382,40 @@ mod tests {
     fn missing_and_null_fields_differ() {
         let missing = object([("a", Type::String, false)], Rest::Closed);
         let nullable = object([("a", Type::String.optional(), true)], Rest::Closed);
-        assert!(fit(&nullable, &missing).fits(), "a null is left out where the field need not be there");
-        assert!(fit(&missing, &nullable).mismatch().is_some_and(|mismatch| mismatch.absent()));
+        assert!(
+            fit(&nullable, &missing).fits(),
+            "a null is left out where the field need not be there"
+        );
+        assert!(
+            fit(&missing, &nullable)
+                .mismatch()
+                .is_some_and(|mismatch| mismatch.absent())
+        );
     }
 
     #[test]
     fn objects_tell_what_is_missing_and_what_is_too_much() {
-        let wanted = object([("id", Type::String, true), ("n", Type::Int, false)], Rest::Closed);
-        assert_eq!(refused(&object([("n", Type::Int, true)], Rest::Closed), &wanted), "the field id is missing");
-        let more = object([("id", Type::String, true), ("x", Type::Int, true)], Rest::Closed);
-        assert_eq!(refused(&more, &wanted), "there is no field x in { id: string, n?: int }");
+        let wanted = object(
+            [("id", Type::String, true), ("n", Type::Int, false)],
+            Rest::Closed,
+        );
+        assert_eq!(
+            refused(&object([("n", Type::Int, true)], Rest::Closed), &wanted),
+            "the field id is missing"
+        );
+        let more = object(
+            [("id", Type::String, true), ("x", Type::Int, true)],
+            Rest::Closed,
+        );
+        assert_eq!(
+            refused(&more, &wanted),
+            "there is no field x in { id: string, n?: int }"
+        );
         let wrong = object([("id", Type::Int, true)], Rest::Closed);
-        assert_eq!(refused(&wrong.list(), &wanted.clone().list()), "at [].id: expected string, got int");
+        assert_eq!(
+            refused(&wrong.list(), &wanted.clone().list()),
+            "at [].id: expected string, got int"
+        );
         let open = object([("id", Type::String, true)], Rest::Open);
         assert_eq!(fit(&open, &wanted), Fit::Unknown);
         assert!(fit(&wanted, &open).fits());

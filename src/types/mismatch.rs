@@ -45,7 +45,12 @@ pub struct Mismatch {
 
 impl Mismatch {
     pub(super) fn new(misfit: Misfit, expected: &Type, actual: &Type) -> Self {
-        Self { path: Vec::new(), misfit, expected: expected.clone(), actual: actual.clone() }
+        Self {
+            path: Vec::new(),
+            misfit,
+            expected: expected.clone(),
+            actual: actual.clone(),
+        }
     }
 
     /// The same mismatch seen from one step further out.

@@ -31,8 +31,8 @@ pub use fit::{Fit, fit};
 pub use mismatch::{Misfit, Mismatch, PathPart};
 pub use refine::{Refinement, refine};
 pub use schema::{
-    Choice, Contract, Examples, Known, KnownField, NoExample, SchemaError, Validator, Verdict, Violation, from_schema,
-    placed_field, to_schema,
+    Choice, Contract, Examples, Known, KnownField, NoExample, SchemaError, Validator, Verdict,
+    Violation, from_schema, placed_field, to_schema,
 };
 pub use shape::{FieldLookup, error_object, field, field_names, result_union};
 pub use signature::{KEY_TTL, Parameter, Signature, UsagePaths};

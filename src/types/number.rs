@@ -6,12 +6,16 @@ use crate::value::{Value, double_of};
 
 /// The integer that a JSON number is, however it is written: `1.0` and `1e3` are integers too.
 pub(super) fn integer(number: &Number) -> Option<i64> {
-    number.as_i64().or_else(|| integral(&number.to_string())?.parse().ok())
+    number
+        .as_i64()
+        .or_else(|| integral(&number.to_string())?.parse().ok())
 }
 
 /// The unsigned integer that a JSON number is.
 pub(super) fn unsigned(number: &Number) -> Option<u64> {
-    number.as_u64().or_else(|| integral(&number.to_string())?.parse().ok())
+    number
+        .as_u64()
+        .or_else(|| integral(&number.to_string())?.parse().ok())
 }
 
 /// Whether a JSON number is written without fraction and exponent.
@@ -26,7 +30,9 @@ pub(super) fn double(number: &Number) -> Value {
 
 /// The digits of an integral number: `-12.50e1` is `-125`. `None` where a fraction is left or it has more than 20 digits.
 fn integral(text: &str) -> Option<String> {
-    let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (sign, text) = text
+        .strip_prefix('-')
+        .map_or(("", text), |rest| ("-", rest));
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -34,7 +40,10 @@ fn integral(text: &str) -> Option<String> {
     if digits.bytes().all(|digit| digit == b'0') {
         return Some("0".into());
     }
-    let shift = exponent.parse::<i64>().ok()?.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+    let shift = exponent
+        .parse::<i64>()
+        .ok()?
+        .checked_sub(i64::try_from(fraction.len()).ok()?)?;
     let digits = digits.trim_start_matches('0');
     let zeros = usize::try_from(shift.max(0)).ok()?;
     if digits.len().checked_add(zeros)? > 40 {
@@ -56,11 +65,24 @@ mod tests {
 
     #[test]
     fn integers_are_found_in_any_spelling() {
-        let cases = [("1.0", 1), ("1e3", 1000), ("-12.50e1", -125), ("1200e-2", 12), ("0e9999999999", 0), ("-0.0", 0)];
+        let cases = [
+            ("1.0", 1),
+            ("1e3", 1000),
+            ("-12.50e1", -125),
+            ("1200e-2", 12),
+            ("0e9999999999", 0),
+            ("-0.0", 0),
+        ];
         for (text, expected) in cases {
             assert_eq!(integer(&number(text)), Some(expected), "{text}");
         }
-        for text in ["1.5", "1e-1", "1e400", "9223372036854775808", "1e99999999999999999999"] {
+        for text in [
+            "1.5",
+            "1e-1",
+            "1e400",
+            "9223372036854775808",
+            "1e99999999999999999999",
+        ] {
             assert_eq!(integer(&number(text)), None, "{text}");
         }
         assert_eq!(unsigned(&number("18446744073709551615")), Some(u64::MAX));

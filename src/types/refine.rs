@@ -22,7 +22,11 @@ pub fn refine(ty: &Type, path: &[Arc<str>], known: Refinement) -> Type {
         return match known {
             Refinement::NotNull => ty.without_null(),
             Refinement::NotMissing => ty.clone(),
-            Refinement::Is(truth) => Type::union(ty.members().iter().filter_map(|member| truth_value(member, truth))),
+            Refinement::Is(truth) => Type::union(
+                ty.members()
+                    .iter()
+                    .filter_map(|member| truth_value(member, truth)),
+            ),
         };
     };
     // Whatever is known of a part, the whole is there.
@@ -32,7 +36,11 @@ pub fn refine(ty: &Type, path: &[Arc<str>], known: Refinement) -> Type {
         Type::Result(value) => {
             let whole = result_union(value);
             let refined = refine(&whole, path, known);
-            Some(if refined == whole { member.clone() } else { refined })
+            Some(if refined == whole {
+                member.clone()
+            } else {
+                refined
+            })
         }
         other => Some(other.clone()),
     });
@@ -48,7 +56,12 @@ fn truth_value(member: &Type, truth: bool) -> Option<Type> {
 }
 
 /// An object whose field is so; nothing where no such object exists.
-fn refine_object(object: &Arc<ObjectType>, name: &Arc<str>, rest: &[Arc<str>], known: Refinement) -> Option<Type> {
+fn refine_object(
+    object: &Arc<ObjectType>,
+    name: &Arc<str>,
+    rest: &[Arc<str>],
+    known: Refinement,
+) -> Option<Type> {
     let Some(position) = object.fields.iter().position(|field| field.name == *name) else {
         return (object.rest != Rest::Closed).then(|| Type::Object(object.clone()));
     };
@@ -58,7 +71,11 @@ fn refine_object(object: &Arc<ObjectType>, name: &Arc<str>, rest: &[Arc<str>], k
     if ty == Type::Never {
         return None;
     }
-    *field = Field { ty, required: true, ..field.clone() };
+    *field = Field {
+        ty,
+        required: true,
+        ..field.clone()
+    };
     Some(Type::Object(Arc::new(refined)))
 }
 
@@ -84,16 +101,40 @@ mod tests {
     fn what_a_test_says_is_in_the_type() {
         let inner = object(&[("b", Type::Int.optional(), false)]);
         let whole = object(&[("a", inner.optional(), true)]).optional();
-        assert_eq!(refined(&whole, &[], Refinement::NotNull), "{ a: { b: int? } | null }");
-        assert_eq!(refined(&whole, &["a"], Refinement::NotNull), "{ a: { b: int? } }");
-        assert_eq!(refined(&whole, &["a", "b"], Refinement::NotNull), "{ a: { b: int } }");
-        assert_eq!(refined(&whole, &["a", "b"], Refinement::NotMissing), "{ a: { b: int | null } }");
+        assert_eq!(
+            refined(&whole, &[], Refinement::NotNull),
+            "{ a: { b: int? } | null }"
+        );
+        assert_eq!(
+            refined(&whole, &["a"], Refinement::NotNull),
+            "{ a: { b: int? } }"
+        );
+        assert_eq!(
+            refined(&whole, &["a", "b"], Refinement::NotNull),
+            "{ a: { b: int } }"
+        );
+        assert_eq!(
+            refined(&whole, &["a", "b"], Refinement::NotMissing),
+            "{ a: { b: int | null } }"
+        );
         let result = Type::Result(Arc::new(Type::String));
-        assert_eq!(refined(&result, &["ok"], Refinement::Is(true)), "{ ok: true, value: string }");
-        assert_eq!(refined(&result, &["ok"], Refinement::Is(false)), "{ ok: false, error: Error }");
-        assert_eq!(refined(&result, &["value"], Refinement::NotNull), "{ ok: true, value: string }");
+        assert_eq!(
+            refined(&result, &["ok"], Refinement::Is(true)),
+            "{ ok: true, value: string }"
+        );
+        assert_eq!(
+            refined(&result, &["ok"], Refinement::Is(false)),
+            "{ ok: false, error: Error }"
+        );
+        assert_eq!(
+            refined(&result, &["value"], Refinement::NotNull),
+            "{ ok: true, value: string }"
+        );
         assert_eq!(refined(&result, &["other"], Refinement::NotNull), "never");
-        assert_eq!(refined(&Type::Bool.optional(), &[], Refinement::Is(true)), "bool");
+        assert_eq!(
+            refined(&Type::Bool.optional(), &[], Refinement::Is(true)),
+            "bool"
+        );
         assert_eq!(refined(&Type::Any, &["a"], Refinement::NotNull), "any");
     }
 }

@@ -47,7 +47,10 @@ pub fn field(ty: &Type, name: &str) -> FieldLookup {
     match (types.is_empty(), objects) {
         (true, 0) => FieldLookup::NotAnObject,
         (true, _) => FieldLookup::Missing,
-        (false, _) => FieldLookup::Found { ty: Type::union(types), required: always },
+        (false, _) => FieldLookup::Found {
+            ty: Type::union(types),
+            required: always,
+        },
     }
 }
 
@@ -57,7 +60,9 @@ pub fn field_names(ty: &Type) -> Vec<Arc<str>> {
     let mut names = indexmap::IndexSet::new();
     for member in ty.members() {
         match member {
-            Type::Object(object) => names.extend(object.fields.iter().map(|field| field.name.clone())),
+            Type::Object(object) => {
+                names.extend(object.fields.iter().map(|field| field.name.clone()))
+            }
             Type::Result(value) => names.extend(field_names(&result_union(value))),
             Type::Error => names.extend(field_names(&error_object())),
             _ => {}
@@ -95,10 +100,19 @@ impl Type {
     pub fn opened(&self) -> Self {
         match self {
             Self::List(element) => element.opened().list(),
-            Self::Map(map) => Self::Map(Arc::new(MapType { key: map.key.clone(), value: map.value.opened() })),
+            Self::Map(map) => Self::Map(Arc::new(MapType {
+                key: map.key.clone(),
+                value: map.value.opened(),
+            })),
             Self::Object(object) => {
-                let fields =
-                    object.fields.iter().map(|field| Field { ty: field.ty.opened(), ..field.clone() }).collect();
+                let fields = object
+                    .fields
+                    .iter()
+                    .map(|field| Field {
+                        ty: field.ty.opened(),
+                        ..field.clone()
+                    })
+                    .collect();
                 let rest = match &object.rest {
                     Rest::Closed | Rest::Open => Rest::Open,
                     Rest::Typed(rest) => Rest::Typed(rest.opened()),
@@ -134,7 +148,10 @@ impl Type {
     /// A map from text to this type.
     #[must_use]
     pub fn map(self) -> Self {
-        Self::Map(Arc::new(MapType { key: Self::String, value: self }))
+        Self::Map(Arc::new(MapType {
+            key: Self::String,
+            value: self,
+        }))
     }
 
     /// An object of these fields.
@@ -161,12 +178,21 @@ impl ObjectType {
 fn in_member(ty: &Type, name: &str) -> FieldLookup {
     match ty {
         Type::Object(object) => match (object.field(name), &object.rest) {
-            (Some(field), _) => FieldLookup::Found { ty: field.ty.clone(), required: field.required },
-            (None, Rest::Typed(ty)) => FieldLookup::Found { ty: ty.clone(), required: false },
+            (Some(field), _) => FieldLookup::Found {
+                ty: field.ty.clone(),
+                required: field.required,
+            },
+            (None, Rest::Typed(ty)) => FieldLookup::Found {
+                ty: ty.clone(),
+                required: false,
+            },
             (None, Rest::Open | Rest::Closed) => FieldLookup::Missing,
         },
         Type::Map(map) if map.value == Type::Any => FieldLookup::Any,
-        Type::Map(map) => FieldLookup::Found { ty: map.value.clone(), required: false },
+        Type::Map(map) => FieldLookup::Found {
+            ty: map.value.clone(),
+            required: false,
+        },
         Type::Result(value) => field(&result_union(value), name),
         Type::Error => field(&error_object(), name),
         Type::Any | Type::Invalid | Type::Never => FieldLookup::Any,
@@ -187,7 +213,11 @@ fn in_member(ty: &Type, name: &str) -> FieldLookup {
 }
 
 fn object<const N: usize>(fields: [(&str, Type, bool); N]) -> Type {
-    let fields = fields.map(|(name, ty, required)| Field { name: name.into(), ty, required });
+    let fields = fields.map(|(name, ty, required)| Field {
+        name: name.into(),
+        ty,
+        required,
+    });
     Type::object(fields.into(), Rest::Closed)
 }
 
@@ -198,8 +228,20 @@ mod tests {
     #[test]
     fn a_field_of_a_union_is_sure_only_if_every_alternative_has_it() {
         let result = Type::Result(Arc::new(Type::Int));
-        assert!(matches!(field(&result, "ok"), FieldLookup::Found { ty: Type::Bool, required: true }));
-        assert!(matches!(field(&result, "value"), FieldLookup::Found { ty: Type::Int, required: false }));
+        assert!(matches!(
+            field(&result, "ok"),
+            FieldLookup::Found {
+                ty: Type::Bool,
+                required: true
+            }
+        ));
+        assert!(matches!(
+            field(&result, "value"),
+            FieldLookup::Found {
+                ty: Type::Int,
+                required: false
+            }
+        ));
         assert_eq!(field(&result, "banana"), FieldLookup::Missing);
         assert_eq!(field_names(&result).len(), 3);
     }
@@ -211,6 +253,12 @@ mod tests {
         assert_eq!(field(&Type::String, "a"), FieldLookup::NotAnObject);
         assert_eq!(field(&Type::Null, "a"), FieldLookup::NotAnObject);
         let map = Type::Int.map().optional();
-        assert_eq!(field(&map, "a"), FieldLookup::Found { ty: Type::Int, required: false });
+        assert_eq!(
+            field(&map, "a"),
+            FieldLookup::Found {
+                ty: Type::Int,
+                required: false
+            }
+        );
     }
 }

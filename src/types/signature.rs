@@ -11,7 +11,10 @@ pub const KEY_TTL: Duration = Duration::from_hours(24);
 
 /// What is known of one tool before any call.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact of the contract")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent fact of the contract"
+)]
 pub struct Signature {
     /// The namespace in the catalog, such as `hr`.
     pub namespace: Arc<str>,
@@ -130,14 +133,27 @@ impl Signature {
         part(&self.path());
         part(self.effect.name());
         part(&self.returns.to_string());
-        part(if self.extra_arguments { "open" } else { "closed" });
+        part(if self.extra_arguments {
+            "open"
+        } else {
+            "closed"
+        });
         for parameter in &self.parameters {
             part(&parameter.name);
             part(&parameter.ty.to_string());
-            part(if parameter.required { "required" } else { "optional" });
+            part(if parameter.required {
+                "required"
+            } else {
+                "optional"
+            });
         }
         for schema in [&self.input_schema, &self.output_schema] {
-            part(&schema.as_ref().map(|contract| contract.schema().to_string()).unwrap_or_default());
+            part(
+                &schema
+                    .as_ref()
+                    .map(|contract| contract.schema().to_string())
+                    .unwrap_or_default(),
+            );
         }
         hash.finalize().to_hex().to_string()
     }
@@ -151,6 +167,8 @@ impl Signature {
     /// The parameter with this name.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {
-        self.parameters.iter().find(|parameter| &*parameter.name == name)
+        self.parameters
+            .iter()
+            .find(|parameter| &*parameter.name == name)
     }
 }

@@ -21,7 +21,9 @@ impl Type {
     }
 
     fn fits_in(&self, left: &mut usize) -> bool {
-        let Some(rest) = left.checked_sub(1) else { return false };
+        let Some(rest) = left.checked_sub(1) else {
+            return false;
+        };
         *left = rest;
         match self {
             Self::List(inner) | Self::Result(inner) => inner.fits_in(left),
@@ -62,7 +64,11 @@ mod tests {
     fn what_doubles_is_noticed_at_once() {
         let mut ty = Type::Int;
         for _ in 0..60 {
-            let field = |name: &str| Field { name: name.into(), ty: ty.clone(), required: true };
+            let field = |name: &str| Field {
+                name: name.into(),
+                ty: ty.clone(),
+                required: true,
+            };
             ty = Type::object(vec![field("x"), field("y")], Rest::Closed);
         }
         assert!(ty.is_too_large());

@@ -36,7 +36,9 @@ impl Type {
         match self {
             present if present.admits_null() => present,
             Self::Never => Self::Null,
-            Self::Union(members) => Self::Union(members.iter().cloned().chain([Self::Null]).collect()),
+            Self::Union(members) => {
+                Self::Union(members.iter().cloned().chain([Self::Null]).collect())
+            }
             present => Self::Union([present, Self::Null].into()),
         }
     }
@@ -46,9 +48,13 @@ impl Type {
     pub fn without_null(&self) -> Self {
         match self {
             Self::Null => Self::Never,
-            Self::Union(members) if members.contains(&Self::Null) => {
-                one_or_more(members.iter().filter(|member| **member != Self::Null).cloned().collect())
-            }
+            Self::Union(members) if members.contains(&Self::Null) => one_or_more(
+                members
+                    .iter()
+                    .filter(|member| **member != Self::Null)
+                    .cloned()
+                    .collect(),
+            ),
             other => other.clone(),
         }
     }
@@ -103,11 +109,19 @@ impl Literal {
 
 /// Absorbs literals and picks the form for nothing, one and many.
 fn settle(mut members: Members) -> Type {
-    if members.iter().any(|member| matches!(member, Type::Literal(_))) {
+    if members
+        .iter()
+        .any(|member| matches!(member, Type::Literal(_)))
+    {
         absorb_literals(&mut members);
     }
     // The empty list is a list of anything.
-    if members.iter().filter(|member| matches!(member, Type::List(_))).count() > 1 {
+    if members
+        .iter()
+        .filter(|member| matches!(member, Type::List(_)))
+        .count()
+        > 1
+    {
         members.retain(|member| !matches!(member, Type::List(element) if **element == Type::Never));
     }
     one_or_more(members.into_iter().collect())
@@ -116,7 +130,10 @@ fn settle(mut members: Members) -> Type {
 fn absorb_literals(members: &mut Members) {
     let truth = |value| Type::Literal(Literal::Bool(value));
     if members.contains(&truth(true)) && members.contains(&truth(false)) {
-        let place = members.get_index_of(&truth(true)).min(members.get_index_of(&truth(false))).unwrap_or(0);
+        let place = members
+            .get_index_of(&truth(true))
+            .min(members.get_index_of(&truth(false)))
+            .unwrap_or(0);
         members.shift_insert(place, Type::Bool);
     }
     let bases = [Type::Bool, Type::Int, Type::String].map(|base| (members.contains(&base), base));
@@ -128,7 +145,11 @@ fn absorb_literals(members: &mut Members) {
 
 /// The type of members of which none is another one, nor absorbed by one.
 fn one_or_more(mut members: Vec<Type>) -> Type {
-    if members.len() > 1 { Type::Union(members.into()) } else { members.pop().unwrap_or(Type::Never) }
+    if members.len() > 1 {
+        Type::Union(members.into())
+    } else {
+        members.pop().unwrap_or(Type::Never)
+    }
 }
 
 #[cfg(test)]
@@ -142,20 +163,35 @@ mod tests {
     #[test]
     fn unions_are_flat_and_literals_vanish_beside_their_base() {
         let inner = Type::union([text("a"), Type::Null]);
-        assert_eq!(Type::union([inner.clone(), Type::String]), Type::union([Type::Null, Type::String]));
+        assert_eq!(
+            Type::union([inner.clone(), Type::String]),
+            Type::union([Type::Null, Type::String])
+        );
         assert_eq!(Type::union([Type::Never, text("a"), text("a")]), text("a"));
         assert_eq!(Type::union([]), Type::Never);
-        assert_eq!(Type::union([Type::Never.list(), Type::Int.list()]), Type::Int.list());
-        assert_eq!(Type::union([Type::Never.list(), Type::Int]).members().len(), 2);
+        assert_eq!(
+            Type::union([Type::Never.list(), Type::Int.list()]),
+            Type::Int.list()
+        );
+        assert_eq!(
+            Type::union([Type::Never.list(), Type::Int]).members().len(),
+            2
+        );
         assert_eq!(Type::union([inner, Type::Any]), Type::Any);
         assert_eq!(Type::union([Type::Any, Type::Invalid]), Type::Invalid);
     }
 
     #[test]
     fn true_or_false_is_bool() {
-        let (yes, no) = (Type::Literal(Literal::Bool(true)), Type::Literal(Literal::Bool(false)));
+        let (yes, no) = (
+            Type::Literal(Literal::Bool(true)),
+            Type::Literal(Literal::Bool(false)),
+        );
         assert_eq!(Type::union([no.clone(), yes.clone()]), Type::Bool);
-        assert_eq!(Type::union([no, Type::Null, yes]), Type::union([Type::Bool, Type::Null]));
+        assert_eq!(
+            Type::union([no, Type::Null, yes]),
+            Type::union([Type::Bool, Type::Null])
+        );
     }
 
     #[test]

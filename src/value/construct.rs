@@ -20,7 +20,12 @@ impl Value {
     /// An object with these fields, in this order.
     #[must_use]
     pub fn object<K: Into<Key>>(fields: impl IntoIterator<Item = (K, Self)>) -> Self {
-        Self::Map(Arc::new(fields.into_iter().map(|(name, value)| (name.into(), value)).collect()))
+        Self::Map(Arc::new(
+            fields
+                .into_iter()
+                .map(|(name, value)| (name.into(), value))
+                .collect(),
+        ))
     }
 
     /// The field with this name, where this is an object that has it.
@@ -42,33 +47,57 @@ impl Value {
 
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
-        if let Self::Bool(truth) = self { Some(*truth) } else { None }
+        if let Self::Bool(truth) = self {
+            Some(*truth)
+        } else {
+            None
+        }
     }
 
     #[must_use]
     pub fn as_int(&self) -> Option<i64> {
-        if let Self::Int(number) = self { Some(*number) } else { None }
+        if let Self::Int(number) = self {
+            Some(*number)
+        } else {
+            None
+        }
     }
 
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
-        if let Self::String(text) = self { Some(text) } else { None }
+        if let Self::String(text) = self {
+            Some(text)
+        } else {
+            None
+        }
     }
 
     #[must_use]
     pub fn as_list(&self) -> Option<&[Self]> {
-        if let Self::List(elements) = self { Some(elements) } else { None }
+        if let Self::List(elements) = self {
+            Some(elements)
+        } else {
+            None
+        }
     }
 
     #[must_use]
     pub fn as_map(&self) -> Option<&Map> {
-        if let Self::Map(entries) = self { Some(entries) } else { None }
+        if let Self::Map(entries) = self {
+            Some(entries)
+        } else {
+            None
+        }
     }
 
     /// Nanoseconds, where this is a duration.
     #[must_use]
     pub fn as_duration(&self) -> Option<i128> {
-        if let Self::Duration(nanoseconds) = self { Some(*nanoseconds) } else { None }
+        if let Self::Duration(nanoseconds) = self {
+            Some(*nanoseconds)
+        } else {
+            None
+        }
     }
 
     /// Whether lists and maps are nested in it beyond `limit` levels. Looks no deeper than that; whoever carries a value
@@ -76,8 +105,15 @@ impl Value {
     #[must_use]
     pub fn deeper_than(&self, limit: usize) -> bool {
         match self {
-            Self::List(elements) => limit == 0 || elements.iter().any(|element| element.deeper_than(limit - 1)),
-            Self::Map(entries) => limit == 0 || entries.values().any(|value| value.deeper_than(limit - 1)),
+            Self::List(elements) => {
+                limit == 0
+                    || elements
+                        .iter()
+                        .any(|element| element.deeper_than(limit - 1))
+            }
+            Self::Map(entries) => {
+                limit == 0 || entries.values().any(|value| value.deeper_than(limit - 1))
+            }
             Self::Null
             | Self::Bool(_)
             | Self::Int(_)

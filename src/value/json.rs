@@ -22,9 +22,11 @@ impl Value {
             Json::Number(number) => from_number(number.as_str()),
             Json::String(text) => Self::from(text.as_str()),
             Json::Array(elements) => Self::list(elements.iter().map(Self::from_json)),
-            Json::Object(fields) => {
-                Self::object(fields.iter().map(|(name, field)| (name.as_str(), Self::from_json(field))))
-            }
+            Json::Object(fields) => Self::object(
+                fields
+                    .iter()
+                    .map(|(name, field)| (name.as_str(), Self::from_json(field))),
+            ),
         }
     }
 
@@ -40,9 +42,12 @@ impl Value {
             Self::Double(number) if number.is_finite() => parsed(&double_text(*number)),
             Self::Exact(exact) => parsed(&exact.text),
             Self::List(elements) => Json::Array(elements.iter().map(Self::to_json).collect()),
-            Self::Map(entries) => {
-                Json::Object(entries.iter().map(|(key, value)| (key.to_string(), value.to_json())).collect())
-            }
+            Self::Map(entries) => Json::Object(
+                entries
+                    .iter()
+                    .map(|(key, value)| (key.to_string(), value.to_json()))
+                    .collect(),
+            ),
             Self::String(text) | Self::Type(text) => Json::String(text.as_ref().to_owned()),
             Self::Double(number) => Json::String(double_text(*number)),
             Self::Bytes(bytes) => Json::String(STANDARD.encode(bytes)),
@@ -57,12 +62,18 @@ impl Value {
         match self {
             Self::Null | Self::Bool(_) | Self::Int(_) | Self::String(_) => true,
             Self::Exact(exact) => exact.text.parse::<i64>().is_err(),
-            Self::Double(number) => number.is_finite() && integral(*number).is_none() && !is_exponential(*number),
-            Self::List(elements) => elements.iter().all(Self::is_plain_json),
-            Self::Map(entries) => {
-                entries.iter().all(|(key, value)| matches!(key, Key::String(_)) && value.is_plain_json())
+            Self::Double(number) => {
+                number.is_finite() && integral(*number).is_none() && !is_exponential(*number)
             }
-            Self::Uint(_) | Self::Bytes(_) | Self::Timestamp(_) | Self::Duration(_) | Self::Type(_) => false,
+            Self::List(elements) => elements.iter().all(Self::is_plain_json),
+            Self::Map(entries) => entries
+                .iter()
+                .all(|(key, value)| matches!(key, Key::String(_)) && value.is_plain_json()),
+            Self::Uint(_)
+            | Self::Bytes(_)
+            | Self::Timestamp(_)
+            | Self::Duration(_)
+            | Self::Type(_) => false,
         }
     }
 
@@ -79,9 +90,17 @@ pub(crate) fn double_text(number: f64) -> String {
         return "NaN".to_owned();
     }
     if number.is_infinite() {
-        return if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+        return if number > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        }
+        .to_owned();
     }
-    integral(number).map_or_else(|| serde_json::to_string(&number).unwrap_or_default(), |integer| integer.to_string())
+    integral(number).map_or_else(
+        || serde_json::to_string(&number).unwrap_or_default(),
+        |integer| integer.to_string(),
+    )
 }
 
 /// Whether its text has an exponent, which comes back as [`Value::Exact`].
@@ -107,12 +126,16 @@ pub(crate) fn double_of(text: &str) -> Value {
     if double_text(value) == text {
         Value::Double(value)
     } else {
-        Value::Exact(Arc::new(Exact { value, text: text.into() }))
+        Value::Exact(Arc::new(Exact {
+            value,
+            text: text.into(),
+        }))
     }
 }
 
 fn parsed(text: &str) -> Json {
-    text.parse().map_or_else(|_| Json::String(text.to_owned()), Json::Number)
+    text.parse()
+        .map_or_else(|_| Json::String(text.to_owned()), Json::Number)
 }
 
 impl Serialize for Value {
@@ -189,7 +212,10 @@ mod tests {
     fn integral_doubles_print_without_fraction() {
         assert_eq!(Value::Double(3.0).to_json_text(), "3");
         assert_eq!(Value::Double(-2.5).to_json_text(), "-2.5");
-        assert_eq!(Value::Double(1e300).to_json_text(), Value::Double(1e300).to_json().to_string());
+        assert_eq!(
+            Value::Double(1e300).to_json_text(),
+            Value::Double(1e300).to_json().to_string()
+        );
         assert_eq!(Value::Double(f64::NAN).to_json_text(), "\"NaN\"");
     }
 

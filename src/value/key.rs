@@ -85,9 +85,14 @@ impl Key {
     #[must_use]
     pub fn sought(value: &Value) -> Option<Self> {
         match value.as_number() {
-            Some(Number::Double(number)) => Number::Double(number).as_integer().and_then(|integer| {
-                i64::try_from(integer).map(Self::Int).or_else(|_| u64::try_from(integer).map(Self::Uint)).ok()
-            }),
+            Some(Number::Double(number)) => {
+                Number::Double(number).as_integer().and_then(|integer| {
+                    i64::try_from(integer)
+                        .map(Self::Int)
+                        .or_else(|_| u64::try_from(integer).map(Self::Uint))
+                        .ok()
+                })
+            }
             Some(Number::Int(_) | Number::Uint(_)) | None => Self::written(value),
         }
     }

@@ -33,14 +33,20 @@ impl Number {
             (Self::Uint(a), Self::Uint(b)) => Some(a.cmp(&b)),
             (Self::Double(a), Self::Double(b)) => a.partial_cmp(&b),
             (Self::Double(a), b) => b.integer().and_then(|b| order_double(a, b)),
-            (a, Self::Double(b)) => a.integer().and_then(|a| order_double(b, a)).map(Ordering::reverse),
+            (a, Self::Double(b)) => a
+                .integer()
+                .and_then(|a| order_double(b, a))
+                .map(Ordering::reverse),
             (a, b) => a.integer().partial_cmp(&b.integer()),
         }
     }
 
     /// The nearest double.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "beyond 2^53 the nearest double is what mixed arithmetic means")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "beyond 2^53 the nearest double is what mixed arithmetic means"
+    )]
     pub fn as_double(self) -> f64 {
         match self {
             Self::Int(number) => number as f64,
@@ -51,10 +57,15 @@ impl Number {
 
     /// The integer that this number is, if it has no fraction and is within the range of `int` and `uint`.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the range is checked first"
+    )]
     pub fn as_integer(self) -> Option<i128> {
         match self {
-            Self::Double(number) if number.fract() == 0.0 && number.abs() < 2.0_f64.powi(64) => Some(number as i128),
+            Self::Double(number) if number.fract() == 0.0 && number.abs() < 2.0_f64.powi(64) => {
+                Some(number as i128)
+            }
             Self::Double(_) => None,
             Self::Int(_) | Self::Uint(_) => self.integer(),
         }
@@ -70,16 +81,27 @@ impl Number {
 }
 
 /// A double against an integer of at most 65 bits. The double's integral part fits an `i128` wherever it could decide.
-#[expect(clippy::cast_possible_truncation, reason = "larger magnitudes are decided before the cast")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "larger magnitudes are decided before the cast"
+)]
 fn order_double(double: f64, integer: i128) -> Option<Ordering> {
     if double.is_nan() {
         return None;
     }
     if double.abs() >= 2.0_f64.powi(65) {
-        return Some(if double > 0.0 { Ordering::Greater } else { Ordering::Less });
+        return Some(if double > 0.0 {
+            Ordering::Greater
+        } else {
+            Ordering::Less
+        });
     }
     let whole = double.trunc();
-    Some((whole as i128).cmp(&integer).then_with(|| double.partial_cmp(&whole).unwrap_or(Ordering::Equal)))
+    Some(
+        (whole as i128)
+            .cmp(&integer)
+            .then_with(|| double.partial_cmp(&whole).unwrap_or(Ordering::Equal)),
+    )
 }
 
 impl Value {

@@ -25,7 +25,9 @@ impl PartialEq for Value {
             (Self::Bytes(a), Self::Bytes(b)) => a == b,
             (Self::List(a), Self::List(b)) => a == b,
             (Self::Map(a), Self::Map(b)) => same_entries(a, b),
-            (Self::Timestamp(a), Self::Timestamp(b)) | (Self::Duration(a), Self::Duration(b)) => a == b,
+            (Self::Timestamp(a), Self::Timestamp(b)) | (Self::Duration(a), Self::Duration(b)) => {
+                a == b
+            }
             _ => match (self.as_number(), other.as_number()) {
                 (Some(a), Some(b)) => a.order(b) == Some(Ordering::Equal),
                 _ => false,
@@ -43,7 +45,9 @@ impl Value {
             (Self::Bool(a), Self::Bool(b)) => Order::Known(a.cmp(b)),
             (Self::String(a), Self::String(b)) => Order::Known(a.cmp(b)),
             (Self::Bytes(a), Self::Bytes(b)) => Order::Known(a.cmp(b)),
-            (Self::Timestamp(a), Self::Timestamp(b)) | (Self::Duration(a), Self::Duration(b)) => Order::Known(a.cmp(b)),
+            (Self::Timestamp(a), Self::Timestamp(b)) | (Self::Duration(a), Self::Duration(b)) => {
+                Order::Known(a.cmp(b))
+            }
             _ => match (self.as_number(), other.as_number()) {
                 (Some(a), Some(b)) => a.order(b).map_or(Order::Unordered, Order::Known),
                 _ => Order::Incomparable,
@@ -53,7 +57,9 @@ impl Value {
 }
 
 fn same_entries(a: &Map, b: &Map) -> bool {
-    a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| value == other))
+    a.len() == b.len()
+        && a.iter()
+            .all(|(key, value)| b.get(key).is_some_and(|other| value == other))
 }
 
 #[cfg(test)]
@@ -67,7 +73,10 @@ mod tests {
         assert_eq!(Value::Uint(1), Value::Int(1));
         assert_ne!(Value::Uint(u64::MAX), Value::Int(-1));
         assert_ne!(Value::Double(f64::NAN), Value::Double(f64::NAN));
-        assert_ne!(Value::Int(i64::MAX), Value::Double(9_223_372_036_854_775_808.0));
+        assert_ne!(
+            Value::Int(i64::MAX),
+            Value::Double(9_223_372_036_854_775_808.0)
+        );
         assert_ne!(Value::Int(0), Value::Bool(false));
     }
 
@@ -83,10 +92,22 @@ mod tests {
     #[test]
     fn order_holds_across_the_kinds_of_numbers() {
         let known = |a: Value, b: Value| a.order(&b);
-        assert_eq!(known(Value::Int(i64::MIN), Value::Double(-1e300)), Order::Known(Ordering::Greater));
-        assert_eq!(known(Value::Double(1.5), Value::Int(1)), Order::Known(Ordering::Greater));
-        assert_eq!(known(Value::Double(-1.5), Value::Int(-1)), Order::Known(Ordering::Less));
-        assert_eq!(known(Value::Int(1), Value::Double(f64::NAN)), Order::Unordered);
+        assert_eq!(
+            known(Value::Int(i64::MIN), Value::Double(-1e300)),
+            Order::Known(Ordering::Greater)
+        );
+        assert_eq!(
+            known(Value::Double(1.5), Value::Int(1)),
+            Order::Known(Ordering::Greater)
+        );
+        assert_eq!(
+            known(Value::Double(-1.5), Value::Int(-1)),
+            Order::Known(Ordering::Less)
+        );
+        assert_eq!(
+            known(Value::Int(1), Value::Double(f64::NAN)),
+            Order::Unordered
+        );
         assert_eq!(known(Value::Int(1), Value::from("1")), Order::Incomparable);
         assert_eq!(known(Value::Null, Value::Null), Order::Incomparable);
     }

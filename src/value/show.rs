@@ -9,7 +9,10 @@ impl Value {
     /// JSON text cut off after some `limit` bytes, for messages.
     #[must_use]
     pub fn preview(&self, limit: usize) -> String {
-        let mut writer = Bounded { text: Vec::new(), limit };
+        let mut writer = Bounded {
+            text: Vec::new(),
+            limit,
+        };
         let whole = serde_json::to_writer(&mut writer, self).is_ok();
         let mut text = String::from_utf8_lossy(&writer.text).into_owned();
         if !whole {
@@ -59,7 +62,11 @@ impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.limit.saturating_sub(self.text.len());
         self.text.extend(bytes.iter().take(room));
-        if bytes.len() > room { Err(io::ErrorKind::WriteZero.into()) } else { Ok(bytes.len()) }
+        if bytes.len() > room {
+            Err(io::ErrorKind::WriteZero.into())
+        } else {
+            Ok(bytes.len())
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -74,7 +81,10 @@ mod tests {
     #[test]
     fn a_preview_is_bounded_and_cut_between_characters() {
         assert_eq!(Value::from("名字名字").preview(6), "\"名…");
-        assert_eq!(Value::list([Value::Int(1), Value::Null]).preview(40), "[1,null]");
+        assert_eq!(
+            Value::list([Value::Int(1), Value::Null]).preview(40),
+            "[1,null]"
+        );
         let long = Value::list((0..1_000_000).map(Value::Int));
         assert_eq!(long.preview(8), "[0,1,2,3…");
     }

@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{Key, MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, Map, Order, Value, parse_duration, parse_timestamp};
+use super::{
+    Key, MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, Map, Order, Value, parse_duration,
+    parse_timestamp,
+};
 
 fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
@@ -33,7 +36,8 @@ fn value() -> impl Strategy<Value = Value> {
     scalar().prop_recursive(3, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((key(), inner), 0..4).prop_map(|entries| Value::from(Map::from_iter(entries))),
+            prop::collection::vec((key(), inner), 0..4)
+                .prop_map(|entries| Value::from(Map::from_iter(entries))),
         ]
     })
 }

@@ -30,11 +30,14 @@ impl Value {
             Self::Bytes(bytes) => return json!({"type": "bytes", "base64": STANDARD.encode(bytes)}),
             Self::List(elements) => Json::Array(elements.iter().map(Self::to_typed_json).collect()),
             Self::Map(entries) => {
-                let pair =
-                    |(key, value): (&Key, &Self)| json!([Self::from(key).to_typed_json(), value.to_typed_json()]);
+                let pair = |(key, value): (&Key, &Self)| {
+                    json!([Self::from(key).to_typed_json(), value.to_typed_json()])
+                };
                 Json::Array(entries.iter().map(pair).collect())
             }
-            Self::Timestamp(time) => parts_to_json(time.div_euclid(SECOND), time.rem_euclid(SECOND)),
+            Self::Timestamp(time) => {
+                parts_to_json(time.div_euclid(SECOND), time.rem_euclid(SECOND))
+            }
             Self::Duration(length) => parts_to_json(length / SECOND, length % SECOND),
         };
         json!({"type": self.kind_name(), "value": value})
@@ -50,14 +53,20 @@ impl Value {
         if kind == "bytes" {
             let text = json.get("base64").and_then(Json::as_str);
             let bytes = text.and_then(|text| STANDARD.decode(text).ok());
-            return bytes.map(|bytes| Self::Bytes(bytes.into())).ok_or_else(|| wrong("bytes with \"base64\"", json));
+            return bytes
+                .map(|bytes| Self::Bytes(bytes.into()))
+                .ok_or_else(|| wrong("bytes with \"base64\"", json));
         }
         let value = json.get("value").unwrap_or(&Json::Null);
         let scalar = match kind {
             "null" => value.is_null().then_some(Self::Null),
             "bool" => value.as_bool().map(Self::Bool),
             "int" => integer(value).map(Self::Int),
-            "uint" => value.as_str().and_then(|text| text.parse().ok()).or_else(|| value.as_u64()).map(Self::Uint),
+            "uint" => value
+                .as_str()
+                .and_then(|text| text.parse().ok())
+                .or_else(|| value.as_u64())
+                .map(Self::Uint),
             "double" => literal(json).or_else(|| double(value).map(Self::Double)),
             "string" => value.as_str().map(Self::from),
             "type" => value.as_str().map(|name| Self::Type(name.into())),
@@ -72,11 +81,17 @@ impl Value {
 }
 
 fn wrong(wanted: &str, json: &Json) -> TypedError {
-    TypedError(format!("expected {wanted}, got {}", Value::from_json(json).preview(60)))
+    TypedError(format!(
+        "expected {wanted}, got {}",
+        Value::from_json(json).preview(60)
+    ))
 }
 
 fn double_to_json(number: f64) -> Json {
-    serde_json::Number::from_f64(number).map_or_else(|| Json::String(super::json::double_text(number)), Json::Number)
+    serde_json::Number::from_f64(number).map_or_else(
+        || Json::String(super::json::double_text(number)),
+        Json::Number,
+    )
 }
 
 fn parts_to_json(seconds: i128, nanos: i128) -> Json {
@@ -90,7 +105,9 @@ fn literal(json: &Json) -> Option<Value> {
 }
 
 fn integer(json: &Json) -> Option<i64> {
-    json.as_str().and_then(|text| text.parse().ok()).or_else(|| json.as_i64())
+    json.as_str()
+        .and_then(|text| text.parse().ok())
+        .or_else(|| json.as_i64())
 }
 
 fn double(json: &Json) -> Option<f64> {
@@ -110,12 +127,20 @@ fn instant(json: &Json, least: i128, most: i128) -> Option<i128> {
 }
 
 fn list(json: &Json) -> Result<Value, TypedError> {
-    let elements = json.as_array().ok_or_else(|| wrong("an array of typed values", json))?;
-    elements.iter().map(Value::from_typed_json).collect::<Result<Vec<_>, _>>().map(Value::from)
+    let elements = json
+        .as_array()
+        .ok_or_else(|| wrong("an array of typed values", json))?;
+    elements
+        .iter()
+        .map(Value::from_typed_json)
+        .collect::<Result<Vec<_>, _>>()
+        .map(Value::from)
 }
 
 fn map(json: &Json) -> Result<Value, TypedError> {
-    let pairs = json.as_array().ok_or_else(|| wrong("an array of [key, value] pairs", json))?;
+    let pairs = json
+        .as_array()
+        .ok_or_else(|| wrong("an array of [key, value] pairs", json))?;
     let mut entries = Map::with_capacity(pairs.len());
     for pair in pairs {
         let Some([key, value]) = pair.as_array().map(Vec::as_slice) else {
@@ -142,31 +167,55 @@ mod tests {
             Value::Double(f64::NEG_INFINITY),
             Value::from("名"),
             Value::Bytes(vec![1, 2].into()),
-            Value::object([(Key::Int(1), Value::Bool(false)), (Key::Bool(true), Value::Null)]),
+            Value::object([
+                (Key::Int(1), Value::Bool(false)),
+                (Key::Bool(true), Value::Null),
+            ]),
             Value::Timestamp(-1),
             Value::Duration(-1_500_000_000),
             Value::Type("int".into()),
         ]);
         let json = value.to_typed_json();
         assert_eq!(Value::from_typed_json(&json).unwrap(), value);
-        assert_eq!(json["value"][2], json!({"type": "int", "value": "-9223372036854775808"}));
-        assert_eq!(json["value"][9]["value"], json!({"seconds": "-1", "nanos": 999_999_999}));
+        assert_eq!(
+            json["value"][2],
+            json!({"type": "int", "value": "-9223372036854775808"})
+        );
+        assert_eq!(
+            json["value"][9]["value"],
+            json!({"seconds": "-1", "nanos": 999_999_999})
+        );
     }
 
     #[test]
     fn a_number_keeps_its_literal() {
-        let value = Value::list([Value::from_json(&"1.10".parse().unwrap()), Value::Double(3.0)]);
+        let value = Value::list([
+            Value::from_json(&"1.10".parse().unwrap()),
+            Value::Double(3.0),
+        ]);
         assert!(!value.is_plain_json());
         let again = Value::from_typed_json(&value.to_typed_json()).unwrap();
-        assert_eq!((again.to_json_text(), value.to_json_text()), ("[1.10,3]".to_owned(), "[1.10,3]".to_owned()));
+        assert_eq!(
+            (again.to_json_text(), value.to_json_text()),
+            ("[1.10,3]".to_owned(), "[1.10,3]".to_owned())
+        );
     }
 
     #[test]
     fn a_wrong_text_is_named() {
         for (text, said) in [
-            (json!(3), "expected an object with \"type\" and \"value\", got 3"),
-            (json!({"type": "int", "value": "x"}), "expected a value of type int, got \"x\""),
-            (json!({"type": "banana"}), "there is no type banana in typed JSON"),
+            (
+                json!(3),
+                "expected an object with \"type\" and \"value\", got 3",
+            ),
+            (
+                json!({"type": "int", "value": "x"}),
+                "expected a value of type int, got \"x\"",
+            ),
+            (
+                json!({"type": "banana"}),
+                "there is no type banana in typed JSON",
+            ),
         ] {
             assert_eq!(Value::from_typed_json(&text).unwrap_err().to_string(), said);
         }

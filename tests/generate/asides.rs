@@ -24,7 +24,10 @@ impl Writer<'_> {
         let known = self.scope.mark();
         // Its answer may have been lost.
         self.scope.add(name, ty.clone().optional(), Kind::Step);
-        let mut asides = Asides { text: String::new(), may_be_read: true };
+        let mut asides = Asides {
+            text: String::new(),
+            may_be_read: true,
+        };
         if self.dice.one_in(4) {
             self.verify(ty, &mut asides);
         }
@@ -41,14 +44,20 @@ impl Writer<'_> {
 
     /// One call, or several steps.
     fn undo(&mut self, text: &mut String) {
-        let Some(call) = self.changing_call() else { return };
+        let Some(call) = self.changing_call() else {
+            return;
+        };
         self.undos += 1;
         let margin = self.margin();
         if !self.dice.one_in(3) {
             return writeln!(text, "{margin}    undo {call}").unwrap();
         }
         let first = self.names.value(self.dice);
-        writeln!(text, "{margin}    undo do {{\n{margin}        step {first} = {call}").unwrap();
+        writeln!(
+            text,
+            "{margin}    undo do {{\n{margin}        step {first} = {call}"
+        )
+        .unwrap();
         if let Some(call) = self.changing_call() {
             let second = self.names.value(self.dice);
             writeln!(text, "{margin}        step {second} = {call}").unwrap();
@@ -57,22 +66,35 @@ impl Writer<'_> {
     }
 
     fn verify(&mut self, ty: &Ty, asides: &mut Asides) {
-        let reads: Vec<usize> =
-            (0..self.catalog.tools.len()).filter(|tool| self.catalog.tools[*tool].floats()).collect();
+        let reads: Vec<usize> = (0..self.catalog.tools.len())
+            .filter(|tool| self.catalog.tools[*tool].floats())
+            .collect();
         let tool = *self.dice.pick(&reads);
         let found = self.names.value(self.dice);
         let returns = self.catalog.tools[tool].returns.clone();
-        let Some(check) = self.element_condition(&found, &returns, 0) else { return };
+        let Some(check) = self.element_condition(&found, &returns, 0) else {
+            return;
+        };
         let call = self.tool_call(tool).text;
         let known = self.scope.mark();
         self.scope.add(&found, returns, Kind::Local);
         let check = self.kept(&found, check);
         let polls = if self.dice.one_in(2) {
-            *self.dice.pick(&[" every 5s within 1m", " every 1s within 10s", " within 20s", " every 1m"])
+            *self.dice.pick(&[
+                " every 5s within 1m",
+                " every 1s within 10s",
+                " within 20s",
+                " every 1m",
+            ])
         } else {
             ""
         };
-        write!(asides.text, "{}    verify {call}{polls} as {found} => {check}", self.margin()).unwrap();
+        write!(
+            asides.text,
+            "{}    verify {call}{polls} as {found} => {check}",
+            self.margin()
+        )
+        .unwrap();
         asides.may_be_read = ty.can_be_made() && !self.dice.one_in(4);
         if asides.may_be_read {
             let value = self.value(ty, 1).text;
@@ -86,9 +108,14 @@ impl Writer<'_> {
     fn kept(&mut self, found: &str, check: String) -> String {
         let paths = self.readables();
         let own = |path: &&Readable| {
-            path.text.strip_prefix(found).is_some_and(|rest| rest.starts_with('.')) && !path.text.contains("?.")
+            path.text
+                .strip_prefix(found)
+                .is_some_and(|rest| rest.starts_with('.'))
+                && !path.text.contains("?.")
         };
-        let sized = |path: &&Readable| path.exact && !path.constant && matches!(path.ty, Ty::Str | Ty::List(_));
+        let sized = |path: &&Readable| {
+            path.exact && !path.constant && matches!(path.ty, Ty::Str | Ty::List(_))
+        };
         match paths.iter().filter(own).find(sized).cloned() {
             Some(path) if !self.dice.one_in(6) => {
                 let check = super::expressions::Text::new(check, Level::Choice).at(Level::And);
@@ -105,8 +132,9 @@ impl Writer<'_> {
         {
             return Some(called.text);
         }
-        let acts: Vec<usize> =
-            (0..self.catalog.tools.len()).filter(|tool| !self.catalog.tools[*tool].floats()).collect();
+        let acts: Vec<usize> = (0..self.catalog.tools.len())
+            .filter(|tool| !self.catalog.tools[*tool].floats())
+            .collect();
         if acts.is_empty() {
             return None;
         }
@@ -120,7 +148,13 @@ impl Writer<'_> {
             return None;
         }
         let name = self.names.value(self.dice);
-        let until = *self.dice.pick(&["200ms", "5s", "2m", "1h", "until timestamp(\"2026-01-01T00:00:30Z\")"]);
+        let until = *self.dice.pick(&[
+            "200ms",
+            "5s",
+            "2m",
+            "1h",
+            "until timestamp(\"2026-01-01T00:00:30Z\")",
+        ]);
         writeln!(text, "{}step {name} = wait {until}", self.margin()).unwrap();
         Some(name)
     }
@@ -135,11 +169,27 @@ impl Writer<'_> {
             let ty = ty::closed(&ty::any(self.dice, 1, true)).present();
             let asks = self.size.whole_language && self.dice.one_in(2);
             let first = self.constant(&ty, 1).text;
-            let choices = if self.dice.one_in(4) { format!(" in [{first}]") } else { String::new() };
-            let known = if asks { String::new() } else { format!(" known {first}") };
-            let prefill = if self.dice.one_in(3) { format!(" = {first}") } else { String::new() };
+            let choices = if self.dice.one_in(4) {
+                format!(" in [{first}]")
+            } else {
+                String::new()
+            };
+            let known = if asks {
+                String::new()
+            } else {
+                format!(" known {first}")
+            };
+            let prefill = if self.dice.one_in(3) {
+                format!(" = {first}")
+            } else {
+                String::new()
+            };
             written.push(format!("{name}: {}{choices}{known}{prefill}", ty.text()));
-            fields.push(Field { name, ty, required: true });
+            fields.push(Field {
+                name,
+                ty,
+                required: true,
+            });
         }
         write!(text, " -> {{ {} }}", written.join(", ")).unwrap();
         if self.dice.one_in(3) {
@@ -148,6 +198,12 @@ impl Writer<'_> {
         if self.dice.one_in(3) {
             text.push_str(" within 2d");
         }
-        (text, Ty::Object(Rc::new(Object { fields, open: false })))
+        (
+            text,
+            Ty::Object(Rc::new(Object {
+                fields,
+                open: false,
+            })),
+        )
     }
 }

@@ -31,8 +31,9 @@ impl Writer<'_> {
             return called;
         }
         let only_reads = self.only_reads;
-        let tools: Vec<usize> =
-            (0..self.catalog.tools.len()).filter(|tool| !only_reads || self.catalog.tools[*tool].floats()).collect();
+        let tools: Vec<usize> = (0..self.catalog.tools.len())
+            .filter(|tool| !only_reads || self.catalog.tools[*tool].floats())
+            .collect();
         let tool = *self.dice.pick(&tools);
         self.tool_call(tool)
     }
@@ -42,7 +43,10 @@ impl Writer<'_> {
         self.note_call(tool);
         let catalog = self.catalog;
         let called = &catalog.tools[tool];
-        let given = called.together.as_ref().map(|pair| *self.dice.pick(pair.said.keeps));
+        let given = called
+            .together
+            .as_ref()
+            .map(|pair| *self.dice.pick(pair.said.keeps));
         let mut arguments = Vec::new();
         for (place, parameter) in called.parameters.iter().enumerate() {
             let value = match given_at(called, place, given) {
@@ -58,17 +62,33 @@ impl Writer<'_> {
         let mut text = self.broken(&called.path(), &arguments);
         if let Some(Pair { said, .. }) = &called.together {
             let broken = said.breaks[self.marks.count() % said.breaks.len()];
-            text = self.marks.around(said.name, &text, literal_call(called, broken));
+            text = self
+                .marks
+                .around(said.name, &text, literal_call(called, broken));
         }
-        Called { text, returns: called.returns.clone(), tool: Some(tool), plan: None }
+        Called {
+            text,
+            returns: called.returns.clone(),
+            tool: Some(tool),
+            plan: None,
+        }
     }
 
     /// A call of a plan of this file or of the other one; `changes`: of one that does not only look.
     pub fn plan_call(&mut self, changes: bool) -> Option<Called> {
         let may = |plan: &&Rc<PlanHead>| !(changes && plan.floats);
-        let mut plans: Vec<(String, Rc<PlanHead>)> =
-            self.own.iter().filter(may).map(|plan| (plan.name.clone(), plan.clone())).collect();
-        plans.extend(self.other.as_ref().filter(may).map(|plan| (format!("{OTHER}.{}", plan.name), plan.clone())));
+        let mut plans: Vec<(String, Rc<PlanHead>)> = self
+            .own
+            .iter()
+            .filter(may)
+            .map(|plan| (plan.name.clone(), plan.clone()))
+            .collect();
+        plans.extend(
+            self.other
+                .as_ref()
+                .filter(may)
+                .map(|plan| (format!("{OTHER}.{}", plan.name), plan.clone())),
+        );
         if plans.is_empty() {
             return None;
         }
@@ -77,12 +97,21 @@ impl Writer<'_> {
         let mut arguments = Vec::new();
         for input in &plan.parameters {
             if input.required || self.dice.one_in(2) {
-                let value = if input.limited { self.limited_input(&input.ty) } else { self.value(&input.ty, 1).text };
+                let value = if input.limited {
+                    self.limited_input(&input.ty)
+                } else {
+                    self.value(&input.ty, 1).text
+                };
                 arguments.push(format!("{}: {value}", input.name));
             }
         }
         let text = self.broken(&path, &arguments);
-        Some(Called { text, returns: plan.returns.clone(), tool: None, plan: Some(plan) })
+        Some(Called {
+            text,
+            returns: plan.returns.clone(),
+            tool: None,
+            plan: Some(plan),
+        })
     }
 
     /// A call on one line, or with a line for each argument.
@@ -92,17 +121,33 @@ impl Writer<'_> {
             return line;
         }
         let margin = self.margin();
-        format!("{path}(\n{margin}    {},\n{margin})", arguments.join(&format!(",\n{margin}    ")))
+        format!(
+            "{path}(\n{margin}    {},\n{margin})",
+            arguments.join(&format!(",\n{margin}    "))
+        )
     }
 
     fn argument(&mut self, parameter: &Parameter) -> String {
         let Some(row) = parameter.row else {
             let optional = parameter.ty.clone().optional();
-            return self.value(if parameter.required { &parameter.ty } else { &optional }, 2).text;
+            return self
+                .value(
+                    if parameter.required {
+                        &parameter.ty
+                    } else {
+                        &optional
+                    },
+                    2,
+                )
+                .text;
         };
         // Only the run can tell whether what is read keeps the contract.
         let paths = self.readables();
-        let fitting: Vec<Readable> = if row.whole { self.unlimited(&paths, &parameter.ty) } else { Vec::new() };
+        let fitting: Vec<Readable> = if row.whole {
+            self.unlimited(&paths, &parameter.ty)
+        } else {
+            Vec::new()
+        };
         if !fitting.is_empty() && self.dice.one_in(4) {
             let path = self.dice.pick(&fitting).clone();
             self.limited.insert(path.text.clone());
@@ -145,8 +190,14 @@ impl Writer<'_> {
     fn one_of_two(&mut self, row: &Row) -> String {
         let first = self.dice.below(row.keeps.len());
         let second = (first + 1) % row.keeps.len();
-        let condition = if first == second { None } else { self.condition(0) };
-        let Some(condition) = condition else { return self.keeping(row, first) };
+        let condition = if first == second {
+            None
+        } else {
+            self.condition(0)
+        };
+        let Some(condition) = condition else {
+            return self.keeping(row, first);
+        };
         let known = self.scope.mark();
         self.scope.hold(&condition.text);
         self.settle(&condition.text, None);
@@ -164,7 +215,9 @@ impl Writer<'_> {
 
     /// The clauses of a step that calls a tool, `when`, `after` and `recover` aside.
     pub fn call_clauses(&mut self, name: &str, called: &Called) -> String {
-        let Some(tool) = called.tool else { return String::new() };
+        let Some(tool) = called.tool else {
+            return String::new();
+        };
         let margin = format!("{}    ", self.margin());
         let mut text = String::new();
         let tool = &self.catalog.tools[tool];
@@ -173,15 +226,34 @@ impl Writer<'_> {
             text.push_str(&self.gate());
         }
         if self.dice.one_in(6) {
-            writeln!(text, "{margin}timeout {}", self.dice.pick(&["2s", "10s", "30s"])).unwrap();
+            writeln!(
+                text,
+                "{margin}timeout {}",
+                self.dice.pick(&["2s", "10s", "30s"])
+            )
+            .unwrap();
         }
         let polls = floats && self.dice.one_in(12);
-        let until = if polls { self.element_condition(name, &called.returns, 0) } else { None };
+        let until = if polls {
+            self.element_condition(name, &called.returns, 0)
+        } else {
+            None
+        };
         if until.is_some() || self.dice.one_in(10) {
-            writeln!(text, "{margin}within {}", self.dice.pick(&["1m", "10m", "1h"])).unwrap();
+            writeln!(
+                text,
+                "{margin}within {}",
+                self.dice.pick(&["1m", "10m", "1h"])
+            )
+            .unwrap();
         }
         if let Some(condition) = until {
-            writeln!(text, "{margin}until {condition} every {}", self.dice.pick(&["1s", "5s", "20s"])).unwrap();
+            writeln!(
+                text,
+                "{margin}until {condition} every {}",
+                self.dice.pick(&["1s", "5s", "20s"])
+            )
+            .unwrap();
         }
         if (floats || idempotent) && self.dice.one_in(6) {
             let retry = *self.dice.pick(&[
@@ -220,7 +292,12 @@ impl Writer<'_> {
             }
             let mut pattern = classes.swap_remove(self.dice.below(classes.len()));
             if classes.len() > 1 && self.dice.one_in(4) {
-                write!(pattern, ", {}", classes.swap_remove(self.dice.below(classes.len()))).unwrap();
+                write!(
+                    pattern,
+                    ", {}",
+                    classes.swap_remove(self.dice.below(classes.len()))
+                )
+                .unwrap();
             }
             let arm = self.arm(returns, true);
             writeln!(text, "{margin}recover {pattern}{arm}").unwrap();
@@ -236,7 +313,10 @@ impl Writer<'_> {
 
     /// Whether a text calls a tool of the catalog.
     pub fn calls_tool(&self, text: &str) -> bool {
-        self.catalog.tools.iter().any(|tool| text.contains(&format!("{}.{}(", tool.namespace, tool.name)))
+        self.catalog
+            .tools
+            .iter()
+            .any(|tool| text.contains(&format!("{}.{}(", tool.namespace, tool.name)))
     }
 
     /// What one arm of `recover` does, its error included.
@@ -247,7 +327,9 @@ impl Writer<'_> {
         if let Some(error) = &error {
             self.scope.add(error, Ty::Error, super::scope::Kind::Local);
         }
-        let as_error = error.map(|error| format!(" as {error}")).unwrap_or_default();
+        let as_error = error
+            .map(|error| format!(" as {error}"))
+            .unwrap_or_default();
         self.indent += 1;
         let body = match self.dice.below(6) {
             0 | 1 if may_be_constant => self.value(returns, 1).text,
@@ -256,7 +338,11 @@ impl Writer<'_> {
                 self.tool_call(tool).text
             }
             3 => {
-                format!("fail {} \"{}\"", self.dice.pick(&["denied.policy", "tool.failed"]), words::sentence(self.dice))
+                format!(
+                    "fail {} \"{}\"",
+                    self.dice.pick(&["denied.policy", "tool.failed"]),
+                    words::sentence(self.dice)
+                )
             }
             4 if may_be_constant => self.do_arm(returns),
             _ => format!("fail transient.unavailable {}", self.template(1).text),
@@ -269,7 +355,9 @@ impl Writer<'_> {
     /// A tool that gives values of this type, and may be called here.
     pub fn can_call(&self, returns: &Ty) -> Option<usize> {
         let only_reads = self.only_reads;
-        let fits = |tool: &super::catalog::Callable| tool.returns.fits(returns) && (!only_reads || tool.floats());
+        let fits = |tool: &super::catalog::Callable| {
+            tool.returns.fits(returns) && (!only_reads || tool.floats())
+        };
         self.catalog.tools.iter().position(fits)
     }
 }

@@ -62,14 +62,21 @@ struct App {
     tools: Vec<Json>,
 }
 
-const NAMESPACES: [&str; 8] = ["desk", "hr", "shop", "库存", "mail", "calendar", "crm", "files"];
-const VERBS: [&str; 12] =
-    ["find", "list", "get", "close", "create", "send", "查询", "update", "count", "look-up", "move", "check"];
+const NAMESPACES: [&str; 8] = [
+    "desk", "hr", "shop", "库存", "mail", "calendar", "crm", "files",
+];
+const VERBS: [&str; 12] = [
+    "find", "list", "get", "close", "create", "send", "查询", "update", "count", "look-up", "move",
+    "check",
+];
 const ERRORS: [&str; 5] = ["busy", "locked", "sold_out", "not_found", "closed"];
 
 impl Catalog {
     pub fn new(dice: &mut Dice) -> Self {
-        let mut catalog = Self { tools: Vec::new(), apps: Vec::new() };
+        let mut catalog = Self {
+            tools: Vec::new(),
+            apps: Vec::new(),
+        };
         let mut names = NAMESPACES.to_vec();
         for _ in 0..dice.between(1, 3) {
             let namespace = names.swap_remove(dice.below(names.len()));
@@ -102,7 +109,10 @@ impl Catalog {
 
     fn app(&mut self, dice: &mut Dice, namespace: &'static str) {
         let mut verbs = VERBS.to_vec();
-        let mut app = App { name: namespace, tools: Vec::new() };
+        let mut app = App {
+            name: namespace,
+            tools: Vec::new(),
+        };
         for number in 0..dice.between(2, 5) {
             let verb = verbs.swap_remove(dice.below(verbs.len()));
             let mut tool = callable(dice, namespace, verb);
@@ -112,7 +122,10 @@ impl Catalog {
             }
             let (schema, errors) = (tool.input(dice), tool.errors());
             // An item says no more of a type than the generator knows.
-            let whole = tool.parameters.iter().all(|parameter| parameter.row.is_none_or(|row| row.whole));
+            let whole = tool
+                .parameters
+                .iter()
+                .all(|parameter| parameter.row.is_none_or(|row| row.whole));
             if whole && dice.one_in(4) {
                 tool.returns = ty::opened(&tool.returns);
                 tool.schema = tool.returns.schema(dice, true);
@@ -134,38 +147,77 @@ impl Catalog {
 
 fn callable(dice: &mut Dice, namespace: &'static str, verb: &str) -> Callable {
     let count = dice.below(5);
-    let mut parameters: Vec<Parameter> =
-        words::fields(dice, count).into_iter().map(|name| parameter(dice, name)).collect();
-    let together = if count > 1 && dice.one_in(4) { Some(pair(dice, &mut parameters)) } else { None };
-    let returns = if dice.one_in(8) { ty::any(dice, 1, false) } else { result(dice) };
-    let name = if verb.contains('-') { format!("`{verb}`") } else { verb.to_owned() };
+    let mut parameters: Vec<Parameter> = words::fields(dice, count)
+        .into_iter()
+        .map(|name| parameter(dice, name))
+        .collect();
+    let together = if count > 1 && dice.one_in(4) {
+        Some(pair(dice, &mut parameters))
+    } else {
+        None
+    };
+    let returns = if dice.one_in(8) {
+        ty::any(dice, 1, false)
+    } else {
+        result(dice)
+    };
+    let name = if verb.contains('-') {
+        format!("`{verb}`")
+    } else {
+        verb.to_owned()
+    };
     let effect = *dice.pick(&["read", "read", "read", "pure", "idempotent", "effect"]);
     let fails = ERRORS.iter().filter(|_| dice.one_in(4)).copied().collect();
     let schema = returns.schema(dice, true);
-    Callable { namespace, name, parameters, returns, effect, fails, together, item: None, schema }
+    Callable {
+        namespace,
+        name,
+        parameters,
+        returns,
+        effect,
+        fails,
+        together,
+        item: None,
+        schema,
+    }
 }
 
 /// An object that is worth reading: among its fields a list, an enumeration and something that may be absent.
 fn result(dice: &mut Dice) -> Ty {
     let count = dice.between(2, 5);
-    let fields = words::fields(dice, count).into_iter().enumerate().map(|(place, name)| {
-        let ty = match place {
-            0 => ty::object(dice, 2, false).list(),
-            1 => ty::words_type(dice),
-            2 => ty::any(dice, 1, false).optional(),
-            _ => ty::any(dice, 2, false),
-        };
-        Field { name, ty, required: place < 2 || !dice.one_in(3) }
-    });
+    let fields = words::fields(dice, count)
+        .into_iter()
+        .enumerate()
+        .map(|(place, name)| {
+            let ty = match place {
+                0 => ty::object(dice, 2, false).list(),
+                1 => ty::words_type(dice),
+                2 => ty::any(dice, 1, false).optional(),
+                _ => ty::any(dice, 2, false),
+            };
+            Field {
+                name,
+                ty,
+                required: place < 2 || !dice.one_in(3),
+            }
+        });
     let fields = fields.collect();
-    Ty::Object(Rc::new(Object { fields, open: !dice.one_in(3) }))
+    Ty::Object(Rc::new(Object {
+        fields,
+        open: !dice.one_in(3),
+    }))
 }
 
 fn parameter(dice: &mut Dice, name: &'static str) -> Parameter {
     let depth = if dice.one_in(3) { 2 } else { 0 };
     let row = dice.one_in(4).then(|| dice.pick(ROWS));
     let ty = row.map_or_else(|| ty::any(dice, depth, false), |row| (row.ty)());
-    Parameter { name, ty, required: !dice.one_in(3), row }
+    Parameter {
+        name,
+        ty,
+        required: !dice.one_in(3),
+        row,
+    }
 }
 
 /// Says something of two parameters, which then need not be there.
@@ -183,7 +235,11 @@ fn pair(dice: &mut Dice, parameters: &mut [Parameter]) -> Pair {
         }
         parameter.row = None;
     }
-    Pair { said, first, second }
+    Pair {
+        said,
+        first,
+        second,
+    }
 }
 
 impl Callable {
@@ -201,18 +257,34 @@ impl Callable {
         let (mut properties, mut definitions) = (serde_json::Map::new(), serde_json::Map::new());
         for parameter in &self.parameters {
             // Formats belong to rows and results: what else a plan makes need not look like an address.
-            let schema = parameter.row.map_or_else(|| parameter.ty.schema(dice, false), Row::schema);
-            definitions.extend(parameter.row.and_then(Row::definition).map(|(name, schema)| (name.to_owned(), schema)));
+            let schema = parameter
+                .row
+                .map_or_else(|| parameter.ty.schema(dice, false), Row::schema);
+            definitions.extend(
+                parameter
+                    .row
+                    .and_then(Row::definition)
+                    .map(|(name, schema)| (name.to_owned(), schema)),
+            );
             properties.insert(parameter.name.to_owned(), schema);
         }
-        let required = self.parameters.iter().filter(|parameter| parameter.required).map(|parameter| parameter.name);
+        let required = self
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.required)
+            .map(|parameter| parameter.name);
         let required: Vec<&str> = required.collect();
         let mut schema = json!({"type": "object", "properties": properties, "required": required});
         if !definitions.is_empty() {
             schema["$defs"] = Json::Object(definitions);
         }
-        if let Some(Pair { said, first, second }) = &self.together
-            && let Json::Object(more) = (said.schema)(self.parameters[*first].name, self.parameters[*second].name)
+        if let Some(Pair {
+            said,
+            first,
+            second,
+        }) = &self.together
+            && let Json::Object(more) =
+                (said.schema)(self.parameters[*first].name, self.parameters[*second].name)
         {
             schema.as_object_mut().unwrap().extend(more);
         }
@@ -235,8 +307,14 @@ impl Callable {
         });
         let parameters = parameters.collect::<Vec<_>>().join(", ");
         let mut text = format!("/// {}\n", words::sentence(dice));
-        write!(text, "tool {}({parameters}) -> {} {}", self.path(), ty::closed(&self.returns).text(), self.effect)
-            .unwrap();
+        write!(
+            text,
+            "tool {}({parameters}) -> {} {}",
+            self.path(),
+            ty::closed(&self.returns).text(),
+            self.effect
+        )
+        .unwrap();
         if !self.fails.is_empty() {
             write!(text, " fails {}", self.fails.join(", ")).unwrap();
         }

@@ -24,8 +24,10 @@ impl Writer<'_> {
             return Some(state);
         }
         let paths = self.readables();
-        let asked: Vec<&Readable> =
-            paths.iter().filter(|path| may_be_asked(path) && !self.scope.is_settled(&path.text)).collect();
+        let asked: Vec<&Readable> = paths
+            .iter()
+            .filter(|path| may_be_asked(path) && !self.scope.is_settled(&path.text))
+            .collect();
         if asked.is_empty() {
             return None;
         }
@@ -56,10 +58,20 @@ impl Writer<'_> {
         if self.dice.one_in(3)
             && let Some(more) = self.further(&shown.text, Some(&path.text), 0)
         {
-            let text = format!("{} && {}", shown.at(Level::Compare), more.at(Level::Compare));
-            return Some(Guard { text: Text::new(text, Level::And), shows: Some(path.text) });
+            let text = format!(
+                "{} && {}",
+                shown.at(Level::Compare),
+                more.at(Level::Compare)
+            );
+            return Some(Guard {
+                text: Text::new(text, Level::And),
+                shows: Some(path.text),
+            });
         }
-        Some(Guard { text: shown, shows: Some(path.text) })
+        Some(Guard {
+            text: shown,
+            shows: Some(path.text),
+        })
     }
 
     /// A condition over an element of a list, which has this name.
@@ -67,8 +79,9 @@ impl Writer<'_> {
         let known = self.scope.mark();
         self.scope.add_made(name, ty.clone(), Kind::Local, false);
         let paths = self.readables();
-        let own =
-            |path: &&Readable| may_be_asked(path) && (path.text == name || path.text.starts_with(&format!("{name}.")));
+        let own = |path: &&Readable| {
+            may_be_asked(path) && (path.text == name || path.text.starts_with(&format!("{name}.")))
+        };
         let own: Vec<&Readable> = paths.iter().filter(own).collect();
         let text = if own.is_empty() {
             None
@@ -94,25 +107,43 @@ impl Writer<'_> {
             // What is known to be there on the right side.
             let path = (*self.dice.pick(&absent)).clone();
             let read = self.read(&path).text;
-            let there = Readable { ty: path.ty.present(), missing_only: false, ..path };
+            let there = Readable {
+                ty: path.ty.present(),
+                missing_only: false,
+                ..path
+            };
             let known = self.scope.mark();
             self.settle(&format!("{read} != null"), Some(&there.text));
             let inner = self.about(&there, depth);
             self.scope.forget(known);
             return Some(if self.dice.one_in(2) {
-                Text::new(format!("{read} != null && {}", inner.at(Level::Compare)), Level::And)
+                Text::new(
+                    format!("{read} != null && {}", inner.at(Level::Compare)),
+                    Level::And,
+                )
             } else {
-                Text::new(format!("{read} == null || {}", inner.at(Level::And)), Level::Or)
+                Text::new(
+                    format!("{read} == null || {}", inner.at(Level::And)),
+                    Level::Or,
+                )
             });
         }
         let one = self.condition(depth)?;
         if self.dice.one_in(3) {
             return Some(Text::new(format!("!({})", one.text), Level::Unary));
         }
-        let Some(other) = self.further(&one.text, None, depth) else { return Some(one) };
+        let Some(other) = self.further(&one.text, None, depth) else {
+            return Some(one);
+        };
         Some(match self.dice.below(2) {
-            0 => Text::new(format!("{} || {}", one.at(Level::And), other.at(Level::And)), Level::Or),
-            _ => Text::new(format!("{} && {}", one.at(Level::Compare), other.at(Level::Compare)), Level::And),
+            0 => Text::new(
+                format!("{} || {}", one.at(Level::And), other.at(Level::And)),
+                Level::Or,
+            ),
+            _ => Text::new(
+                format!("{} && {}", one.at(Level::Compare), other.at(Level::Compare)),
+                Level::And,
+            ),
         })
     }
 
@@ -135,7 +166,9 @@ impl Writer<'_> {
             Ty::Bool => Text::primary(read),
             Ty::Int | Ty::Double => {
                 let sign = *self.dice.pick(&["<", "<=", ">", ">="]);
-                let other = self.unlike(&whole, &path.ty, depth.min(1)).at(Level::Coalesce);
+                let other = self
+                    .unlike(&whole, &path.ty, depth.min(1))
+                    .at(Level::Coalesce);
                 compare(format!("{read} {sign} {other}"))
             }
             Ty::Words(words) if path.exact => {
@@ -147,13 +180,21 @@ impl Writer<'_> {
                 }
             }
             Ty::Str | Ty::Words(_) => self.about_text(&read, path.exact && path.ty == Ty::Str),
-            Ty::Time => compare(format!("{read} < {}", self.unlike(&whole, &Ty::Time, 0).at(Level::Sum))),
-            Ty::Span => compare(format!("{read} > {}", self.unlike(&whole, &Ty::Span, 0).at(Level::Sum))),
+            Ty::Time => compare(format!(
+                "{read} < {}",
+                self.unlike(&whole, &Ty::Time, 0).at(Level::Sum)
+            )),
+            Ty::Span => compare(format!(
+                "{read} > {}",
+                self.unlike(&whole, &Ty::Span, 0).at(Level::Sum)
+            )),
             Ty::Mix => compare(format!("type({read}) == int")),
             Ty::List(element) => self.about_list(&read, element, depth),
             Ty::Map(_) if self.dice.one_in(2) => compare(format!("\"a\" in {read}")),
             Ty::Map(_) => compare(format!("size({read}) > {}", self.dice.below(3))),
-            Ty::Opt(_) if path.missing_only && self.dice.one_in(3) => Text::primary(format!("has({read})")),
+            Ty::Opt(_) if path.missing_only && self.dice.one_in(3) => {
+                Text::primary(format!("has({read})"))
+            }
             Ty::Opt(_) => compare(format!("{read} {} null", self.dice.pick(&["==", "!="]))),
             Ty::Result(_) => Text::primary(format!("{read}.ok")),
             Ty::Error => Text::primary(format!("{read}.retryable")),
@@ -169,8 +210,15 @@ impl Writer<'_> {
             2 => format!("{read}.contains(\"{word}\")"),
             3 => format!("{read}.matches(\"^[a-z]+[0-9]*$\")"),
             4 if exact => return Text::new(format!("{read} == \"{word}\""), Level::Compare),
-            5 if exact => return Text::new(format!("{read} in [\"{word}\", \"b\"]"), Level::Compare),
-            _ => return Text::new(format!("size({read}) > {}", self.dice.below(9)), Level::Compare),
+            5 if exact => {
+                return Text::new(format!("{read} in [\"{word}\", \"b\"]"), Level::Compare);
+            }
+            _ => {
+                return Text::new(
+                    format!("size({read}) > {}", self.dice.below(9)),
+                    Level::Compare,
+                );
+            }
         })
     }
 
@@ -183,7 +231,10 @@ impl Writer<'_> {
             }
         }
         let sign = *self.dice.pick(&[">", "<", "==", "!="]);
-        Text::new(format!("size({read}) {sign} {}", self.dice.below(4)), Level::Compare)
+        Text::new(
+            format!("size({read}) {sign} {}", self.dice.below(4)),
+            Level::Compare,
+        )
     }
 }
 

@@ -50,8 +50,9 @@ pub fn literal(pattern: &str) -> String {
 pub fn filled(pattern: &str, mut fill: impl FnMut(&Ty) -> String) -> String {
     let mut text = String::new();
     let mut rest = pattern;
-    while let Some((before, (name, after))) =
-        rest.split_once('<').and_then(|(before, rest)| Some((before, rest.split_once('>')?)))
+    while let Some((before, (name, after))) = rest
+        .split_once('<')
+        .and_then(|(before, rest)| Some((before, rest.split_once('>')?)))
     {
         text.push_str(before);
         text.push_str(&fill(&match name {
@@ -73,16 +74,30 @@ const fn row(
     keeps: &'static [&'static str],
     breaks: &'static [&'static str],
 ) -> Row {
-    Row { name, schema, definition: None, ty, whole: true, keeps, breaks }
+    Row {
+        name,
+        schema,
+        definition: None,
+        ty,
+        whole: true,
+        keeps,
+        breaks,
+    }
 }
 
 /// The same where `ty` is only a part of the type.
 const fn partly(row: Row) -> Row {
-    Row { whole: false, ..row }
+    Row {
+        whole: false,
+        ..row
+    }
 }
 
 const fn with(definition: (&'static str, &'static str), row: Row) -> Row {
-    Row { definition: Some(definition), ..row }
+    Row {
+        definition: Some(definition),
+        ..row
+    }
 }
 
 fn text() -> Ty {
@@ -122,8 +137,15 @@ fn map_of_ints() -> Ty {
 }
 
 fn object(fields: &[(&'static str, Ty, bool)], open: bool) -> Ty {
-    let field = |(name, ty, required): &(&'static str, Ty, bool)| Field { name, ty: ty.clone(), required: *required };
-    Ty::Object(Rc::new(Object { fields: fields.iter().map(field).collect(), open }))
+    let field = |(name, ty, required): &(&'static str, Ty, bool)| Field {
+        name,
+        ty: ty.clone(),
+        required: *required,
+    };
+    Ty::Object(Rc::new(Object {
+        fields: fields.iter().map(field).collect(),
+        open,
+    }))
 }
 
 fn card() -> Ty {
@@ -140,7 +162,13 @@ const TREE: (&str, &str) = (
 /// Every keyword that bears on arguments.
 pub const ROWS: &[Row] = &[
     // Numbers.
-    row("minimum", r#"{"type": "integer", "minimum": 1}"#, int, &["1", "2", "40 + 2"], &["0", "-1"]),
+    row(
+        "minimum",
+        r#"{"type": "integer", "minimum": 1}"#,
+        int,
+        &["1", "2", "40 + 2"],
+        &["0", "-1"],
+    ),
     row(
         "maximum",
         r#"{"type": "integer", "minimum": -9, "maximum": 100}"#,
@@ -162,7 +190,13 @@ pub const ROWS: &[Row] = &[
         &["1.25", "-3", "0.0"],
         &["1.5", "2"],
     ),
-    row("multipleOf", r#"{"type": "integer", "multipleOf": 5}"#, int, &["15", "0", "-5"], &["7", "-1"]),
+    row(
+        "multipleOf",
+        r#"{"type": "integer", "multipleOf": 5}"#,
+        int,
+        &["15", "0", "-5"],
+        &["7", "-1"],
+    ),
     row(
         "multipleOf a fraction",
         r#"{"type": "number", "multipleOf": 0.01}"#,
@@ -210,7 +244,10 @@ pub const ROWS: &[Row] = &[
         "format: date-time",
         r#"{"type": "string", "format": "date-time"}"#,
         text,
-        &[r#""2026-01-31T09:00:00Z""#, r#""2026-01-31T09:00:00.5+01:00""#],
+        &[
+            r#""2026-01-31T09:00:00Z""#,
+            r#""2026-01-31T09:00:00.5+01:00""#,
+        ],
         &[r#""2026-01-31""#, r#""soon""#],
     ),
     row(
@@ -235,9 +272,27 @@ pub const ROWS: &[Row] = &[
         &[r#""127.0.0.256""#, r#""localhost""#],
     ),
     // Values that are written down.
-    partly(row("const", r#"{"const": "WZ"}"#, || Ty::Words(["WZ"].into()), &[r#""WZ""#], &[r#""wz""#, "1"])),
-    partly(row("const of a number", r#"{"type": "number", "const": 2.5}"#, double, &["2.5"], &["2.0", "3"])),
-    partly(row("enum of numbers", r#"{"enum": [1, 2, 3]}"#, int, &["1", "3"], &["4", "0", r#""1""#])),
+    partly(row(
+        "const",
+        r#"{"const": "WZ"}"#,
+        || Ty::Words(["WZ"].into()),
+        &[r#""WZ""#],
+        &[r#""wz""#, "1"],
+    )),
+    partly(row(
+        "const of a number",
+        r#"{"type": "number", "const": 2.5}"#,
+        double,
+        &["2.5"],
+        &["2.0", "3"],
+    )),
+    partly(row(
+        "enum of numbers",
+        r#"{"enum": [1, 2, 3]}"#,
+        int,
+        &["1", "3"],
+        &["4", "0", r#""1""#],
+    )),
     partly(row(
         "enum with null",
         r#"{"enum": ["low", "high", null]}"#,
@@ -398,7 +453,11 @@ pub const ROWS: &[Row] = &[
         "dependentRequired",
         r#"{"type": "object", "properties": {"card": {"type": "string"}, "cvc": {"type": "string"}}, "dependentRequired": {"card": ["cvc"]}}"#,
         card,
-        &["{ card: <string>, cvc: <string> }", "{ cvc: <string> }", "{}"],
+        &[
+            "{ card: <string>, cvc: <string> }",
+            "{ cvc: <string> }",
+            "{}",
+        ],
         &["{ card: <string> }"],
     ),
     row(
@@ -406,7 +465,11 @@ pub const ROWS: &[Row] = &[
         r#"{"type": "object", "properties": {"card": {"type": "string"}, "cvc": {"type": "string"}},
             "dependentSchemas": {"card": {"properties": {"cvc": {"minLength": 3}}, "required": ["cvc"]}}}"#,
         card,
-        &[r#"{ card: <string>, cvc: "123" }"#, "{ cvc: <string> }", "{}"],
+        &[
+            r#"{ card: <string>, cvc: "123" }"#,
+            "{ cvc: <string> }",
+            "{}",
+        ],
         &["{ card: <string> }", r#"{ card: <string>, cvc: "12" }"#],
     ),
     row(
@@ -425,7 +488,13 @@ pub const ROWS: &[Row] = &[
         &["{ a: <int>, c: 2 }", "{ c: <string> }", "{ a: 1, c: 2 }"],
     )),
     // Several schemas.
-    row("allOf", r#"{"allOf": [{"type": "integer"}, {"minimum": 5}, {"maximum": 9}]}"#, int, &["5", "9"], &["4", "10"]),
+    row(
+        "allOf",
+        r#"{"allOf": [{"type": "integer"}, {"minimum": 5}, {"maximum": 9}]}"#,
+        int,
+        &["5", "9"],
+        &["4", "10"],
+    ),
     row(
         "anyOf",
         r#"{"anyOf": [{"type": "integer", "minimum": 10}, {"type": "string", "minLength": 2}]}"#,
@@ -446,10 +515,24 @@ pub const ROWS: &[Row] = &[
             {"type": "object", "properties": {"kind": {"const": "a"}, "n": {"type": "integer"}}, "required": ["kind", "n"], "additionalProperties": false},
             {"type": "object", "properties": {"kind": {"const": "b"}, "s": {"type": "string"}}, "required": ["kind"], "additionalProperties": false}]}"#,
         || object(&[("kind", Ty::Str, true)], true),
-        &[r#"{ kind: "a", n: <int> }"#, r#"{ kind: "b", s: <string> }"#, r#"{ kind: "b" }"#],
-        &[r#"{ kind: "a", s: <string> }"#, r#"{ kind: "a" }"#, r#"{ kind: "c", n: <int> }"#],
+        &[
+            r#"{ kind: "a", n: <int> }"#,
+            r#"{ kind: "b", s: <string> }"#,
+            r#"{ kind: "b" }"#,
+        ],
+        &[
+            r#"{ kind: "a", s: <string> }"#,
+            r#"{ kind: "a" }"#,
+            r#"{ kind: "c", n: <int> }"#,
+        ],
     )),
-    row("not", r#"{"type": "integer", "not": {"const": 0}}"#, int, &["1", "-1"], &["0"]),
+    row(
+        "not",
+        r#"{"type": "integer", "not": {"const": 0}}"#,
+        int,
+        &["1", "-1"],
+        &["0"],
+    ),
     row(
         "not of required",
         r#"{"type": "object", "properties": {"card": {"type": "string"}, "cvc": {"type": "string"}}, "not": {"required": ["card", "cvc"]}}"#,
@@ -461,11 +544,28 @@ pub const ROWS: &[Row] = &[
         "if, then and else",
         r#"{"type": "object", "properties": {"kind": {"enum": ["a", "b"]}, "n": {"type": "integer"}}, "required": ["kind"],
             "if": {"properties": {"kind": {"const": "a"}}}, "then": {"required": ["n"]}, "else": {"not": {"required": ["n"]}}}"#,
-        || object(&[("kind", Ty::Words(["a", "b"].into()), true), ("n", Ty::Int, false)], true),
+        || {
+            object(
+                &[
+                    ("kind", Ty::Words(["a", "b"].into()), true),
+                    ("n", Ty::Int, false),
+                ],
+                true,
+            )
+        },
         &[r#"{ kind: "a", n: <int> }"#, r#"{ kind: "b" }"#],
         &[r#"{ kind: "a" }"#, r#"{ kind: "b", n: <int> }"#],
     )),
-    with(CODE, row("$ref", r##"{"$ref": "#/$defs/code"}"##, text, &[r#""WZ""#, r#""ABC""#], &[r#""wz""#, r#""""#])),
+    with(
+        CODE,
+        row(
+            "$ref",
+            r##"{"$ref": "#/$defs/code"}"##,
+            text,
+            &[r#""WZ""#, r#""ABC""#],
+            &[r#""wz""#, r#""""#],
+        ),
+    ),
     with(
         CODE,
         row(
@@ -483,12 +583,34 @@ pub const ROWS: &[Row] = &[
             r##"{"$ref": "#/$defs/tree"}"##,
             || object(&[("v", Ty::Int, true)], true),
             &["{ v: 1, next: { v: 0 } }", "{ v: 3 }"],
-            &["{ v: -1 }", "{ v: <int>, next: { v: -1 } }", "{ v: 1, next: {} }"],
+            &[
+                "{ v: -1 }",
+                "{ v: <int>, next: { v: -1 } }",
+                "{ v: 1, next: {} }",
+            ],
         )),
     ),
-    row("type with null", r#"{"type": ["integer", "null"], "minimum": 1}"#, nullable, &["null", "3"], &["0", r#""a""#]),
-    row("nullable", r#"{"type": "integer", "nullable": true, "minimum": 1}"#, nullable, &["null", "2"], &["0"]),
-    row("default", r#"{"type": "integer", "maximum": 9, "default": 4}"#, int, &["3", "9"], &["10"]),
+    row(
+        "type with null",
+        r#"{"type": ["integer", "null"], "minimum": 1}"#,
+        nullable,
+        &["null", "3"],
+        &["0", r#""a""#],
+    ),
+    row(
+        "nullable",
+        r#"{"type": "integer", "nullable": true, "minimum": 1}"#,
+        nullable,
+        &["null", "2"],
+        &["0"],
+    ),
+    row(
+        "default",
+        r#"{"type": "integer", "maximum": 9, "default": 4}"#,
+        int,
+        &["3", "9"],
+        &["10"],
+    ),
     row(
         "no type beside properties",
         r#"{"properties": {"a": {"type": "integer", "minimum": 1}}, "required": ["a"]}"#,
@@ -555,7 +677,12 @@ pub const TOGETHER: &[Together] = &[
     Together {
         name: "if over the value of an argument",
         schema: |one, other| json!({"if": {"properties": {one: {"const": true}}, "required": [one]}, "then": {"required": [other]}}),
-        keeps: &[(True, There), (False, Absent), (False, There), (Absent, Absent)],
+        keeps: &[
+            (True, There),
+            (False, Absent),
+            (False, There),
+            (Absent, Absent),
+        ],
         breaks: &[(True, Absent)],
     },
     Together {

@@ -94,16 +94,33 @@ pub fn effects(seed: u64) -> Effects {
 
 impl Writer<'_> {
     fn plan(&mut self, main: bool) -> String {
-        let name = if main { "main".to_owned() } else { self.name("plan_") };
+        let name = if main {
+            "main".to_owned()
+        } else {
+            self.name("plan_")
+        };
         let input = self.name("n");
         self.scope = vec![(input.clone(), Kind::Int)];
-        self.left = if main { self.dice.between(5, 9) } else { self.dice.between(2, 3) };
+        self.left = if main {
+            self.dice.between(5, 9)
+        } else {
+            self.dice.between(2, 3)
+        };
         self.task = None;
         let mut text = format!("\nplan {name}({input}: int) -> int {{\n");
         self.indent = 1;
-        let words = if main { ["settle", "settle", "pause", "undo"] } else { ["settle", "undo", "undo", "undo"] };
+        let words = if main {
+            ["settle", "settle", "pause", "undo"]
+        } else {
+            ["settle", "undo", "undo", "undo"]
+        };
         if self.rough && self.dice.one_in(2) {
-            writeln!(text, "    policy {{ on_failure: {} }}", self.dice.pick(&words)).unwrap();
+            writeln!(
+                text,
+                "    policy {{ on_failure: {} }}",
+                self.dice.pick(&words)
+            )
+            .unwrap();
         }
         if main && self.dice.one_in(4) {
             let task = self.name("task_");
@@ -166,7 +183,11 @@ impl Writer<'_> {
         match self.dice.below(if self.rough { 26 } else { 24 }) {
             0..=9 => format!("{read} > {}", self.dice.below(4)),
             10..=17 => format!("{read} % 2 == {}", self.dice.below(2)),
-            18..=23 => format!("{read} > 0 && {} < {}", self.read(), self.dice.between(2, 6)),
+            18..=23 => format!(
+                "{read} > 0 && {} < {}",
+                self.read(),
+                self.dice.between(2, 6)
+            ),
             _ => format!("12 / {read} > 2"),
         }
     }
@@ -182,16 +203,35 @@ impl Writer<'_> {
         let plan = usize::from(place == Place::Plan);
         let rough = usize::from(self.rough);
         let tasks = plan * usize::from(self.task.is_some());
-        match self.dice.weighed(&[20, 4, 4, 3 * plan, ends, ends * rough, ends * rough, 2 * tasks, plan]) {
+        match self.dice.weighed(&[
+            20,
+            4,
+            4,
+            3 * plan,
+            ends,
+            ends * rough,
+            ends * rough,
+            2 * tasks,
+            plan,
+        ]) {
             0 => self.step(place),
             1 => self.let_value(),
             2 => self.branches(place),
             3 => self.parallel(),
             4 => self.early_end(place),
-            5 => format!("{}ensure {} != {} else \"no\"\n", self.margin(), self.read(), self.dice.between(2, 6)),
+            5 => format!(
+                "{}ensure {} != {} else \"no\"\n",
+                self.margin(),
+                self.read(),
+                self.dice.between(2, 6)
+            ),
             6 => {
                 let class = *self.dice.pick(&["denied.policy", "tool.gone", "tool.mine"]);
-                format!("{}fail {class} \"no\" when {}\n", self.margin(), self.rare())
+                format!(
+                    "{}fail {class} \"no\" when {}\n",
+                    self.margin(),
+                    self.rare()
+                )
             }
             7 => {
                 let task = self.task.clone().unwrap_or_default();
@@ -201,7 +241,11 @@ impl Writer<'_> {
             }
             _ => {
                 let name = self.name("pause");
-                format!("{}step {name} = wait {}\n", self.margin(), self.dice.pick(&["7ms", "40ms", "2s"]))
+                format!(
+                    "{}step {name} = wait {}\n",
+                    self.margin(),
+                    self.dice.pick(&["7ms", "40ms", "2s"])
+                )
             }
         }
     }
@@ -228,7 +272,11 @@ impl Writer<'_> {
         self.indent += 1;
         let mut text = String::new();
         for _ in 0..self.dice.between(1, 2) {
-            let statement = self.statement(if place == Place::Plan { Place::Plain } else { place });
+            let statement = self.statement(if place == Place::Plan {
+                Place::Plain
+            } else {
+                place
+            });
             text.push_str(&statement);
         }
         if let Some(shared) = shared {
@@ -254,15 +302,28 @@ impl Writer<'_> {
         let condition = self.condition();
         let shared = self.dice.one_in(4).then(|| self.name("s"));
         let before = self.scope.len();
-        let mut text = format!("{margin}if {condition} {{\n{}", self.arm(place, shared.as_deref()));
+        let mut text = format!(
+            "{margin}if {condition} {{\n{}",
+            self.arm(place, shared.as_deref())
+        );
         // What one branch gives the other does not read.
         let given = self.scope.split_off(before);
         if shared.is_none() && self.dice.one_in(4) {
             let condition = self.condition();
-            write!(text, "{margin}}} else if {condition} {{\n{}", self.arm(place, None)).unwrap();
+            write!(
+                text,
+                "{margin}}} else if {condition} {{\n{}",
+                self.arm(place, None)
+            )
+            .unwrap();
         }
         if shared.is_some() || self.dice.one_in(2) {
-            write!(text, "{margin}}} else {{\n{}", self.arm(place, shared.as_deref())).unwrap();
+            write!(
+                text,
+                "{margin}}} else {{\n{}",
+                self.arm(place, shared.as_deref())
+            )
+            .unwrap();
         }
         self.scope.extend(given);
         self.scope.extend(shared.map(|name| (name, Kind::Int)));
@@ -293,7 +354,11 @@ impl Writer<'_> {
     fn call(&mut self) -> String {
         let value = self.int();
         if !self.plans.is_empty() && self.dice.one_in(5) && !(self.beside && self.rough) {
-            return format!("{}({}: {value})", self.plans[self.plans.len() - 1], self.input_of_last());
+            return format!(
+                "{}({}: {value})",
+                self.plans[self.plans.len() - 1],
+                self.input_of_last()
+            );
         }
         let tool = *self.dice.pick(&["make", "make", "send", "put"]);
         format!("w.{tool}(x: {value})")
@@ -313,20 +378,24 @@ impl Writer<'_> {
         let first = self.scope.len();
         let guard = self.dice.one_in(6).then(|| self.condition());
         let named: Vec<String> = self.own_steps(place);
-        let (body, kind, may_undo) = match self.dice.weighed(&[16, 4 * deep, 4 * deep, 2 * deep, 2 * deep, 1, 2, 1]) {
-            0 => (self.call(), Kind::Int, true),
-            1 => (self.do_block(), Kind::Int, true),
-            2 => {
-                let (text, kind) = self.each();
-                (text, kind, true)
-            }
-            3 => (self.repeat(), Kind::Ints, true),
-            4 => (self.matched(), Kind::Int, true),
-            5 => (self.race(), Kind::Int, false),
-            // Nobody knows whether it happened.
-            6 => (format!("w.risk(x: {})", self.int()), Kind::Int, false),
-            _ => (self.pure(), Kind::Int, true),
-        };
+        let (body, kind, may_undo) =
+            match self
+                .dice
+                .weighed(&[16, 4 * deep, 4 * deep, 2 * deep, 2 * deep, 1, 2, 1])
+            {
+                0 => (self.call(), Kind::Int, true),
+                1 => (self.do_block(), Kind::Int, true),
+                2 => {
+                    let (text, kind) = self.each();
+                    (text, kind, true)
+                }
+                3 => (self.repeat(), Kind::Ints, true),
+                4 => (self.matched(), Kind::Int, true),
+                5 => (self.race(), Kind::Int, false),
+                // Nobody knows whether it happened.
+                6 => (format!("w.risk(x: {})", self.int()), Kind::Int, false),
+                _ => (self.pure(), Kind::Int, true),
+            };
         self.scope.truncate(first);
         let mut text = format!("{margin}step {name} = {body}\n");
         if let Some(guard) = &guard {
@@ -337,16 +406,21 @@ impl Writer<'_> {
             writeln!(text, "{margin}    after {after}").unwrap();
         }
         if body.starts_with("w.make") && self.rough && self.dice.one_in(4) {
-            let retry =
-                *self.dice.pick(&["{ attempts: 2 }", "{ attempts: 3, on: [tool.busy, transient], delay: 5ms }"]);
+            let retry = *self.dice.pick(&[
+                "{ attempts: 2 }",
+                "{ attempts: 3, on: [tool.busy, transient], delay: 5ms }",
+            ]);
             writeln!(text, "{margin}    retry {retry}").unwrap();
         }
         let recovers = self.rough && kind == Kind::Int && self.dice.one_in(4);
         if recovers {
             self.recover(&mut text, body.starts_with("w.risk"));
         }
-        let gives =
-            if may_undo && kind == Kind::Int && !body.starts_with("w.put") { Some(name.as_str()) } else { None };
+        let gives = if may_undo && kind == Kind::Int && !body.starts_with("w.put") {
+            Some(name.as_str())
+        } else {
+            None
+        };
         let calls = body.contains("w.") && !body.starts_with("race") || body.contains("plan_");
         if calls && self.dice.one_in(3) {
             self.undo(&mut text, gives);
@@ -366,7 +440,10 @@ impl Writer<'_> {
         if place != Place::Plan && place != Place::Plain || self.indent > 2 {
             return Vec::new();
         }
-        let steps = self.scope.iter().filter(|(name, kind)| name.starts_with('s') && *kind == Kind::Int);
+        let steps = self
+            .scope
+            .iter()
+            .filter(|(name, kind)| name.starts_with('s') && *kind == Kind::Int);
         steps.map(|(name, _)| name.clone()).collect()
     }
 
@@ -377,7 +454,11 @@ impl Writer<'_> {
         let before = self.dice.below(2);
         for number in 0..=before {
             // One call at least.
-            let statement = if number == before { self.plain_step() } else { self.statement(place) };
+            let statement = if number == before {
+                self.plain_step()
+            } else {
+                self.statement(place)
+            };
             text.push_str(&statement);
         }
         let value = self.int();
@@ -391,7 +472,12 @@ impl Writer<'_> {
         let call = self.call();
         let mut text = format!("{}step {name} = {call}\n", self.margin());
         if self.dice.one_in(3) {
-            self.undo(&mut text, Some(&name).filter(|_| !call.starts_with("w.put")).map(String::as_str));
+            self.undo(
+                &mut text,
+                Some(&name)
+                    .filter(|_| !call.starts_with("w.put"))
+                    .map(String::as_str),
+            );
         }
         self.scope.push((name, Kind::Int));
         text
@@ -410,7 +496,9 @@ impl Writer<'_> {
             );
         }
         let read = self.read();
-        format!("match {read} % 4 {{\n{margin}    1 => fail tool.gone \"no\",\n{margin}    _ => {value},\n{margin}}}")
+        format!(
+            "match {read} % 4 {{\n{margin}    1 => fail tool.gone \"no\",\n{margin}    _ => {value},\n{margin}}}"
+        )
     }
 
     fn do_block(&mut self) -> String {
@@ -420,8 +508,12 @@ impl Writer<'_> {
     }
 
     fn each(&mut self) -> (String, Kind) {
-        let lists: Vec<String> =
-            self.scope.iter().filter(|(_, kind)| *kind == Kind::Ints).map(|(name, _)| name.clone()).collect();
+        let lists: Vec<String> = self
+            .scope
+            .iter()
+            .filter(|(_, kind)| *kind == Kind::Ints)
+            .map(|(name, _)| name.clone())
+            .collect();
         let list = if lists.is_empty() || self.dice.one_in(2) {
             match self.dice.below(3) {
                 0 => format!("lists.range({})", self.dice.between(1, 3)),
@@ -445,7 +537,10 @@ impl Writer<'_> {
         self.block(Place::Block, &mut text);
         self.scope.pop();
         self.beside = before;
-        (text + &self.margin() + "}", if settle { Kind::Results } else { Kind::Ints })
+        (
+            text + &self.margin() + "}",
+            if settle { Kind::Results } else { Kind::Ints },
+        )
     }
 
     fn repeat(&mut self) -> String {
@@ -459,7 +554,11 @@ impl Writer<'_> {
         if self.dice.one_in(2) {
             writeln!(text, "{margin}    next {state} + 1 when {state} < {most}").unwrap();
         } else {
-            writeln!(text, "{margin}    next {state} < {most} ? {state} + 1 : null").unwrap();
+            writeln!(
+                text,
+                "{margin}    next {state} < {most} ? {state} + 1 : null"
+            )
+            .unwrap();
         }
         text + &margin + "}"
     }
@@ -486,9 +585,15 @@ impl Writer<'_> {
     fn race(&mut self) -> String {
         let value = self.read();
         let other = *self.dice.pick(&["look", "miss"]);
-        let one = if self.rough && self.dice.one_in(3) { "miss" } else { "look" };
+        let one = if self.rough && self.dice.one_in(3) {
+            "miss"
+        } else {
+            "look"
+        };
         let margin = self.margin();
-        format!("race {{\n{margin}    near: w.{other}(x: {value}),\n{margin}    far: w.{one}(x: {value}),\n{margin}}}")
+        format!(
+            "race {{\n{margin}    near: w.{other}(x: {value}),\n{margin}    far: w.{one}(x: {value}),\n{margin}}}"
+        )
     }
 
     fn recover(&mut self, text: &mut String, risky: bool) {
@@ -499,12 +604,20 @@ impl Writer<'_> {
             (_, 1) => "transient",
             _ => "_",
         };
-        let class = if class == "_" { String::new() } else { format!(" {class}") };
+        let class = if class == "_" {
+            String::new()
+        } else {
+            format!(" {class}")
+        };
         let first = self.scope.len();
         self.indent += 1;
         let arm = match self.dice.below(5) {
             0 => {
-                writeln!(text, "{margin}    recover{class} as e => w.make(x: size(e.class))").unwrap();
+                writeln!(
+                    text,
+                    "{margin}    recover{class} as e => w.make(x: size(e.class))"
+                )
+                .unwrap();
                 self.indent -= 1;
                 return;
             }
@@ -529,7 +642,15 @@ impl Writer<'_> {
             return writeln!(text, "{margin}    undo w.drop(x: {value})").unwrap();
         }
         let (one, two) = (self.name("u"), self.name("u"));
-        writeln!(text, "{margin}    undo do {{\n{margin}        step {one} = w.drop(x: {value})").unwrap();
-        writeln!(text, "{margin}        step {two} = w.drop(x: {one})\n{margin}    }}").unwrap();
+        writeln!(
+            text,
+            "{margin}    undo do {{\n{margin}        step {one} = w.drop(x: {value})"
+        )
+        .unwrap();
+        writeln!(
+            text,
+            "{margin}        step {two} = w.drop(x: {one})\n{margin}    }}"
+        )
+        .unwrap();
     }
 }

@@ -32,7 +32,10 @@ pub enum Level {
 
 impl Text {
     pub fn new(text: impl Into<String>, level: Level) -> Self {
-        Self { text: text.into(), level }
+        Self {
+            text: text.into(),
+            level,
+        }
     }
 
     pub fn primary(text: impl Into<String>) -> Self {
@@ -41,7 +44,11 @@ impl Text {
 
     /// The text where at least this is wanted, in parentheses if need be.
     pub fn at(&self, level: Level) -> String {
-        if self.level < level { format!("({})", self.text) } else { self.text.clone() }
+        if self.level < level {
+            format!("({})", self.text)
+        } else {
+            self.text.clone()
+        }
     }
 }
 
@@ -60,7 +67,10 @@ impl Writer<'_> {
     /// A value of a type, by something that the checker knows by this very type and not as a constant.
     pub fn made(&mut self, ty: &Ty, depth: usize) -> Text {
         let paths = self.readables();
-        let fitting: Vec<&Readable> = paths.iter().filter(|path| path.exact && path.ty.fits(ty)).collect();
+        let fitting: Vec<&Readable> = paths
+            .iter()
+            .filter(|path| path.exact && path.ty.fits(ty))
+            .collect();
         if !fitting.is_empty() && !self.dice.one_in(3) {
             let path = (*self.dice.pick(&fitting)).clone();
             return self.read(&path);
@@ -104,7 +114,11 @@ impl Writer<'_> {
         if other.text != one.text {
             return other;
         }
-        let more = if matches!(ty, Ty::Time | Ty::Span) { "1s" } else { "1" };
+        let more = if matches!(ty, Ty::Time | Ty::Span) {
+            "1s"
+        } else {
+            "1"
+        };
         Text::new(format!("{} + {more}", other.at(Level::Sum)), Level::Sum)
     }
 
@@ -122,22 +136,39 @@ impl Writer<'_> {
         let other = self.value(ty, depth);
         self.scope.forget(known);
         match self.dice.below(5) {
-            0 => Text::new(format!("{read} != null ? {there} : {}", other.at(Level::Choice)), Level::Choice),
-            1 => Text::new(format!("{read} == null ? {} : {there}", other.at(Level::Or)), Level::Choice),
-            2 if path.missing_only => {
-                Text::new(format!("has({read}) ? {there} : {}", other.at(Level::Choice)), Level::Choice)
+            0 => Text::new(
+                format!("{read} != null ? {there} : {}", other.at(Level::Choice)),
+                Level::Choice,
+            ),
+            1 => Text::new(
+                format!("{read} == null ? {} : {there}", other.at(Level::Or)),
+                Level::Choice,
+            ),
+            2 if path.missing_only => Text::new(
+                format!("has({read}) ? {there} : {}", other.at(Level::Choice)),
+                Level::Choice,
+            ),
+            3 if matches!(path.ty.present(), Ty::Str | Ty::Int | Ty::Words(_))
+                && !path.text.contains("?.") =>
+            {
+                Text::primary(format!(
+                    "match {read} {{ null => {}, _ => {there} }}",
+                    other.text
+                ))
             }
-            3 if matches!(path.ty.present(), Ty::Str | Ty::Int | Ty::Words(_)) && !path.text.contains("?.") => {
-                Text::primary(format!("match {read} {{ null => {}, _ => {there} }}", other.text))
-            }
-            _ => Text::new(format!("{read} ?? {}", other.at(Level::Coalesce)), Level::Coalesce),
+            _ => Text::new(
+                format!("{read} ?? {}", other.at(Level::Coalesce)),
+                Level::Coalesce,
+            ),
         }
     }
 
     /// One of two values, or of several.
     fn choice(&mut self, ty: &Ty, depth: usize) -> Text {
         let paths = self.readables();
-        let subject = paths.iter().find(|path| path.exact && matches!(&path.ty, Ty::Words(_)));
+        let subject = paths
+            .iter()
+            .find(|path| path.exact && matches!(&path.ty, Ty::Words(_)));
         if self.dice.one_in(3)
             && let Some(subject) = subject.cloned()
             && let Ty::Words(words) = subject.ty.clone()
@@ -150,13 +181,23 @@ impl Writer<'_> {
             let value = self.value(ty, depth).text;
             arms.push(format!("\"{first}\" => {value}"));
             let value = self.value(ty, depth).text;
-            let rest = rest.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" | ");
-            let rest = if self.dice.one_in(2) { "_".to_owned() } else { rest };
+            let rest = rest
+                .iter()
+                .map(|word| format!("\"{word}\""))
+                .collect::<Vec<_>>()
+                .join(" | ");
+            let rest = if self.dice.one_in(2) {
+                "_".to_owned()
+            } else {
+                rest
+            };
             arms.push(format!("{rest} => {value}"));
             self.scope.forget(known);
             return Text::primary(format!("match {read} {{ {} }}", arms.join(", ")));
         }
-        let Some(condition) = self.condition(depth) else { return self.constant(ty, depth) };
+        let Some(condition) = self.condition(depth) else {
+            return self.constant(ty, depth);
+        };
         let known = self.scope.mark();
         self.scope.hold(&condition.text);
         self.settle(&condition.text, None);
@@ -165,7 +206,12 @@ impl Writer<'_> {
         self.settle(&condition.text, None);
         let other = self.value(ty, depth);
         self.scope.forget(known);
-        let text = format!("{} ? {} : {}", condition.at(Level::Or), one.at(Level::Or), other.at(Level::Choice));
+        let text = format!(
+            "{} ? {} : {}",
+            condition.at(Level::Or),
+            one.at(Level::Or),
+            other.at(Level::Choice)
+        );
         Text::new(text, Level::Choice)
     }
 
@@ -173,12 +219,17 @@ impl Writer<'_> {
     fn inside_list(&mut self, ty: &Ty, paths: &[Readable], depth: usize) -> Option<Text> {
         let mut found: Vec<(Readable, String)> = Vec::new();
         for path in paths {
-            let Ty::List(element) = &path.ty else { continue };
+            let Ty::List(element) = &path.ty else {
+                continue;
+            };
             if element.fits(ty) {
                 found.push((path.clone(), String::new()));
             }
             if let Ty::Object(object) = &**element {
-                let fields = object.fields.iter().filter(|field| field.required && field.ty.fits(ty));
+                let fields = object
+                    .fields
+                    .iter()
+                    .filter(|field| field.required && field.ty.fits(ty));
                 found.extend(fields.map(|field| (path.clone(), format!(".{}", field.name))));
             }
         }
@@ -189,8 +240,17 @@ impl Writer<'_> {
         let list = self.read(&path).text;
         let other = self.value(ty, depth);
         Some(match self.dice.below(3) {
-            0 => Text::new(format!("{list}[0]{link} ?? {}", other.at(Level::Coalesce)), Level::Coalesce),
-            _ => Text::new(format!("size({list}) > 0 ? {list}[0]{link} : {}", other.at(Level::Choice)), Level::Choice),
+            0 => Text::new(
+                format!("{list}[0]{link} ?? {}", other.at(Level::Coalesce)),
+                Level::Coalesce,
+            ),
+            _ => Text::new(
+                format!(
+                    "size({list}) > 0 ? {list}[0]{link} : {}",
+                    other.at(Level::Choice)
+                ),
+                Level::Choice,
+            ),
         })
     }
 
@@ -205,20 +265,35 @@ impl Writer<'_> {
             }
             Ty::Int => format!("{}", self.dice.below(100)),
             Ty::Double if self.dice.one_in(8) => "1.5e+3".to_owned(),
-            Ty::Double => format!("{}.{}", self.dice.below(100), self.dice.pick(&["0", "5", "25", "125"])),
+            Ty::Double => format!(
+                "{}.{}",
+                self.dice.below(100),
+                self.dice.pick(&["0", "5", "25", "125"])
+            ),
             Ty::Bool => if self.dice.one_in(2) { "true" } else { "false" }.to_owned(),
             Ty::Time => "timestamp(\"2026-01-31T09:00:00+01:00\")".to_owned(),
             Ty::Span => words::duration(self.dice).to_owned(),
             Ty::List(element) => {
-                let count = if depth == 0 { self.dice.below(2) } else { self.dice.below(4) };
-                let elements: Vec<String> =
-                    (0..count).map(|_| self.value(element, depth.saturating_sub(1)).text).collect();
+                let count = if depth == 0 {
+                    self.dice.below(2)
+                } else {
+                    self.dice.below(4)
+                };
+                let elements: Vec<String> = (0..count)
+                    .map(|_| self.value(element, depth.saturating_sub(1)).text)
+                    .collect();
                 format!("[{}]", elements.join(", "))
             }
             Ty::Map(value) => {
                 let mut entries = Vec::new();
-                for key in ["a", "`b c`", "(\"d\" + \"e\")"].iter().take(self.dice.below(3)) {
-                    entries.push(format!("{key}: {}", self.value(value, depth.saturating_sub(1)).text));
+                for key in ["a", "`b c`", "(\"d\" + \"e\")"]
+                    .iter()
+                    .take(self.dice.below(3))
+                {
+                    entries.push(format!(
+                        "{key}: {}",
+                        self.value(value, depth.saturating_sub(1)).text
+                    ));
                 }
                 braced(&entries)
             }
@@ -239,7 +314,11 @@ impl Writer<'_> {
         for field in &object.fields {
             if field.required || self.dice.one_in(2) {
                 let value = self.value(&field.ty, depth.saturating_sub(1)).text;
-                let name = if self.dice.one_in(16) { format!("`{}`", field.name) } else { field.name.to_owned() };
+                let name = if self.dice.one_in(16) {
+                    format!("`{}`", field.name)
+                } else {
+                    field.name.to_owned()
+                };
                 entries.push(format!("{name}: {value}"));
             }
         }
@@ -272,7 +351,9 @@ impl Writer<'_> {
         }
         if self.dice.one_in(10) {
             let indent = "    ".repeat(self.indent + 2);
-            return Text::primary(format!("\"\"\"\n{indent}{inside}\n{indent}  and more\n{indent}\"\"\""));
+            return Text::primary(format!(
+                "\"\"\"\n{indent}{inside}\n{indent}  and more\n{indent}\"\"\""
+            ));
         }
         Text::primary(format!("\"{inside}\""))
     }
@@ -284,18 +365,28 @@ impl Writer<'_> {
             let rest = path.text.strip_prefix(name);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '?']))
         };
-        let own: Vec<&Readable> =
-            paths.iter().filter(|path| path.exact && prefix(path) && path.ty.is_scalar()).collect();
+        let own: Vec<&Readable> = paths
+            .iter()
+            .filter(|path| path.exact && prefix(path) && path.ty.is_scalar())
+            .collect();
         if !own.is_empty() {
             let path = (*self.dice.pick(&own)).clone();
             return (self.read(&path), path.ty);
         }
         let whole = paths.iter().find(|path| path.text == name).cloned();
         let Some(whole) = whole else {
-            return (Text::new(format!("{name} != null"), Level::Compare), Ty::Bool);
+            return (
+                Text::new(format!("{name} != null"), Level::Compare),
+                Ty::Bool,
+            );
         };
         let read = self.read(&whole).text;
-        let race = self.scope.variables.iter().find(|known| known.name == name).map(|known| known.kind.clone());
+        let race = self
+            .scope
+            .variables
+            .iter()
+            .find(|known| known.name == name)
+            .map(|known| known.kind.clone());
         match (&whole.ty, race) {
             (Ty::Opt(_), _) => (Text::primary(format!("json({read})")), Ty::Str),
             (_, Some(Kind::Race(_))) => (Text::primary(format!("winner({read})")), Ty::Str),
@@ -307,5 +398,9 @@ impl Writer<'_> {
 
 /// An object literal.
 pub fn braced(entries: &[String]) -> String {
-    if entries.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", entries.join(", ")) }
+    if entries.is_empty() {
+        "{}".to_owned()
+    } else {
+        format!("{{ {} }}", entries.join(", "))
+    }
 }

@@ -18,11 +18,18 @@ impl Writer<'_> {
             Ty::Bool => self.condition(depth),
             Ty::Time => {
                 let (time, span) = (self.value(&Ty::Time, depth), self.value(&Ty::Span, depth));
-                Some(Text::new(format!("{} + {}", time.at(Level::Sum), span.at(Level::Product)), Level::Sum))
+                Some(Text::new(
+                    format!("{} + {}", time.at(Level::Sum), span.at(Level::Product)),
+                    Level::Sum,
+                ))
             }
             Ty::Span => Some(self.span_operation(depth)),
             Ty::Mix => {
-                let one = if self.dice.one_in(2) { Ty::Int } else { Ty::Str };
+                let one = if self.dice.one_in(2) {
+                    Ty::Int
+                } else {
+                    Ty::Str
+                };
                 Some(self.value(&one, depth))
             }
             Ty::List(element) => self.list_operation(element, depth),
@@ -43,27 +50,48 @@ impl Writer<'_> {
             0..=4 => return self.template(depth),
             5 => {
                 let (one, other) = (self.value(s, depth), self.value(s, depth));
-                return Text::new(format!("{} + {}", one.at(Level::Sum), other.at(Level::Product)), Level::Sum);
+                return Text::new(
+                    format!("{} + {}", one.at(Level::Sum), other.at(Level::Product)),
+                    Level::Sum,
+                );
             }
             6 => {
-                let method = *self.dice.pick(&["lowerAscii", "upperAscii", "trim", "reverse"]);
+                let method = *self
+                    .dice
+                    .pick(&["lowerAscii", "upperAscii", "trim", "reverse"]);
                 format!("{}.{method}()", self.receiver(s, depth))
             }
-            7 => format!("{}.replace(\"a\", {})", self.receiver(s, depth), self.value(s, depth).text),
+            7 => format!(
+                "{}.replace(\"a\", {})",
+                self.receiver(s, depth),
+                self.value(s, depth).text
+            ),
             8 => format!("{}.join(\", \")", self.receiver(&Ty::Str.list(), depth)),
             9 => {
-                let ty = self.dice.pick(&[Ty::Int, Ty::Double, Ty::Bool, Ty::Time, Ty::Span]).clone();
+                let ty = self
+                    .dice
+                    .pick(&[Ty::Int, Ty::Double, Ty::Bool, Ty::Time, Ty::Span])
+                    .clone();
                 format!("string({})", self.value(&ty, depth).text)
             }
             10 => {
                 let ty = self
                     .dice
-                    .pick(&[Ty::Int, Ty::Str.list(), Ty::Int.optional(), Ty::Map(Rc::new(Ty::Double))])
+                    .pick(&[
+                        Ty::Int,
+                        Ty::Str.list(),
+                        Ty::Int.optional(),
+                        Ty::Map(Rc::new(Ty::Double)),
+                    ])
                     .clone();
                 format!("json({})", self.value(&ty, depth).text)
             }
             11 => {
-                format!("\"%s has %d\".format([{}, {}])", self.value(s, depth).text, self.value(&Ty::Int, depth).text)
+                format!(
+                    "\"%s has %d\".format([{}, {}])",
+                    self.value(s, depth).text,
+                    self.value(&Ty::Int, depth).text
+                )
             }
             12 => format!("strings.quote({})", self.value(s, depth).text),
             13 => format!("base64.encode(bytes({}))", self.value(s, depth).text),
@@ -78,7 +106,11 @@ impl Writer<'_> {
                 None => return self.template(depth),
             },
             // A position behind the end of a constant would be seen before the run.
-            _ => format!("(\"a\" + {}).substring({})", self.value(s, depth).at(Level::Product), self.dice.below(2)),
+            _ => format!(
+                "(\"a\" + {}).substring({})",
+                self.value(s, depth).at(Level::Product),
+                self.dice.below(2)
+            ),
         })
     }
 
@@ -94,14 +126,26 @@ impl Writer<'_> {
             8 => format!("sum({})", self.value(&Ty::Int.list(), depth).text),
             9 => {
                 let function = *self.dice.pick(&["greatest", "least"]);
-                format!("math.{function}({}, {})", self.value(&Ty::Int, depth).text, self.value(&Ty::Int, depth).text)
+                format!(
+                    "math.{function}({}, {})",
+                    self.value(&Ty::Int, depth).text,
+                    self.value(&Ty::Int, depth).text
+                )
             }
             10 => format!("math.abs({})", self.value(&Ty::Int, depth).text),
             11 => {
-                let method = *self.dice.pick(&["getFullYear", "getMonth", "getDayOfWeek", "getHours"]);
+                let method =
+                    *self
+                        .dice
+                        .pick(&["getFullYear", "getMonth", "getDayOfWeek", "getHours"]);
                 format!("{}.{method}()", self.receiver(&Ty::Time, depth))
             }
-            12 => return Text::new(format!("-{}", self.value(&Ty::Int, depth).at(Level::Primary)), Level::Unary),
+            12 => {
+                return Text::new(
+                    format!("-{}", self.value(&Ty::Int, depth).at(Level::Primary)),
+                    Level::Unary,
+                );
+            }
             _ => format!("{}.size()", self.receiver(&Ty::Str, depth)),
         })
     }
@@ -111,28 +155,48 @@ impl Writer<'_> {
             0..=2 => return self.arithmetic(&Ty::Double, &["+", "-", "*", "/"], depth),
             3 => {
                 let (int, double) = (self.value(&Ty::Int, depth), self.value(&Ty::Double, depth));
-                return Text::new(format!("{} + {}", int.at(Level::Sum), double.at(Level::Product)), Level::Sum);
+                return Text::new(
+                    format!("{} + {}", int.at(Level::Sum), double.at(Level::Product)),
+                    Level::Sum,
+                );
             }
             4 => format!("double({})", self.value(&Ty::Int, depth).text),
             5 => {
                 let function = *self.dice.pick(&["ceil", "floor", "round", "trunc", "abs"]);
                 // A whole number where a double is wanted has no form of its own there.
-                format!("math.{function}(double({}))", self.value(&Ty::Double, depth).text)
+                format!(
+                    "math.{function}(double({}))",
+                    self.value(&Ty::Double, depth).text
+                )
             }
             6 => format!("sum({})", self.value(&Ty::Double.list(), depth).text),
             7 => {
                 let (span, unit) = (self.value(&Ty::Span, depth), self.dice.between(2, 90));
-                return Text::new(format!("{} / {unit}m", span.at(Level::Product)), Level::Product);
+                return Text::new(
+                    format!("{} / {unit}m", span.at(Level::Product)),
+                    Level::Product,
+                );
             }
             // What is no number is no JSON either.
-            _ => format!("math.sqrt(math.abs({}))", self.value(&Ty::Double, depth).text),
+            _ => format!(
+                "math.sqrt(math.abs({}))",
+                self.value(&Ty::Double, depth).text
+            ),
         })
     }
 
     fn arithmetic(&mut self, ty: &Ty, signs: &[&str], depth: usize) -> Text {
         let sign = *self.dice.pick(signs);
-        let level = if matches!(sign, "+" | "-") { Level::Sum } else { Level::Product };
-        let above = if level == Level::Sum { Level::Product } else { Level::Unary };
+        let level = if matches!(sign, "+" | "-") {
+            Level::Sum
+        } else {
+            Level::Product
+        };
+        let above = if level == Level::Sum {
+            Level::Product
+        } else {
+            Level::Unary
+        };
         let one = self.value(ty, depth);
         let other = match sign {
             // A constant zero would be seen before the run.
@@ -147,8 +211,15 @@ impl Writer<'_> {
         if !self.dice.one_in(3) {
             return self.value(inner, depth);
         }
-        let ordered = matches!(**inner, Ty::Int | Ty::Double | Ty::Str | Ty::Bool | Ty::Time | Ty::Span);
-        let method = *self.dice.pick(if ordered { &["first", "last", "min", "max"][..] } else { &["first", "last"] });
+        let ordered = matches!(
+            **inner,
+            Ty::Int | Ty::Double | Ty::Str | Ty::Bool | Ty::Time | Ty::Span
+        );
+        let method = *self.dice.pick(if ordered {
+            &["first", "last", "min", "max"][..]
+        } else {
+            &["first", "last"]
+        });
         // Of a list that is empty on the page, nobody knows the type of what is missing.
         let (one, other) = (self.value(inner, depth), self.value(inner, depth));
         Text::primary(format!("[{}, {}].{method}()", one.text, other.text))
@@ -158,19 +229,33 @@ impl Writer<'_> {
         if self.dice.one_in(3) {
             let (one, factor) = (self.value(&Ty::Span, depth), self.dice.between(2, 9));
             let sign = *self.dice.pick(&["*", "/"]);
-            return Text::new(format!("{} {sign} {factor}", one.at(Level::Product)), Level::Product);
+            return Text::new(
+                format!("{} {sign} {factor}", one.at(Level::Product)),
+                Level::Product,
+            );
         }
-        let (ty, sign) = if self.dice.one_in(2) { (Ty::Time, "-") } else { (Ty::Span, "+") };
+        let (ty, sign) = if self.dice.one_in(2) {
+            (Ty::Time, "-")
+        } else {
+            (Ty::Span, "+")
+        };
         let one = self.value(&ty, depth);
         let other = self.unlike(&one, &ty, depth);
-        Text::new(format!("{} {sign} {}", one.at(Level::Sum), other.at(Level::Product)), Level::Sum)
+        Text::new(
+            format!("{} {sign} {}", one.at(Level::Sum), other.at(Level::Product)),
+            Level::Sum,
+        )
     }
 
     fn list_operation(&mut self, element: &Rc<Ty>, depth: usize) -> Option<Text> {
         let whole = Ty::List(element.clone());
         Some(Text::primary(match self.dice.below(12) {
             0..=2 => return self.mapped(element, depth),
-            10 => format!("{}.take({})", self.receiver(&whole, depth), self.dice.below(4)),
+            10 => format!(
+                "{}.take({})",
+                self.receiver(&whole, depth),
+                self.dice.below(4)
+            ),
             11 if matches!(**element, Ty::Int | Ty::Double | Ty::Str | Ty::Bool) => {
                 let (list, name) = (self.receiver(&whole, depth), self.names.value(self.dice));
                 format!("{list}.sortBy({name}, {name})")
@@ -178,7 +263,10 @@ impl Writer<'_> {
             3 | 4 => {
                 // Of a list that stands there as such more is known than its type.
                 let paths = self.readables();
-                let list = paths.iter().find(|path| path.exact && path.ty.fits(&whole))?.clone();
+                let list = paths
+                    .iter()
+                    .find(|path| path.exact && path.ty.fits(&whole))?
+                    .clone();
                 let Ty::List(own) = &list.ty else { return None };
                 let name = self.names.value(self.dice);
                 let condition = self.element_condition(&name, own, depth)?;
@@ -187,11 +275,18 @@ impl Writer<'_> {
             }
             5 => {
                 let (one, other) = (self.value(&whole, depth), self.value(&whole, depth));
-                return Some(Text::new(format!("{} + {}", one.at(Level::Sum), other.at(Level::Product)), Level::Sum));
+                return Some(Text::new(
+                    format!("{} + {}", one.at(Level::Sum), other.at(Level::Product)),
+                    Level::Sum,
+                ));
             }
             6 => {
                 let sortable = matches!(**element, Ty::Int | Ty::Double | Ty::Str | Ty::Bool);
-                let method = if sortable { *self.dice.pick(&["sort", "distinct", "reverse"]) } else { "reverse" };
+                let method = if sortable {
+                    *self.dice.pick(&["sort", "distinct", "reverse"])
+                } else {
+                    "reverse"
+                };
                 format!("{}.{method}()", self.receiver(&whole, depth))
             }
             7 if **element == Ty::Int => format!("lists.range({})", self.dice.below(6)),
@@ -204,7 +299,10 @@ impl Writer<'_> {
     /// A list made of another one, or of what a settled loop has left.
     fn mapped(&mut self, element: &Rc<Ty>, depth: usize) -> Option<Text> {
         let paths = self.readables();
-        let lists: Vec<&Readable> = paths.iter().filter(|path| matches!(path.ty, Ty::List(_))).collect();
+        let lists: Vec<&Readable> = paths
+            .iter()
+            .filter(|path| matches!(path.ty, Ty::List(_)))
+            .collect();
         if lists.is_empty() {
             return None;
         }
@@ -215,18 +313,25 @@ impl Writer<'_> {
         if let Ty::Result(value) = &**of
             && value.fits(element)
         {
-            return Some(Text::primary(format!("{list}.map({name}, {name}.ok, {name}.value)")));
+            return Some(Text::primary(format!(
+                "{list}.map({name}, {name}.ok, {name}.value)"
+            )));
         }
         let condition = if self.dice.one_in(4) {
-            self.element_condition(&name, of, depth).map(|text| format!(" {text},"))
+            self.element_condition(&name, of, depth)
+                .map(|text| format!(" {text},"))
         } else {
             None
         };
         let known = self.scope.mark();
-        self.scope.add_made(&name, (**of).clone(), Kind::Local, path.exact);
+        self.scope
+            .add_made(&name, (**of).clone(), Kind::Local, path.exact);
         let body = self.value(element, depth).text;
         self.scope.close(known);
-        Some(Text::primary(format!("{list}.map({name},{} {body})", condition.unwrap_or_default())))
+        Some(Text::primary(format!(
+            "{list}.map({name},{} {body})",
+            condition.unwrap_or_default()
+        )))
     }
 
     fn map_operation(&mut self, value: &Rc<Ty>, depth: usize) -> Text {
@@ -238,22 +343,34 @@ impl Writer<'_> {
         let body = self.value(value, depth).text;
         self.scope.close(known);
         // Of an empty literal nothing is known that could be gone over.
-        let map = if map.text == "{}" { "{ a: 1 }".to_owned() } else { map.at(Level::Primary) };
+        let map = if map.text == "{}" {
+            "{ a: 1 }".to_owned()
+        } else {
+            map.at(Level::Primary)
+        };
         Text::primary(format!("{map}.transformMap({key}, {each}, {body})"))
     }
 
     /// Something with a size.
     fn sized(&mut self) -> Option<Readable> {
         let paths = self.readables();
-        let sized: Vec<&Readable> =
-            paths.iter().filter(|path| matches!(path.ty, Ty::Str | Ty::Words(_) | Ty::List(_) | Ty::Map(_))).collect();
-        if sized.is_empty() { None } else { Some((*self.dice.pick(&sized)).clone()) }
+        let sized: Vec<&Readable> = paths
+            .iter()
+            .filter(|path| matches!(path.ty, Ty::Str | Ty::Words(_) | Ty::List(_) | Ty::Map(_)))
+            .collect();
+        if sized.is_empty() {
+            None
+        } else {
+            Some((*self.dice.pick(&sized)).clone())
+        }
     }
 
     /// A race that has been run in any case.
     fn past_race(&mut self) -> Option<String> {
         let races = self.scope.variables.iter().filter(|variable| {
-            matches!(variable.kind, Kind::Race(_)) && variable.guard.is_empty() && !matches!(variable.ty, Ty::Opt(_))
+            matches!(variable.kind, Kind::Race(_))
+                && variable.guard.is_empty()
+                && !matches!(variable.ty, Ty::Opt(_))
         });
         let race = races.last()?;
         race.used.set(true);

@@ -18,7 +18,11 @@ pub struct Task {
 }
 
 /// What tasks go through; the second one is what a plan sets.
-const STATUSES: [&[&str]; 3] = [&["open", "done"], &["offen", "läuft", "done", "failed"], &["新", "cancelled"]];
+const STATUSES: [&[&str]; 3] = [
+    &["open", "done"],
+    &["offen", "läuft", "done", "failed"],
+    &["新", "cancelled"],
+];
 /// The context of a task: what is set, and what listeners read.
 const NOTE: &str = "note";
 const MORE: &str = "more";
@@ -42,7 +46,11 @@ impl Writer<'_> {
                 more.text()
             )
             .unwrap();
-            tasks.push(Task { name, statuses, more });
+            tasks.push(Task {
+                name,
+                statuses,
+                more,
+            });
         }
         tasks
     }
@@ -51,7 +59,11 @@ impl Writer<'_> {
     pub fn milestones(&mut self, tasks: Vec<Task>, text: &mut String) {
         for task in tasks {
             let status = task.statuses[1];
-            let guard = if self.dice.one_in(3) { self.condition(1) } else { None };
+            let guard = if self.dice.one_in(3) {
+                self.condition(1)
+            } else {
+                None
+            };
             let known = self.scope.mark();
             if let Some(guard) = &guard {
                 self.scope.hold(&guard.text);
@@ -59,7 +71,12 @@ impl Writer<'_> {
             }
             let (note, more) = (self.template(1).text, self.value(&task.more, 1).text);
             self.scope.forget(known);
-            write!(text, "    set {} {status} {{ {NOTE}: {note}, {MORE}: {more} }}", task.name).unwrap();
+            write!(
+                text,
+                "    set {} {status} {{ {NOTE}: {note}, {MORE}: {more} }}",
+                task.name
+            )
+            .unwrap();
             if let Some(guard) = guard {
                 write!(text, " when {}", guard.text).unwrap();
             }
@@ -76,24 +93,56 @@ impl Writer<'_> {
     /// An event of a step, of the plan or from outside, and what it brings.
     fn other_event(&mut self) -> (String, Brought) {
         let steps = self.own_steps();
-        let choice = if steps.is_empty() { self.dice.below(2) } else { self.dice.below(8) };
-        let step = if steps.is_empty() { String::new() } else { self.dice.pick(&steps).clone() };
+        let choice = if steps.is_empty() {
+            self.dice.below(2)
+        } else {
+            self.dice.below(8)
+        };
+        let step = if steps.is_empty() {
+            String::new()
+        } else {
+            self.dice.pick(&steps).clone()
+        };
         let known = self.scope.variables.iter().find(|known| known.name == step);
         let gives = known.map_or(Ty::Error, |known| known.ty.clone());
         match choice {
             0 => {
-                let told = Field { name: "by", ty: Ty::Str, required: true };
+                let told = Field {
+                    name: "by",
+                    ty: Ty::Str,
+                    required: true,
+                };
                 let more = ty::closed(&ty::any(self.dice, 1, true));
-                let fields = vec![told, Field { name: MORE, ty: more, required: !self.dice.one_in(3) }];
-                let payload = Ty::Object(Object { fields, open: false }.into());
-                (format!("signal \"changed\" -> {}", payload.text()), Brought::One(payload))
+                let fields = vec![
+                    told,
+                    Field {
+                        name: MORE,
+                        ty: more,
+                        required: !self.dice.one_in(3),
+                    },
+                ];
+                let payload = Ty::Object(
+                    Object {
+                        fields,
+                        open: false,
+                    }
+                    .into(),
+                );
+                (
+                    format!("signal \"changed\" -> {}", payload.text()),
+                    Brought::One(payload),
+                )
             }
             1 => ("plan is failed".to_owned(), Brought::One(Ty::Error)),
             2 | 3 => (format!("{step} is failed"), Brought::One(Ty::Error)),
             4 | 5 => (format!("{step} is completed"), Brought::One(gives)),
-            6 => {
-                (format!("{step} is {}", self.dice.pick(&["settled", "completed || plan is failed"])), Brought::Several)
-            }
+            6 => (
+                format!(
+                    "{step} is {}",
+                    self.dice.pick(&["settled", "completed || plan is failed"])
+                ),
+                Brought::Several,
+            ),
             _ => (step, Brought::Several),
         }
     }
@@ -102,8 +151,14 @@ impl Writer<'_> {
     fn listener(&mut self, event: &str, brings: Brought, text: &mut String) {
         let name = self.names.value(self.dice);
         write!(text, "    listener {name} on {event}").unwrap();
-        let inputs = self.scope.variables.iter().filter(|known| known.kind == Kind::Input);
-        let inputs: Vec<(String, Ty)> = inputs.map(|known| (known.name.clone(), known.ty.clone())).collect();
+        let inputs = self
+            .scope
+            .variables
+            .iter()
+            .filter(|known| known.kind == Kind::Input);
+        let inputs: Vec<(String, Ty)> = inputs
+            .map(|known| (known.name.clone(), known.ty.clone()))
+            .collect();
         let outside = std::mem::take(&mut self.scope);
         for (name, ty) in inputs {
             self.scope.add(&name, ty, Kind::Local);
@@ -115,7 +170,11 @@ impl Writer<'_> {
             match brings {
                 Brought::One(ty) => {
                     let guarded = self.dice.one_in(3);
-                    let guard = if guarded { self.element_condition(&brought, &ty, 0) } else { None };
+                    let guard = if guarded {
+                        self.element_condition(&brought, &ty, 0)
+                    } else {
+                        None
+                    };
                     self.scope.add(&brought, ty, Kind::Local);
                     if let Some(guard) = guard {
                         self.settle(&guard, None);
@@ -150,17 +209,26 @@ impl Writer<'_> {
 
     /// Whether a step has come to this or that; nothing where no step is sure to have run.
     pub fn about_state(&mut self) -> Option<Text> {
-        let steps = if self.size.whole_language { self.own_steps() } else { Vec::new() };
+        let steps = if self.size.whole_language {
+            self.own_steps()
+        } else {
+            Vec::new()
+        };
         if steps.is_empty() || !self.dice.one_in(6) {
             return None;
         }
         let step = self.dice.pick(&steps).clone();
-        Some(Text::new(format!("{step} is {}", self.dice.pick(&["completed", "failed"])), Level::Unary))
+        Some(Text::new(
+            format!("{step} is {}", self.dice.pick(&["completed", "failed"])),
+            Level::Unary,
+        ))
     }
 
     fn own_steps(&self) -> Vec<String> {
         let steps = self.scope.variables.iter();
-        let steps = steps.filter(|known| matches!(known.kind, Kind::Step | Kind::Form) && known.guard.is_empty());
+        let steps = steps.filter(|known| {
+            matches!(known.kind, Kind::Step | Kind::Form) && known.guard.is_empty()
+        });
         let steps = steps.filter(|known| !self.scope.is_settled(&known.name));
         steps.map(|known| known.name.clone()).collect()
     }
@@ -190,10 +258,27 @@ impl Writer<'_> {
         let name = self.names.value(self.dice);
         let host = *self.dice.pick(&["127.0.0.1:8009", "shop.example.com"]);
         writeln!(settings, "    allow {{ net: [\"{host}\"] }}").unwrap();
-        let scheme = if host.starts_with("127") { "http" } else { "https" };
-        writeln!(body, "    step {name} = http.fetch(url: \"{scheme}://{host}/state\")").unwrap();
-        let fields = vec![Field { name: "status", ty: Ty::Int, required: true }];
-        self.scope.add_made(&name, Ty::Object(Object { fields, open: true }.into()), Kind::Step, false);
+        let scheme = if host.starts_with("127") {
+            "http"
+        } else {
+            "https"
+        };
+        writeln!(
+            body,
+            "    step {name} = http.fetch(url: \"{scheme}://{host}/state\")"
+        )
+        .unwrap();
+        let fields = vec![Field {
+            name: "status",
+            ty: Ty::Int,
+            required: true,
+        }];
+        self.scope.add_made(
+            &name,
+            Ty::Object(Object { fields, open: true }.into()),
+            Kind::Step,
+            false,
+        );
     }
 }
 
@@ -205,7 +290,24 @@ enum Brought {
 }
 
 fn context(more: &Ty) -> Ty {
-    let more = Field { name: MORE, ty: more.clone(), required: true };
-    let fields = vec![Field { name: NOTE, ty: Ty::Str, required: true }, more];
-    Ty::Object(Object { fields, open: false }.into())
+    let more = Field {
+        name: MORE,
+        ty: more.clone(),
+        required: true,
+    };
+    let fields = vec![
+        Field {
+            name: NOTE,
+            ty: Ty::Str,
+            required: true,
+        },
+        more,
+    ];
+    Ty::Object(
+        Object {
+            fields,
+            open: false,
+        }
+        .into(),
+    )
 }

@@ -50,7 +50,11 @@ impl Marks {
             } else {
                 let (number, start) = open.pop().unwrap();
                 let (name, broken) = self.noted[number].clone();
-                found.push(Limited { name, place: start..text.len(), broken });
+                found.push(Limited {
+                    name,
+                    place: start..text.len(),
+                    broken,
+                });
             }
         }
         (text + rest, found)

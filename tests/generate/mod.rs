@@ -54,13 +54,26 @@ pub struct Size {
 
 impl Size {
     /// A plan for a quick check and run.
-    pub const SMALL: Self = Self { statements: 4, plans: 1, whole_language: false, network: false };
+    pub const SMALL: Self = Self {
+        statements: 4,
+        plans: 1,
+        whole_language: false,
+        network: false,
+    };
     /// A plan of 30 to 60 lines, as somebody would write it.
-    pub const USUAL: Self = Self { statements: 16, plans: 1, whole_language: false, network: false };
+    pub const USUAL: Self = Self {
+        statements: 16,
+        plans: 1,
+        whole_language: false,
+        network: false,
+    };
 
     /// A file with so many plans of the usual size.
     pub const fn many(plans: usize) -> Self {
-        Self { plans, ..Self::USUAL }
+        Self {
+            plans,
+            ..Self::USUAL
+        }
     }
 }
 
@@ -89,14 +102,43 @@ pub fn project(seed: u64, size: Size) -> Project {
     let mut dice = Dice::new(seed);
     let catalog = Catalog::new(&mut dice);
     let mut plans = Vec::new();
-    let other =
-        dice.one_in(3).then(|| plan_file(&mut dice, &catalog, &Size { statements: 5, plans: 1, ..size }, false, None));
+    let other = dice.one_in(3).then(|| {
+        plan_file(
+            &mut dice,
+            &catalog,
+            &Size {
+                statements: 5,
+                plans: 1,
+                ..size
+            },
+            false,
+            None,
+        )
+    });
     // Now and then the main plan calls others of its file.
-    let in_main = if size.plans == 1 && dice.one_in(3) { dice.between(2, 3) } else { size.plans };
-    let main = plan_file(&mut dice, &catalog, &Size { plans: in_main, ..size }, true, other.as_ref());
+    let in_main = if size.plans == 1 && dice.one_in(3) {
+        dice.between(2, 3)
+    } else {
+        size.plans
+    };
+    let main = plan_file(
+        &mut dice,
+        &catalog,
+        &Size {
+            plans: in_main,
+            ..size
+        },
+        true,
+        other.as_ref(),
+    );
     plans.push(("main.plan".to_owned(), main.text));
     if let Some(other) = other {
         plans.push(("other.plan".to_owned(), other.text));
     }
-    Project { apps: catalog.files(), plans, tools: catalog.tools(), limited: main.limited }
+    Project {
+        apps: catalog.files(),
+        plans,
+        tools: catalog.tools(),
+        limited: main.limited,
+    }
 }

@@ -24,7 +24,10 @@ fn words(text: &str) -> Vec<Place> {
     let contracts = text.rfind("\ntool ").map_or(0, |last| last + 1);
     let first = contracts + text[contracts..].find('\n').unwrap_or(0);
     let mut places = Vec::new();
-    let mut rest = text.char_indices().skip_while(|(at, _)| *at < first).peekable();
+    let mut rest = text
+        .char_indices()
+        .skip_while(|(at, _)| *at < first)
+        .peekable();
     while let Some((start, first)) = rest.next() {
         let mut end = start + first.len_utf8();
         let alike = |next: char| {
@@ -51,35 +54,59 @@ fn words(text: &str) -> Vec<Place> {
 fn change(dice: &mut Dice, text: &str, words: &[Place]) -> Option<String> {
     let place = dice.pick(words).clone();
     let word = &text[place.clone()];
-    let replaced = |new: &&str| Some(format!("{}{new}{}", &text[..place.start], &text[place.end..]));
+    let replaced = |new: &&str| {
+        Some(format!(
+            "{}{new}{}",
+            &text[..place.start],
+            &text[place.end..]
+        ))
+    };
     let letter = word.starts_with(|first: char| first.is_alphabetic());
     match word {
         "?" | "?." if dice.one_in(2) => replaced(&if word == "?" { "" } else { "." }),
         "." if dice.one_in(3) => replaced(&"?."),
         "??" => replaced(dice.pick(&["+", "==", "&&"])),
         "+" | "-" | "*" => replaced(dice.pick(&["+", "-", "*", "%", "<", "??"])),
-        "<" | ">" | "==" | "!=" | "<=" | ">=" => replaced(dice.pick(&["==", "!=", "<", ">=", "in", "+"])),
+        "<" | ">" | "==" | "!=" | "<=" | ">=" => {
+            replaced(dice.pick(&["==", "!=", "<", ">=", "in", "+"]))
+        }
         "&&" | "||" => replaced(dice.pick(&["&&", "||", "=="])),
-        "string" | "int" | "double" | "bool" | "timestamp" | "duration" => {
-            replaced(dice.pick(&["string", "int", "double", "bool", "timestamp", "duration", "any"]))
-        }
-        "has" | "size" | "json" | "sum" | "exists" | "filter" | "map" | "all" | "sort" | "flatten" => {
-            replaced(dice.pick(&["size", "json", "sum", "string", "exists", "filter", "map", "sort", "entries"]))
-        }
+        "string" | "int" | "double" | "bool" | "timestamp" | "duration" => replaced(dice.pick(&[
+            "string",
+            "int",
+            "double",
+            "bool",
+            "timestamp",
+            "duration",
+            "any",
+        ])),
+        "has" | "size" | "json" | "sum" | "exists" | "filter" | "map" | "all" | "sort"
+        | "flatten" => replaced(dice.pick(&[
+            "size", "json", "sum", "string", "exists", "filter", "map", "sort", "entries",
+        ])),
         "null" => replaced(dice.pick(&["0", "\"\"", "[]", "{}", "true"])),
         "true" | "false" => replaced(dice.pick(&["null", "1", "\"true\"", "[]"])),
         _ if word.starts_with(|first: char| first.is_ascii_digit()) => {
             // A call that fails each time would be tried for ever.
             let attempts = text[..place.start].ends_with("attempts: ");
             let new = dice.pick(&["1.5", "\"1\"", "null", "-1", MOST, "[1]", "0"]);
-            if attempts && *new == MOST { None } else { replaced(new) }
+            if attempts && *new == MOST {
+                None
+            } else {
+                replaced(new)
+            }
         }
         _ if letter && !KEYWORDS.contains(&word) => {
             // Another name of the same text takes its place: a variable, a field, a tool, an enumeration's value.
             let other = dice.pick(words).clone();
             let other = &text[other];
-            let name = other.starts_with(|first: char| first.is_alphabetic()) && !KEYWORDS.contains(&other);
-            if name && other != word { replaced(&other) } else { None }
+            let name = other.starts_with(|first: char| first.is_alphabetic())
+                && !KEYWORDS.contains(&other);
+            if name && other != word {
+                replaced(&other)
+            } else {
+                None
+            }
         }
         _ => None,
     }

@@ -42,7 +42,10 @@ pub struct Input {
 }
 
 /// Writes one plan file.
-#[expect(clippy::struct_excessive_bools, reason = "each says one thing about the place or the file")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says one thing about the place or the file"
+)]
 pub struct Writer<'a> {
     pub dice: &'a mut Dice,
     pub catalog: &'a Catalog,
@@ -91,7 +94,13 @@ const DEEPEST: usize = 2;
 /// The namespace of the plans of the other file.
 pub const OTHER: &str = "other";
 
-pub fn plan_file(dice: &mut Dice, catalog: &Catalog, size: &Size, is_main: bool, other: Option<&PlanFile>) -> PlanFile {
+pub fn plan_file(
+    dice: &mut Dice,
+    catalog: &Catalog,
+    size: &Size,
+    is_main: bool,
+    other: Option<&PlanFile>,
+) -> PlanFile {
     let mut writer = Writer {
         dice,
         catalog,
@@ -135,7 +144,11 @@ pub fn plan_file(dice: &mut Dice, catalog: &Catalog, size: &Size, is_main: bool,
     }
     let marked = format!("{}{}", writer.head(), texts.concat());
     let (text, limited) = writer.marks.found(&marked);
-    PlanFile { text, called: called.unwrap(), limited }
+    PlanFile {
+        text,
+        called: called.unwrap(),
+        limited,
+    }
 }
 
 impl Writer<'_> {
@@ -153,7 +166,12 @@ impl Writer<'_> {
             writeln!(text, "use \"./other.plan\" as {OTHER}").unwrap();
         }
         for item in &self.items {
-            writeln!(text, "\n{}", self.catalog.tools[*item].item.as_ref().unwrap()).unwrap();
+            writeln!(
+                text,
+                "\n{}",
+                self.catalog.tools[*item].item.as_ref().unwrap()
+            )
+            .unwrap();
         }
         text
     }
@@ -218,14 +236,38 @@ impl Writer<'_> {
         let written: Vec<String> = parameters.iter().map(|(_, text)| text.clone()).collect();
         let returns = self.returns.clone();
         // What others call says what it gives; else its constants would be its type.
-        let arrow = if self.is_last && self.dice.one_in(5) { String::new() } else { format!(" -> {}", returns.text()) };
+        let arrow = if self.is_last && self.dice.one_in(5) {
+            String::new()
+        } else {
+            format!(" -> {}", returns.text())
+        };
         let list = written.join(", ");
-        let list = if list.len() > 70 { format!("\n    {},\n", written.join(",\n    ")) } else { list };
+        let list = if list.len() > 70 {
+            format!("\n    {},\n", written.join(",\n    "))
+        } else {
+            list
+        };
         writeln!(text, "plan {name}({list}){arrow} {{\n{settings}{body}}}").unwrap();
-        let limited = |input: Input| Input { limited: self.limited.contains(&input.name), ..input };
-        let parameters = parameters.into_iter().map(|(input, _)| limited(input)).collect();
+        let limited = |input: Input| Input {
+            limited: self.limited.contains(&input.name),
+            ..input
+        };
+        let parameters = parameters
+            .into_iter()
+            .map(|(input, _)| limited(input))
+            .collect();
         let may_fail = self.calls_tool(&body) && !body.contains("recover");
-        (text, PlanHead { name, parameters, returns, floats: self.floats, may_fail, depth: self.depth })
+        (
+            text,
+            PlanHead {
+                name,
+                parameters,
+                returns,
+                floats: self.floats,
+                may_fail,
+                depth: self.depth,
+            },
+        )
     }
 
     /// The parameters, as inputs and as text; types that they name go into `items`.
@@ -258,7 +300,15 @@ impl Writer<'_> {
                 }
                 _ => (ty.clone(), format!("{name}: {written}"), true),
             };
-            inputs.push((Input { name, ty: seen, required, limited: false }, text));
+            inputs.push((
+                Input {
+                    name,
+                    ty: seen,
+                    required,
+                    limited: false,
+                },
+                text,
+            ));
         }
         for (input, _) in &inputs {
             self.scope.add(&input.name, input.ty.clone(), Kind::Input);
@@ -277,22 +327,37 @@ impl Writer<'_> {
             .into_iter()
             .map(|name| {
                 let ty = ty::closed(&ty::any(self.dice, 1, false));
-                Field { name, ty, required: !self.dice.one_in(4) }
+                Field {
+                    name,
+                    ty,
+                    required: !self.dice.one_in(4),
+                }
             })
             .collect();
-        fields.push(Field { name: "remarks", ty: Ty::Str.list(), required: false });
-        Ty::Object(Rc::new(Object { fields, open: false }))
+        fields.push(Field {
+            name: "remarks",
+            ty: Ty::Str.list(),
+            required: false,
+        });
+        Ty::Object(Rc::new(Object {
+            fields,
+            open: false,
+        }))
     }
 
     fn settings(&mut self) -> String {
         let mut text = String::new();
         if self.dice.one_in(3) {
             text.push_str("    policy {\n");
-            let retry =
-                "retry: { attempts: 4, delay: 200ms, factor: 2.0, max_delay: 5s, jitter: full, on: [transient] },";
-            for line in
-                [retry, "timeout: 30s,", "deadline: 20d,", "concurrency: 4,", "max_steps: 5000,", "max_result: 1MiB,"]
-            {
+            let retry = "retry: { attempts: 4, delay: 200ms, factor: 2.0, max_delay: 5s, jitter: full, on: [transient] },";
+            for line in [
+                retry,
+                "timeout: 30s,",
+                "deadline: 20d,",
+                "concurrency: 4,",
+                "max_steps: 5000,",
+                "max_result: 1MiB,",
+            ] {
                 if self.dice.one_in(2) {
                     writeln!(text, "        {line}").unwrap();
                 }
@@ -313,8 +378,15 @@ impl Writer<'_> {
         if !self.dice.one_in(3) {
             return String::new();
         }
-        let loops = self.depth > 0 || ["each ", "repeat ", "race "].iter().any(|word| body.contains(word));
-        let calls = if loops { 5000 } else { body.matches('(').count() + self.dice.below(3) };
+        let loops = self.depth > 0
+            || ["each ", "repeat ", "race "]
+                .iter()
+                .any(|word| body.contains(word));
+        let calls = if loops {
+            5000
+        } else {
+            body.matches('(').count() + self.dice.below(3)
+        };
         let mut parts = vec![format!("calls: {calls}")];
         for part in ["tokens: 90000", "cost: 2.5", "time: 10d"] {
             if self.dice.one_in(3) {
@@ -326,7 +398,9 @@ impl Writer<'_> {
 
     /// The last statement: it reads what nothing has read.
     fn reply(&mut self) -> String {
-        let Ty::Object(object) = self.returns.clone() else { return String::new() };
+        let Ty::Object(object) = self.returns.clone() else {
+            return String::new();
+        };
         let mut entries = Vec::new();
         for field in &object.fields {
             if field.name != "remarks" && (field.required || self.dice.one_in(2)) {
@@ -341,7 +415,10 @@ impl Writer<'_> {
         if line.len() < 120 {
             line
         } else {
-            format!("    reply {{\n        {},\n    }}\n", entries.join(",\n        "))
+            format!(
+                "    reply {{\n        {},\n    }}\n",
+                entries.join(",\n        ")
+            )
         }
     }
 
@@ -350,7 +427,11 @@ impl Writer<'_> {
         let mut remarks = Vec::new();
         for name in unread(&self.scope, first) {
             let (read, ty) = self.consumed(&name);
-            remarks.push(if ty == Ty::Str { read.text } else { format!("string({})", read.text) });
+            remarks.push(if ty == Ty::Str {
+                read.text
+            } else {
+                format!("string({})", read.text)
+            });
         }
         remarks
     }

@@ -56,7 +56,11 @@ pub fn unread(scope: &Scope, first: usize) -> Vec<String> {
 }
 
 fn seen(scope: &Scope, path: &str, ty: Ty) -> Ty {
-    if scope.is_shown(path) { ty.present() } else { ty }
+    if scope.is_shown(path) {
+        ty.present()
+    } else {
+        ty
+    }
 }
 
 fn follow(scope: &Scope, here: Readable, depth: usize, found: &mut Vec<Readable>) {
@@ -71,19 +75,39 @@ fn follow(scope: &Scope, here: Readable, depth: usize, found: &mut Vec<Readable>
     if depth < DEEPEST {
         let mut link = |name: &str, ty: Ty, missing_only: bool, exact: bool| {
             let text = format!("{}{dot}{name}", here.text);
-            let ty = if optional { ty.optional() } else { seen(scope, &text, ty) };
+            let ty = if optional {
+                ty.optional()
+            } else {
+                seen(scope, &text, ty)
+            };
             // Behind `?.` nothing is narrowed, which keeps conditions simple.
             let missing_only = missing_only && !optional;
             let (constant, variable) = (here.constant, here.variable);
-            let next = Readable { text, ty, missing_only, exact, constant, variable };
+            let next = Readable {
+                text,
+                ty,
+                missing_only,
+                exact,
+                constant,
+                variable,
+            };
             follow(scope, next, depth + 1, found);
         };
         match &inner {
             Ty::Object(object) => {
                 for field in &object.fields {
                     let there = field.required;
-                    let ty = if there { field.ty.clone() } else { field.ty.clone().optional() };
-                    link(field.name, ty, !there && !matches!(field.ty, Ty::Opt(_)), here.exact);
+                    let ty = if there {
+                        field.ty.clone()
+                    } else {
+                        field.ty.clone().optional()
+                    };
+                    link(
+                        field.name,
+                        ty,
+                        !there && !matches!(field.ty, Ty::Opt(_)),
+                        here.exact,
+                    );
                 }
             }
             Ty::Error => {

@@ -106,10 +106,16 @@ impl Scope {
     /// From here on the names are left alone of which a condition says whether they are there.
     pub fn hide_guarded(&mut self, condition: &str) {
         let said: Vec<String> = parts(condition).collect();
-        let speaks =
-            |guard: &String| said.iter().any(|part| guard.contains(part.as_str())) || condition.contains(guard);
-        let open = |guards: &[String]| guards.iter().any(speaks) && !guards.iter().all(|guard| self.holds(guard));
-        let open = self.variables.iter().filter(|variable| open(&variable.guard));
+        let speaks = |guard: &String| {
+            said.iter().any(|part| guard.contains(part.as_str())) || condition.contains(guard)
+        };
+        let open = |guards: &[String]| {
+            guards.iter().any(speaks) && !guards.iter().all(|guard| self.holds(guard))
+        };
+        let open = self
+            .variables
+            .iter()
+            .filter(|variable| open(&variable.guard));
         let names: Vec<String> = open.map(|variable| variable.name.clone()).collect();
         self.hidden.extend(names);
     }
@@ -149,7 +155,11 @@ impl Scope {
     /// Whether a text names nothing that only the run knows.
     pub fn is_constant(&self, text: &str) -> bool {
         let words = text.split(|character: char| !unicode_ident::is_xid_continue(character));
-        let open = |word: &str| self.variables.iter().any(|variable| variable.name == word && !variable.constant);
+        let open = |word: &str| {
+            self.variables
+                .iter()
+                .any(|variable| variable.name == word && !variable.constant)
+        };
         !words.into_iter().any(open)
     }
 
@@ -184,6 +194,10 @@ impl Variable {
     /// Its type as read where `scope` is known.
     pub fn seen(&self, scope: &Scope) -> Ty {
         let there = self.guard.iter().all(|guard| scope.holds(guard));
-        if there || scope.is_shown(&self.name) { self.ty.clone() } else { self.ty.clone().optional() }
+        if there || scope.is_shown(&self.name) {
+            self.ty.clone()
+        } else {
+            self.ty.clone().optional()
+        }
     }
 }

@@ -22,7 +22,10 @@ impl Writer<'_> {
         }
         let plan = usize::from(self.indent == 1);
         let value = usize::from(lets);
-        let written = match self.dice.weighed(&[14, 5 * value, 3 * value, 1, plan, plan, 2 * plan]) {
+        let written = match self
+            .dice
+            .weighed(&[14, 5 * value, 3 * value, 1, plan, plan, 2 * plan])
+        {
             0 => self.step(),
             1 => self.let_value(),
             2 => self.if_blocks(),
@@ -42,7 +45,11 @@ impl Writer<'_> {
         self.indent += 1;
         for _ in 0..self.dice.between(2, 3) {
             self.parallel = Some(first);
-            let statement = if self.dice.one_in(6) { self.let_value() } else { self.step() };
+            let statement = if self.dice.one_in(6) {
+                self.let_value()
+            } else {
+                self.step()
+            };
             text.push_str(&statement);
         }
         self.parallel = None;
@@ -56,10 +63,25 @@ impl Writer<'_> {
         let exact = self.dice.one_in(3);
         let deep = if self.dice.one_in(3) { 2 } else { 1 };
         // Without its type written, more may be known of a value than its type; of text and numbers that is no harm.
-        let simple = self.dice.pick(&[Ty::Str, Ty::Int, Ty::Double, Ty::Bool]).clone();
-        let ty = if exact { ty::closed(&ty::any(self.dice, deep, true)) } else { simple };
-        let value = if exact { self.value(&ty, 2) } else { self.made(&ty, 2) };
-        let colon = if exact { format!(": {}", ty.text()) } else { String::new() };
+        let simple = self
+            .dice
+            .pick(&[Ty::Str, Ty::Int, Ty::Double, Ty::Bool])
+            .clone();
+        let ty = if exact {
+            ty::closed(&ty::any(self.dice, deep, true))
+        } else {
+            simple
+        };
+        let value = if exact {
+            self.value(&ty, 2)
+        } else {
+            self.made(&ty, 2)
+        };
+        let colon = if exact {
+            format!(": {}", ty.text())
+        } else {
+            String::new()
+        };
         let constant = self.scope.is_constant(&value.text);
         self.scope.add_made(&name, ty, Kind::Let, exact);
         if constant {
@@ -77,15 +99,26 @@ impl Writer<'_> {
 
     /// `if` with further arms.
     fn if_blocks(&mut self) -> String {
-        let Some(guard) = self.guard() else { return self.let_value() };
+        let Some(guard) = self.guard() else {
+            return self.let_value();
+        };
         let margin = self.margin();
         let mut text = format!("{margin}if {} {{\n", guard.text.text);
         let outer = self.scope.mark();
         let mut conditions = vec![guard.text.text.clone()];
         // Now and then both branches give one name.
-        let shared =
-            self.dice.one_in(3).then(|| (self.names.value(self.dice), ty::closed(&ty::any(self.dice, 1, true))));
-        self.block_under(&guard.text.text, guard.shows.as_deref(), shared.as_ref(), &mut text);
+        let shared = self.dice.one_in(3).then(|| {
+            (
+                self.names.value(self.dice),
+                ty::closed(&ty::any(self.dice, 1, true)),
+            )
+        });
+        self.block_under(
+            &guard.text.text,
+            guard.shows.as_deref(),
+            shared.as_ref(),
+            &mut text,
+        );
         let further = if shared.is_none() && self.dice.one_in(4) {
             let known = self.scope.mark();
             self.settle(&conditions[0], None);
@@ -119,7 +152,13 @@ impl Writer<'_> {
     }
 
     /// The statements of one arm of an `if`; their names stay visible. `shared` is a name that the other arm gives as well.
-    fn block_under(&mut self, condition: &str, shows: Option<&str>, shared: Option<&(String, Ty)>, text: &mut String) {
+    fn block_under(
+        &mut self,
+        condition: &str,
+        shows: Option<&str>,
+        shared: Option<&(String, Ty)>,
+        text: &mut String,
+    ) {
         let mark = self.scope.mark();
         self.scope.hold(condition);
         self.settle(condition, shows);
@@ -146,7 +185,9 @@ impl Writer<'_> {
         let asked = self.readables();
         for path in asked.iter().filter(|path| condition.contains(&path.text)) {
             self.scope.settle(&path.text);
-            if matches!(path.ty, Ty::Opt(_)) && shows.is_none_or(|shown| !shown.starts_with(&path.text)) {
+            if matches!(path.ty, Ty::Opt(_))
+                && shows.is_none_or(|shown| !shown.starts_with(&path.text))
+            {
                 self.scope.hide(&path.text);
             }
         }
@@ -159,12 +200,17 @@ impl Writer<'_> {
         let Some(some) = paths.iter().find(sized).cloned() else {
             return self.let_value();
         };
-        let Some(condition) = self.condition(1) else { return self.let_value() };
+        let Some(condition) = self.condition(1) else {
+            return self.let_value();
+        };
         // Most promises are kept, so that what follows is reached.
         let kept = self.read(&some).text;
         let message = self.template(1).text;
         let condition = condition.at(Level::And);
-        format!("{}ensure {condition} || size({kept}) >= 0 else {message}\n", self.margin())
+        format!(
+            "{}ensure {condition} || size({kept}) >= 0 else {message}\n",
+            self.margin()
+        )
     }
 
     fn early_reply(&mut self) -> String {
@@ -173,7 +219,9 @@ impl Writer<'_> {
         {
             return text;
         }
-        let Some(condition) = self.rare() else { return self.let_value() };
+        let Some(condition) = self.rare() else {
+            return self.let_value();
+        };
         let returns = self.returns.clone();
         let value = self.under(&condition, |writer| writer.constant(&returns, 2).text);
         format!("{}reply {value} when {condition}\n", self.margin())
@@ -196,12 +244,22 @@ impl Writer<'_> {
         let value = self.constant(&returns, 2).text;
         self.scope.show(&path.text);
         self.scope.settle(&path.text);
-        Some(format!("{}reply {value} when {read} == null\n", self.margin()))
+        Some(format!(
+            "{}reply {value} when {read} == null\n",
+            self.margin()
+        ))
     }
 
     fn guarded_fail(&mut self) -> String {
-        let Some(condition) = self.rare() else { return self.let_value() };
-        let class = *self.dice.pick(&["denied.policy", "tool.failed", "transient.unavailable", "validation.ensure"]);
+        let Some(condition) = self.rare() else {
+            return self.let_value();
+        };
+        let class = *self.dice.pick(&[
+            "denied.policy",
+            "tool.failed",
+            "transient.unavailable",
+            "validation.ensure",
+        ]);
         let message = self.under(&condition, |writer| writer.template(1).text);
         format!("{}fail {class} {message} when {condition}\n", self.margin())
     }
@@ -218,9 +276,16 @@ impl Writer<'_> {
     /// A condition that seldom holds.
     fn rare(&mut self) -> Option<String> {
         let paths = self.readables();
-        let some = paths.iter().find(|path| path.exact && !path.constant && path.ty == Ty::Int).cloned()?;
+        let some = paths
+            .iter()
+            .find(|path| path.exact && !path.constant && path.ty == Ty::Int)
+            .cloned()?;
         let also = self.condition(0)?;
         let read = self.read(&some).text;
-        Some(format!("{read} == {} && {}", 4242 + self.dice.below(9), also.at(Level::Compare)))
+        Some(format!(
+            "{read} == {} && {}",
+            4242 + self.dice.below(9),
+            also.at(Level::Compare)
+        ))
     }
 }

@@ -57,7 +57,10 @@ impl Writer<'_> {
             let takes_over = body.text.starts_with("each ") && self.undos > undos;
             self.asides(&name, &body.ty, !takes_over)
         } else {
-            Asides { text: String::new(), may_be_read: true }
+            Asides {
+                text: String::new(),
+                may_be_read: true,
+            }
         };
         let asks = body.text.starts_with("input ");
         let recovers = !matches!(body.kind, Kind::Race(_)) && !asks && self.dice.below(5) < 2;
@@ -66,7 +69,11 @@ impl Writer<'_> {
         let calls = tool.is_some()
             || plan.is_some_and(|plan| plan.may_fail)
             || self.calls_tool(&body.text) && !body.text.contains("recover");
-        let recover = if recovers { self.recover(tool, calls, &body.ty) } else { String::new() };
+        let recover = if recovers {
+            self.recover(tool, calls, &body.ty)
+        } else {
+            String::new()
+        };
         self.scope.forget(mark);
         if asides.may_be_read {
             self.scope.add(&name, body.ty, body.kind);
@@ -79,7 +86,11 @@ impl Writer<'_> {
         if let Some((condition, shows)) = guard {
             self.scope.guard_since(mark, &condition);
             let own_line = body.called.is_some() || self.dice.one_in(2);
-            let space = if own_line { format!("\n{margin}    ") } else { " ".to_owned() };
+            let space = if own_line {
+                format!("\n{margin}    ")
+            } else {
+                " ".to_owned()
+            };
             write!(text, "{space}when {condition}").unwrap();
             self.remember(condition, shows);
         }
@@ -90,7 +101,11 @@ impl Writer<'_> {
         let last = last.filter(|last| !text.contains(last) && !rest.contains(last));
         let waited = waited.filter(|_| parallel.is_some());
         let names: Vec<String> = waited.into_iter().chain(last).collect();
-        let after = if names.is_empty() { String::new() } else { format!("{margin}    after {}\n", names.join(", ")) };
+        let after = if names.is_empty() {
+            String::new()
+        } else {
+            format!("{margin}    after {}\n", names.join(", "))
+        };
         text + &after + &rest
     }
 
@@ -102,7 +117,10 @@ impl Writer<'_> {
         if self.indent == 1 && !self.guards.is_empty() && self.dice.one_in(2) {
             let known = self.dice.pick(&self.guards).clone();
             // Inside an `if` it may speak of what is not there.
-            let readable = known.1.as_ref().is_none_or(|path| self.readables().iter().any(|known| known.text == *path));
+            let readable = known
+                .1
+                .as_ref()
+                .is_none_or(|path| self.readables().iter().any(|known| known.text == *path));
             return readable.then_some(known);
         }
         let guard = self.guard()?;
@@ -112,17 +130,26 @@ impl Writer<'_> {
     /// The step just before this one in a `parallel`, now and then: what `after` may name and say something new.
     fn last_step(&mut self, first: usize) -> Option<String> {
         let last = self.scope.variables.get(first..)?.last()?;
-        let is_step = matches!(last.kind, Kind::Step | Kind::Form | Kind::Race(_)) && last.guard.is_empty();
+        let is_step =
+            matches!(last.kind, Kind::Step | Kind::Form | Kind::Race(_)) && last.guard.is_empty();
         let name = last.name.clone();
         (is_step && self.dice.one_in(3)).then_some(name)
     }
 
     fn body(&mut self) -> Body {
         let block = usize::from(self.indent < DEEPEST && self.left > 0);
-        match self.dice.weighed(&[24, 4 * block, 8 * block, 2 * block, 4 * block, 4 * block, 1]) {
+        match self
+            .dice
+            .weighed(&[24, 4 * block, 8 * block, 2 * block, 4 * block, 4 * block, 1])
+        {
             0 => {
                 let called = self.call();
-                Body { text: called.text.clone(), ty: called.returns.clone(), kind: Kind::Step, called: Some(called) }
+                Body {
+                    text: called.text.clone(),
+                    ty: called.returns.clone(),
+                    kind: Kind::Step,
+                    called: Some(called),
+                }
             }
             1 => self.do_block(),
             2 => self.each(),
@@ -131,7 +158,12 @@ impl Writer<'_> {
             5 => self.match_arms(),
             _ => {
                 let (text, ty) = self.form();
-                Body { text, ty, kind: Kind::Form, called: None }
+                Body {
+                    text,
+                    ty,
+                    kind: Kind::Form,
+                    called: None,
+                }
             }
         }
     }
@@ -155,8 +187,12 @@ impl Writer<'_> {
         let own: Vec<&Readable> = paths
             .iter()
             .filter(|path| {
-                let name = &self.scope.variables[first..].iter().find(|known| known.name == path.text);
-                name.is_some_and(|known| known.exact && matches!(known.kind, Kind::Step | Kind::Form))
+                let name = &self.scope.variables[first..]
+                    .iter()
+                    .find(|known| known.name == path.text);
+                name.is_some_and(|known| {
+                    known.exact && matches!(known.kind, Kind::Step | Kind::Form)
+                })
             })
             .collect();
         let mut entries = Vec::new();
@@ -168,20 +204,34 @@ impl Writer<'_> {
                 return (read, path.ty);
             }
             entries.push(format!("made: {read}"));
-            fields.push(Field { name: "made", ty: path.ty, required: true });
+            fields.push(Field {
+                name: "made",
+                ty: path.ty,
+                required: true,
+            });
         }
         let remarks = self.remarks(first);
         entries.push(format!("remarks: [{}]", remarks.join(", ")));
         if remarks.is_empty() {
             entries.pop();
         } else {
-            fields.push(Field { name: "remarks", ty: Ty::Str.list(), required: true });
+            fields.push(Field {
+                name: "remarks",
+                ty: Ty::Str.list(),
+                required: true,
+            });
         }
         if entries.is_empty() {
             let text = self.template(1).text;
             return (text, Ty::Str);
         }
-        (braced(&entries), Ty::Object(Rc::new(Object { fields, open: false })))
+        (
+            braced(&entries),
+            Ty::Object(Rc::new(Object {
+                fields,
+                open: false,
+            })),
+        )
     }
 
     fn do_block(&mut self) -> Body {
@@ -191,17 +241,27 @@ impl Writer<'_> {
         let ty = self.block(first, &mut text);
         self.scope.close(mark);
         write!(text, "{}}}", self.margin()).unwrap();
-        Body { text, ty, kind: Kind::Step, called: None }
+        Body {
+            text,
+            ty,
+            kind: Kind::Step,
+            called: None,
+        }
     }
 
     fn each(&mut self) -> Body {
         let paths = self.readables();
-        let lists: Vec<&Readable> = paths.iter().filter(|path| path.exact && matches!(path.ty, Ty::List(_))).collect();
+        let lists: Vec<&Readable> = paths
+            .iter()
+            .filter(|path| path.exact && matches!(path.ty, Ty::List(_)))
+            .collect();
         let (list, element) = if lists.is_empty() {
             ("lists.range(3)".to_owned(), Ty::Int)
         } else {
             let path = (*self.dice.pick(&lists)).clone();
-            let Ty::List(element) = &path.ty else { return self.do_block() };
+            let Ty::List(element) = &path.ty else {
+                return self.do_block();
+            };
             (self.read(&path).text, (**element).clone())
         };
         let name = self.names.value(self.dice);
@@ -229,12 +289,21 @@ impl Writer<'_> {
         if settle {
             ty = Ty::Result(Rc::new(ty));
         }
-        Body { text, ty: ty.list(), kind: Kind::Step, called: None }
+        Body {
+            text,
+            ty: ty.list(),
+            kind: Kind::Step,
+            called: None,
+        }
     }
 
     fn repeat(&mut self) -> Body {
         let state = self.names.value(self.dice);
-        let mut text = format!("repeat {state} = {} max {} {{\n", self.dice.below(3), self.dice.between(8, 20));
+        let mut text = format!(
+            "repeat {state} = {} max {} {{\n",
+            self.dice.below(3),
+            self.dice.between(8, 20)
+        );
         let mark = self.scope.mark();
         self.scope.add(&state, Ty::Int, Kind::Local);
         let first = self.scope.count();
@@ -242,22 +311,34 @@ impl Writer<'_> {
         let margin = self.margin();
         let end = self.dice.between(3, 5);
         if self.dice.one_in(2) {
-            writeln!(text, "{margin}    next {state} < {end} ? {state} + 1 : null").unwrap();
+            writeln!(
+                text,
+                "{margin}    next {state} < {end} ? {state} + 1 : null"
+            )
+            .unwrap();
         } else {
             writeln!(text, "{margin}    next {state} + 1 when {state} < {end}").unwrap();
         }
         self.scope.close(mark);
         write!(text, "{margin}}}").unwrap();
-        Body { text, ty: ty.list(), kind: Kind::Step, called: None }
+        Body {
+            text,
+            ty: ty.list(),
+            kind: Kind::Step,
+            called: None,
+        }
     }
 
     fn race(&mut self) -> Body {
-        let reads: Vec<usize> =
-            (0..self.catalog.tools.len()).filter(|tool| self.catalog.tools[*tool].floats()).collect();
+        let reads: Vec<usize> = (0..self.catalog.tools.len())
+            .filter(|tool| self.catalog.tools[*tool].floats())
+            .collect();
         let tool = *self.dice.pick(&reads);
         let mut text = "race {\n".to_owned();
-        let branches: Vec<String> =
-            ["near", "far", "备份"][..self.dice.between(2, 3)].iter().map(|&name| name.into()).collect();
+        let branches: Vec<String> = ["near", "far", "备份"][..self.dice.between(2, 3)]
+            .iter()
+            .map(|&name| name.into())
+            .collect();
         self.indent += 1;
         let before = std::mem::replace(&mut self.only_reads, true);
         for branch in &branches {
@@ -268,7 +349,12 @@ impl Writer<'_> {
         self.indent -= 1;
         write!(text, "{}}}", self.margin()).unwrap();
         let ty = self.catalog.tools[tool].returns.clone();
-        Body { text, ty, kind: Kind::Race(branches), called: None }
+        Body {
+            text,
+            ty,
+            kind: Kind::Race(branches),
+            called: None,
+        }
     }
 
     fn match_arms(&mut self) -> Body {
@@ -281,7 +367,9 @@ impl Writer<'_> {
             return self.do_block();
         }
         let subject = (*self.dice.pick(&subjects)).clone();
-        let Some(mut patterns) = patterns(&subject.ty) else { return self.do_block() };
+        let Some(mut patterns) = patterns(&subject.ty) else {
+            return self.do_block();
+        };
         if self.dice.one_in(3) {
             "_".clone_into(patterns.last_mut().unwrap());
         }
@@ -309,7 +397,12 @@ impl Writer<'_> {
         self.indent -= 1;
         self.scope.forget(mark);
         write!(text, "{}}}", self.margin()).unwrap();
-        Body { text, ty, kind: Kind::Step, called: None }
+        Body {
+            text,
+            ty,
+            kind: Kind::Step,
+            called: None,
+        }
     }
 
     /// `do { … }` that gives a value of this type.
@@ -342,9 +435,14 @@ fn patterns(ty: &Ty) -> Option<Vec<String>> {
         }
         Ty::Int => vec!["0 | 1".to_owned(), "-1".to_owned(), "_".to_owned()],
         Ty::Object(object) => {
-            let field =
-                object.fields.iter().find(|field| field.required && matches!(field.ty, Ty::Words(_) | Ty::Bool))?;
-            patterns(&field.ty)?.into_iter().map(|pattern| format!("{{ {}: {pattern} }}", field.name)).collect()
+            let field = object
+                .fields
+                .iter()
+                .find(|field| field.required && matches!(field.ty, Ty::Words(_) | Ty::Bool))?;
+            patterns(&field.ty)?
+                .into_iter()
+                .map(|pattern| format!("{{ {}: {pattern} }}", field.name))
+                .collect()
         }
         _ => return None,
     })

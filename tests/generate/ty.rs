@@ -65,7 +65,10 @@ impl Ty {
 
     /// Whether text, numbers and truth values: what a template takes.
     pub fn is_scalar(&self) -> bool {
-        matches!(self, Self::Str | Self::Words(_) | Self::Int | Self::Double | Self::Bool)
+        matches!(
+            self,
+            Self::Str | Self::Words(_) | Self::Int | Self::Double | Self::Bool
+        )
     }
 
     /// Whether a plan can write down a value of this type.
@@ -106,7 +109,11 @@ impl Ty {
     pub fn text(&self) -> String {
         match self {
             Self::Str => "string".to_owned(),
-            Self::Words(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" | "),
+            Self::Words(words) => words
+                .iter()
+                .map(|word| format!("\"{word}\""))
+                .collect::<Vec<_>>()
+                .join(" | "),
             Self::Int => "int".to_owned(),
             Self::Double => "double".to_owned(),
             Self::Bool => "bool".to_owned(),
@@ -151,8 +158,9 @@ impl Ty {
             Self::Map(_) => "{}".to_owned(),
             Self::Object(object) => {
                 let fields = object.fields.iter().filter(|field| field.required);
-                let fields: Vec<String> =
-                    fields.map(|field| format!("{}: {}", field.name, field.ty.literal())).collect();
+                let fields: Vec<String> = fields
+                    .map(|field| format!("{}: {}", field.name, field.ty.literal()))
+                    .collect();
                 format!("{{ {} }}", fields.join(", "))
             }
             Self::Opt(inner) => inner.literal(),
@@ -164,7 +172,9 @@ impl Ty {
     pub fn schema(&self, dice: &mut Dice, formats: bool) -> Json {
         match self {
             Self::Str => match dice.below(8) {
-                0 if formats => json!({"type": "string", "format": dice.pick(&["email", "uri", "date", "uuid"])}),
+                0 if formats => {
+                    json!({"type": "string", "format": dice.pick(&["email", "uri", "date", "uuid"])})
+                }
                 1 => json!({"type": "string", "description": words::sentence(dice)}),
                 _ => json!({"type": "string"}),
             },
@@ -177,11 +187,14 @@ impl Ty {
             Self::Span => json!({"x-planrun-type": "duration"}),
             Self::Mix => json!({"type": ["integer", "string"]}),
             Self::List(inner) => json!({"type": "array", "items": inner.schema(dice, formats)}),
-            Self::Map(inner) => json!({"type": "object", "additionalProperties": inner.schema(dice, formats)}),
+            Self::Map(inner) => {
+                json!({"type": "object", "additionalProperties": inner.schema(dice, formats)})
+            }
             Self::Object(object) => object.schema(dice, formats),
             Self::Opt(inner) => match inner.schema(dice, formats) {
                 Json::Object(mut schema)
-                    if schema.get("type").is_some_and(Json::is_string) && !schema.contains_key("enum") =>
+                    if schema.get("type").is_some_and(Json::is_string)
+                        && !schema.contains_key("enum") =>
                 {
                     schema["type"] = json!([schema["type"], "null"]);
                     Json::Object(schema)
@@ -195,12 +208,18 @@ impl Ty {
 
 impl Object {
     fn fits(&self, to: &Self) -> bool {
-        let wanted = to.fields.iter().all(|wanted| match self.field(wanted.name) {
-            Some(given) if wanted.required => given.required && given.ty.fits(&wanted.ty),
-            Some(given) => given.ty.fits(&wanted.ty),
-            None => !wanted.required && !self.open,
-        });
-        let extra = self.fields.iter().all(|given| to.open || to.field(given.name).is_some());
+        let wanted = to
+            .fields
+            .iter()
+            .all(|wanted| match self.field(wanted.name) {
+                Some(given) if wanted.required => given.required && given.ty.fits(&wanted.ty),
+                Some(given) => given.ty.fits(&wanted.ty),
+                None => !wanted.required && !self.open,
+            });
+        let extra = self
+            .fields
+            .iter()
+            .all(|given| to.open || to.field(given.name).is_some());
         wanted && extra && (to.open || !self.open)
     }
 
@@ -209,9 +228,17 @@ impl Object {
     }
 
     fn schema(&self, dice: &mut Dice, formats: bool) -> Json {
-        let properties: Map<String, Json> =
-            self.fields.iter().map(|field| (field.name.to_owned(), field.ty.schema(dice, formats))).collect();
-        let required: Vec<&str> = self.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+        let properties: Map<String, Json> = self
+            .fields
+            .iter()
+            .map(|field| (field.name.to_owned(), field.ty.schema(dice, formats)))
+            .collect();
+        let required: Vec<&str> = self
+            .fields
+            .iter()
+            .filter(|field| field.required)
+            .map(|field| field.name)
+            .collect();
         let mut schema = json!({"type": "object", "properties": properties});
         if !required.is_empty() {
             schema["required"] = json!(required);
@@ -227,7 +254,20 @@ impl Object {
 pub fn any(dice: &mut Dice, depth: usize, native: bool) -> Ty {
     let compound = usize::from(depth > 0);
     let own = usize::from(native);
-    match dice.weighed(&[6, 5, 3, 4, 3, own, own, 1, 4 * compound, compound, 5 * compound, 3 * compound]) {
+    match dice.weighed(&[
+        6,
+        5,
+        3,
+        4,
+        3,
+        own,
+        own,
+        1,
+        4 * compound,
+        compound,
+        5 * compound,
+        3 * compound,
+    ]) {
         0 => Ty::Str,
         1 => Ty::Int,
         2 => Ty::Double,
@@ -253,10 +293,17 @@ pub fn object(dice: &mut Dice, depth: usize, native: bool) -> Ty {
     let count = dice.between(1, 4);
     let fields = words::fields(dice, count).into_iter().map(|name| {
         let ty = any(dice, depth.saturating_sub(1), native);
-        Field { name, ty, required: !dice.one_in(3) }
+        Field {
+            name,
+            ty,
+            required: !dice.one_in(3),
+        }
     });
     let fields = fields.collect();
-    Ty::Object(Rc::new(Object { fields, open: !dice.one_in(3) }))
+    Ty::Object(Rc::new(Object {
+        fields,
+        open: !dice.one_in(3),
+    }))
 }
 
 /// The same type as a plan declares it: its objects are closed.
@@ -277,11 +324,23 @@ fn reopened(ty: &Ty, open: bool) -> Ty {
         Ty::Opt(present) => Ty::Opt(inner(present)),
         Ty::Result(value) => Ty::Result(inner(value)),
         Ty::Object(object) => {
-            let field = |field: &Field| Field { ty: reopened(&field.ty, open), ..field.clone() };
-            Ty::Object(Rc::new(Object { fields: object.fields.iter().map(field).collect(), open }))
+            let field = |field: &Field| Field {
+                ty: reopened(&field.ty, open),
+                ..field.clone()
+            };
+            Ty::Object(Rc::new(Object {
+                fields: object.fields.iter().map(field).collect(),
+                open,
+            }))
         }
-        Ty::Str | Ty::Words(_) | Ty::Int | Ty::Double | Ty::Bool | Ty::Time | Ty::Span | Ty::Mix | Ty::Error => {
-            ty.clone()
-        }
+        Ty::Str
+        | Ty::Words(_)
+        | Ty::Int
+        | Ty::Double
+        | Ty::Bool
+        | Ty::Time
+        | Ty::Span
+        | Ty::Mix
+        | Ty::Error => ty.clone(),
     }
 }

@@ -29,13 +29,30 @@ const NAMES: [&str; 22] = [
 /// Names that only back quotes make names.
 const QUOTED: [&str; 4] = ["read-file", "two words", "e.mail", "2nd"];
 /// Words of the language that are names in their place.
-const WORDS: [&str; 8] = ["when", "max", "by", "cache", "input", "plan", "retry", "every"];
-const FIELDS: [&str; 24] = [
-    "id", "name", "total", "owner", "state", "note", "tags", "price", "count", "email", "created", "active", "city",
-    "code", "items", "score", "姓名", "金额", "level", "kind", "parent", "weight", "url", "step",
+const WORDS: [&str; 8] = [
+    "when", "max", "by", "cache", "input", "plan", "retry", "every",
 ];
-const LITERALS: [&str; 14] =
-    ["low", "high", "open", "closed", "red", "green", "wait-ing", "A", "B", "已完成", "new", "paid", "L1", "L2"];
+const FIELDS: [&str; 24] = [
+    "id", "name", "total", "owner", "state", "note", "tags", "price", "count", "email", "created",
+    "active", "city", "code", "items", "score", "姓名", "金额", "level", "kind", "parent",
+    "weight", "url", "step",
+];
+const LITERALS: [&str; 14] = [
+    "low",
+    "high",
+    "open",
+    "closed",
+    "red",
+    "green",
+    "wait-ing",
+    "A",
+    "B",
+    "已完成",
+    "new",
+    "paid",
+    "L1",
+    "L2",
+];
 const TEXTS: [&str; 14] = [
     "",
     "a",
@@ -73,26 +90,38 @@ impl Names {
     /// A fresh name of a type.
     pub fn ty(&mut self, dice: &mut Dice) -> String {
         self.given += 1;
-        format!("{}{}", dice.pick(&["Level", "Kind", "State", "Kunde", "等级"]), self.given)
+        format!(
+            "{}{}",
+            dice.pick(&["Level", "Kind", "State", "Kunde", "等级"]),
+            self.given
+        )
     }
 
     /// A fresh name of a plan.
     pub fn plan(&mut self, dice: &mut Dice) -> String {
         self.given += 1;
-        format!("{}_{}", dice.pick(&["sync", "onboard", "send", "签署", "collect", "check"]), self.given)
+        format!(
+            "{}_{}",
+            dice.pick(&["sync", "onboard", "send", "签署", "collect", "check"]),
+            self.given
+        )
     }
 }
 
 /// Different names of fields, none of which need quotes.
 pub fn fields(dice: &mut Dice, count: usize) -> Vec<&'static str> {
     let mut all = FIELDS.to_vec();
-    (0..count).map(|_| all.swap_remove(dice.below(all.len()))).collect()
+    (0..count)
+        .map(|_| all.swap_remove(dice.below(all.len())))
+        .collect()
 }
 
 /// Different values of one enumeration.
 pub fn literals(dice: &mut Dice, count: usize) -> Vec<&'static str> {
     let mut all = LITERALS.to_vec();
-    (0..count).map(|_| all.swap_remove(dice.below(all.len()))).collect()
+    (0..count)
+        .map(|_| all.swap_remove(dice.below(all.len())))
+        .collect()
 }
 
 /// The inside of a text in double quotes.

@@ -15,7 +15,10 @@ struct Memory(BTreeMap<String, String>);
 
 impl Files for Memory {
     fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        let text = self.0.get(path).ok_or_else(|| format!("`{path}` does not exist"))?;
+        let text = self
+            .0
+            .get(path)
+            .ok_or_else(|| format!("`{path}` does not exist"))?;
         Ok(SourceFile::new(path, text.as_str()))
     }
 }
@@ -24,11 +27,19 @@ impl Files for Memory {
 fn check_files(name: &str, files: BTreeMap<String, String>) -> Vec<Diagnostic> {
     let root = SourceFile::new(name, files[name].as_str());
     let work = move || sema::check_file(&root, &Tools::default(), &Memory(files)).diagnostics;
-    std::thread::Builder::new().stack_size(STACK_BYTES).spawn(work).unwrap().join().unwrap()
+    std::thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(work)
+        .unwrap()
+        .join()
+        .unwrap()
 }
 
 fn check(text: String) -> Vec<Diagnostic> {
-    check_files("root.plan", BTreeMap::from([("root.plan".to_owned(), text)]))
+    check_files(
+        "root.plan",
+        BTreeMap::from([("root.plan".to_owned(), text)]),
+    )
 }
 
 fn count(found: &[Diagnostic], code: &str) -> usize {
@@ -36,7 +47,11 @@ fn count(found: &[Diagnostic], code: &str) -> usize {
 }
 
 fn errors(found: &[Diagnostic]) -> Vec<&str> {
-    found.iter().filter(|found| found.is_error()).map(|found| found.code.name).collect()
+    found
+        .iter()
+        .filter(|found| found.is_error())
+        .map(|found| found.code.name)
+        .collect()
 }
 
 /// A plan of so many lines.
@@ -65,17 +80,23 @@ fn thousands_of_values_that_read_each_other() {
     }));
     assert_eq!(errors(&found), [""; 0]);
     // The other way round: each reads the next.
-    let found = check(plan(1000, |number| format!("let a{number} = a{}", number + 1)));
+    let found = check(plan(1000, |number| {
+        format!("let a{number} = a{}", number + 1)
+    }));
     assert_eq!(count(&found, "use-before-definition"), 999);
     assert_eq!(count(&found, "unknown-name"), 1);
 }
 
 #[test]
 fn thousands_of_mistakes_are_told_in_bounded_space() {
-    let found = check(plan(4000, |number| format!("step s{number} = kit.do(x: nobody{number})")));
+    let found = check(plan(4000, |number| {
+        format!("step s{number} = kit.do(x: nobody{number})")
+    }));
     assert_eq!(count(&found, "unknown-name"), 4000);
-    let told: usize =
-        found.iter().map(|found| found.available.len() + found.help.as_ref().map_or(0, String::len)).sum();
+    let told: usize = found
+        .iter()
+        .map(|found| found.available.len() + found.help.as_ref().map_or(0, String::len))
+        .sum();
     assert!(told < 4_000_000, "{told}");
 }
 
@@ -84,16 +105,25 @@ fn one_name_for_everything() {
     let found = check(plan(5000, |_| "step s = kit.do(x: n)".to_owned()));
     assert_eq!(count(&found, "duplicate-name"), 4999);
     let tools = "tool kit.do(x: any) -> string\n".repeat(3000);
-    let found = check(format!("use kit\n\n{tools}\nplan p() {{\n    step s = kit.do(x: 1)\n    reply s\n}}\n"));
+    let found = check(format!(
+        "use kit\n\n{tools}\nplan p() {{\n    step s = kit.do(x: 1)\n    reply s\n}}\n"
+    ));
     assert_eq!(errors(&found), vec!["duplicate-name"; 2999]);
     let plans = "plan p() -> int {\n    reply 1\n}\n".repeat(1000);
     assert_eq!(errors(&check(plans)), ["duplicate-name"; 999]);
     let types = "type T = int\n".repeat(1000);
-    assert_eq!(errors(&check(format!("{types}plan p(t: T) -> int {{\n    reply t\n}}\n"))), ["duplicate-name"; 999]);
+    assert_eq!(
+        errors(&check(format!(
+            "{types}plan p(t: T) -> int {{\n    reply t\n}}\n"
+        ))),
+        ["duplicate-name"; 999]
+    );
     let uses = "use kit\n".repeat(1000);
     assert_eq!(
         count(
-            &check(format!("{uses}{TOOL}plan p() {{\n    step s = kit.do(x: 1)\n    reply s\n}}\n")),
+            &check(format!(
+                "{uses}{TOOL}plan p() {{\n    step s = kit.do(x: 1)\n    reply s\n}}\n"
+            )),
             "duplicate-name"
         ),
         1000
@@ -102,11 +132,18 @@ fn one_name_for_everything() {
 
 #[test]
 fn unions_and_matches_of_thousands() {
-    let members = (0..3000).map(|number| format!("\"m{number}\"")).collect::<Vec<_>>();
-    let arms = members.iter().map(|member| format!("        {member} => 1,\n")).collect::<Vec<_>>().concat();
+    let members = (0..3000)
+        .map(|number| format!("\"m{number}\""))
+        .collect::<Vec<_>>();
+    let arms = members
+        .iter()
+        .map(|member| format!("        {member} => 1,\n"))
+        .collect::<Vec<_>>()
+        .concat();
     let ty = members.join(" | ");
-    let text =
-        format!("type T = {ty}\n\nplan p(t: T) -> int {{\n    let n = match t {{\n{arms}    }}\n    reply n\n}}\n");
+    let text = format!(
+        "type T = {ty}\n\nplan p(t: T) -> int {{\n    let n = match t {{\n{arms}    }}\n    reply n\n}}\n"
+    );
     assert_eq!(errors(&check(text.clone())), [""; 0]);
     let text = text.replace("        \"m1500\" => 1,\n", "");
     assert_eq!(errors(&check(text)), ["non-exhaustive-match"]);
@@ -116,7 +153,12 @@ fn unions_and_matches_of_thousands() {
 fn types_that_double_with_each_name() {
     let mut text = "type T0 = { a: int }\n".to_owned();
     for number in 1..60 {
-        writeln!(text, "type T{number} = {{ x: T{0}, y: T{0} | null }}", number - 1).unwrap();
+        writeln!(
+            text,
+            "type T{number} = {{ x: T{0}, y: T{0} | null }}",
+            number - 1
+        )
+        .unwrap();
     }
     text.push_str("\nplan p(t: T59, u: T59) -> T59 {\n    reply t when t == u\n    reply u\n}\n");
     assert!(errors(&check(text)).contains(&"too-deep"));
@@ -132,7 +174,10 @@ fn values_that_double_with_each_name() {
     assert_eq!(count(&found, "unknown-name"), 0);
     let found = check(plan(60, |number| match number {
         0 => "step a0 = kit.do(x: n)".to_owned(),
-        _ => format!("step a{number} = do {{ yield {{ x: a{0}, y: a{0} }} }}", number - 1),
+        _ => format!(
+            "step a{number} = do {{ yield {{ x: a{0}, y: a{0} }} }}",
+            number - 1
+        ),
     }));
     assert_eq!(errors(&found), [""; 0]);
 }
@@ -155,26 +200,48 @@ fn a_chain_of_types_deeper_than_any() {
 #[test]
 fn conditions_over_conditions() {
     // One chain of many arms, and many statements in a row.
-    let mut text = format!("{TOOL}plan p(n: int) {{\n    if n == 0 {{\n        step s0 = kit.do(x: 0)\n    }}");
+    let mut text = format!(
+        "{TOOL}plan p(n: int) {{\n    if n == 0 {{\n        step s0 = kit.do(x: 0)\n    }}"
+    );
     for number in 1..1500 {
-        write!(text, " else if n == {number} {{\n        step s{number} = kit.do(x: s0?.out)\n    }}").unwrap();
+        write!(
+            text,
+            " else if n == {number} {{\n        step s{number} = kit.do(x: s0?.out)\n    }}"
+        )
+        .unwrap();
     }
     let found = check(text + "\n}\n");
     assert_eq!(errors(&found), [""; 0]);
-    let found = check(plan(3000, |number| format!("step s{number} = kit.do(x: {number}) when n > {number} && !c")));
+    let found = check(plan(3000, |number| {
+        format!("step s{number} = kit.do(x: {number}) when n > {number} && !c")
+    }));
     assert_eq!(errors(&found), [""; 0]);
 }
 
 #[test]
 fn blocks_as_deep_as_the_language_lets() {
     for depth in [10, 50, 100, 1000, 20_000] {
-        let open = (0..depth).map(|number| format!("step s{number} = do {{ ")).collect::<Vec<_>>().concat();
+        let open = (0..depth)
+            .map(|number| format!("step s{number} = do {{ "))
+            .collect::<Vec<_>>()
+            .concat();
         let close = (0..depth).map(|_| " yield 1 }").collect::<String>();
         let found = check(format!("plan p() {{ {open}{close} }}\n"));
-        assert!(errors(&found).iter().all(|code| *code == "too-deep"), "{depth}: {:?}", errors(&found));
+        assert!(
+            errors(&found).iter().all(|code| *code == "too-deep"),
+            "{depth}: {:?}",
+            errors(&found)
+        );
         let open = "if c { ".repeat(depth);
-        let found = check(format!("plan p(c: bool) {{ {open} ensure c else \"no\" {} }}\n", "}".repeat(depth)));
-        assert!(errors(&found).iter().all(|code| *code == "too-deep"), "{depth}: {:?}", errors(&found));
+        let found = check(format!(
+            "plan p(c: bool) {{ {open} ensure c else \"no\" {} }}\n",
+            "}".repeat(depth)
+        ));
+        assert!(
+            errors(&found).iter().all(|code| *code == "too-deep"),
+            "{depth}: {:?}",
+            errors(&found)
+        );
     }
 }
 
@@ -197,29 +264,53 @@ fn files_that_use_each_other() {
     let doubled = doubled.chain([(name(30), body(&[]))]).collect();
     assert_eq!(errors(&check_files("./0.plan", doubled)), [""; 0]);
     // A circle of many, and a chain of more than are followed.
-    let circle = (0..20).map(|number| (name(number), body(&[name((number + 1) % 20)]))).collect();
+    let circle = (0..20)
+        .map(|number| (name(number), body(&[name((number + 1) % 20)])))
+        .collect();
     assert_eq!(errors(&check_files("./0.plan", circle)), ["recursive-plan"]);
     let own = [(name(0), body(&[name(0)]))].into();
     assert_eq!(errors(&check_files("./0.plan", own)), ["recursive-plan"]);
-    let chain = (0..200).map(|number| (name(number), body(&[name(number + 1)]))).collect();
+    let chain = (0..200)
+        .map(|number| (name(number), body(&[name(number + 1)])))
+        .collect();
     assert_eq!(errors(&check_files("./0.plan", chain)), ["unresolved-use"]);
     // Everyone uses everyone.
-    let all =
-        (0..12).map(|own| (name(own), body(&(0..12).filter(|other| *other != own).map(name).collect::<Vec<_>>())));
+    let all = (0..12).map(|own| {
+        (
+            name(own),
+            body(
+                &(0..12)
+                    .filter(|other| *other != own)
+                    .map(name)
+                    .collect::<Vec<_>>(),
+            ),
+        )
+    });
     let found = check_files("./0.plan", all.collect());
     assert!(
-        errors(&found).iter().all(|code| ["recursive-plan", "unresolved-use"].contains(code)),
+        errors(&found)
+            .iter()
+            .all(|code| ["recursive-plan", "unresolved-use"].contains(code)),
         "{:?}",
         errors(&found)
     );
     let missing = [(name(0), body(&[name(1), name(2)]))].into();
-    assert_eq!(errors(&check_files("./0.plan", missing)), ["unresolved-use", "unresolved-use"]);
+    assert_eq!(
+        errors(&check_files("./0.plan", missing)),
+        ["unresolved-use", "unresolved-use"]
+    );
 }
 
 #[test]
 fn arguments_and_parameters_of_thousands() {
-    let parameters = (0..2000).map(|number| format!("a{number}: int")).collect::<Vec<_>>().join(", ");
-    let arguments = (0..2000).map(|number| format!("a{number}: {number}")).collect::<Vec<_>>().join(", ");
+    let parameters = (0..2000)
+        .map(|number| format!("a{number}: int"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let arguments = (0..2000)
+        .map(|number| format!("a{number}: {number}"))
+        .collect::<Vec<_>>()
+        .join(", ");
     let text = |arguments: &str| {
         format!(
             "use kit\n\ntool kit.do({parameters}) -> int read\n\nplan p() {{\n    step s = kit.do({arguments})\n    reply s\n}}\n"
@@ -227,15 +318,24 @@ fn arguments_and_parameters_of_thousands() {
     };
     assert_eq!(errors(&check(text(&arguments))), [""; 0]);
     assert_eq!(errors(&check(text(""))), ["missing-argument"]);
-    assert_eq!(errors(&check(text(&arguments.replace("a1000:", "b1000:")))), ["unknown-argument"]);
+    assert_eq!(
+        errors(&check(text(&arguments.replace("a1000:", "b1000:")))),
+        ["unknown-argument"]
+    );
     let same = "a1: 1, ".repeat(2000);
     assert!(errors(&check(text(&same))).contains(&"duplicate-field"));
 }
 
 #[test]
 fn a_value_that_doubles_within_one_expression() {
-    let text = format!("plan p(n: int) {{\n    reply [n]{}\n}}\n", ".map(x, { a: x, b: x })".repeat(60));
+    let text = format!(
+        "plan p(n: int) {{\n    reply [n]{}\n}}\n",
+        ".map(x, { a: x, b: x })".repeat(60)
+    );
     assert_eq!(errors(&check(text)), [""; 0]);
-    let text = format!("plan p(n: int) {{\n    reply [n]{}\n}}\n", ".map(x, [x, [x]])".repeat(60));
+    let text = format!(
+        "plan p(n: int) {{\n    reply [n]{}\n}}\n",
+        ".map(x, [x, [x]])".repeat(60)
+    );
     assert_eq!(errors(&check(text)), [""; 0]);
 }

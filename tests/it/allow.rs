@@ -4,11 +4,21 @@ use crate::support::{folder, planrun};
 
 /// The findings of a plan file, as `line: severity[code]`.
 fn found(text: &str) -> Vec<String> {
-    let output = planrun(["check", "--format", "json", "-"]).stdin(text).run();
+    let output = planrun(["check", "--format", "json", "-"])
+        .stdin(text)
+        .run();
     let findings = output.json()["diagnostics"].as_array().unwrap().clone();
     let show = |found: &serde_json::Value| {
-        let (line, severity, code) = (&found["span"]["start"]["line"], &found["severity"], &found["code"]);
-        format!("{line}: {}[{}]", severity.as_str().unwrap(), code.as_str().unwrap())
+        let (line, severity, code) = (
+            &found["span"]["start"]["line"],
+            &found["severity"],
+            &found["code"],
+        );
+        format!(
+            "{line}: {}[{}]",
+            severity.as_str().unwrap(),
+            code.as_str().unwrap()
+        )
     };
     findings.iter().map(show).collect()
 }
@@ -27,11 +37,26 @@ fn a_comment_speaks_of_what_follows_it_or_of_its_line() {
         assert_eq!(found(&body(statements)), [""; 0], "{statements}");
     }
     let loud = [
-        ("    // allow(unused-let): later\n    let a = 1\n    let b = 2\n", "4: warning[unused-let]"),
-        ("    let a = 1\n    // allow(unused-let): too late\n", "2: warning[unused-let] 3: warning[unused-allow]"),
-        ("    /// allow(unused-let): a document\n    let a = 1\n", "3: warning[unused-let]"),
-        ("    // allow(unused-let)\n    let a = 1\n", "2: note[allow-without-reason]"),
-        ("    // allow(unused-lte): x\n    let a = 1\n", "2: error[unknown-allow] 3: warning[unused-let]"),
+        (
+            "    // allow(unused-let): later\n    let a = 1\n    let b = 2\n",
+            "4: warning[unused-let]",
+        ),
+        (
+            "    let a = 1\n    // allow(unused-let): too late\n",
+            "2: warning[unused-let] 3: warning[unused-allow]",
+        ),
+        (
+            "    /// allow(unused-let): a document\n    let a = 1\n",
+            "3: warning[unused-let]",
+        ),
+        (
+            "    // allow(unused-let)\n    let a = 1\n",
+            "2: note[allow-without-reason]",
+        ),
+        (
+            "    // allow(unused-lte): x\n    let a = 1\n",
+            "2: error[unknown-allow] 3: warning[unused-let]",
+        ),
         (
             "    let a = nobody // allow(unknown-name): x\n",
             "2: warning[unused-let] 2: error[unknown-name] 2: warning[unused-allow]",
@@ -53,21 +78,41 @@ fn items_can_be_spoken_of_as_a_whole() {
 #[test]
 fn text_that_cannot_be_read_makes_no_comment_useless() {
     let text = "// allow(unused-let): x\nplan p() -> int {\n    let a = (1\n    reply 1\n}\n";
-    assert!(found(text).iter().all(|found| !found.contains("unused-allow")), "{:?}", found(text));
+    assert!(
+        found(text)
+            .iter()
+            .all(|found| !found.contains("unused-allow")),
+        "{:?}",
+        found(text)
+    );
 }
 
 #[test]
 fn what_is_allowed_is_not_denied_and_the_count_of_the_unknown_stays() {
     let text = "use kit\n\ntool kit.do(x: int) -> any read\n\nplan p() -> any {\n    // allow(unknown-read): the tool says nothing\n    step a = kit.do(x: 1)\n    reply a.b\n}\n";
-    let output = planrun(["check", "--format", "json", "-", "--deny", "unknown-read"]).stdin(text).run();
+    let output = planrun(["check", "--format", "json", "-", "--deny", "unknown-read"])
+        .stdin(text)
+        .run();
     let document = output.json();
-    assert_eq!((output.status, &document["summary"]["unknown"]), (0, &serde_json::json!(1)), "{document}");
+    assert_eq!(
+        (output.status, &document["summary"]["unknown"]),
+        (0, &serde_json::json!(1)),
+        "{document}"
+    );
 }
 
 #[test]
 fn run_listens_to_the_same_comments() {
-    let text = "plan p() -> int {\n    // allow(unused-let): later\n    let a = 1\n    reply 2\n}\n";
-    let folder = folder([("planrun.yaml", "check: { deny: [warnings] }\n"), ("a.plan", text)]);
+    let text =
+        "plan p() -> int {\n    // allow(unused-let): later\n    let a = 1\n    reply 2\n}\n";
+    let folder = folder([
+        ("planrun.yaml", "check: { deny: [warnings] }\n"),
+        ("a.plan", text),
+    ]);
     let output = planrun(["run", "a.plan"]).within(folder.path()).run();
-    assert_eq!((output.status, output.stdout.as_str()), (0, "2\n"), "{output:?}");
+    assert_eq!(
+        (output.status, output.stdout.as_str()),
+        (0, "2\n"),
+        "{output:?}"
+    );
 }

@@ -27,19 +27,42 @@ const PLANS: u64 = 2000;
 
 #[test]
 fn fixtures_tell_what_changed() {
-    let mut folders: Vec<_> =
-        std::fs::read_dir(root().join("tests/fixtures/breaking")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut folders: Vec<_> = std::fs::read_dir(root().join("tests/fixtures/breaking"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     folders.sort();
     let (mut faults, mut told) = (Vec::new(), BTreeSet::new());
     for folder in folders {
-        let (old, new) = (checked(&folder.join("old.plan")), checked(&folder.join("new.plan")));
+        let (old, new) = (
+            checked(&folder.join("old.plan")),
+            checked(&folder.join("new.plan")),
+        );
         let (there, back) = (version(&old, &new), version(&new, &old));
-        told.extend(there.findings.iter().chain(&back.findings).map(|found| found.kind.name()));
-        faults.extend(exchanged(&there, &back).map_err(|fault| format!("{}: {fault}", folder.display())).err());
-        let text = format!("{}\nback:\n{}", listed(&there, &new.0), listed(&back, &old.0));
+        told.extend(
+            there
+                .findings
+                .iter()
+                .chain(&back.findings)
+                .map(|found| found.kind.name()),
+        );
+        faults.extend(
+            exchanged(&there, &back)
+                .map_err(|fault| format!("{}: {fault}", folder.display()))
+                .err(),
+        );
+        let text = format!(
+            "{}\nback:\n{}",
+            listed(&there, &new.0),
+            listed(&back, &old.0)
+        );
         faults.extend(support::compare(&folder.join("expected.txt"), &text).err());
     }
-    let silent: Vec<_> = kind::ALL.iter().map(|kind| kind.name()).filter(|name| !told.contains(name)).collect();
+    let silent: Vec<_> = kind::ALL
+        .iter()
+        .map(|kind| kind.name())
+        .filter(|name| !told.contains(name))
+        .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
     assert!(silent.is_empty(), "no fixture shows {silent:?}");
 }
@@ -48,9 +71,17 @@ fn fixtures_tell_what_changed() {
 fn listed(comparison: &Comparison, today: &SourceFile) -> String {
     let mut text = String::new();
     for found in &comparison.findings {
-        let line = found.now.map_or_else(|| "-".to_owned(), |span| today.position(span.start).line.to_string());
+        let line = found.now.map_or_else(
+            || "-".to_owned(),
+            |span| today.position(span.start).line.to_string(),
+        );
         let (severity, kind, class) = (found.kind.severity(), found.kind.name(), found.kind.class);
-        writeln!(text, "{severity} {class} {kind} {line}: {}: {}", found.plan, found.message).unwrap();
+        writeln!(
+            text,
+            "{severity} {class} {kind} {line}: {}: {}",
+            found.plan, found.message
+        )
+        .unwrap();
     }
     for plan in &comparison.left_out {
         writeln!(text, "left out: {plan}").unwrap();
@@ -60,7 +91,10 @@ fn listed(comparison: &Comparison, today: &SourceFile) -> String {
 
 fn version(then: &(SourceFile, CheckedFile), now: &(SourceFile, CheckedFile)) -> Comparison {
     let version = |(source, checked)| Version { source, checked };
-    compare(Some(version((&then.0, &then.1))), Some(version((&now.0, &now.1))))
+    compare(
+        Some(version((&then.0, &then.1))),
+        Some(version((&now.0, &now.1))),
+    )
 }
 
 /// The files beside a fixture.
@@ -68,7 +102,8 @@ struct Beside<'a>(&'a Path);
 
 impl Files for Beside<'_> {
     fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        let text = std::fs::read_to_string(self.0.with_file_name(path)).map_err(|error| error.to_string())?;
+        let text = std::fs::read_to_string(self.0.with_file_name(path))
+            .map_err(|error| error.to_string())?;
         Ok(SourceFile::new(path, text))
     }
 }
@@ -76,7 +111,11 @@ impl Files for Beside<'_> {
 /// A fixture with the built-in tools; it must be right where its name does not say otherwise.
 fn checked(path: &Path) -> (SourceFile, CheckedFile) {
     let host = MemoryHost::new(1);
-    let catalog = Catalog::new(Arc::new(MemoryHost::new(1)), PathBuf::from("/"), &Arc::new(Permissions::none()));
+    let catalog = Catalog::new(
+        Arc::new(MemoryHost::new(1)),
+        PathBuf::from("/"),
+        &Arc::new(Permissions::none()),
+    );
     let tools: Tools = catalog.signatures().cloned().collect();
     let policy = Policy::default();
     let rules = lint::Project {
@@ -89,10 +128,18 @@ fn checked(path: &Path) -> (SourceFile, CheckedFile) {
     };
     let source = SourceFile::new("a.plan", std::fs::read_to_string(path).unwrap());
     let checked = lint::check_file(&source, &tools, &Beside(path), &rules);
-    let errors: Vec<_> =
-        checked.diagnostics.iter().filter(|found| found.is_error()).map(|found| &found.message).collect();
+    let errors: Vec<_> = checked
+        .diagnostics
+        .iter()
+        .filter(|found| found.is_error())
+        .map(|found| &found.message)
+        .collect();
     let wrong = path.display().to_string().contains("error");
-    assert!(errors.is_empty() || wrong, "{}: {errors:#?}", path.display());
+    assert!(
+        errors.is_empty() || wrong,
+        "{}: {errors:#?}",
+        path.display()
+    );
     (source, checked)
 }
 
@@ -163,14 +210,23 @@ fn exchanged(there: &Comparison, back: &Comparison) -> Result<(), String> {
     for (these, those) in [(there, back), (back, there)] {
         for found in &these.findings {
             if !those.findings.iter().any(|other| pair(found, other)) {
-                return Err(format!("nothing answers to {} `{}`: {}", found.kind.name(), found.subject, found.message));
+                return Err(format!(
+                    "nothing answers to {} `{}`: {}",
+                    found.kind.name(),
+                    found.subject,
+                    found.message
+                ));
             }
         }
     }
     // Plans are told in the order of the later file.
     let left_out = |told: &Comparison| told.left_out.iter().cloned().collect::<BTreeSet<_>>();
     if left_out(there) != left_out(back) || there.findings.len() != back.findings.len() {
-        return Err(format!("{} one way, {} the other", there.findings.len(), back.findings.len()));
+        return Err(format!(
+            "{} one way, {} the other",
+            there.findings.len(),
+            back.findings.len()
+        ));
     }
     Ok(())
 }
@@ -178,11 +234,21 @@ fn exchanged(there: &Comparison, back: &Comparison) -> Result<(), String> {
 fn made(seed: u64) -> Project {
     let large = seed.is_multiple_of(10);
     let size = if large { Size::USUAL } else { Size::SMALL };
-    project(seed, Size { whole_language: true, network: true, ..size })
+    project(
+        seed,
+        Size {
+            whole_language: true,
+            network: true,
+            ..size
+        },
+    )
 }
 
 fn looked_at(project: &Project) -> (SourceFile, CheckedFile) {
-    (SourceFile::new("main.plan", project.main()), Workshop::of(project).check(project))
+    (
+        SourceFile::new("main.plan", project.main()),
+        Workshop::of(project).check(project),
+    )
 }
 
 #[test]
@@ -197,7 +263,10 @@ fn a_plan_does_not_differ_from_itself() {
             .iter()
             .find(|found| found.is_error())
             .map(|error| correct::told(&made(seed), seed, error));
-        assert!(found.findings.is_empty() && found.left_out.is_empty(), "seed {seed}: {found:?}: {error:?}");
+        assert!(
+            found.findings.is_empty() && found.left_out.is_empty(),
+            "seed {seed}: {found:?}: {error:?}"
+        );
         assert!(found.plans > 0);
     }
 }
@@ -208,13 +277,20 @@ fn what_is_added_one_way_is_removed_the_other_way() {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for seed in base..base + count {
         let before = made(seed);
-        let next = if seed.is_multiple_of(2) { mutated(&before, seed) } else { made(seed + 1) };
+        let next = if seed.is_multiple_of(2) {
+            mutated(&before, seed)
+        } else {
+            made(seed + 1)
+        };
         let (one, other) = (looked_at(&before), looked_at(&next));
         let (there, back) = (version(&one, &other), version(&other, &one));
         if let Err(fault) = exchanged(&there, &back) {
             panic!("seed {seed}: {fault}");
         }
-        there.findings.iter().for_each(|found| *kinds.entry(found.kind.name()).or_default() += 1);
+        there
+            .findings
+            .iter()
+            .for_each(|found| *kinds.entry(found.kind.name()).or_default() += 1);
     }
     println!("{count} pairs of plans from seed {base}: {kinds:?}");
 }
@@ -226,17 +302,34 @@ fn repository(files: &[(&str, &str)]) -> Option<TempDir> {
         return None;
     }
     let folder = folder(files.iter().copied());
-    git(folder.path(), &["init", "--quiet", "--initial-branch", "main"]);
+    git(
+        folder.path(),
+        &["init", "--quiet", "--initial-branch", "main"],
+    );
     commit(folder.path());
     Some(folder)
 }
 
 fn git(folder: &Path, arguments: &[&str]) {
     let mut command = Command::new("git");
-    command.args(["-c", "user.name=somebody", "-c", "user.email=somebody@example.com", "-c", "commit.gpgsign=false"]);
-    command.args(["-c", "tag.gpgsign=false", "-c", "core.hooksPath=/dev/null"]).args(arguments).current_dir(folder);
+    command.args([
+        "-c",
+        "user.name=somebody",
+        "-c",
+        "user.email=somebody@example.com",
+        "-c",
+        "commit.gpgsign=false",
+    ]);
+    command
+        .args(["-c", "tag.gpgsign=false", "-c", "core.hooksPath=/dev/null"])
+        .args(arguments)
+        .current_dir(folder);
     let output = command.output().unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 fn commit(folder: &Path) {
@@ -251,20 +344,28 @@ fn write(folder: &TempDir, files: &[(&str, &str)]) {
 }
 
 fn told(folder: &TempDir, arguments: &[&str]) -> Output {
-    planrun(["breaking"].iter().chain(arguments)).within(folder.path()).run()
+    planrun(["breaking"].iter().chain(arguments))
+        .within(folder.path())
+        .run()
 }
 
 fn kinds_of(output: &Output) -> Vec<String> {
     let changes = output.json()["changes"].as_array().unwrap().clone();
-    changes.iter().map(|change| change["kind"].as_str().unwrap().to_owned()).collect()
+    changes
+        .iter()
+        .map(|change| change["kind"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 const ORDER: &str = "plan order(id: int) -> int {\n    reply id\n}\n";
-const ORDER_NOW: &str = "plan order(id: int, express: bool) -> int {\n    reply express ? id : 0\n}\n";
+const ORDER_NOW: &str =
+    "plan order(id: int, express: bool) -> int {\n    reply express ? id : 0\n}\n";
 
 #[test]
 fn people_see_the_lines_of_today_and_the_place_of_then() {
-    let Some(folder) = repository(&[("a.plan", ORDER), ("gone.plan", "plan gone() {}\n")]) else { return };
+    let Some(folder) = repository(&[("a.plan", ORDER), ("gone.plan", "plan gone() {}\n")]) else {
+        return;
+    };
     write(&folder, &[("a.plan", ORDER_NOW)]);
     std::fs::remove_file(folder.path().join("gone.plan")).unwrap();
     let output = told(&folder, &["--against", "main"]);
@@ -301,23 +402,38 @@ breaking[plan-removed]
 
 ";
     assert_eq!(output.stdout, expected);
-    assert_eq!(output.stderr, "2 breaking and 0 compatible changes in 2 plans since main\n");
-    let accepted = told(&folder, &["--against", "main", "--allow", "plan-removed,input-added-required"]);
+    assert_eq!(
+        output.stderr,
+        "2 breaking and 0 compatible changes in 2 plans since main\n"
+    );
+    let accepted = told(
+        &folder,
+        &[
+            "--against",
+            "main",
+            "--allow",
+            "plan-removed,input-added-required",
+        ],
+    );
     assert_eq!((accepted.status, accepted.stdout.as_str()), (0, ""));
-    assert_eq!(accepted.stderr, "nothing changed for anybody in 2 plans since main, 2 accepted\n");
+    assert_eq!(
+        accepted.stderr,
+        "nothing changed for anybody in 2 plans since main, 2 accepted\n"
+    );
 }
 
 #[test]
 fn programs_get_one_document_and_workflows_get_commands() {
-    let Some(folder) = repository(&[("a.plan", ORDER), ("gone.plan", "plan gone() {}\n")]) else { return };
+    let Some(folder) = repository(&[("a.plan", ORDER), ("gone.plan", "plan gone() {}\n")]) else {
+        return;
+    };
     write(&folder, &[("a.plan", ORDER_NOW)]);
     std::fs::remove_file(folder.path().join("gone.plan")).unwrap();
     let output = told(&folder, &["--against", "HEAD", "--format", "json"]);
     let mut document = output.json();
     assert_eq!(document["against"]["commit"].as_str().unwrap().len(), 40);
     document["against"]["commit"] = "…".into();
-    let point =
-        |line: u32, column: u32, offset: u32| serde_json::json!({"line": line, "column": column, "offset": offset});
+    let point = |line: u32, column: u32, offset: u32| serde_json::json!({"line": line, "column": column, "offset": offset});
     let expected = serde_json::json!({
         "version": 1,
         "against": {"revision": "HEAD", "commit": "…"},
@@ -359,33 +475,69 @@ fn contracts_and_used_files_are_those_of_then() {
     let plan = "use shop\nuse \"./part.plan\" as part\n\nplan order(id: int) -> string {\n    step found = shop.find(id: id)\n    \
                 step more = part.more(id: id)\n    reply string(found.n) + string(more)\n}\n";
     let part = "plan more(id: int) -> int {\n    reply id\n}\n";
-    let files = [("p/planrun.yaml", "apps: [tools/*.yaml]\n"), ("p/tools/shop.yaml", &shop), ("p/a.plan", plan)];
-    let Some(folder) = repository(&[&files[..], &[("p/part.plan", part)]].concat()) else { return };
+    let files = [
+        ("p/planrun.yaml", "apps: [tools/*.yaml]\n"),
+        ("p/tools/shop.yaml", &shop),
+        ("p/a.plan", plan),
+    ];
+    let Some(folder) = repository(&[&files[..], &[("p/part.plan", part)]].concat()) else {
+        return;
+    };
     let part = "use sys\n\nplan more(id: int) -> int {\n    step at = sys.now()\n    ensure at > timestamp(\"2020-01-01T00:00:00Z\") \
                 else \"early\"\n    reply id\n}\n";
     // The folder of app files has another name today.
     std::fs::rename(folder.path().join("p/tools"), folder.path().join("p/apps")).unwrap();
     let shop = app("effect", "number");
-    write(&folder, &[("p/planrun.yaml", ""), ("p/apps/shop.yaml", &shop), ("p/part.plan", part)]);
-    let output = told(&folder, &["--against", "HEAD", "--format", "json", "p/a.plan"]);
-    let expected = ["effect-raised", "tool-effect-raised", "tool-result-widened", "tool-added", "error-added"];
+    write(
+        &folder,
+        &[
+            ("p/planrun.yaml", ""),
+            ("p/apps/shop.yaml", &shop),
+            ("p/part.plan", part),
+        ],
+    );
+    let output = told(
+        &folder,
+        &["--against", "HEAD", "--format", "json", "p/a.plan"],
+    );
+    let expected = [
+        "effect-raised",
+        "tool-effect-raised",
+        "tool-result-widened",
+        "tool-added",
+        "error-added",
+    ];
     let mut found = kinds_of(&output);
     found.sort_unstable();
     let mut expected = expected.map(str::to_owned).to_vec();
     expected.sort_unstable();
     assert_eq!((found, output.status), (expected, 1), "{}", output.stderr);
     // From elsewhere, and with the project named.
-    let above = planrun(["breaking", "--against", "HEAD", "--format", "json", "--project"])
-        .argument(folder.path().join("p"))
-        .argument(folder.path().join("p/a.plan"))
-        .run();
+    let above = planrun([
+        "breaking",
+        "--against",
+        "HEAD",
+        "--format",
+        "json",
+        "--project",
+    ])
+    .argument(folder.path().join("p"))
+    .argument(folder.path().join("p/a.plan"))
+    .run();
     assert_eq!(above.json()["summary"], output.json()["summary"]);
 }
 
 #[test]
 fn files_come_and_go() {
-    let files = [("one/a.plan", ORDER), ("one/b.plan", ORDER), (".gitignore", "kept.plan\n"), ("kept.plan", ORDER)];
-    let Some(folder) = repository(&files) else { return };
+    let files = [
+        ("one/a.plan", ORDER),
+        ("one/b.plan", ORDER),
+        (".gitignore", "kept.plan\n"),
+        ("kept.plan", ORDER),
+    ];
+    let Some(folder) = repository(&files) else {
+        return;
+    };
     git(folder.path(), &["add", "--force", "kept.plan"]);
     commit(folder.path());
     git(folder.path(), &["tag", "v1"]);
@@ -401,35 +553,66 @@ fn files_come_and_go() {
     );
     let gone = told(&folder, &["--against", "v1", "--format", "json", "one"]);
     assert_eq!(kinds_of(&gone), ["plan-removed", "plan-removed"]);
-    let inside = planrun(["breaking", "--against", "v1", "--format", "json", "../one/a.plan"]);
-    assert_eq!(inside.within(folder.path().join("two")).run().json()["changes"][0]["file"], "../one/a.plan");
-    let json = planrun(["export", "two/c.plan"]).within(folder.path()).run().stdout;
+    let inside = planrun([
+        "breaking",
+        "--against",
+        "v1",
+        "--format",
+        "json",
+        "../one/a.plan",
+    ]);
+    assert_eq!(
+        inside.within(folder.path().join("two")).run().json()["changes"][0]["file"],
+        "../one/a.plan"
+    );
+    let json = planrun(["export", "two/c.plan"])
+        .within(folder.path())
+        .run()
+        .stdout;
     write(&folder, &[("two/c.plan.json", &json)]);
-    let form = told(&folder, &["--against", "HEAD", "--format", "json", "two/c.plan.json"]);
-    assert_eq!((form.status, kinds_of(&form)), (0, vec!["plan-added".to_owned()]));
+    let form = told(
+        &folder,
+        &["--against", "HEAD", "--format", "json", "two/c.plan.json"],
+    );
+    assert_eq!(
+        (form.status, kinds_of(&form)),
+        (0, vec!["plan-added".to_owned()])
+    );
 }
 
 #[test]
 fn links_lead_where_they_led() {
-    let Some(folder) = repository(&[("real/a.plan", ORDER)]) else { return };
+    let Some(folder) = repository(&[("real/a.plan", ORDER)]) else {
+        return;
+    };
     if std::os::unix::fs::symlink("real/a.plan", folder.path().join("link.plan")).is_err() {
         println!("left out: no links on this file system");
         return;
     }
     commit(folder.path());
     write(&folder, &[("real/a.plan", ORDER_NOW)]);
-    let output = told(&folder, &["--against", "HEAD", "--format", "json", "link.plan"]);
+    let output = told(
+        &folder,
+        &["--against", "HEAD", "--format", "json", "link.plan"],
+    );
     assert_eq!(kinds_of(&output), ["input-added-required"]);
 }
 
 #[test]
 fn a_version_with_errors_is_told_and_not_judged() {
     let broken = "plan order(id: int) -> int {\n    reply idd\n}\n";
-    let Some(folder) = repository(&[("a.plan", broken)]) else { return };
+    let Some(folder) = repository(&[("a.plan", broken)]) else {
+        return;
+    };
     write(&folder, &[("a.plan", ORDER_NOW)]);
     let then = told(&folder, &["--against", "HEAD"]);
     assert_eq!((then.status, then.stdout.as_str()), (0, ""));
-    assert!(then.stderr.contains("`order` in a.plan is not compared: the file has errors at HEAD"), "{}", then.stderr);
+    assert!(
+        then.stderr
+            .contains("`order` in a.plan is not compared: the file has errors at HEAD"),
+        "{}",
+        then.stderr
+    );
     std::fs::write(folder.path().join("a.plan"), [0xff]).unwrap();
     commit(folder.path());
     write(&folder, &[("a.plan", ORDER)]);
@@ -442,33 +625,77 @@ fn a_version_with_errors_is_told_and_not_judged() {
     commit(folder.path());
     write(&folder, &[("a.plan", broken)]);
     let now = told(&folder, &["--against", "HEAD", "--format", "json"]);
-    assert_eq!((now.status, now.json()["left_out"][0]["errors"].as_str()), (1, Some("now")));
+    assert_eq!(
+        (now.status, now.json()["left_out"][0]["errors"].as_str()),
+        (1, Some("now"))
+    );
     assert!(now.stderr.contains("error[unknown-name]"), "{}", now.stderr);
 }
 
 #[test]
 fn what_cannot_be_had_is_told_with_what_to_do() {
-    let Some(repository) = repository(&[("a.plan", ORDER)]) else { return };
+    let Some(repository) = repository(&[("a.plan", ORDER)]) else {
+        return;
+    };
     let unknown = told(&repository, &["--against", "v9"]);
     assert_eq!(unknown.status, 2);
-    assert!(unknown.stderr.contains("there is no revision `v9` here; `git branch --all`"), "{}", unknown.stderr);
+    assert!(
+        unknown
+            .stderr
+            .contains("there is no revision `v9` here; `git branch --all`"),
+        "{}",
+        unknown.stderr
+    );
     for flag in ["--against=--help", "--against=-h"] {
-        assert_eq!(told(&repository, &[flag]).status, 2, "a revision is never a flag");
+        assert_eq!(
+            told(&repository, &[flag]).status,
+            2,
+            "a revision is never a flag"
+        );
     }
-    let kind = told(&repository, &["--against", "HEAD", "--allow", "plan-remove"]);
-    assert!(kind.status == 2 && kind.stderr.contains("did you mean `plan-removed`?"), "{}", kind.stderr);
+    let kind = told(
+        &repository,
+        &["--against", "HEAD", "--allow", "plan-remove"],
+    );
+    assert!(
+        kind.status == 2 && kind.stderr.contains("did you mean `plan-removed`?"),
+        "{}",
+        kind.stderr
+    );
     let absent = told(&repository, &["--against", "HEAD", "b.plan"]);
-    assert!(absent.status == 3 && absent.stderr.contains("no file or folder `b.plan`"), "{}", absent.stderr);
+    assert!(
+        absent.status == 3 && absent.stderr.contains("no file or folder `b.plan`"),
+        "{}",
+        absent.stderr
+    );
     assert_eq!(told(&repository, &["--against", "HEAD", "-"]).status, 2);
     assert_eq!(told(&repository, &[]).status, 2);
     let plain = folder([("a.plan", ORDER)]);
     let outside = planrun(["breaking", "--against", "HEAD"]).within(plain.path());
-    let outside = outside.variable("GIT_CEILING_DIRECTORIES", plain.path().parent().unwrap()).run();
-    assert!(outside.status == 3 && outside.stderr.contains("is in no git repository"), "{}", outside.stderr);
-    let no_git =
-        planrun(["breaking", "--against", "HEAD"]).within(repository.path()).variable("PATH", "/nowhere").run();
-    assert!(no_git.status == 3 && no_git.stderr.contains("there is no program `git` here"), "{}", no_git.stderr);
-    let other =
-        planrun(["breaking", "--against", "HEAD", "a.plan"]).argument(plain.path()).within(repository.path()).run();
-    assert!(other.status == 2 && other.stderr.contains("another repository"), "{}", other.stderr);
+    let outside = outside
+        .variable("GIT_CEILING_DIRECTORIES", plain.path().parent().unwrap())
+        .run();
+    assert!(
+        outside.status == 3 && outside.stderr.contains("is in no git repository"),
+        "{}",
+        outside.stderr
+    );
+    let no_git = planrun(["breaking", "--against", "HEAD"])
+        .within(repository.path())
+        .variable("PATH", "/nowhere")
+        .run();
+    assert!(
+        no_git.status == 3 && no_git.stderr.contains("there is no program `git` here"),
+        "{}",
+        no_git.stderr
+    );
+    let other = planrun(["breaking", "--against", "HEAD", "a.plan"])
+        .argument(plain.path())
+        .within(repository.path())
+        .run();
+    assert!(
+        other.status == 2 && other.stderr.contains("another repository"),
+        "{}",
+        other.stderr
+    );
 }

@@ -8,7 +8,9 @@ const USED: &str = "plan count(n: int) -> int {\n    reply n\n}\n";
 const USER: &str = "use \"./used.plan\" as used\n\nplan p() -> int {\n    let idle = 1\n    step a = used.count(n: 1)\n    reply a\n}\n";
 
 fn check(folder: &Path, arguments: &[&str]) -> Output {
-    planrun(["check", "--format", "json"].iter().chain(arguments)).within(folder).run()
+    planrun(["check", "--format", "json"].iter().chain(arguments))
+        .within(folder)
+        .run()
 }
 
 /// Checks with the cache, with it again, and without; all say the same.
@@ -23,7 +25,12 @@ fn same(folder: &Path, what: &str) -> String {
 
 #[test]
 fn it_never_shows() {
-    let folder = folder([("planrun.yaml", ""), ("a.plan", USER), ("used.plan", USED), ("b.plan", USED)]);
+    let folder = folder([
+        ("planrun.yaml", ""),
+        ("a.plan", USER),
+        ("used.plan", USED),
+        ("b.plan", USED),
+    ]);
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let first = same(folder.path(), "at first");
     assert!(first.contains("unused-let"), "{first}");
@@ -39,14 +46,23 @@ fn it_never_shows() {
     let cache = folder.path().join(".planrun/cache/check");
     std::fs::write(&cache, [0xff, 0, b'\n', b'{']).unwrap();
     same(folder.path(), "a damaged cache");
-    assert_eq!(std::fs::read_to_string(folder.path().join(".planrun/.gitignore")).unwrap(), "*\n");
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join(".planrun/.gitignore")).unwrap(),
+        "*\n"
+    );
 }
 
 #[test]
 fn it_is_read_and_only_where_there_is_a_project() {
-    let folder = folder([("a.plan", USER.replacen("use", "// use", 1)), ("used.plan", USED.to_owned())]);
+    let folder = folder([
+        ("a.plan", USER.replacen("use", "// use", 1)),
+        ("used.plan", USED.to_owned()),
+    ]);
     check(folder.path(), &[]);
-    assert!(!folder.path().join(".planrun").exists(), "no project, no folder to write in");
+    assert!(
+        !folder.path().join(".planrun").exists(),
+        "no project, no folder to write in"
+    );
     std::fs::write(folder.path().join("planrun.yaml"), "").unwrap();
     check(folder.path(), &["--no-cache"]);
     assert!(!folder.path().join(".planrun").exists());
@@ -58,9 +74,17 @@ fn it_is_read_and_only_where_there_is_a_project() {
     let (head, body) = text.split_once('\n').unwrap();
     let body = body.replace("nothing reads", "nobody minds");
     let key = head.split_once(' ').unwrap().0;
-    std::fs::write(&cache, format!("{key} {}\n{body}", blake3::hash(body.as_bytes()).to_hex())).unwrap();
+    std::fs::write(
+        &cache,
+        format!("{key} {}\n{body}", blake3::hash(body.as_bytes()).to_hex()),
+    )
+    .unwrap();
     assert!(check(folder.path(), &[]).stdout.contains("nobody minds"));
-    assert!(!check(folder.path(), &["--no-cache"]).stdout.contains("nobody minds"));
+    assert!(
+        !check(folder.path(), &["--no-cache"])
+            .stdout
+            .contains("nobody minds")
+    );
     let run = planrun(["run", "a.plan"]).within(folder.path()).run();
     assert!(!run.stderr.contains("nobody minds"), "{run:?}");
 }
@@ -68,8 +92,10 @@ fn it_is_read_and_only_where_there_is_a_project() {
 #[test]
 fn many_at_once_do_not_disturb_each_other() {
     let plans = (0..40).map(|number| (format!("{number}.plan"), USER.to_owned()));
-    let folder =
-        folder(plans.chain([("planrun.yaml".to_owned(), String::new()), ("used.plan".to_owned(), USED.to_owned())]));
+    let folder = folder(plans.chain([
+        ("planrun.yaml".to_owned(), String::new()),
+        ("used.plan".to_owned(), USED.to_owned()),
+    ]));
     let expected = check(folder.path(), &["--no-cache"]).stdout;
     std::thread::scope(|scope| {
         for _ in 0..6 {
@@ -78,7 +104,9 @@ fn many_at_once_do_not_disturb_each_other() {
     });
     assert_eq!(check(folder.path(), &[]).stdout, expected);
     assert_eq!(
-        std::fs::read_dir(folder.path().join(".planrun/cache")).unwrap().count(),
+        std::fs::read_dir(folder.path().join(".planrun/cache"))
+            .unwrap()
+            .count(),
         1,
         "nothing is left beside it"
     );

@@ -20,11 +20,18 @@ use super::support;
 /// `core` and `time`.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("comparisons/lte_literal/lte_dyn_big_double_int", EXACT),
-    ("comparisons/gte_literal/gte_dyn_int_big_lossy_double", EXACT),
-    ("type_deduction/type_parameters/multiple_parameters_generality", ABSTRACT),
+    (
+        "comparisons/gte_literal/gte_dyn_int_big_lossy_double",
+        EXACT,
+    ),
+    (
+        "type_deduction/type_parameters/multiple_parameters_generality",
+        ABSTRACT,
+    ),
 ];
 
-const EXACT: &str = "numbers of different kinds compare by what they are, not by the double nearest to both";
+const EXACT: &str =
+    "numbers of different kinds compare by what they are, not by the double nearest to both";
 const ABSTRACT: &str = "no abstract types declared from outside";
 
 /// Tags of what plans do without; the other cases are held to a share.
@@ -34,15 +41,23 @@ const WANTED: usize = 97;
 
 /// Tags of what the language has not taken over.
 const LEFT_OUT: &[(&str, &str)] = &[
-    ("optionals", "absence is null with `?.` and `??`, not a type of its own"),
+    (
+        "optionals",
+        "absence is null with `?.` and `??`, not a type of its own",
+    ),
     ("ext:network", "no addresses as values"),
     ("ext:block", "a macro for optimizers, not for people"),
-    ("namespace", "no containers, no dotted bindings, no leading dot"),
+    (
+        "namespace",
+        "no containers, no dotted bindings, no leading dot",
+    ),
 ];
 
 #[test]
 fn core_and_time_hold() {
-    let Some(path) = support::cases("cel/cel.jsonl") else { return };
+    let Some(path) = support::cases("cel/cel.jsonl") else {
+        return;
+    };
     let text = std::fs::read_to_string(path).unwrap();
     let mut totals: BTreeMap<String, Tally> = BTreeMap::new();
     let mut broken = Vec::new();
@@ -56,7 +71,12 @@ fn core_and_time_hold() {
             (Err(_), Some(reason)) => *tally.skipped.entry(reason).or_default() += 1,
             (Err(reason), None) => {
                 tally.failed += 1;
-                let told = format!("{} [{}]: {}: {reason}", case.name, case.tags.join("+"), case.text);
+                let told = format!(
+                    "{} [{}]: {}: {reason}",
+                    case.name,
+                    case.tags.join("+"),
+                    case.text
+                );
                 if case.must_hold() {
                     broken.push(told);
                 } else {
@@ -66,19 +86,36 @@ fn core_and_time_hold() {
         }
     }
     for (tags, tally) in &totals {
-        println!("cel: {tags} {}/{} passed, {} failed{}", tally.passed, tally.total(), tally.failed, tally.reasons());
+        println!(
+            "cel: {tags} {}/{} passed, {} failed{}",
+            tally.passed,
+            tally.total(),
+            tally.failed,
+            tally.reasons()
+        );
     }
-    assert!(broken.is_empty(), "{} of core and time fail:\n{}", broken.len(), broken.join("\n"));
+    assert!(
+        broken.is_empty(),
+        "{} of core and time fail:\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
 }
 
 #[test]
 fn what_does_not_hold_is_listed_with_its_reason() {
-    let Some(path) = support::cases("cel/cel.jsonl") else { return };
+    let Some(path) = support::cases("cel/cel.jsonl") else {
+        return;
+    };
     let text = std::fs::read_to_string(path).unwrap();
     let manual = std::fs::read_to_string(support::root().join("docs/language.md")).unwrap();
     let (mut all, mut held, mut untold) = (0, 0, Vec::new());
     for case in text.lines().map(Case::new) {
-        if case.tags.iter().any(|tag| OTHER_WORLDS.contains(&tag.as_str())) {
+        if case
+            .tags
+            .iter()
+            .any(|tag| OTHER_WORLDS.contains(&tag.as_str()))
+        {
             continue;
         }
         all += 1;
@@ -93,7 +130,11 @@ fn what_does_not_hold_is_listed_with_its_reason() {
         }
     }
     println!("cel: {held} of {all} cases outside of {OTHER_WORLDS:?} hold");
-    assert!(untold.is_empty(), "docs/language.md does not list\n{}", untold.join("\n"));
+    assert!(
+        untold.is_empty(),
+        "docs/language.md does not list\n{}",
+        untold.join("\n")
+    );
     assert!(held * 100 >= all * WANTED, "{held} of {all}");
 }
 
@@ -103,7 +144,12 @@ fn every_example_of_the_library_holds() {
         for example in function.examples {
             let value = eval_text(example.expression, &IndexMap::new());
             let value = value.unwrap_or_else(|error| panic!("{}: {error}", example.expression));
-            assert_eq!(value.to_json_text(), example.result, "{}", example.expression);
+            assert_eq!(
+                value.to_json_text(),
+                example.result,
+                "{}",
+                example.expression
+            );
         }
     }
 }
@@ -122,7 +168,10 @@ impl Tally {
     }
 
     fn reasons(&self) -> String {
-        let reasons = self.skipped.iter().map(|(reason, count)| format!(", {count} skipped ({reason})"));
+        let reasons = self
+            .skipped
+            .iter()
+            .map(|(reason, count)| format!(", {count} skipped ({reason})"));
         reasons.collect::<Vec<_>>().concat()
     }
 }
@@ -141,16 +190,28 @@ impl Case {
     fn new(line: &str) -> Self {
         let json: Json = serde_json::from_str(line).unwrap();
         let text = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
-        let tags = json["tags"].as_array().unwrap().iter().map(|tag| tag.as_str().unwrap().to_owned()).collect();
+        let tags = json["tags"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tag| tag.as_str().unwrap().to_owned())
+            .collect();
         let bindings = json["bindings"].as_object().unwrap().iter();
         let declared = json["type_env"].as_array().unwrap().iter();
         Self {
             name: format!("{}/{}/{}", text("file"), text("section"), text("name")),
             text: text("expr"),
             tags,
-            bindings: bindings.map(|(name, value)| (name.clone(), Value::from_typed_json(value).unwrap())).collect(),
+            bindings: bindings
+                .map(|(name, value)| (name.clone(), Value::from_typed_json(value).unwrap()))
+                .collect(),
             declared: declared
-                .map(|entry| (entry["name"].as_str().unwrap().into(), declared_type(&entry["type"])))
+                .map(|entry| {
+                    (
+                        entry["name"].as_str().unwrap().into(),
+                        declared_type(&entry["type"]),
+                    )
+                })
                 .collect(),
             expect: json["expect"].clone(),
         }
@@ -162,8 +223,15 @@ impl Case {
 
     /// Why a failure of this case is none.
     fn left_out(&self) -> Option<&'static str> {
-        let named = DIFFERENCES.iter().find(|(name, _)| *name == self.name).map(|(_, reason)| *reason);
-        let by_tag = || LEFT_OUT.iter().find(|(tag, _)| self.tags.iter().any(|own| own == tag));
+        let named = DIFFERENCES
+            .iter()
+            .find(|(name, _)| *name == self.name)
+            .map(|(_, reason)| *reason);
+        let by_tag = || {
+            LEFT_OUT
+                .iter()
+                .find(|(tag, _)| self.tags.iter().any(|own| own == tag))
+        };
         named.or_else(|| by_tag().map(|(_, reason)| *reason))
     }
 
@@ -179,14 +247,20 @@ impl Case {
             let wanted = Value::from_typed_json(wanted).unwrap();
             let found = result.map_err(|error| format!("failed: {error}"))?;
             if !same(&found, &wanted) {
-                return Err(format!("gave {}, expected {}", found.to_typed_json(), wanted.to_typed_json()));
+                return Err(format!(
+                    "gave {}, expected {}",
+                    found.to_typed_json(),
+                    wanted.to_typed_json()
+                ));
             }
             return Ok(());
         }
         match result {
-            Ok(found) if self.expect.get("error").is_some() => {
-                Err(format!("gave {}, expected the error {}", found.to_typed_json(), self.expect["error"]))
-            }
+            Ok(found) if self.expect.get("error").is_some() => Err(format!(
+                "gave {}, expected the error {}",
+                found.to_typed_json(),
+                self.expect["error"]
+            )),
             Ok(_) | Err(_) => Ok(()),
         }
     }
@@ -205,9 +279,19 @@ struct Declared<'a>(&'a [(Arc<str>, Type)]);
 
 impl Scope for Declared<'_> {
     fn lookup(&self, name: &str) -> Lookup {
-        let Some(slot) = self.0.iter().position(|(known, _)| &**known == name) else { return Lookup::Missing };
-        let place = Place { up: 0, slot: u32::try_from(slot).unwrap() };
-        Lookup::Found(Binding::always(NameKind::Parameter, place, self.0[slot].1.clone(), Span::default()))
+        let Some(slot) = self.0.iter().position(|(known, _)| &**known == name) else {
+            return Lookup::Missing;
+        };
+        let place = Place {
+            up: 0,
+            slot: u32::try_from(slot).unwrap(),
+        };
+        Lookup::Found(Binding::always(
+            NameKind::Parameter,
+            place,
+            self.0[slot].1.clone(),
+            Span::default(),
+        ))
     }
 
     fn visible(&self) -> Vec<Arc<str>> {
@@ -227,7 +311,9 @@ fn same(found: &Value, wanted: &Value) -> bool {
         }
         (Value::Map(found), Value::Map(wanted)) => {
             found.len() == wanted.len()
-                && wanted.iter().all(|(key, value)| found.get(key).is_some_and(|other| same(other, value)))
+                && wanted
+                    .iter()
+                    .all(|(key, value)| found.get(key).is_some_and(|other| same(other, value)))
         }
         _ if found.kind_name() != wanted.kind_name() => false,
         _ => match (found.as_number(), wanted.as_number()) {
@@ -253,9 +339,10 @@ fn declared_type(json: &Json) -> Type {
         Some(_) => Type::Any,
         None => match (json.get("list"), json.get("map")) {
             (Some(element), _) => declared_type(element).list(),
-            (None, Some(pair)) => {
-                Type::Map(Arc::new(MapType { key: declared_type(&pair[0]), value: declared_type(&pair[1]) }))
-            }
+            (None, Some(pair)) => Type::Map(Arc::new(MapType {
+                key: declared_type(&pair[0]),
+                value: declared_type(&pair[1]),
+            })),
             (None, None) => Type::Any,
         },
     }
@@ -284,7 +371,11 @@ fn type_json(ty: &Type) -> Json {
         Type::Union(members) => {
             let mut kinds: Vec<Json> = members.iter().map(type_json).collect();
             kinds.dedup();
-            if kinds.len() == 1 { kinds.remove(0) } else { word("dyn") }
+            if kinds.len() == 1 {
+                kinds.remove(0)
+            } else {
+                word("dyn")
+            }
         }
         Type::Never | Type::Any | Type::Invalid | Type::Result(_) | Type::Error => word("dyn"),
     }
@@ -301,7 +392,10 @@ mod differences {
     }
 
     fn fails(text: &str) {
-        assert!(eval_text(text, &IndexMap::new()).is_err(), "{text} has a value");
+        assert!(
+            eval_text(text, &IndexMap::new()).is_err(),
+            "{text} has a value"
+        );
     }
 
     #[test]

@@ -40,7 +40,13 @@ enum Next {
 
 /// Bad plans that no page can show; their pages describe them in words.
 fn described(code: &Code) -> Option<Vec<u8>> {
-    let nested = |depth| format!("plan p() -> int {{\n    reply {}1{}\n}}\n", "(".repeat(depth), ")".repeat(depth));
+    let nested = |depth| {
+        format!(
+            "plan p() -> int {{\n    reply {}1{}\n}}\n",
+            "(".repeat(depth),
+            ")".repeat(depth)
+        )
+    };
     match code.name {
         "file-too-large" => Some(vec![b' '; planrun::source::MAX_FILE_BYTES + 1]),
         "too-deep" => Some(nested(5000).into_bytes()),
@@ -60,7 +66,10 @@ pub fn parse(page: &str) -> Page {
             "Bad:" | BAD_JSON => next = Next::Bad,
             "Good:" | GOOD_JSON => next = Next::Good,
             fence if fence.starts_with("```") => {
-                let block: Vec<_> = lines.by_ref().take_while(|line| !line.starts_with("```")).collect();
+                let block: Vec<_> = lines
+                    .by_ref()
+                    .take_while(|line| !line.starts_with("```"))
+                    .collect();
                 let block = block.join("\n") + "\n";
                 match std::mem::replace(&mut next, Next::Nothing) {
                     Next::Nothing => {}
@@ -73,7 +82,10 @@ pub fn parse(page: &str) -> Page {
                 }
             }
             line => {
-                if let Some(name) = line.strip_prefix("File `").and_then(|rest| rest.strip_suffix("`:")) {
+                if let Some(name) = line
+                    .strip_prefix("File `")
+                    .and_then(|rest| rest.strip_suffix("`:"))
+                {
                     next = Next::File(name.to_owned());
                 }
             }
@@ -107,39 +119,72 @@ fn findings(
     name: &str,
     files: &[(String, Vec<u8>)],
 ) -> Result<Vec<(String, String)>, String> {
-    let files = files.iter().map(|(name, content)| (name.as_str(), content.as_slice()));
+    let files = files
+        .iter()
+        .map(|(name, content)| (name.as_str(), content.as_slice()));
     let folder = folder(files.chain([(name, plan)]));
-    let enable = if asked.optional { vec!["--enable", asked.name] } else { Vec::new() };
-    let output = planrun(["check", "--format", "json", name].into_iter().chain(enable)).within(folder.path()).run();
+    let enable = if asked.optional {
+        vec!["--enable", asked.name]
+    } else {
+        Vec::new()
+    };
+    let output = planrun(
+        ["check", "--format", "json", name]
+            .into_iter()
+            .chain(enable),
+    )
+    .within(folder.path())
+    .run();
     if output.status > 1 {
-        return Err(format!("check ended with {}: {}", output.status, output.stderr));
+        return Err(format!(
+            "check ended with {}: {}",
+            output.status, output.stderr
+        ));
     }
     let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
     let found = output.json()["diagnostics"].as_array().unwrap().clone();
-    Ok(found.iter().map(|finding| (text(finding, "code"), text(finding, "severity"))).collect())
+    Ok(found
+        .iter()
+        .map(|finding| (text(finding, "code"), text(finding, "severity")))
+        .collect())
 }
 
 /// Everything that is wrong with the page of a code.
 fn faults(code: &Code) -> Vec<String> {
     let mut faults = Vec::new();
     let page = parse(code.page);
-    let name = if page.json { "example.plan.json" } else { "example.plan" };
+    let name = if page.json {
+        "example.plan.json"
+    } else {
+        "example.plan"
+    };
     let first = code.page.lines().next().unwrap_or("");
     if !first.ends_with('.') || first.starts_with(['#', '`']) {
         faults.push(format!("its first line is no sentence: `{first}`"));
     }
-    match page.bad.or_else(|| described(code)).map(|plan| findings(code, &plan, name, &page.files[..page.above_bad])) {
+    match page
+        .bad
+        .or_else(|| described(code))
+        .map(|plan| findings(code, &plan, name, &page.files[..page.above_bad]))
+    {
         None => faults.push("it has no bad plan (`Bad:` and a fenced block)".into()),
         Some(Err(fault)) => faults.push(format!("its bad plan: {fault}")),
         Some(Ok(found)) => {
             if !found.iter().any(|(name, _)| name == code.name) {
                 faults.push(format!("its bad plan is not reported: {found:?}"));
             }
-            let strangers = found.iter().filter(|(name, severity)| name != code.name && severity == "error");
-            faults.extend(strangers.map(|(name, _)| format!("its bad plan also has the error {name}")));
+            let strangers = found
+                .iter()
+                .filter(|(name, severity)| name != code.name && severity == "error");
+            faults.extend(
+                strangers.map(|(name, _)| format!("its bad plan also has the error {name}")),
+            );
         }
     }
-    match page.good.map(|plan| findings(code, &plan, name, &page.files)) {
+    match page
+        .good
+        .map(|plan| findings(code, &plan, name, &page.files))
+    {
         None => faults.push("it has no good plan (`Good:` and a fenced block)".into()),
         Some(Err(fault)) => faults.push(format!("its good plan: {fault}")),
         Some(Ok(found)) if found.is_empty() => {}
@@ -159,15 +204,32 @@ fn chosen() -> impl Iterator<Item = &'static Code> {
 fn pages_hold() {
     let mut faulty = Vec::new();
     for code in chosen().filter(|code| !code.page.is_empty()) {
-        faulty.extend(faults(code).into_iter().map(|fault| format!("{}: {fault}", code.name)));
+        faulty.extend(
+            faults(code)
+                .into_iter()
+                .map(|fault| format!("{}: {fault}", code.name)),
+        );
     }
-    assert!(faulty.is_empty(), "{} faults in pages\n{}", faulty.len(), faulty.join("\n"));
+    assert!(
+        faulty.is_empty(),
+        "{} faults in pages\n{}",
+        faulty.len(),
+        faulty.join("\n")
+    );
 }
 
 #[test]
 fn every_code_has_a_page() {
-    let missing: Vec<_> = chosen().filter(|code| code.page.is_empty()).map(|code| code.name).collect();
-    assert!(missing.is_empty(), "{} codes have no page: {}", missing.len(), missing.join(", "));
+    let missing: Vec<_> = chosen()
+        .filter(|code| code.page.is_empty())
+        .map(|code| code.name)
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "{} codes have no page: {}",
+        missing.len(),
+        missing.join(", ")
+    );
 }
 
 #[test]
@@ -177,7 +239,10 @@ fn pages_are_read_with_their_files_and_hidden_characters() {
     );
     assert_eq!(page.bad.unwrap(), b"a\xe2\x80\xaeb\xff\n");
     assert_eq!(page.good.unwrap(), b"x\n");
-    assert_eq!(page.files, [("apps/hr.yaml".to_owned(), b"name: hr\n".to_vec())]);
+    assert_eq!(
+        page.files,
+        [("apps/hr.yaml".to_owned(), b"name: hr\n".to_vec())]
+    );
 }
 
 /// A folder below `tests/fixtures/check` is a project that is checked as it stands. `expected.txt` in it is what comes:
@@ -185,12 +250,22 @@ fn pages_are_read_with_their_files_and_hidden_characters() {
 #[test]
 fn fixture_folders_come_out_as_expected() {
     let folder = root().join("tests/fixtures/check");
-    let mut names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut names: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     names.sort();
     assert!(!names.is_empty());
     let results = names.iter().map(|project| {
-        let Output { status, stdout, stderr } = planrun(["check"]).within(project).run();
-        compare(&project.join("expected.txt"), &format!("{stdout}{stderr}exit {status}\n"))
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = planrun(["check"]).within(project).run();
+        compare(
+            &project.join("expected.txt"),
+            &format!("{stdout}{stderr}exit {status}\n"),
+        )
     });
     let failed: Vec<_> = results.filter_map(Result::err).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
@@ -205,7 +280,10 @@ struct ToldFix {
 
 /// The codes of the errors that a project has, and the fixes of its findings.
 fn errors_and_fixes(project: &Path) -> (BTreeSet<String>, Vec<ToldFix>) {
-    let found = planrun(["check", "--format", "json"]).within(project).run().json();
+    let found = planrun(["check", "--format", "json"])
+        .within(project)
+        .run()
+        .json();
     let mut codes = BTreeSet::new();
     let mut fixes = Vec::new();
     for finding in found["diagnostics"].as_array().unwrap() {
@@ -214,7 +292,11 @@ fn errors_and_fixes(project: &Path) -> (BTreeSet<String>, Vec<ToldFix>) {
             codes.insert(text(&finding["code"]));
         }
         if let Some(edits) = finding["fix"]["edits"].as_array() {
-            fixes.push(ToldFix { file: text(&finding["file"]), code: text(&finding["code"]), edits: edits.clone() });
+            fixes.push(ToldFix {
+                file: text(&finding["file"]),
+                code: text(&finding["code"]),
+                edits: edits.clone(),
+            });
         }
     }
     (codes, fixes)
@@ -222,7 +304,9 @@ fn errors_and_fixes(project: &Path) -> (BTreeSet<String>, Vec<ToldFix>) {
 
 /// A text with edits made that the JSON of a check tells.
 fn edited(text: &str, edits: &[Value]) -> String {
-    let offset = |edit: &Value, end: &str| usize::try_from(edit["span"][end]["offset"].as_u64().unwrap()).unwrap();
+    let offset = |edit: &Value, end: &str| {
+        usize::try_from(edit["span"][end]["offset"].as_u64().unwrap()).unwrap()
+    };
     let mut ordered: Vec<&Value> = edits.iter().collect();
     ordered.sort_by_key(|edit| std::cmp::Reverse((offset(edit, "start"), offset(edit, "end"))));
     ordered.into_iter().fold(text.to_owned(), |text, edit| {
@@ -248,14 +332,22 @@ fn c12_no_fix_of_a_fixture_leads_to_another_error() {
             let text = edited(&std::fs::read_to_string(&path).unwrap(), edits);
             std::fs::write(&path, text).unwrap();
             let (after, _) = errors_and_fixes(copy.path());
-            assert!(after.is_subset(&codes), "{}: {code} leads from {codes:?} to {after:?}", fixture.display());
+            assert!(
+                after.is_subset(&codes),
+                "{}: {code} leads from {codes:?} to {after:?}",
+                fixture.display()
+            );
             tried += 1;
         }
         for all in ["--fix", "--unsafe-fix"] {
             let copy = copied(&fixture);
             planrun(["check", all]).within(copy.path()).run();
             let (after, _) = errors_and_fixes(copy.path());
-            assert!(after.is_subset(&codes), "{} {all}: from {codes:?} to {after:?}", fixture.display());
+            assert!(
+                after.is_subset(&codes),
+                "{} {all}: from {codes:?} to {after:?}",
+                fixture.display()
+            );
         }
     }
     assert!(tried > 5, "only {tried} fixes");
@@ -286,7 +378,11 @@ fn exit_codes_tell_findings_usage_and_environment_apart() {
     assert_eq!(status(&["check", "good.plan"]), 0);
     assert_eq!(status(&["check", "bad.plan"]), 1);
     assert_eq!(status(&["check", "good.plan", "bad.plan"]), 1);
-    assert_eq!(status(&["check", "--allow", "not-utf8", "bad.plan"]), 1, "an error stays");
+    assert_eq!(
+        status(&["check", "--allow", "not-utf8", "bad.plan"]),
+        1,
+        "an error stays"
+    );
     assert_eq!(status(&["check", "--deny", "no-such-code", "good.plan"]), 2);
     assert_eq!(status(&["check", "--formt", "json"]), 2);
     assert_eq!(status(&["chekc"]), 2);
@@ -319,12 +415,32 @@ fn the_project_says_what_is_denied_and_allowed_for_check_and_run_alike() {
         assert_eq!(status("", command), 0);
         assert_eq!(status("check: { deny: [warnings] }", command), 1);
         assert_eq!(status("check: { deny: [unused-let] }", command), 1);
-        assert_eq!(status("check: { deny: [warnings], allow: [unused-let] }", command), 0);
+        assert_eq!(
+            status("check: { deny: [warnings], allow: [unused-let] }", command),
+            0
+        );
     }
-    assert_eq!(status("check: { deny: [warnings] }", &["check", "--allow", "unused-let"]), 0);
-    assert_eq!(status("check: { allow: [unused-let] }", &["check", "--deny", "unused-let"]), 1);
-    let folder = folder([("planrun.yaml", "check: { allow: [unused-lte] }\n"), ("a.plan", plan)]);
-    let output = planrun(["check", "--format", "short"]).within(folder.path()).run();
+    assert_eq!(
+        status(
+            "check: { deny: [warnings] }",
+            &["check", "--allow", "unused-let"]
+        ),
+        0
+    );
+    assert_eq!(
+        status(
+            "check: { allow: [unused-let] }",
+            &["check", "--deny", "unused-let"]
+        ),
+        1
+    );
+    let folder = folder([
+        ("planrun.yaml", "check: { allow: [unused-lte] }\n"),
+        ("a.plan", plan),
+    ]);
+    let output = planrun(["check", "--format", "short"])
+        .within(folder.path())
+        .run();
     assert_eq!(output.status, 1);
     assert_eq!(
         output.stdout,
@@ -338,7 +454,12 @@ fn a_folder_without_plans_is_said() {
     let folder = folder([("readme.md", "# nothing")]);
     let output = planrun(["check"]).within(folder.path()).run();
     assert_eq!(output.status, 3);
-    assert!(output.stderr.starts_with("error: there is no plan below `.`"), "{output:?}");
+    assert!(
+        output
+            .stderr
+            .starts_with("error: there is no plan below `.`"),
+        "{output:?}"
+    );
     assert_eq!(output.stdout, "");
 }
 
@@ -356,8 +477,16 @@ fn folders_are_searched_without_what_git_ignores() {
         output.json()["summary"]["files"].as_u64().unwrap()
     };
     assert_eq!(files(&["check", "--format", "json"]), 2);
-    assert_eq!(files(&["check", "--format", "json", "build/a.plan"]), 1, "named, so meant");
-    assert_eq!(files(&["check", "--format", "json", ".", "./plans", "plans/b.plan"]), 2, "each once");
+    assert_eq!(
+        files(&["check", "--format", "json", "build/a.plan"]),
+        1,
+        "named, so meant"
+    );
+    assert_eq!(
+        files(&["check", "--format", "json", ".", "./plans", "plans/b.plan"]),
+        2,
+        "each once"
+    );
 }
 
 #[cfg(unix)]
@@ -365,21 +494,43 @@ fn folders_are_searched_without_what_git_ignores() {
 fn an_unreadable_file_is_said_and_the_rest_is_checked() {
     let folder = folder([("a.plan", BAD_BYTES)]);
     std::os::unix::fs::symlink("nowhere.plan", folder.path().join("b.plan")).unwrap();
-    let output = planrun(["check", "--format", "short"]).within(folder.path()).run();
+    let output = planrun(["check", "--format", "short"])
+        .within(folder.path())
+        .run();
     assert_eq!(output.status, 3);
-    assert!(output.stdout.starts_with("a.plan:1:8: error[not-utf8]"), "{output:?}");
-    assert!(output.stderr.contains("error: cannot read `b.plan`: it does not exist\n"), "{output:?}");
+    assert!(
+        output.stdout.starts_with("a.plan:1:8: error[not-utf8]"),
+        "{output:?}"
+    );
+    assert!(
+        output
+            .stderr
+            .contains("error: cannot read `b.plan`: it does not exist\n"),
+        "{output:?}"
+    );
 }
 
 #[test]
 fn findings_come_in_path_order_every_time() {
     let folder = folder((0..60).map(|number| (format!("{}/{number}.plan", number % 7), BAD_BYTES)));
-    let output = planrun(["check", "--format", "short"]).within(folder.path()).run();
-    let names: Vec<_> = output.stdout.lines().map(|line| Path::new(line.split(':').next().unwrap())).collect();
+    let output = planrun(["check", "--format", "short"])
+        .within(folder.path())
+        .run();
+    let names: Vec<_> = output
+        .stdout
+        .lines()
+        .map(|line| Path::new(line.split(':').next().unwrap()))
+        .collect();
     assert_eq!(names.len(), 60);
     assert!(names.is_sorted(), "{names:?}");
     assert_eq!(output.stderr, "60 errors in 60 files\n");
-    assert_eq!(planrun(["check", "--format", "short"]).within(folder.path()).run().stdout, output.stdout);
+    assert_eq!(
+        planrun(["check", "--format", "short"])
+            .within(folder.path())
+            .run()
+            .stdout,
+        output.stdout
+    );
 }
 
 #[test]
@@ -387,44 +538,80 @@ fn standard_input_is_a_plan_too() {
     let good = planrun(["check", "-"]).stdin(GOOD).run();
     assert_eq!((good.status, good.stdout.as_str()), (0, ""));
     assert_eq!(good.stderr, "nothing found in 1 file\n");
-    let bad = planrun(["check", "-", "--format", "short"]).stdin(BAD_BYTES).run();
+    let bad = planrun(["check", "-", "--format", "short"])
+        .stdin(BAD_BYTES)
+        .run();
     assert_eq!(bad.status, 1);
-    assert!(bad.stdout.starts_with("<stdin>:1:8: error[not-utf8]"), "{bad:?}");
+    assert!(
+        bad.stdout.starts_with("<stdin>:1:8: error[not-utf8]"),
+        "{bad:?}"
+    );
 }
 
 #[test]
 fn json_has_its_documented_shape() {
-    let output = planrun(["check", "--format", "json", "-"]).stdin(BAD_BYTES).run();
+    let output = planrun(["check", "--format", "json", "-"])
+        .stdin(BAD_BYTES)
+        .run();
     insta::assert_snapshot!(output.stdout);
 }
 
 #[test]
 fn colour_is_for_those_who_want_it() {
-    let run = |arguments: &[&str]| planrun(arguments).stdin(BAD_BYTES).without_variable("NO_COLOR").run().stdout;
-    assert!(!run(&["check", "-"]).contains('\u{1b}'), "a pipe is no terminal");
+    let run = |arguments: &[&str]| {
+        planrun(arguments)
+            .stdin(BAD_BYTES)
+            .without_variable("NO_COLOR")
+            .run()
+            .stdout
+    };
+    assert!(
+        !run(&["check", "-"]).contains('\u{1b}'),
+        "a pipe is no terminal"
+    );
     assert!(run(&["check", "-", "--color", "always"]).contains("\u{1b}[31merror[not-utf8]"));
     assert!(!run(&["check", "-", "--color", "never"]).contains('\u{1b}'));
-    let forced = planrun(["check", "-"]).stdin(BAD_BYTES).variable("CLICOLOR_FORCE", "1").run().stdout;
+    let forced = planrun(["check", "-"])
+        .stdin(BAD_BYTES)
+        .variable("CLICOLOR_FORCE", "1")
+        .run()
+        .stdout;
     assert!(!forced.contains('\u{1b}'), "NO_COLOR wins");
 }
 
 #[test]
 fn escapes_in_files_and_names_are_shown_not_sent() {
-    let folder = folder([("a\u{1b}[2J.plan", b"\x1b]0;owned\x07 \xe2\x80\xae \xff".as_slice())]);
+    let folder = folder([(
+        "a\u{1b}[2J.plan",
+        b"\x1b]0;owned\x07 \xe2\x80\xae \xff".as_slice(),
+    )]);
     for format in ["human", "short", "json"] {
-        let output = planrun(["check", "--format", format]).within(folder.path()).run();
+        let output = planrun(["check", "--format", format])
+            .within(folder.path())
+            .run();
         assert_eq!(output.status, 1);
         let all = output.stdout + &output.stderr;
-        assert!(all.chars().all(|shown| shown == '\n' || !shown.is_control() && shown != '\u{202e}'), "{all:?}");
+        assert!(
+            all.chars()
+                .all(|shown| shown == '\n' || !shown.is_control() && shown != '\u{202e}'),
+            "{all:?}"
+        );
     }
 }
 
 #[test]
 fn quiet_leaves_results_and_errors() {
-    let output = planrun(["check", "-q", "--format", "short", "-"]).stdin(BAD_BYTES).run();
+    let output = planrun(["check", "-q", "--format", "short", "-"])
+        .stdin(BAD_BYTES)
+        .run();
     assert_eq!((output.status, output.stderr.as_str()), (1, ""));
     assert!(!output.stdout.is_empty());
-    assert!(!planrun(["check", "-q", "missing.plan"]).run().stderr.is_empty());
+    assert!(
+        !planrun(["check", "-q", "missing.plan"])
+            .run()
+            .stderr
+            .is_empty()
+    );
 }
 
 #[cfg(unix)]
@@ -441,7 +628,10 @@ fn a_reader_that_leaves_is_no_failure() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "300 errors in 300 files\n");
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "300 errors in 300 files\n"
+    );
 }
 
 #[test]
@@ -449,13 +639,22 @@ fn explain_lists_every_code_under_its_heading() {
     let output = planrun(["explain"]).run();
     assert_eq!(output.status, 0);
     let (found, _) = output.stdout.split_once("\nBuilt-in tools\n").unwrap();
-    let listed: Vec<_> = found.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
-    assert_eq!(listed, codes::all().map(|code| code.name).collect::<Vec<_>>());
+    let listed: Vec<_> = found
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .collect();
+    assert_eq!(
+        listed,
+        codes::all().map(|code| code.name).collect::<Vec<_>>()
+    );
 }
 
 #[test]
 fn explain_takes_a_code_as_it_is_printed() {
     let output = planrun(["explain", "error[unknown-name]"]).run();
     assert_eq!(output.status, 0);
-    assert!(output.stdout.starts_with("unknown-name (error)\n"), "{output:?}");
+    assert!(
+        output.stdout.starts_with("unknown-name (error)\n"),
+        "{output:?}"
+    );
 }

@@ -65,12 +65,25 @@ impl Script<'_> {
         let built = Path::new(env!("CARGO_BIN_EXE_planrun")).parent().unwrap();
         let path = std::env::var("PATH").unwrap();
         let mut command = Command::new(self.shell[0]);
-        command.args(&self.shell[1..]).arg(&file).current_dir(self.within).stdin(Stdio::null());
-        command.env("PATH", format!("{}:{path}", built.display())).env("NO_COLOR", "1");
-        command.env_remove("CI").env_remove("INSTA_UPDATE").envs(self.variables.iter().cloned());
+        command
+            .args(&self.shell[1..])
+            .arg(&file)
+            .current_dir(self.within)
+            .stdin(Stdio::null());
+        command
+            .env("PATH", format!("{}:{path}", built.display()))
+            .env("NO_COLOR", "1");
+        command
+            .env_remove("CI")
+            .env_remove("INSTA_UPDATE")
+            .envs(self.variables.iter().cloned());
         let output = command.output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Ended { status: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) }
+        Ended {
+            status: output.status.code().unwrap_or(-1),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
     }
 }
 
@@ -91,7 +104,10 @@ fn found(place: &Path, name: &str) -> usize {
 fn blocks(language: &str) -> Vec<String> {
     let page = std::fs::read_to_string(root().join("docs/ci.md")).unwrap();
     let fence = format!("\n```{language}\n");
-    page.split(&fence).skip(1).map(|rest| format!("{}\n", rest.split("\n```").next().unwrap())).collect()
+    page.split(&fence)
+        .skip(1)
+        .map(|rest| format!("{}\n", rest.split("\n```").next().unwrap()))
+        .collect()
 }
 
 fn yaml(text: &str) -> Json {
@@ -100,26 +116,58 @@ fn yaml(text: &str) -> Json {
 
 #[test]
 fn the_script_writes_its_reports_and_then_fails_where_something_failed() {
-    let [script] = &blocks("sh")[..] else { panic!("docs/ci.md has one script") };
+    let [script] = &blocks("sh")[..] else {
+        panic!("docs/ci.md has one script")
+    };
     // By services that end at the first command that fails, too.
     for shell in [&BASH[..], &["bash"], &["sh", "-eu"]] {
-        for (worse, status) in [(Worse::Fine, 0), (Worse::Test, 1), (Worse::Plan, 1), (Worse::Warning, 1)] {
+        for (worse, status) in [
+            (Worse::Fine, 0),
+            (Worse::Test, 1),
+            (Worse::Plan, 1),
+            (Worse::Warning, 1),
+        ] {
             let place = project(worse);
-            let ended = Script { shell, text: script, within: place.path(), variables: Vec::new() }.run();
-            assert_eq!(ended.status, status, "{shell:?} {worse:?}: {}{}", ended.stdout, ended.stderr);
+            let ended = Script {
+                shell,
+                text: script,
+                within: place.path(),
+                variables: Vec::new(),
+            }
+            .run();
+            assert_eq!(
+                ended.status, status,
+                "{shell:?} {worse:?}: {}{}",
+                ended.stdout, ended.stderr
+            );
             let tests = read(place.path(), "reports/tests.xml");
             let finds = matches!(worse, Worse::Plan | Worse::Warning);
             assert_eq!(found(place.path(), "reports/check.sarif") > 0, finds);
             assert_eq!(tests.contains("<failure"), worse == Worse::Test, "{tests}");
             assert_eq!(tests.contains("<error"), worse == Worse::Plan, "{tests}");
-            assert!(read(place.path(), "reports/lcov.info").contains("end_of_record") || worse == Worse::Plan);
+            assert!(
+                read(place.path(), "reports/lcov.info").contains("end_of_record")
+                    || worse == Worse::Plan
+            );
             // Whoever reads the log sees what it is.
-            let said = [("FAIL ", Worse::Test), ("unknown-field", Worse::Plan), ("unused-let", Worse::Warning)];
+            let said = [
+                ("FAIL ", Worse::Test),
+                ("unknown-field", Worse::Plan),
+                ("unused-let", Worse::Warning),
+            ];
             for (what, when) in said {
-                assert_eq!(ended.stdout.contains(what), worse == when, "{worse:?}: {}", ended.stdout);
+                assert_eq!(
+                    ended.stdout.contains(what),
+                    worse == when,
+                    "{worse:?}: {}",
+                    ended.stdout
+                );
             }
             let waiting = place.path().join("plans/snapshots");
-            assert!(std::fs::read_dir(waiting).unwrap().count() == 1, "no snapshot was written");
+            assert!(
+                std::fs::read_dir(waiting).unwrap().count() == 1,
+                "no snapshot was written"
+            );
         }
     }
 }
@@ -130,14 +178,37 @@ fn the_workflow_of_a_new_project_shows_what_fails() {
         let place = project(worse);
         let workflow = yaml(&read(place.path(), ".github/workflows/plans.yml"));
         let steps = workflow["jobs"]["plans"]["steps"].as_array().unwrap();
-        let scripts: Vec<&str> = steps.iter().filter_map(|step| step["run"].as_str()).collect();
-        let ["cargo install planrun --locked", check, test] = scripts[..] else { panic!("{scripts:?}") };
+        let scripts: Vec<&str> = steps
+            .iter()
+            .filter_map(|step| step["run"].as_str())
+            .collect();
+        let ["cargo install planrun --locked", check, test] = scripts[..] else {
+            panic!("{scripts:?}")
+        };
         let variables = vec![("CI".to_owned(), "true".to_owned())];
-        let run = |text| Script { shell: &BASH, text, within: place.path(), variables: variables.clone() }.run();
+        let run = |text| {
+            Script {
+                shell: &BASH,
+                text,
+                within: place.path(),
+                variables: variables.clone(),
+            }
+            .run()
+        };
         let (checked, tested) = (run(check), run(test));
-        assert_eq!(checked.status, i32::from(worse == Worse::Plan), "{}", checked.stdout);
+        assert_eq!(
+            checked.status,
+            i32::from(worse == Worse::Plan),
+            "{}",
+            checked.stdout
+        );
         assert_eq!(tested.status, status, "{}{}", tested.stdout, tested.stderr);
-        assert_eq!(tested.stdout.contains("::error file=plans/tidy.plan"), worse != Worse::Fine, "{}", tested.stdout);
+        assert_eq!(
+            tested.stdout.contains("::error file=plans/tidy.plan"),
+            worse != Worse::Fine,
+            "{}",
+            tested.stdout
+        );
         assert!(read(place.path(), "reports/tests.xml").starts_with("<?xml"));
     }
 }
@@ -169,9 +240,17 @@ impl Runner {
             known.insert(name.clone(), input["default"].as_str().unwrap().to_owned());
         }
         for (name, value) in inputs {
-            known.insert((*name).to_owned(), (*value).to_owned()).unwrap_or_else(|| panic!("there is no input {name}"));
+            known
+                .insert((*name).to_owned(), (*value).to_owned())
+                .unwrap_or_else(|| panic!("there is no input {name}"));
         }
-        Self { action, inputs: known, cached: false, told: BTreeMap::new(), temp: tempfile::tempdir().unwrap() }
+        Self {
+            action,
+            inputs: known,
+            cached: false,
+            told: BTreeMap::new(),
+            temp: tempfile::tempdir().unwrap(),
+        }
     }
 
     /// Runs every step of the action in the project.
@@ -194,8 +273,15 @@ impl Runner {
             if let Some(uses) = step["uses"].as_str() {
                 assert_eq!(uses, "actions/cache@v4");
                 let key = self.filled(step["with"]["key"].as_str().unwrap());
-                assert!(key.starts_with("planrun-Linux-X64-") && key.len() == "planrun-Linux-X64-".len() + 40, "{key}");
-                self.told.insert(format!("steps.{id}.outputs.cache-hit"), self.cached.to_string());
+                assert!(
+                    key.starts_with("planrun-Linux-X64-")
+                        && key.len() == "planrun-Linux-X64-".len() + 40,
+                    "{key}"
+                );
+                self.told.insert(
+                    format!("steps.{id}.outputs.cache-hit"),
+                    self.cached.to_string(),
+                );
                 continue;
             }
             let ended = self.script(&step, within);
@@ -207,9 +293,12 @@ impl Runner {
             }
         }
         for (name, output) in self.action["outputs"].as_object().unwrap() {
-            acted.outputs.insert(name.clone(), self.filled(output["value"].as_str().unwrap()));
+            acted
+                .outputs
+                .insert(name.clone(), self.filled(output["value"].as_str().unwrap()));
         }
-        acted.summary = std::fs::read_to_string(self.temp.path().join("summary")).unwrap_or_default();
+        acted.summary =
+            std::fs::read_to_string(self.temp.path().join("summary")).unwrap_or_default();
         acted
     }
 
@@ -222,15 +311,24 @@ impl Runner {
         std::fs::create_dir_all(&bin).unwrap();
         cargo(&bin.join("cargo"));
         let mut path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-        for line in std::fs::read_to_string(temp.join("path")).unwrap_or_default().lines() {
+        for line in std::fs::read_to_string(temp.join("path"))
+            .unwrap_or_default()
+            .lines()
+        {
             path = format!("{line}:{path}");
         }
         let mut variables = vec![
             ("PATH".to_owned(), path),
-            ("GITHUB_ACTION_PATH".to_owned(), text(&root().join(".github/actions/planrun"))),
+            (
+                "GITHUB_ACTION_PATH".to_owned(),
+                text(&root().join(".github/actions/planrun")),
+            ),
             ("GITHUB_OUTPUT".to_owned(), text(&output)),
             ("GITHUB_PATH".to_owned(), text(&temp.join("path"))),
-            ("GITHUB_STEP_SUMMARY".to_owned(), text(&temp.join("summary"))),
+            (
+                "GITHUB_STEP_SUMMARY".to_owned(),
+                text(&temp.join("summary")),
+            ),
             ("RUNNER_TEMP".to_owned(), text(temp)),
             ("RUNNER_OS".to_owned(), "Linux".to_owned()),
             ("RUNNER_ARCH".to_owned(), "X64".to_owned()),
@@ -241,10 +339,19 @@ impl Runner {
         }
         assert_eq!(step["shell"], "bash");
         let script = step["run"].as_str().unwrap();
-        let ended = Script { shell: &BASH, text: script, within, variables }.run();
+        let ended = Script {
+            shell: &BASH,
+            text: script,
+            within,
+            variables,
+        }
+        .run();
         for line in std::fs::read_to_string(&output).unwrap().lines() {
             let (name, value) = line.split_once('=').unwrap();
-            self.told.insert(format!("steps.{}.outputs.{name}", step["id"].as_str().unwrap()), value.to_owned());
+            self.told.insert(
+                format!("steps.{}.outputs.{name}", step["id"].as_str().unwrap()),
+                value.to_owned(),
+            );
         }
         ended
     }
@@ -289,23 +396,59 @@ fn cargo(path: &Path) {
 
 #[test]
 fn the_action_reports_and_then_fails_where_something_failed() {
-    for (worse, status) in [(Worse::Fine, 0), (Worse::Test, 1), (Worse::Plan, 1), (Worse::Warning, 1)] {
+    for (worse, status) in [
+        (Worse::Fine, 0),
+        (Worse::Test, 1),
+        (Worse::Plan, 1),
+        (Worse::Warning, 1),
+    ] {
         let place = project(worse);
-        let runner = Runner::new(&[("paths", "plans\n\n"), ("deny-warnings", "true"), ("min-coverage", "90")]);
+        let runner = Runner::new(&[
+            ("paths", "plans\n\n"),
+            ("deny-warnings", "true"),
+            ("min-coverage", "90"),
+        ]);
         let acted = runner.act(place.path());
-        assert_eq!(acted.status, status, "{worse:?}: {}{}", acted.stdout, acted.stderr);
-        let expected = ["check.sarif", "tests.xml", "lcov.info"].map(|name| format!("planrun-reports/{name}"));
-        assert_eq!(["sarif", "junit", "coverage"].map(|name| acted.outputs[name].clone()), expected);
-        assert_eq!(found(place.path(), &expected[0]) > 0, matches!(worse, Worse::Plan | Worse::Warning));
-        assert_eq!(read(place.path(), &expected[1]).contains("<failure"), worse == Worse::Test);
+        assert_eq!(
+            acted.status, status,
+            "{worse:?}: {}{}",
+            acted.stdout, acted.stderr
+        );
+        let expected =
+            ["check.sarif", "tests.xml", "lcov.info"].map(|name| format!("planrun-reports/{name}"));
+        assert_eq!(
+            ["sarif", "junit", "coverage"].map(|name| acted.outputs[name].clone()),
+            expected
+        );
+        assert_eq!(
+            found(place.path(), &expected[0]) > 0,
+            matches!(worse, Worse::Plan | Worse::Warning)
+        );
+        assert_eq!(
+            read(place.path(), &expected[1]).contains("<failure"),
+            worse == Worse::Test
+        );
         assert!(place.path().join(&expected[2]).exists());
-        let marks: Vec<&str> = acted.stdout.lines().filter(|line| line.starts_with("::")).collect();
+        let marks: Vec<&str> = acted
+            .stdout
+            .lines()
+            .filter(|line| line.starts_with("::"))
+            .collect();
         assert_eq!(marks.is_empty(), worse == Worse::Fine, "{marks:?}");
-        assert!(marks.iter().all(|line| line.contains(" file=plans/tidy.plan")), "{marks:?}");
+        assert!(
+            marks
+                .iter()
+                .all(|line| line.contains(" file=plans/tidy.plan")),
+            "{marks:?}"
+        );
         // Nothing on the page of the job is Markdown but our own headings.
-        let plain = |line: &str| line.is_empty() || line.starts_with("    ") || line.starts_with("### ");
+        let plain =
+            |line: &str| line.is_empty() || line.starts_with("    ") || line.starts_with("### ");
         assert!(acted.summary.lines().all(plain), "{}", acted.summary);
-        assert_eq!(acted.summary.contains("5 passed"), worse == Worse::Fine || worse == Worse::Warning);
+        assert_eq!(
+            acted.summary.contains("5 passed"),
+            worse == Worse::Fine || worse == Worse::Warning
+        );
     }
 }
 
@@ -316,12 +459,28 @@ fn the_action_does_what_its_inputs_say() {
     assert_eq!(act(&[]).status, 0, "a warning is only told");
     assert_eq!(act(&[("deny-warnings", "true")]).status, 1);
     assert_eq!(act(&[("min-coverage", "100")]).status, 0);
-    let quiet = act(&[("annotate", "false"), ("test", "false"), ("reports", "out/of the way")]);
-    assert_eq!((quiet.status, quiet.stdout.as_str()), (0, ""), "{}", quiet.stderr);
-    assert_eq!(["sarif", "junit"].map(|name| &*quiet.outputs[name]), ["out/of the way/check.sarif", ""]);
+    let quiet = act(&[
+        ("annotate", "false"),
+        ("test", "false"),
+        ("reports", "out/of the way"),
+    ]);
+    assert_eq!(
+        (quiet.status, quiet.stdout.as_str()),
+        (0, ""),
+        "{}",
+        quiet.stderr
+    );
+    assert_eq!(
+        ["sarif", "junit"].map(|name| &*quiet.outputs[name]),
+        ["out/of the way/check.sarif", ""]
+    );
     std::fs::remove_file(place.path().join("plans/tidy.plantest")).unwrap();
     assert_eq!(act(&[("test", "false")]).status, 0);
-    assert_eq!(act(&[]).status, 1, "no test is not what somebody who wants tests has in mind");
+    assert_eq!(
+        act(&[]).status,
+        1,
+        "no test is not what somebody who wants tests has in mind"
+    );
     assert_eq!(act(&[("reports", "one\nsarif=other")]).status, 2);
 }
 
@@ -337,9 +496,18 @@ fn what_reaches_the_action_from_outside_is_never_code() {
     }
     let action = yaml(&read(&root(), ".github/actions/planrun/action.yml"));
     let workflow = yaml(&read(place.path(), ".github/workflows/plans.yml"));
-    let steps = [&action["runs"]["steps"], &workflow["jobs"]["plans"]["steps"]];
-    for step in steps.into_iter().flat_map(|steps| steps.as_array().unwrap()) {
-        assert!(!step["run"].as_str().unwrap_or_default().contains("${{"), "{step}");
+    let steps = [
+        &action["runs"]["steps"],
+        &workflow["jobs"]["plans"]["steps"],
+    ];
+    for step in steps
+        .into_iter()
+        .flat_map(|steps| steps.as_array().unwrap())
+    {
+        assert!(
+            !step["run"].as_str().unwrap_or_default().contains("${{"),
+            "{step}"
+        );
     }
 }
 
@@ -360,14 +528,29 @@ fn the_page_tells_of_every_input_and_output() {
     let page = std::fs::read_to_string(root().join("docs/ci.md")).unwrap();
     let action = yaml(&read(&root(), ".github/actions/planrun/action.yml"));
     for (kind, heading) in [("inputs", "| input | |\n"), ("outputs", "| output | |\n")] {
-        let rows = page.split(heading).nth(1).unwrap().lines().skip(1).take_while(|line| line.starts_with('|'));
+        let rows = page
+            .split(heading)
+            .nth(1)
+            .unwrap()
+            .lines()
+            .skip(1)
+            .take_while(|line| line.starts_with('|'));
         let told: Vec<&str> = rows.map(|row| row.split('`').nth(1).unwrap()).collect();
-        assert_eq!(told, action[kind].as_object().unwrap().keys().collect::<Vec<_>>());
+        assert_eq!(
+            told,
+            action[kind].as_object().unwrap().keys().collect::<Vec<_>>()
+        );
     }
     let workflows: Vec<Json> = blocks("yaml").iter().map(|text| yaml(text)).collect();
-    let steps = workflows.iter().filter_map(|one| one["jobs"]["plans"]["steps"].as_array()).flatten();
-    let used =
-        steps.filter(|step| step["uses"].as_str().is_some_and(|uses| uses.contains("/.github/actions/planrun@")));
+    let steps = workflows
+        .iter()
+        .filter_map(|one| one["jobs"]["plans"]["steps"].as_array())
+        .flatten();
+    let used = steps.filter(|step| {
+        step["uses"]
+            .as_str()
+            .is_some_and(|uses| uses.contains("/.github/actions/planrun@"))
+    });
     let mut count = 0;
     for step in used {
         count += 1;

@@ -63,7 +63,11 @@ plan both(text: string) -> { text: string } {
 "#;
 
 fn project() -> TempDir {
-    folder([("planrun.yaml", "apps: [desk.yaml]\n"), ("desk.yaml", APP), ("a.plan", PLANS)])
+    folder([
+        ("planrun.yaml", "apps: [desk.yaml]\n"),
+        ("desk.yaml", APP),
+        ("a.plan", PLANS),
+    ])
 }
 
 fn told(place: &TempDir, arguments: &[&str]) -> Output {
@@ -71,7 +75,10 @@ fn told(place: &TempDir, arguments: &[&str]) -> Output {
 }
 
 fn run(place: &TempDir, plan: &str, more: &[&str]) -> Output {
-    told(place, &[&["run", "a.plan", "--mock", "--plan", plan], more].concat())
+    told(
+        place,
+        &[&["run", "a.plan", "--mock", "--plan", plan], more].concat(),
+    )
 }
 
 #[test]
@@ -83,12 +90,19 @@ fn d7_lists_name_states_that_can_be_asked_for_and_count_what_completed() {
     let human = list(&[]).stdout;
     assert!(human.contains("its question expires in 2d"), "{human}");
     assert!(!human.contains("goes on"), "{human}");
-    let line = human.lines().find(|line| line.starts_with("fails")).unwrap();
+    let line = human
+        .lines()
+        .find(|line| line.starts_with("fails"))
+        .unwrap();
     assert!(line.contains("failed  1/4"), "{human}");
     for state in ["interrupted", "running", "paused", "failed"] {
         let output = list(&["--state", state]);
         assert_eq!(output.status, 0, "{output:?}");
-        assert_eq!(output.stdout.contains("asks"), state == "paused", "{output:?}");
+        assert_eq!(
+            output.stdout.contains("asks"),
+            state == "paused",
+            "{output:?}"
+        );
     }
     let dry = run(&place, "gate", &["--dry-run"]).stdout;
     assert!(dry.contains("for 2d: "), "{dry}");
@@ -101,15 +115,32 @@ fn d7_a_run_that_lost_its_process_is_found_as_interrupted() {
     fs::write(place.path().join("desk.yaml"), app).unwrap();
     fs::write(place.path().join("a.plan"), PLANS.replace("l.n - 3", "l.n")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
-    command.args(["run", "a.plan", "--mock", "--plan", "part", "--run-id", "dead", "-i", "id=ok"]);
-    let mut child = command.current_dir(place.path()).stderr(std::process::Stdio::null()).spawn().unwrap();
-    while !told(&place, &["runs", "events", "dead"]).stdout.contains("desk.mail") {
+    command.args([
+        "run", "a.plan", "--mock", "--plan", "part", "--run-id", "dead", "-i", "id=ok",
+    ]);
+    let mut child = command
+        .current_dir(place.path())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !told(&place, &["runs", "events", "dead"])
+        .stdout
+        .contains("desk.mail")
+    {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert!(told(&place, &["runs", "list", "--state", "running"]).stdout.contains("dead"));
+    assert!(
+        told(&place, &["runs", "list", "--state", "running"])
+            .stdout
+            .contains("dead")
+    );
     child.kill().unwrap();
     child.wait().unwrap();
-    let ids = |state: &str| told(&place, &["runs", "list", "--state", state]).stdout.contains("dead");
+    let ids = |state: &str| {
+        told(&place, &["runs", "list", "--state", state])
+            .stdout
+            .contains("dead")
+    };
     assert!(ids("interrupted") && !ids("running"));
 }
 
@@ -118,11 +149,23 @@ fn d8_prune_deletes_nothing_before_it_is_told_what() {
     let place = project();
     run(&place, "say", &["--run-id", "one", "-i", "text=x"]);
     run(&place, "gate", &["--run-id", "asks"]);
-    let count = || told(&place, &["runs", "list", "--format", "json"]).json()["runs"].as_array().unwrap().len();
+    let count = || {
+        told(&place, &["runs", "list", "--format", "json"]).json()["runs"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
     let bare = told(&place, &["runs", "prune"]);
     assert_eq!(bare.status, 2, "{bare:?}");
-    assert!(bare.stdout.contains("1 run would be deleted:\n  one  say  completed"), "{bare:?}");
-    assert!(bare.stderr.contains("nothing was deleted; `--all`"), "{bare:?}");
+    assert!(
+        bare.stdout
+            .contains("1 run would be deleted:\n  one  say  completed"),
+        "{bare:?}"
+    );
+    assert!(
+        bare.stderr.contains("nothing was deleted; `--all`"),
+        "{bare:?}"
+    );
     let dry = told(&place, &["runs", "prune", "--all", "--dry-run"]);
     assert_eq!((dry.status, count()), (0, 2), "{dry:?}");
     assert_eq!(told(&place, &["runs", "prune", "--keep", "1"]).status, 0);
@@ -131,7 +174,11 @@ fn d8_prune_deletes_nothing_before_it_is_told_what() {
     let all = told(&place, &["runs", "prune", "--all"]);
     assert_eq!((all.status, count()), (0, 1), "{all:?}");
     assert!(all.stderr.starts_with("deleted 1 run and "), "{all:?}");
-    assert_eq!(told(&place, &["runs", "prune"]).status, 0, "there is nothing left that it could mean");
+    assert_eq!(
+        told(&place, &["runs", "prune"]).status,
+        0,
+        "there is nothing left that it could mean"
+    );
 }
 
 #[test]
@@ -151,8 +198,17 @@ fn d10_a_failure_that_is_passed_on_is_told_once() {
     let plan = "use desk\nplan p() -> int {\n    step x = do {\n        step y = each i in [\"bad\"] max 2 {\n            step z = desk.look(id: i)\n            yield z.n\n        }\n        yield size(y)\n    }\n    reply x\n}\n";
     fs::write(place.path().join("b.plan"), plan).unwrap();
     let output = told(&place, &["run", "b.plan", "--mock"]);
-    assert_eq!(output.stderr.matches("Mock status 400").count(), 1, "{output:?}");
-    assert!(output.stderr.contains("the step `x.y[0].z` failed with tool.failed"), "{output:?}");
+    assert_eq!(
+        output.stderr.matches("Mock status 400").count(),
+        1,
+        "{output:?}"
+    );
+    assert!(
+        output
+            .stderr
+            .contains("the step `x.y[0].z` failed with tool.failed"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -169,11 +225,24 @@ fn d12_a_misspelt_command_suggests_the_nearest() {
     let tip = |words: &[&str]| {
         let output = told(&place, words);
         assert_eq!(output.status, 2, "{output:?}");
-        output.stderr.lines().find(|line| line.contains("tip:")).map(|line| line.trim().to_owned())
+        output
+            .stderr
+            .lines()
+            .find(|line| line.contains("tip:"))
+            .map(|line| line.trim().to_owned())
     };
-    assert_eq!(tip(&["rn"]).unwrap(), "tip: a similar subcommand exists: 'run'");
-    assert_eq!(tip(&["list"]).unwrap(), "tip: a similar subcommand exists: 'runs list'");
-    assert_eq!(tip(&["lint"]).unwrap(), "tip: a similar subcommand exists: 'check'");
+    assert_eq!(
+        tip(&["rn"]).unwrap(),
+        "tip: a similar subcommand exists: 'run'"
+    );
+    assert_eq!(
+        tip(&["list"]).unwrap(),
+        "tip: a similar subcommand exists: 'runs list'"
+    );
+    assert_eq!(
+        tip(&["lint"]).unwrap(),
+        "tip: a similar subcommand exists: 'check'"
+    );
     assert_eq!(tip(&["banana"]), None);
 }
 
@@ -181,17 +250,25 @@ fn d12_a_misspelt_command_suggests_the_nearest() {
 fn d14_all_steps_that_failed_are_named() {
     let place = project();
     let told = run(&place, "settled", &[]).stderr;
-    for step in
-        ["`a` failed with tool.failed", "`b` failed, too, with tool.failed", "`c` failed, too, with tool.failed"]
-    {
+    for step in [
+        "`a` failed with tool.failed",
+        "`b` failed, too, with tool.failed",
+        "`c` failed, too, with tool.failed",
+    ] {
         assert!(told.contains(step), "{step}: {told}");
     }
-    let many: Vec<String> = (0..30).map(|n| format!("    step s{n} = desk.look(id: \"bad\")")).collect();
+    let many: Vec<String> = (0..30)
+        .map(|n| format!("    step s{n} = desk.look(id: \"bad\")"))
+        .collect();
     let many = many.join("\n");
-    let plan =
-        format!("use desk\nplan p() -> int {{\n    policy {{ on_failure: settle }}\n{many}\n    reply s1.n\n}}\n");
+    let plan = format!(
+        "use desk\nplan p() -> int {{\n    policy {{ on_failure: settle }}\n{many}\n    reply s1.n\n}}\n"
+    );
     fs::write(place.path().join("b.plan"), plan).unwrap();
-    let told = planrun(["run", "b.plan", "--mock"]).within(place.path()).run().stderr;
+    let told = planrun(["run", "b.plan", "--mock"])
+        .within(place.path())
+        .run()
+        .stderr;
     assert_eq!(told.matches("failed, too").count(), 8, "{told}");
     assert!(told.contains("and 21 more steps failed"), "{told}");
 }
@@ -201,11 +278,16 @@ fn d15_a_trace_tells_what_was_said_to_a_gate() {
     let place = project();
     let tests = "test \"agreed\" for gate {\n    mock desk.mail => { id: \"m\" }\n    answer m.confirm => { approve: true, by: \"boss\", note: \"fine\" }\n    expect status == \"completed\"\n    snapshot trace\n}\n\ntest \"refused\" for gate {\n    answer m.confirm => false\n    expect status == \"failed\"\n    snapshot trace\n}\n";
     fs::write(place.path().join("a.plan"), format!("{PLANS}\n{tests}")).unwrap();
-    let output = planrun(["test", "--accept"]).within(place.path()).without_variable("CI").run();
+    let output = planrun(["test", "--accept"])
+        .within(place.path())
+        .without_variable("CI")
+        .run();
     assert_eq!(output.status, 0, "{output:?}");
     let snapshots = place.path().join("snapshots");
-    let told: Vec<String> =
-        fs::read_dir(snapshots).unwrap().map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+    let told: Vec<String> = fs::read_dir(snapshots)
+        .unwrap()
+        .map(|file| fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect();
     let all = told.join("\n");
     assert!(all.contains("  gate: approved by boss: fine\n"), "{all}");
     assert!(all.contains("  gate: refused"), "{all}");
@@ -213,40 +295,99 @@ fn d15_a_trace_tells_what_was_said_to_a_gate() {
 
 #[test]
 fn d16_runs_of_a_plan_elsewhere_are_found() {
-    let place = folder([("sub/planrun.yaml", "apps: [desk.yaml]\n"), ("sub/desk.yaml", APP), ("sub/a.plan", PLANS)]);
+    let place = folder([
+        ("sub/planrun.yaml", "apps: [desk.yaml]\n"),
+        ("sub/desk.yaml", APP),
+        ("sub/a.plan", PLANS),
+    ]);
     fs::create_dir_all(place.path().join("sub/deeper")).unwrap();
     fs::create_dir_all(place.path().join("other")).unwrap();
-    let begun = told(&place, &["run", "sub/a.plan", "--plan", "gate", "--mock", "--run-id", "asks"]);
+    let begun = told(
+        &place,
+        &[
+            "run",
+            "sub/a.plan",
+            "--plan",
+            "gate",
+            "--mock",
+            "--run-id",
+            "asks",
+        ],
+    );
     assert_eq!(begun.status, 4, "{begun:?}");
     for from in [".", "sub", "sub/deeper"] {
-        let output = planrun(["runs", "list"]).within(place.path().join(from)).run();
+        let output = planrun(["runs", "list"])
+            .within(place.path().join(from))
+            .run();
         assert!(output.stdout.contains("asks"), "{from}: {output:?}");
-        let shown = planrun(["runs", "show", "asks"]).within(place.path().join(from)).run();
+        let shown = planrun(["runs", "show", "asks"])
+            .within(place.path().join(from))
+            .run();
         assert_eq!(shown.status, 0, "{from}: {shown:?}");
     }
-    let output = planrun(["runs", "list"]).within(place.path().join("other")).run();
+    let output = planrun(["runs", "list"])
+        .within(place.path().join("other"))
+        .run();
     assert_eq!(output.status, 3, "{output:?}");
-    assert!(output.stderr.contains("there is no journal at") && output.stderr.contains("--project DIR"), "{output:?}");
-    let named = planrun(["runs", "list", "--project", "../sub"]).within(place.path().join("other")).run();
+    assert!(
+        output.stderr.contains("there is no journal at") && output.stderr.contains("--project DIR"),
+        "{output:?}"
+    );
+    let named = planrun(["runs", "list", "--project", "../sub"])
+        .within(place.path().join("other"))
+        .run();
     assert!(named.stdout.contains("asks"), "{named:?}");
-    let answered = told(&place, &["runs", "answer", "asks", "m.confirm=true", "--by", "boss", "--resume"]);
+    let answered = told(
+        &place,
+        &[
+            "runs",
+            "answer",
+            "asks",
+            "m.confirm=true",
+            "--by",
+            "boss",
+            "--resume",
+        ],
+    );
     assert_eq!(answered.status, 0, "{answered:?}");
     // Plans without a project, in two folders: which one is meant has to be said.
     for name in ["other", "third"] {
         fs::create_dir_all(place.path().join(name)).unwrap();
-        fs::write(place.path().join(name).join("s.plan"), "plan s() -> int { reply 1 }\n").unwrap();
-        told(&place, &["run", &format!("{name}/s.plan"), "--run-id", name]);
+        fs::write(
+            place.path().join(name).join("s.plan"),
+            "plan s() -> int { reply 1 }\n",
+        )
+        .unwrap();
+        told(
+            &place,
+            &["run", &format!("{name}/s.plan"), "--run-id", name],
+        );
     }
     let several = told(&place, &["runs", "list"]);
     assert_eq!(several.status, 2, "{several:?}");
-    assert!(several.stderr.contains("`--project other`, `--project sub`, `--project third`"), "{several:?}");
-    assert!(told(&place, &["runs", "list", "--project", "third"]).stdout.contains("third"));
+    assert!(
+        several
+            .stderr
+            .contains("`--project other`, `--project sub`, `--project third`"),
+        "{several:?}"
+    );
+    assert!(
+        told(&place, &["runs", "list", "--project", "third"])
+            .stdout
+            .contains("third")
+    );
 }
 
 /// The commands between backticks, and behind `answer: `, that a text tells.
 fn commands_in(text: &str) -> Vec<String> {
-    let quoted = text.split('`').skip(1).step_by(2).filter(|part| part.starts_with("planrun "));
-    let answers = text.lines().filter_map(|line| line.split_once("answer: ").map(|(_, command)| command));
+    let quoted = text
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|part| part.starts_with("planrun "));
+    let answers = text
+        .lines()
+        .filter_map(|line| line.split_once("answer: ").map(|(_, command)| command));
     quoted.chain(answers).map(str::to_owned).collect()
 }
 
@@ -263,14 +404,25 @@ fn d16_the_next_command_names_the_project_where_it_lies_elsewhere() {
     let own = place.path().join("own");
     assert_eq!(planrun(["run", "s.plan"]).within(&own).run().status, 0);
     let file = format!("../{name}/a.plan");
-    let begun = planrun(["run", &file, "--plan", "gate", "--mock", "--run-id", "asks"]).within(&own).run();
+    let begun = planrun(["run", &file, "--plan", "gate", "--mock", "--run-id", "asks"])
+        .within(&own)
+        .run();
     assert_eq!(begun.status, 4, "{begun:?}");
     let project = format!("../{name}");
     let elsewhere = [
         begun.stderr.clone(),
-        planrun(["runs", "show", "asks", "--project", &project]).within(&own).run().stdout,
-        planrun(["runs", "inbox", "--project", &project]).within(&own).run().stdout,
-        planrun(["runs", "list", "--waiting", "--project", &project]).within(&own).run().stdout,
+        planrun(["runs", "show", "asks", "--project", &project])
+            .within(&own)
+            .run()
+            .stdout,
+        planrun(["runs", "inbox", "--project", &project])
+            .within(&own)
+            .run()
+            .stdout,
+        planrun(["runs", "list", "--waiting", "--project", &project])
+            .within(&own)
+            .run()
+            .stdout,
     ];
     let flag = "planrun --project '../my project' ";
     for text in &elsewhere {
@@ -281,16 +433,29 @@ fn d16_the_next_command_names_the_project_where_it_lies_elsewhere() {
         );
     }
     // Where the project is the nearest one, nothing has to be named.
-    let here = planrun(["runs", "show", "asks"]).within(place.path().join(name)).run().stdout;
-    assert!(commands_in(&here).iter().all(|command| command.starts_with("planrun runs answer ")), "{here}");
+    let here = planrun(["runs", "show", "asks"])
+        .within(place.path().join(name))
+        .run()
+        .stdout;
+    assert!(
+        commands_in(&here)
+            .iter()
+            .all(|command| command.starts_with("planrun runs answer ")),
+        "{here}"
+    );
     // Pasted into a shell, it does what it says, from where it was told.
-    let answer = commands_in(&begun.stderr).into_iter().find(|command| command.contains(" answer ")).unwrap();
+    let answer = commands_in(&begun.stderr)
+        .into_iter()
+        .find(|command| command.contains(" answer "))
+        .unwrap();
     let pasted = crate::support::words(&answer.replace(" --resume", ""));
     let told = planrun(pasted.iter().skip(1)).within(&own).run();
     assert_eq!(told.status, 0, "{told:?}");
     let next = commands_in(&told.stderr);
     assert_eq!(next, [format!("{flag}runs resume asks")], "{told:?}");
-    let resumed = planrun(crate::support::words(&next[0]).iter().skip(1)).within(&own).run();
+    let resumed = planrun(crate::support::words(&next[0]).iter().skip(1))
+        .within(&own)
+        .run();
     assert_eq!(resumed.status, 0, "{resumed:?}");
 }
 
@@ -298,10 +463,16 @@ fn d16_the_next_command_names_the_project_where_it_lies_elsewhere() {
 fn f12_nothing_of_a_pruned_run_is_left_in_the_files() {
     let place = project();
     let secret = "4711-s3cret-value";
-    let output = run(&place, "part", &["-i", "id=ok", "-i", "unread=4711-s3cret-value-too"]);
+    let output = run(
+        &place,
+        "part",
+        &["-i", "id=ok", "-i", "unread=4711-s3cret-value-too"],
+    );
     assert_eq!(output.status, 1, "{output:?}");
     let found = || {
-        let files = fs::read_dir(place.path().join(".planrun")).unwrap().map(|file| file.unwrap().path());
+        let files = fs::read_dir(place.path().join(".planrun"))
+            .unwrap()
+            .map(|file| file.unwrap().path());
         files
             .filter(|path| path.is_file())
             .any(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).contains(secret))
@@ -314,21 +485,40 @@ fn f12_nothing_of_a_pruned_run_is_left_in_the_files() {
 #[test]
 fn f18_nothing_that_a_plan_replies_acts_on_a_terminal_or_a_workflow() {
     let place = project();
-    let hostile = "a\u{9b}31m\u{7f}\u{202e}\n::stop-commands::x\n  ::error::y ##[add-mask]z ##vso[task.x]";
+    let hostile =
+        "a\u{9b}31m\u{7f}\u{202e}\n::stop-commands::x\n  ::error::y ##[add-mask]z ##vso[task.x]";
     let argument = format!("text={hostile}");
-    for (plan, format) in [("say", "human"), ("say", "json"), ("say", "ndjson"), ("both", "human"), ("both", "quiet")] {
+    for (plan, format) in [
+        ("say", "human"),
+        ("say", "json"),
+        ("say", "ndjson"),
+        ("both", "human"),
+        ("both", "quiet"),
+    ] {
         let output = run(&place, plan, &["--format", format, "-i", &argument]);
         assert_eq!(output.status, 0, "{output:?}");
         for part in ["\u{9b}", "\u{7f}", "\u{202e}", "##[", "##vso["] {
-            assert!(!output.stdout.contains(part), "{plan} {format} {part:?}: {output:?}");
+            assert!(
+                !output.stdout.contains(part),
+                "{plan} {format} {part:?}: {output:?}"
+            );
         }
-        assert!(!output.stdout.lines().any(|line| line.trim_start().starts_with("::")), "{plan} {format}: {output:?}");
+        assert!(
+            !output
+                .stdout
+                .lines()
+                .any(|line| line.trim_start().starts_with("::")),
+            "{plan} {format}: {output:?}"
+        );
     }
     let json = run(&place, "say", &["--format", "json", "-i", &argument]).json();
     assert_eq!(json["reply"], hostile, "it means the same");
     let listed = told(&place, &["runs", "list", "--format", "json"]).json();
     let id = listed["runs"][0]["run"].as_str().unwrap().to_owned();
-    for arguments in [&["runs", "show", &id, "--format", "json"][..], &["runs", "events", &id, "--format", "ndjson"]] {
+    for arguments in [
+        &["runs", "show", &id, "--format", "json"][..],
+        &["runs", "events", &id, "--format", "ndjson"],
+    ] {
         let text = told(&place, arguments).stdout;
         assert!(!text.contains('\u{9b}') && !text.contains("##["), "{text}");
     }
@@ -339,7 +529,10 @@ fn f18_nothing_that_a_plan_replies_acts_on_a_terminal_or_a_workflow() {
 fn f22_what_planrun_keeps_is_for_its_user_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    for first in [&["check"][..], &["run", "a.plan", "--mock", "--plan", "gate"]] {
+    for first in [
+        &["check"][..],
+        &["run", "a.plan", "--mock", "--plan", "gate"],
+    ] {
         let place = project();
         told(&place, first);
         told(&place, &["check"]);
@@ -351,7 +544,11 @@ fn f22_what_planrun_keeps_is_for_its_user_alone() {
         while let Some(path) = open.pop() {
             if path.is_dir() {
                 assert_eq!(mode(&path), 0o700, "{}", path.display());
-                open.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+                open.extend(
+                    fs::read_dir(path)
+                        .unwrap()
+                        .map(|entry| entry.unwrap().path()),
+                );
             } else {
                 assert_eq!(mode(&path), 0o600, "{}", path.display());
                 files += 1;
@@ -364,12 +561,24 @@ fn f22_what_planrun_keeps_is_for_its_user_alone() {
 #[test]
 fn f25_a_run_is_called_by_a_word() {
     let place = project();
-    for id in ["", " ", "a b", "../../x", "$(id)", "a\nb", "a\u{202e}b", ".x"] {
+    for id in [
+        "",
+        " ",
+        "a b",
+        "../../x",
+        "$(id)",
+        "a\nb",
+        "a\u{202e}b",
+        ".x",
+    ] {
         let output = run(&place, "say", &["-i", "text=x", &format!("--run-id={id}")]);
         assert_eq!(output.status, 2, "{id:?}: {output:?}");
     }
     assert!(!place.path().join(".planrun").exists(), "nothing was begun");
-    assert_eq!(run(&place, "say", &["-i", "text=x", "--run-id", "入职:1.a-b_c"]).status, 0);
+    assert_eq!(
+        run(&place, "say", &["-i", "text=x", "--run-id", "入职:1.a-b_c"]).status,
+        0
+    );
 }
 
 #[test]
@@ -383,8 +592,16 @@ fn f27_a_file_name_begins_no_line_of_lcov() {
     let lcov = fs::read_to_string(place.path().join("coverage.lcov"))
         .or_else(|_| fs::read_to_string(place.path().join("lcov.info")))
         .unwrap_or(output.stdout);
-    assert_eq!(lcov.lines().filter(|line| line.starts_with("SF:")).count(), 1, "{lcov}");
-    assert_eq!(lcov.lines().filter(|line| *line == "end_of_record").count(), 1, "{lcov}");
+    assert_eq!(
+        lcov.lines().filter(|line| line.starts_with("SF:")).count(),
+        1,
+        "{lcov}"
+    );
+    assert_eq!(
+        lcov.lines().filter(|line| *line == "end_of_record").count(),
+        1,
+        "{lcov}"
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -400,8 +617,12 @@ fn f28_a_full_standard_output_is_no_success() {
         &["runs", "events", "one", "--format", "ndjson"],
         &["runs", "export", "one"],
         &["run", "a.plan", "--mock", "--plan", "say", "-i", "text=x"],
-        &["run", "a.plan", "--mock", "--plan", "say", "-i", "text=x", "--format", "ndjson"],
-        &["run", "a.plan", "--mock", "--plan", "say", "-i", "text=x", "--format", "json"],
+        &[
+            "run", "a.plan", "--mock", "--plan", "say", "-i", "text=x", "--format", "ndjson",
+        ],
+        &[
+            "run", "a.plan", "--mock", "--plan", "say", "-i", "text=x", "--format", "json",
+        ],
         &["mock", "--apps", "desk.yaml", "--bind", "127.0.0.1:0"],
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));

@@ -11,7 +11,8 @@ type Row = { id: int, name: string, tags: string[] }
 tool db.read(key?: string) -> Row[] read
 tool db.write(key?: string, count?: int) -> { id: string } effect
 ";
-const PARAMETERS: &str = "n: int, d: double, s: string, t: timestamp, flag: bool, rows: Row[], unknown: any";
+const PARAMETERS: &str =
+    "n: int, d: double, s: string, t: timestamp, flag: bool, rows: Row[], unknown: any";
 
 /// A finding of a case: its code, its message, and the labels of other places.
 struct Found {
@@ -23,15 +24,22 @@ struct Found {
 /// Checks plans of these statements, in one project, and tells what is found in each but for what is not read.
 fn look(cases: &[&str]) -> Vec<Vec<Found>> {
     let files = cases.iter().enumerate().map(|(index, statements)| {
-        (format!("{index}.plan"), format!("{HEAD}\nplan p({PARAMETERS}) -> any {{\n{statements}\n}}\n"))
+        (
+            format!("{index}.plan"),
+            format!("{HEAD}\nplan p({PARAMETERS}) -> any {{\n{statements}\n}}\n"),
+        )
     });
     let folder = folder(files);
-    let output = planrun(["check", "--format", "json"]).within(folder.path()).run();
+    let output = planrun(["check", "--format", "json"])
+        .within(folder.path())
+        .run();
     let output = output.json();
     let findings = output["diagnostics"].as_array().unwrap();
     let of = |index: usize| {
         let file = format!("{index}.plan");
-        let here = findings.iter().filter(|finding| finding["file"] == file.as_str());
+        let here = findings
+            .iter()
+            .filter(|finding| finding["file"] == file.as_str());
         let told = here.filter(|finding| {
             let code = finding["code"].as_str().unwrap();
             !code.starts_with("unused-") && code != "effect-unknown" && code != "unknown-read"
@@ -40,7 +48,12 @@ fn look(cases: &[&str]) -> Vec<Vec<Found>> {
         told.map(|finding| Found {
             code: text(&finding["code"]),
             message: text(&finding["message"]),
-            labels: finding["labels"].as_array().into_iter().flatten().map(|label| text(&label["message"])).collect(),
+            labels: finding["labels"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|label| text(&label["message"]))
+                .collect(),
         })
         .collect::<Vec<_>>()
     };
@@ -52,7 +65,10 @@ fn look(cases: &[&str]) -> Vec<Vec<Found>> {
 fn fails(code: &str, cases: &[(&str, &str)]) {
     let texts: Vec<&str> = cases.iter().map(|(text, _)| *text).collect();
     for ((text, wanted), found) in cases.iter().zip(look(&texts)) {
-        let told: Vec<String> = found.iter().map(|found| format!("{}: {}", found.code, found.message)).collect();
+        let told: Vec<String> = found
+            .iter()
+            .map(|found| format!("{}: {}", found.code, found.message))
+            .collect();
         assert_eq!(found.len(), 1, "{text}\n{told:#?}");
         assert_eq!(found[0].code, code, "{text}\n{told:#?}");
         assert!(found[0].message.contains(wanted), "{text}\n{told:#?}");
@@ -63,7 +79,10 @@ fn fails(code: &str, cases: &[(&str, &str)]) {
 #[track_caller]
 fn holds(cases: &[&str]) {
     for (text, found) in cases.iter().zip(look(cases)) {
-        let told: Vec<String> = found.iter().map(|found| format!("{}: {}", found.code, found.message)).collect();
+        let told: Vec<String> = found
+            .iter()
+            .map(|found| format!("{}: {}", found.code, found.message))
+            .collect();
         assert!(told.is_empty(), "{text}\n{told:#?}");
     }
 }
@@ -82,12 +101,18 @@ fn b5_r10_16_an_expression_of_constants_that_fails_is_found_by_the_evaluator() {
             ("reply -(-9223372036854775807 - 1)", "overflow"),
             ("reply 'abc'.substring(5)", "index out of range: 5"),
             ("reply '%d'.format(['x'])", "`%d` does not take a string"),
-            ("reply timestamp('2026-01-31T09:00:00Z').getHours('Mars/Base')", "no time zone `Mars/Base`"),
+            (
+                "reply timestamp('2026-01-31T09:00:00Z').getHours('Mars/Base')",
+                "no time zone `Mars/Base`",
+            ),
             ("reply timestamp('yesterday')", "yesterday"),
             ("reply int('12a')", "12a"),
             ("reply sum([9223372036854775807, 1])", "overflow"),
             ("reply [1, 2].map(x, 10 / (x - 1))", "divide by zero"),
-            ("reply lists.range(999999).map(x, x + 1).map(x, x + 1)", "more work"),
+            (
+                "reply lists.range(999999).map(x, x + 1).map(x, x + 1)",
+                "more work",
+            ),
             ("step w = db.write(count: 3 / 0)", "divide by zero"),
             ("step w = db.write(key: \"${1 / 0}\")", "divide by zero"),
             ("fail tool.x \"${[''][1]}\"", "index out of range"),
@@ -106,7 +131,10 @@ fn b5_what_fails_whatever_the_unknown_rest_is_is_found_too() {
             ("reply [n, 1 / 0]", "divide by zero"),
             ("reply flag ? 1 / 0 : n", "divide by zero"),
             ("reply t.getHours('Mars/Base')", "no time zone"),
-            ("reply '%s and %d'.format([s])", "more clauses than the list has values"),
+            (
+                "reply '%s and %d'.format([s])",
+                "more clauses than the list has values",
+            ),
             ("reply '%q'.format([s])", "there is no clause `%q`"),
             ("reply s.matches('(')", "no regular expression"),
             ("reply s.substring(-1)", "index out of range: -1"),
@@ -117,12 +145,23 @@ fn b5_what_fails_whatever_the_unknown_rest_is_is_found_too() {
             ("reply math.bitShiftLeft(n, -1)", "0 or more"),
             ("reply flag && 1 / 0 > 1", "divide by zero"),
             ("reply unknown ?? 1 / 0", "divide by zero"),
-            ("if flag { step w = db.write(count: 1 / 0) }", "divide by zero"),
-            ("step w = each r in rows max 9 { step v = db.write(count: 1 / 0) yield v.id }", "divide by zero"),
+            (
+                "if flag { step w = db.write(count: 1 / 0) }",
+                "divide by zero",
+            ),
+            (
+                "step w = each r in rows max 9 { step v = db.write(count: 1 / 0) yield v.id }",
+                "divide by zero",
+            ),
         ],
     );
     // A double is infinite there.
-    holds(&["reply d / 0", "reply d / 0.0", "reply unknown / 0", "reply n / 2"]);
+    holds(&[
+        "reply d / 0",
+        "reply d / 0.0",
+        "reply unknown / 0",
+        "reply n / 2",
+    ]);
 }
 
 #[test]
@@ -157,9 +196,17 @@ fn b5_constants_pass_through_lets_and_guards() {
     for (text, found) in cases.iter().zip(look(&cases)) {
         assert_eq!(found.len(), 1, "{text}");
         assert_eq!(found[0].code, FAILS, "{text}");
-        assert!(!found[0].labels.is_empty(), "the value that led to it is shown: {text}");
+        assert!(
+            !found[0].labels.is_empty(),
+            "the value that led to it is shown: {text}"
+        );
     }
-    assert!(look(&cases[..1])[0][0].labels.iter().any(|label| label == "`zero` is 0"));
+    assert!(
+        look(&cases[..1])[0][0]
+            .labels
+            .iter()
+            .any(|label| label == "`zero` is 0")
+    );
     holds(&[
         // Under another condition it may be null as well.
         "if flag {\nlet zero = 0\nstep w = db.write(count: zero)\n}\nreply n / (zero ?? 1)",
@@ -171,21 +218,33 @@ fn b5_constants_pass_through_lets_and_guards() {
 fn b5_a_promise_that_never_holds_fails_and_other_conditions_are_constant() {
     fails(
         FAILS,
-        &[("ensure 1 > 2 else \"m\"", "never true"), ("let limit = 3\nensure limit > 5 else \"m\"", "never true")],
+        &[
+            ("ensure 1 > 2 else \"m\"", "never true"),
+            ("let limit = 3\nensure limit > 5 else \"m\"", "never true"),
+        ],
     );
     fails(
         "constant-condition",
         &[
             ("ensure 2 > 1 else \"m\"", "always true"),
             ("fail tool.x when 2 > 1", "always true"),
-            ("let dry = false\nif dry { step w = db.write() }", "always false"),
+            (
+                "let dry = false\nif dry { step w = db.write() }",
+                "always false",
+            ),
             ("step w = db.write() when 'a' in ['a']", "always true"),
             ("reply 1 when size([1]) == 2", "always false"),
             ("if flag || true { step w = db.write() }", "always true"),
         ],
     );
     // What stands under a condition that never holds is not evaluated.
-    fails("constant-condition", &[("if 1 > 2 { step w = db.write(count: 1 / 0) }", "always false")]);
+    fails(
+        "constant-condition",
+        &[(
+            "if 1 > 2 { step w = db.write(count: 1 / 0) }",
+            "always false",
+        )],
+    );
 }
 
 #[test]
@@ -193,16 +252,34 @@ fn b5_loops_over_constants_are_counted() {
     fails(
         FAILS,
         &[
-            ("step x = each v in [1, 2, 3] max 2 { yield v }", "3 elements, more than `max 2`"),
+            (
+                "step x = each v in [1, 2, 3] max 2 { yield v }",
+                "3 elements, more than `max 2`",
+            ),
             (
                 "let list = [1, 2, 3]\nlet most = 1 + 1\nstep x = each v in list max most { yield v }",
                 "more than `max 2`",
             ),
-            ("step x = each v in ['a', 'b', 'a'] max 3 by v { yield v }", "`by` gives \"a\" for two elements"),
-            ("step x = each v, i in [1, 2] max 3 by i / 2 { yield v }", "`by` gives 0 for two elements"),
-            ("step x = each v in [1, 0] max 3 by 1 / v { yield v }", "divide by zero"),
-            ("step x = repeat v = 1 max 0 { yield v next null }", "`max` of 0"),
-            ("step x = repeat v = 1 max 3 { yield v next v + 1 }", "never null"),
+            (
+                "step x = each v in ['a', 'b', 'a'] max 3 by v { yield v }",
+                "`by` gives \"a\" for two elements",
+            ),
+            (
+                "step x = each v, i in [1, 2] max 3 by i / 2 { yield v }",
+                "`by` gives 0 for two elements",
+            ),
+            (
+                "step x = each v in [1, 0] max 3 by 1 / v { yield v }",
+                "divide by zero",
+            ),
+            (
+                "step x = repeat v = 1 max 0 { yield v next null }",
+                "`max` of 0",
+            ),
+            (
+                "step x = repeat v = 1 max 3 { yield v next v + 1 }",
+                "never null",
+            ),
         ],
     );
     holds(&[
@@ -219,12 +296,24 @@ fn b5_a_deadline_below_a_constant_wait_is_found() {
         "deadline-impossible",
         &[
             ("policy { deadline: 5m }\nstep w = wait 10m", "10m"),
-            ("policy { deadline: 5m }\nlet pause = 10m\nstep w = wait pause", "10m"),
+            (
+                "policy { deadline: 5m }\nlet pause = 10m\nstep w = wait pause",
+                "10m",
+            ),
             ("policy { deadline: 5m }\nstep w = wait 2 * 5m", "10m"),
-            ("policy { deadline: 5m }\nlet pause = 10m\nstep w = do { step v = wait pause }", "10m"),
+            (
+                "policy { deadline: 5m }\nlet pause = 10m\nstep w = do { step v = wait pause }",
+                "10m",
+            ),
         ],
     );
-    fails("within-impossible", &[("let pause = 10m\nstep w = do { step v = wait pause } within 5m", "10m")]);
+    fails(
+        "within-impossible",
+        &[(
+            "let pause = 10m\nstep w = do { step v = wait pause } within 5m",
+            "10m",
+        )],
+    );
 }
 
 #[test]
@@ -232,12 +321,27 @@ fn b6_what_is_never_absent_decides_the_type_of_a_choice() {
     fails(
         "wrong-type",
         &[
-            ("let a: bytes[] = rows.map(r, r.name) ?? [b'a']\nreply a", "string"),
-            ("let a: string[] = rows.map(r, r.id) ?? ['a']\nreply a.join(',')", "int"),
+            (
+                "let a: bytes[] = rows.map(r, r.name) ?? [b'a']\nreply a",
+                "string",
+            ),
+            (
+                "let a: string[] = rows.map(r, r.id) ?? ['a']\nreply a.join(',')",
+                "int",
+            ),
         ],
     );
-    fails("no-overload", &[("reply (rows.map(r, r.id) ?? ['a']).join(',')", "join")]);
-    fails(FAILS, &[("let list: any = [1, 2]\nreply list.join(',')", "no such overload")]);
+    fails(
+        "no-overload",
+        &[("reply (rows.map(r, r.id) ?? ['a']).join(',')", "join")],
+    );
+    fails(
+        FAILS,
+        &[(
+            "let list: any = [1, 2]\nreply list.join(',')",
+            "no such overload",
+        )],
+    );
     holds(&["let a: string[] = rows.map(r, r.name) ?? [1]\nreply a"]);
 }
 
@@ -247,20 +351,35 @@ fn b5_a_constant_is_folded_as_what_its_place_makes_of_it() {
         "let x: double = size([1, 2, 3])\nreply x / 0",
         "let x: double = size([1, 2, 3])\nreply n when x / 2 == 1.5 && flag",
     ]);
-    fails(FAILS, &[("let all: any = [1, 'a']\nlet texts: int = all[1]\nreply texts", "int")]);
+    fails(
+        FAILS,
+        &[(
+            "let all: any = [1, 'a']\nlet texts: int = all[1]\nreply texts",
+            "int",
+        )],
+    );
 }
 
 #[test]
 fn b7_a_field_of_a_value_that_is_always_null_is_found() {
-    fails(FAILS, &[("let nobody: any = null\nreply nobody.name", "null")]);
-    fails("always-absent", &[("let nobody = null\nreply nobody.name", "null")]);
+    fails(
+        FAILS,
+        &[("let nobody: any = null\nreply nobody.name", "null")],
+    );
+    fails(
+        "always-absent",
+        &[("let nobody = null\nreply nobody.name", "null")],
+    );
 }
 
 #[test]
 fn s10_16_the_expressions_of_tests_are_folded_too() {
     let plan = "plan p() -> int { reply 1 }\ntest \"t\" for p { expect reply == 1 / 0 }\n";
     let folder = folder([("p.plan", plan)]);
-    let output = planrun(["check", "--format", "json"]).within(folder.path()).run().json();
+    let output = planrun(["check", "--format", "json"])
+        .within(folder.path())
+        .run()
+        .json();
     assert_eq!(output["diagnostics"][0]["code"], FAILS, "{output}");
 }
 
@@ -278,7 +397,13 @@ fn c8_lists_are_sorted_by_what_is_asked_for_and_their_ends_may_be_absent() {
     ]);
     fails(
         "maybe-absent",
-        &[("reply rows.first().name", "first"), ("let least: int = rows.map(r, r.id).min()\nreply least", "least")],
+        &[
+            ("reply rows.first().name", "first"),
+            (
+                "let least: int = rows.map(r, r.id).min()\nreply least",
+                "least",
+            ),
+        ],
     );
     fails(
         "no-overload",

@@ -30,11 +30,23 @@ fn found(parameters: &Json, body: &str) -> (Vec<&'static str>, usize) {
         "text": {"type": "string"}, "number": {"type": "integer"}, "flag": {"type": "boolean"}, "maybe": {"type": "string"},
         "level": {"enum": ["low", "high"]}, "pair": {"type": "object", "required": ["x"], "additionalProperties": false,
         "properties": {"x": {"type": "string"}, "y": {"type": "string"}}}, "list": {"type": "array", "items": {"type": "string"}}}});
-    let tools = tools(&[("t", parameters, None), ("get", &json!({"type": "object"}), Some(&sources))]);
+    let tools = tools(&[
+        ("t", parameters, None),
+        ("get", &json!({"type": "object"}), Some(&sources)),
+    ]);
     let text = format!("use a\nplan p() {{ step g = a.get() {body} reply 1 }}");
     let checked = sema::check_file(&SourceFile::new("a.plan", text.as_str()), &tools, &Alone);
-    let errors = checked.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.code.name).collect();
-    let steps = checked.plans.iter().flat_map(|plan| &plan.blocks).flat_map(|block| &block.nodes);
+    let errors = checked
+        .diagnostics
+        .iter()
+        .filter(|found| found.is_error())
+        .map(|found| found.code.name)
+        .collect();
+    let steps = checked
+        .plans
+        .iter()
+        .flat_map(|plan| &plan.blocks)
+        .flat_map(|block| &block.nodes);
     let open = steps
         .filter_map(|node| node.step())
         .filter(|step| matches!(&step.kind, sema::StepKind::Call(call) if call.open));
@@ -54,11 +66,18 @@ fn tools(of: &[(&str, &Json, Option<&Json>)]) -> Tools {
     let text = json!({"name": "a", "tools": all.collect::<Vec<_>>()}).to_string();
     let (app, problems) = read_app(&SourceFile::new("a.yaml", text.as_str()), &host);
     assert!(problems.is_empty(), "{problems:#?}");
-    let mut tools: Tools = Catalog::new(Arc::new(host), PathBuf::from("/"), &Arc::new(Permissions::none()))
-        .signatures()
-        .cloned()
-        .collect();
-    app.unwrap().tools.iter().for_each(|tool| tools.insert(tool.signature.clone()));
+    let mut tools: Tools = Catalog::new(
+        Arc::new(host),
+        PathBuf::from("/"),
+        &Arc::new(Permissions::none()),
+    )
+    .signatures()
+    .cloned()
+    .collect();
+    app.unwrap()
+        .tools
+        .iter()
+        .for_each(|tool| tools.insert(tool.signature.clone()));
     tools
 }
 
@@ -88,7 +107,10 @@ type Case = (Json, &'static [(&'static str, Said)]);
 fn ab(more: &Json) -> Json {
     let mut schema = json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "string"},
         "n": {"type": "integer"}}});
-    schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    schema
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     schema
 }
 
@@ -126,11 +148,16 @@ fn b4_presence_that_combinations_ask_for_is_decided_where_it_is_known() {
         ),
         (
             ab(&json!({"not": {"required": ["a", "b"]}})),
-            &[("step x = a.t(a: g.text)", Fits), ("step x = a.t(a: g.text, b: g.text)", Broken)],
+            &[
+                ("step x = a.t(a: g.text)", Fits),
+                ("step x = a.t(a: g.text, b: g.text)", Broken),
+            ],
         ),
         (
-            ab(&json!({"if": {"properties": {"n": {"const": 1}}, "required": ["n"]}, "then": {"required": ["a"]},
-                "else": {"required": ["b"]}})),
+            ab(
+                &json!({"if": {"properties": {"n": {"const": 1}}, "required": ["n"]}, "then": {"required": ["a"]},
+                "else": {"required": ["b"]}}),
+            ),
             &[
                 ("step x = a.t(n: 1)", Broken),
                 ("step x = a.t(n: 1, a: g.text)", Fits),
@@ -171,8 +198,14 @@ fn b4_parts_of_arguments_are_decided_where_they_are_known() {
         (
             json!({"properties": {"t": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": tree}}),
             &[
-                ("step x = a.t(t: { v: 1, next: { v: 2, next: { v: g.number } } })", Fits),
-                ("step x = a.t(t: { v: 1, next: { v: 2, next: { v: g.text } } })", Broken),
+                (
+                    "step x = a.t(t: { v: 1, next: { v: 2, next: { v: g.number } } })",
+                    Fits,
+                ),
+                (
+                    "step x = a.t(t: { v: 1, next: { v: 2, next: { v: g.text } } })",
+                    Broken,
+                ),
                 ("step x = a.t(t: { next: { next: { next: 3 } } })", Broken),
             ],
         ),
@@ -191,7 +224,10 @@ fn b4_parts_of_arguments_are_decided_where_they_are_known() {
                 {"type": "object", "required": ["kind"], "properties": {"kind": {"const": "b"}, "v": {"type": "string"}}}]}}}),
             &[
                 ("step x = a.t(o: { kind: \"a\", v: g.number })", Fits),
-                ("step x = a.t(o: g.flag ? { kind: \"a\", v: 1 } : { kind: \"b\", v: \"x\" })", Fits),
+                (
+                    "step x = a.t(o: g.flag ? { kind: \"a\", v: 1 } : { kind: \"b\", v: \"x\" })",
+                    Fits,
+                ),
             ],
         ),
         (
@@ -257,7 +293,10 @@ fn b4_what_no_other_keyword_looks_at_is_decided_where_it_is_known() {
                 {"required": ["y"], "properties": {"y": {"type": "string"}}}],
                 "dependentSchemas": {"x": {"properties": {"z": {}}}}, "unevaluatedProperties": {"type": "integer"}}}}),
             &[
-                ("step x = a.t(o: { x: g.text, y: g.text, z: g.text, more: g.number })", Fits),
+                (
+                    "step x = a.t(o: { x: g.text, y: g.text, z: g.text, more: g.number })",
+                    Fits,
+                ),
                 ("step x = a.t(o: { y: g.text, z: g.text })", Broken),
                 ("step x = a.t(o: { y: g.text, z: g.number })", Fits),
             ],
@@ -265,13 +304,19 @@ fn b4_what_no_other_keyword_looks_at_is_decided_where_it_is_known() {
         (
             json!({"properties": {"p": {"type": "array", "prefixItems": [{"type": "string"}], "contains": {"type": "boolean"},
                 "minContains": 0, "unevaluatedItems": {"type": "integer"}}}}),
-            &[("step x = a.t(p: [g.text, g.flag, g.number])", Fits), ("step x = a.t(p: [g.text, g.text])", Broken)],
+            &[
+                ("step x = a.t(p: [g.text, g.flag, g.number])", Fits),
+                ("step x = a.t(p: [g.text, g.text])", Broken),
+            ],
         ),
         (
             json!({"properties": {"p": {"type": "array", "items": {"type": "string"},
                 "oneOf": [{"prefixItems": [true], "minItems": 1, "maxItems": 1}, {"items": true, "minItems": 2}],
                 "unevaluatedItems": false}}}),
-            &[("step x = a.t(p: [g.text])", Fits), ("step x = a.t(p: [g.text, g.text, g.text])", Fits)],
+            &[
+                ("step x = a.t(p: [g.text])", Fits),
+                ("step x = a.t(p: [g.text, g.text, g.text])", Fits),
+            ],
         ),
         (
             json!({"properties": {"p": {"type": "array", "allOf": [{"items": {"type": "string"}}], "unevaluatedItems": false}}}),
@@ -283,7 +328,10 @@ fn b4_what_no_other_keyword_looks_at_is_decided_where_it_is_known() {
         ),
         (
             json!({"properties": {"p": {"type": "array", "prefixItems": [{}], "unevaluatedItems": false}}}),
-            &[("step x = a.t(p: g.list)", Open), ("step x = a.t(p: [g.number, g.number])", Broken)],
+            &[
+                ("step x = a.t(p: g.list)", Open),
+                ("step x = a.t(p: [g.number, g.number])", Broken),
+            ],
         ),
     ];
     judge(cases);
@@ -307,13 +355,25 @@ fn b14_r10_14_formats_are_asked_of_constants() {
     ];
     for (format, good, bad) in cases {
         let schema = json!({"properties": {"v": {"type": "string", "format": format}}});
-        assert_eq!(said(&schema, &format!("step x = a.t(v: {good:?})")), Fits, "{format}");
-        assert_eq!(said(&schema, &format!("step x = a.t(v: {bad:?})")), Broken, "{format}");
+        assert_eq!(
+            said(&schema, &format!("step x = a.t(v: {good:?})")),
+            Fits,
+            "{format}"
+        );
+        assert_eq!(
+            said(&schema, &format!("step x = a.t(v: {bad:?})")),
+            Broken,
+            "{format}"
+        );
         assert_eq!(said(&schema, "step x = a.t(v: g.text)"), Open, "{format}");
     }
     for format in ["color", "iri", "json-pointer"] {
         let schema = json!({"properties": {"v": {"type": "string", "format": format}}});
-        assert_eq!(said(&schema, "step x = a.t(v: \"any text\")"), Fits, "{format}");
+        assert_eq!(
+            said(&schema, "step x = a.t(v: \"any text\")"),
+            Fits,
+            "{format}"
+        );
         assert_eq!(said(&schema, "step x = a.t(v: g.text)"), Fits, "{format}");
     }
 }
@@ -333,7 +393,9 @@ fn judge(cases: Vec<Case>) {
 
 /// A world with `a.t` under a contract, which gives `answer`.
 fn world(parameters: &Json, returns: Option<Json>, answer: Json) -> World {
-    World::new().tool("a.t", [give(answer)]).contract("a.t", parameters, returns)
+    World::new()
+        .tool("a.t", [give(answer)])
+        .contract("a.t", parameters, returns)
 }
 
 #[tokio::test(start_paused = true)]
@@ -341,8 +403,14 @@ async fn b4_openapis_nullable_means_the_same_to_the_check_and_to_the_run() {
     let nullable = json!({"type": "object", "required": ["v", "e", "r"], "properties": {
         "v": {"type": "string", "nullable": true}, "e": {"type": "string", "enum": ["a"], "nullable": true},
         "r": {"$ref": "#/$defs/r", "nullable": true}}, "$defs": {"r": {"type": "integer"}}});
-    let world = world(&nullable, Some(nullable.clone()), json!({"v": null, "e": null, "r": null}));
-    let ran = world.run("use a plan p() { step x = a.t(v: null, e: null, r: null) reply [x.v, x.e, x.r] }").await;
+    let world = world(
+        &nullable,
+        Some(nullable.clone()),
+        json!({"v": null, "e": null, "r": null}),
+    );
+    let ran = world
+        .run("use a plan p() { step x = a.t(v: null, e: null, r: null) reply [x.v, x.e, x.r] }")
+        .await;
     assert_eq!(ran.reply(), json!([null, null, null]));
 }
 
@@ -350,16 +418,34 @@ async fn b4_openapis_nullable_means_the_same_to_the_check_and_to_the_run() {
 async fn b15_who_lists_fields_without_a_type_means_an_object() {
     let bare = json!({"properties": {"id": {"type": "string"}}});
     let text = "use a plan p() { step x = a.t() reply x.id }";
-    let told = world(&json!({"type": "object"}), Some(bare.clone()), json!("a text")).run(text).await;
+    let told = world(
+        &json!({"type": "object"}),
+        Some(bare.clone()),
+        json!("a text"),
+    )
+    .run(text)
+    .await;
     let error = told.outcome.error.unwrap();
     assert_eq!(error.class.to_string(), "validation.result");
-    assert!(error.message.contains("must be of type object"), "{}", error.message);
-    let ran = world(&json!({"type": "object"}), Some(bare.clone()), json!({"id": "x"})).run(text).await;
+    assert!(
+        error.message.contains("must be of type object"),
+        "{}",
+        error.message
+    );
+    let ran = world(
+        &json!({"type": "object"}),
+        Some(bare.clone()),
+        json!({"id": "x"}),
+    )
+    .run(text)
+    .await;
     assert_eq!(ran.reply(), json!("x"));
     for seed in 0..40 {
         let contract = Contract::of_result(bare.clone());
         let examples = planrun::types::Examples::new(contract.meant()).unwrap();
-        let made = examples.make(&serde_json::Map::new(), seed, planrun::types::Choice::Usual).unwrap();
+        let made = examples
+            .make(&serde_json::Map::new(), seed, planrun::types::Choice::Usual)
+            .unwrap();
         assert!(made.is_object(), "{made}");
     }
 }
@@ -370,7 +456,13 @@ async fn b15_beside_a_reference_of_draft_7_nothing_counts() {
         "properties": {"v": {"$ref": "#/definitions/v", "type": "integer", "maxLength": 1}},
         "definitions": {"v": {"type": "string"}}});
     let text = "use a plan p() -> string { step x = a.t() reply x.v }";
-    let ran = world(&json!({"type": "object"}), Some(returns), json!({"v": "long"})).run(text).await;
+    let ran = world(
+        &json!({"type": "object"}),
+        Some(returns),
+        json!({"v": "long"}),
+    )
+    .run(text)
+    .await;
     assert_eq!(ran.reply(), json!("long"));
 }
 
@@ -378,23 +470,36 @@ async fn b15_beside_a_reference_of_draft_7_nothing_counts() {
 async fn f29_a_default_of_a_required_argument_is_sent_and_shown_to_the_contract() {
     let schema = json!({"type": "object", "required": ["n", "m"], "properties": {"n": {"type": "integer", "default": 7},
         "m": {"type": "string"}, "o": {"type": "string", "default": "only told"}}});
-    let ran = world(&schema, None, json!(1)).run("use a plan p() { step x = a.t(m: \"a\") }").await;
+    let ran = world(&schema, None, json!(1))
+        .run("use a plan p() { step x = a.t(m: \"a\") }")
+        .await;
     assert_eq!(ran.outcome.error, None);
     assert_eq!(ran.calls("a.t")[0].arguments, json!({"m": "a", "n": 7}));
 }
 
 #[tokio::test(start_paused = true)]
 async fn b8_the_default_of_a_tool_items_parameter_is_of_its_type_and_is_sent() {
-    let text =
-        |default: &str| format!("use a tool a.t(n: double = {default}) -> any read plan p() {{ step x = a.t() }}");
-    let ran = World::new().tool("a.t", [give(json!(1))]).run(&text("1 + 2")).await;
+    let text = |default: &str| {
+        format!("use a tool a.t(n: double = {default}) -> any read plan p() {{ step x = a.t() }}")
+    };
+    let ran = World::new()
+        .tool("a.t", [give(json!(1))])
+        .run(&text("1 + 2"))
+        .await;
     assert_eq!(ran.calls("a.t")[0].arguments, json!({"n": 3}));
     for wrong in ["\"x\"", "null", "{}"] {
         let source = SourceFile::new("a.plan", text(wrong));
         let found = sema::check_file(&source, &Tools::default(), &Alone).diagnostics;
-        let codes: Vec<&str> = found.iter().filter(|found| found.is_error()).map(|found| found.code.name).collect();
+        let codes: Vec<&str> = found
+            .iter()
+            .filter(|found| found.is_error())
+            .map(|found| found.code.name)
+            .collect();
         assert_eq!(codes.len(), 1, "{wrong}: {codes:?}");
-        assert!(["default-type", "maybe-absent"].contains(&codes[0]), "{wrong}: {codes:?}");
+        assert!(
+            ["default-type", "maybe-absent"].contains(&codes[0]),
+            "{wrong}: {codes:?}"
+        );
     }
 }
 
@@ -411,18 +516,28 @@ async fn r2_6_a_null_for_what_need_not_be_there_is_left_out_unless_the_schema_ha
 
 #[tokio::test(start_paused = true)]
 async fn b14_r10_14_formats_are_asked_of_arguments_and_only_told_of_results() {
-    let email = json!({"type": "object", "properties": {"to": {"type": "string", "format": "email"}}});
+    let email =
+        json!({"type": "object", "properties": {"to": {"type": "string", "format": "email"}}});
     let text = "use a tool a.text() -> string read plan p() { step s = a.text() step x = a.t(to: s) reply x.to }";
     let run = async |written: &str| {
         let world = world(&email, Some(email.clone()), json!({"to": "nobody"}));
-        world.tool("a.text", [Script::Give(json!(written))]).run(text).await
+        world
+            .tool("a.text", [Script::Give(json!(written))])
+            .run(text)
+            .await
     };
     let refused = run("nobody").await;
     assert_eq!(refused.class(), "validation.arguments");
     assert!(refused.calls("a.t").is_empty());
     let ran = run("a@example.com").await;
     assert_eq!(ran.reply(), json!("nobody"));
-    assert!(ran.events.iter().any(|(name, path, _)| *name == "result.noted" && path == "x"), "{:?}", ran.events);
+    assert!(
+        ran.events
+            .iter()
+            .any(|(name, path, _)| *name == "result.noted" && path == "x"),
+        "{:?}",
+        ran.events
+    );
 }
 
 /// Some knowledge of a value; what it is in fact is always among what it may be.
@@ -430,34 +545,59 @@ fn blurred(value: &Json, dice: &mut Dice) -> Known {
     match dice.below(8) {
         0 => Known::Of(Type::Any),
         1 => Known::Either(vec![Known::Exactly(value.clone()), blurred(value, dice)]),
-        2 => Known::Either(vec![Known::Of(Type::Int), blurred(value, dice), Known::Of(Type::String.list())]),
+        2 => Known::Either(vec![
+            Known::Of(Type::Int),
+            blurred(value, dice),
+            Known::Of(Type::String.list()),
+        ]),
         3 => Known::Exactly(value.clone()),
         _ => match value {
             Json::Null => Known::Of(Type::Null),
             Json::Bool(_) => Known::Of(Type::Bool),
-            Json::Number(number) if number.is_i64() => Known::Of(if dice.one_in(2) { Type::Int } else { Type::Double }),
+            Json::Number(number) if number.is_i64() => Known::Of(if dice.one_in(2) {
+                Type::Int
+            } else {
+                Type::Double
+            }),
             Json::Number(_) => Known::Of(Type::Double),
             Json::String(_) => Known::Of(Type::String),
             Json::Array(items) if dice.one_in(3) => {
                 let some = Known::Of(Type::Bool);
                 Known::Elements(Box::new(Known::Either(
-                    items.iter().map(|item| blurred(item, dice)).chain([some]).collect(),
+                    items
+                        .iter()
+                        .map(|item| blurred(item, dice))
+                        .chain([some])
+                        .collect(),
                 )))
             }
-            Json::Array(items) => Known::List(items.iter().map(|item| blurred(item, dice)).collect()),
+            Json::Array(items) => {
+                Known::List(items.iter().map(|item| blurred(item, dice)).collect())
+            }
             Json::Object(entries) => {
                 let (forgets, further) = (dice.one_in(4), dice.one_in(4));
                 let mut fields = Vec::new();
                 for (name, value) in entries {
                     if !(forgets && dice.one_in(2)) {
                         let value = blurred(value, dice);
-                        fields.push(KnownField { name: name.as_str().into(), value, sure: !dice.one_in(4) });
+                        fields.push(KnownField {
+                            name: name.as_str().into(),
+                            value,
+                            sure: !dice.one_in(4),
+                        });
                     }
                 }
                 if further && !entries.contains_key("further") {
-                    fields.push(KnownField { name: "further".into(), value: Known::Of(Type::Int), sure: false });
+                    fields.push(KnownField {
+                        name: "further".into(),
+                        value: Known::Of(Type::Int),
+                        sure: false,
+                    });
                 }
-                Known::Object { fields, rest: if forgets { Rest::Open } else { Rest::Closed } }
+                Known::Object {
+                    fields,
+                    rest: if forgets { Rest::Open } else { Rest::Closed },
+                }
             }
         },
     }
@@ -465,14 +605,23 @@ fn blurred(value: &Json, dice: &mut Dice) -> Known {
 
 #[test]
 fn b4_no_verdict_over_the_published_cases_contradicts_the_run() {
-    let Some(folder) = support::cases("json-schema") else { return };
+    let Some(folder) = support::cases("json-schema") else {
+        return;
+    };
     for (draft, address) in [
-        ("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
+        (
+            "draft2020-12",
+            "https://json-schema.org/draft/2020-12/schema",
+        ),
         ("draft7", "http://json-schema.org/draft-07/schema#"),
     ] {
         let (mut decided, mut open, mut left_out, mut wrong) = (0, 0, 0, Vec::new());
-        for entry in std::fs::read_dir(folder.join(draft)).unwrap().map(Result::unwrap) {
-            let cases: Json = serde_json::from_str(&std::fs::read_to_string(entry.path()).unwrap()).unwrap();
+        for entry in std::fs::read_dir(folder.join(draft))
+            .unwrap()
+            .map(Result::unwrap)
+        {
+            let cases: Json =
+                serde_json::from_str(&std::fs::read_to_string(entry.path()).unwrap()).unwrap();
             for case in cases.as_array().unwrap() {
                 let mut schema = case["schema"].clone();
                 if let Some(object) = schema.as_object_mut() {
@@ -484,17 +633,28 @@ fn b4_no_verdict_over_the_published_cases_contradicts_the_run() {
                     continue;
                 }
                 for formats in [false, true] {
-                    let made = if formats { Contract::of_arguments } else { Contract::of_result };
+                    let made = if formats {
+                        Contract::of_arguments
+                    } else {
+                        Contract::of_result
+                    };
                     let contract = made(schema.clone());
                     for (number, test) in case["tests"].as_array().unwrap().iter().enumerate() {
                         let data = &test["data"];
-                        let name =
-                            format!("{}: {}: {}", entry.path().display(), case["description"], test["description"]);
+                        let name = format!(
+                            "{}: {}: {}",
+                            entry.path().display(),
+                            case["description"],
+                            test["description"]
+                        );
                         let valid = contract.violations(data).is_empty();
                         if *contract.meant() == schema && !formats {
                             assert_eq!(valid, test["valid"].as_bool().unwrap(), "{name}");
                         }
-                        let twice = Known::Either(vec![Known::Exactly(data.clone()), Known::Exactly(data.clone())]);
+                        let twice = Known::Either(vec![
+                            Known::Exactly(data.clone()),
+                            Known::Exactly(data.clone()),
+                        ]);
                         let verdict = contract.judge(&twice);
                         if verdict == Verdict::Unknown {
                             open += 1;
@@ -502,11 +662,17 @@ fn b4_no_verdict_over_the_published_cases_contradicts_the_run() {
                             decided += 1;
                         }
                         let mut dice = Dice::new(number as u64 + 1000 * u64::from(formats));
-                        let blurs = (0..40).map(|_| blurred(data, &mut dice)).collect::<Vec<_>>();
+                        let blurs = (0..40)
+                            .map(|_| blurred(data, &mut dice))
+                            .collect::<Vec<_>>();
                         for known in std::iter::once(twice).chain(blurs) {
                             match contract.judge(&known) {
-                                Verdict::Fits if !valid => wrong.push(format!("{name}: {known:?} fits")),
-                                Verdict::Cannot(told) if valid => wrong.push(format!("{name}: {known:?}: {told}")),
+                                Verdict::Fits if !valid => {
+                                    wrong.push(format!("{name}: {known:?} fits"))
+                                }
+                                Verdict::Cannot(told) if valid => {
+                                    wrong.push(format!("{name}: {known:?}: {told}"))
+                                }
                                 _ => {}
                             }
                         }
@@ -515,7 +681,16 @@ fn b4_no_verdict_over_the_published_cases_contradicts_the_run() {
             }
         }
         println!("{draft}: {decided} decided, {open} left open, {left_out} schemas left out");
-        assert!(wrong.is_empty(), "{draft}: {} wrong\n{}", wrong.len(), wrong[..wrong.len().min(12)].join("\n"));
-        assert!(open * 4 < decided, "{draft}: {open} of {} are left open", open + decided);
+        assert!(
+            wrong.is_empty(),
+            "{draft}: {} wrong\n{}",
+            wrong.len(),
+            wrong[..wrong.len().min(12)].join("\n")
+        );
+        assert!(
+            open * 4 < decided,
+            "{draft}: {open} of {} are left open",
+            open + decided
+        );
     }
 }

@@ -15,14 +15,21 @@ use crate::support::{Output, planrun};
 /// What a run that nothing disturbs replies.
 fn undisturbed(folder: &Path) -> Json {
     let output = start(folder, "undisturbed").wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     serde_json::from_slice::<Json>(&output.stdout).unwrap()["reply"].clone()
 }
 
 /// Waits for the end, which is that of a command that the machine does not allow, and gives what it said.
 fn refused(output: &Output) -> &str {
     assert_eq!(output.status, 3, "{output:?}");
-    let told = output.stderr.lines().any(|line| line.starts_with("error: ") && line.contains("the journal"));
+    let told = output
+        .stderr
+        .lines()
+        .any(|line| line.starts_with("error: ") && line.contains("the journal"));
     assert!(told, "{}", output.stderr);
     &output.stderr
 }
@@ -30,11 +37,17 @@ fn refused(output: &Output) -> &str {
 fn ended(child: Child) -> Output {
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Output { status: output.status.code().unwrap_or(-1), stdout: text(output.stdout), stderr: text(output.stderr) }
+    Output {
+        status: output.status.code().unwrap_or(-1),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }
 
 fn runs(folder: &Path, arguments: &[&str]) -> Output {
-    planrun([&["runs"], arguments].concat()).within(folder).run()
+    planrun([&["runs"], arguments].concat())
+        .within(folder)
+        .run()
 }
 
 fn assert_goes_on(folder: &Path, run: &str, expected: &Json) {
@@ -49,7 +62,10 @@ async fn ended_by(signal: &str, command: &mut Command, shop: &Shop, calls: usize
     while shop.calls().len() < calls {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    let told = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    let told = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(told.success() && !child.wait().unwrap().success());
 }
 
@@ -61,24 +77,44 @@ async fn a_disk_that_fills_up_at_any_call_stops_the_run_and_loses_nothing() {
     let expected = undisturbed(files.path());
     let calls = shop.calls().len();
     let at = files.path().join(".planrun");
-    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=2m", "tmpfs"], &at) else { return };
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=2m", "tmpfs"], &at) else {
+        return;
+    };
     for call in 1..=calls {
         shop.forget();
         let (run, ballast) = (format!("full-{call}"), at.join("ballast"));
         let filled = ballast.clone();
         shop.disturb(call, move || fill(&filled));
         let stopped = ended(start(files.path(), &run));
-        assert!(refused(&stopped).contains("no space is left for the journal"), "{}", stopped.stderr);
-        assert!(stopped.stderr.contains(&format!("go on with `planrun run --resume {run}`")), "{}", stopped.stderr);
+        assert!(
+            refused(&stopped).contains("no space is left for the journal"),
+            "{}",
+            stopped.stderr
+        );
+        assert!(
+            stopped
+                .stderr
+                .contains(&format!("go on with `planrun run --resume {run}`")),
+            "{}",
+            stopped.stderr
+        );
         let before = shop.calls().len();
         // What a process that ends gives back is taken, too.
         fill(&ballast);
         let still = runs(files.path(), &["resume", &run]);
-        assert!(refused(&still).contains("no space is left"), "{}", still.stderr);
+        assert!(
+            refused(&still).contains("no space is left"),
+            "{}",
+            still.stderr
+        );
         fill(&ballast);
         let new = ended(start(files.path(), "new"));
         assert!(refused(&new).contains("no space is left"), "{}", new.stderr);
-        assert_eq!(shop.calls().len(), before, "nothing goes out that cannot be written down");
+        assert_eq!(
+            shop.calls().len(),
+            before,
+            "nothing goes out that cannot be written down"
+        );
         fs::remove_file(&ballast).unwrap();
         assert_goes_on(files.path(), &run, &expected);
         assert_one_key_each(&shop.calls(), &run);
@@ -88,7 +124,11 @@ async fn a_disk_that_fills_up_at_any_call_stops_the_run_and_loses_nothing() {
 /// Makes this file so long that nothing is left on its disk.
 fn fill(ballast: &Path) {
     use std::io::Write as _;
-    let mut file = fs::File::options().create(true).append(true).open(ballast).unwrap();
+    let mut file = fs::File::options()
+        .create(true)
+        .append(true)
+        .open(ballast)
+        .unwrap();
     while file.write(&[0; 512]).is_ok_and(|written| written > 0) {}
 }
 
@@ -103,17 +143,39 @@ async fn a_disk_that_became_read_only_is_told_and_the_run_goes_on_when_it_is_wri
         shop.forget();
         let run = format!("read-only{signal}");
         ended_by(signal, &mut command(files.path(), &run), &shop, 3).await;
-        let Some(mount) = Mount::new(&["--bind", at.to_str().unwrap()], &at) else { return };
-        let remounted = Command::new("mount").args(["-o", "remount,ro,bind"]).arg(&at).status().unwrap();
+        let Some(mount) = Mount::new(&["--bind", at.to_str().unwrap()], &at) else {
+            return;
+        };
+        let remounted = Command::new("mount")
+            .args(["-o", "remount,ro,bind"])
+            .arg(&at)
+            .status()
+            .unwrap();
         assert!(remounted.success());
         let before = shop.calls().len();
         let resumed = runs(files.path(), &["resume", &run]);
-        assert!(refused(&resumed).contains("cannot be written"), "{}", resumed.stderr);
+        assert!(
+            refused(&resumed).contains("cannot be written"),
+            "{}",
+            resumed.stderr
+        );
         let new = ended(start(files.path(), "new"));
-        assert!(refused(&new).contains("cannot be written"), "{}", new.stderr);
+        assert!(
+            refused(&new).contains("cannot be written"),
+            "{}",
+            new.stderr
+        );
         let list = runs(files.path(), &["list"]);
-        assert!(list.status == 0 && list.stdout.contains(&run), "who may only read can still look: {}", list.stderr);
-        assert_eq!(shop.calls().len(), before, "nothing goes out that cannot be written down");
+        assert!(
+            list.status == 0 && list.stdout.contains(&run),
+            "who may only read can still look: {}",
+            list.stderr
+        );
+        assert_eq!(
+            shop.calls().len(),
+            before,
+            "nothing goes out that cannot be written down"
+        );
         drop(mount);
         assert_goes_on(files.path(), &run, &expected);
         assert_one_key_each(&shop.calls(), &run);
@@ -122,7 +184,11 @@ async fn a_disk_that_became_read_only_is_told_and_the_run_goes_on_when_it_is_wri
 
 /// Every byte in CI, some elsewhere.
 fn some_bytes() -> usize {
-    if std::env::var_os("CI").is_some() { 1 } else { 173 }
+    if std::env::var_os("CI").is_some() {
+        1
+    } else {
+        173
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -138,10 +204,21 @@ async fn a_journal_that_was_cut_in_its_last_page_is_told_and_left_as_it_is() {
     for length in (whole.len() - 4096..whole.len()).step_by(some_bytes()) {
         fs::write(&path, &whole[..length]).unwrap();
         let resumed = runs(files.path(), &["resume", "cut"]);
-        assert!(refused(&resumed).contains("is damaged"), "{length}: {}", resumed.stderr);
-        assert!(fs::read(&path).unwrap() == whole[..length], "{length}: it was written to");
+        assert!(
+            refused(&resumed).contains("is damaged"),
+            "{length}: {}",
+            resumed.stderr
+        );
+        assert!(
+            fs::read(&path).unwrap() == whole[..length],
+            "{length}: it was written to"
+        );
     }
-    assert_eq!(shop.calls().len(), before, "nothing goes out on what is damaged");
+    assert_eq!(
+        shop.calls().len(),
+        before,
+        "nothing goes out on what is damaged"
+    );
     fs::write(&path, &whole).unwrap();
     assert_goes_on(files.path(), "cut", &expected);
     assert_one_key_each(&shop.calls(), "cut");
@@ -159,7 +236,10 @@ async fn a_run_whose_newest_page_was_cut_goes_on_from_a_whole_beginning() {
     let (file, newest) = (fs::read(&path).unwrap(), fs::read(&beside).unwrap());
     let page = newest.len() - 4120;
     // The whole page at last, which loses nothing.
-    for length in (page..newest.len()).step_by(some_bytes().max(64) * 4).chain([newest.len()]) {
+    for length in (page..newest.len())
+        .step_by(some_bytes().max(64) * 4)
+        .chain([newest.len()])
+    {
         let _ = fs::remove_file(folder.join("journal.db-shm"));
         fs::write(&path, &file).unwrap();
         fs::write(&beside, &newest[..length]).unwrap();
@@ -192,20 +272,32 @@ async fn a_clock_that_jumps_changes_nothing_of_a_run_and_of_its_resume() {
     let files = shop.open().await;
     let (source, clock) = (files.path().join("clock.c"), files.path().join("clock.so"));
     fs::write(&source, JUMPING).unwrap();
-    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&clock, &source]).arg("-ldl").status();
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&clock, &source])
+        .arg("-ldl")
+        .status();
     if !built.is_ok_and(|built| built.success()) {
         return println!("left out: no C compiler");
     }
     // What is over after a time is over when the clock says so; everything else is not to notice.
-    let plan = fs::read_to_string(files.path().join("order.plan")).unwrap().replace("within 1m", "within 9000d");
+    let plan = fs::read_to_string(files.path().join("order.plan"))
+        .unwrap()
+        .replace("within 1m", "within 9000d");
     fs::write(files.path().join("order.plan"), plan).unwrap();
     let expected = undisturbed(files.path());
     let jumping = |run: &str, seconds: i64| {
         let mut command = command(files.path(), run);
-        command.env("LD_PRELOAD", &clock).env("JUMP_SECONDS", seconds.to_string());
+        command
+            .env("LD_PRELOAD", &clock)
+            .env("JUMP_SECONDS", seconds.to_string());
         command
     };
-    for (run, seconds) in [("hours", 7200), ("years", 3 * 365 * 86_400), ("back", -86_400)] {
+    for (run, seconds) in [
+        ("hours", 7200),
+        ("years", 3 * 365 * 86_400),
+        ("back", -86_400),
+    ] {
         shop.forget();
         for calls in [2, 5] {
             ended_by("-KILL", &mut jumping(run, seconds), &shop, calls).await;
@@ -221,14 +313,33 @@ async fn a_clock_that_jumps_changes_nothing_of_a_run_and_of_its_resume() {
 async fn a_paused_run_costs_no_process() {
     let plan = "use sys\n\nplan asks() -> bool {\n    step soon = sys.now()\n    step sure = input \"Sure?\" -> { yes: bool }\n    reply sure.yes && soon == soon\n}\n";
     let files = crate::support::folder([("asks.plan", plan), ("planrun.yaml", "apps: []\n")]);
-    let paused = planrun(["run", "asks.plan", "--run-id", "asks"]).within(files.path()).run();
+    let paused = planrun(["run", "asks.plan", "--run-id", "asks"])
+        .within(files.path())
+        .run();
     assert_eq!(paused.status, 4, "{}", paused.stderr);
     let folder = files.path().join(".planrun");
     let left: Vec<_> = fs::read_dir(folder.join("drivers")).unwrap().collect();
-    assert!(left.is_empty(), "the process that drove it is gone: {left:?}");
-    assert!(!folder.join("journal.db-wal").exists(), "nobody has the journal open");
+    assert!(
+        left.is_empty(),
+        "the process that drove it is gone: {left:?}"
+    );
+    assert!(
+        !folder.join("journal.db-wal").exists(),
+        "nobody has the journal open"
+    );
     let listed = runs(files.path(), &["list", "--format", "json"]).json();
-    assert_eq!((&listed["runs"][0]["status"], &listed["runs"][0]["driven"]), (&"paused".into(), &false.into()));
-    let answered = runs(files.path(), &["answer", "asks", "sure={\"yes\": true}", "--resume"]);
-    assert_eq!((answered.status, answered.stdout.as_str()), (0, "true\n"), "{}", answered.stderr);
+    assert_eq!(
+        (&listed["runs"][0]["status"], &listed["runs"][0]["driven"]),
+        (&"paused".into(), &false.into())
+    );
+    let answered = runs(
+        files.path(),
+        &["answer", "asks", "sure={\"yes\": true}", "--resume"],
+    );
+    assert_eq!(
+        (answered.status, answered.stdout.as_str()),
+        (0, "true\n"),
+        "{}",
+        answered.stderr
+    );
 }

@@ -35,22 +35,47 @@ fn current_part(name: &str, part: &str, text: &str) {
 /// Whether a document says what it should; the documents are long, so nobody wants to see both.
 fn current(name: &str, text: &str) {
     let same = compare(&root().join(name), text).is_ok();
-    assert!(same, "{name} is out of date: PLANRUN_BLESS=1 cargo test --test it documents writes it again");
+    assert!(
+        same,
+        "{name} is out of date: PLANRUN_BLESS=1 cargo test --test it documents writes it again"
+    );
 }
 
 #[test]
 fn shells_get_completions_and_man_gets_pages() {
-    for (shell, sign) in [("bash", "_planrun()"), ("zsh", "#compdef planrun"), ("fish", "complete -c planrun")] {
+    for (shell, sign) in [
+        ("bash", "_planrun()"),
+        ("zsh", "#compdef planrun"),
+        ("fish", "complete -c planrun"),
+    ] {
         let output = planrun(["completions", shell]).run();
         assert_eq!(output.status, 0);
-        assert!(output.stdout.contains(sign) && output.stdout.contains("check"), "{shell}");
+        assert!(
+            output.stdout.contains(sign) && output.stdout.contains("check"),
+            "{shell}"
+        );
     }
     assert_eq!(planrun(["completions", "cmd"]).run().status, 2);
     let page = planrun(["man", "check"]).run();
-    assert!(page.stdout.contains(".TH planrun-check 1") && page.stdout.contains("deny"), "{}", page.stdout);
-    assert!(planrun(["man", "chekc"]).run().stderr.contains("did you mean `check`?"));
+    assert!(
+        page.stdout.contains(".TH planrun-check 1") && page.stdout.contains("deny"),
+        "{}",
+        page.stdout
+    );
+    assert!(
+        planrun(["man", "chekc"])
+            .run()
+            .stderr
+            .contains("did you mean `check`?")
+    );
     let folder = folder([("readme.txt", "")]);
-    assert_eq!(planrun(["man", "--out", "man1"]).within(folder.path()).run().status, 0);
+    assert_eq!(
+        planrun(["man", "--out", "man1"])
+            .within(folder.path())
+            .run()
+            .status,
+        0
+    );
     for page in ["planrun.1", "planrun-run.1", "planrun-export.1"] {
         assert!(folder.path().join("man1").join(page).exists(), "{page}");
     }
@@ -79,10 +104,19 @@ fn help_knows_every_command_and_wrong_words_get_a_suggestion() {
         assert!(list.stdout.contains(&format!("  {command} ")), "{command}");
         let help = planrun(["help", command]).run();
         assert_eq!(help.status, 0, "{command}");
-        assert!(help.stdout.contains("Usage: planrun"), "{command}: {}", help.stdout);
+        assert!(
+            help.stdout.contains("Usage: planrun"),
+            "{command}: {}",
+            help.stdout
+        );
     }
     assert!(planrun(["exprot"]).run().stderr.contains("'export'"));
-    assert!(planrun(["schema", "--catalgo"]).run().stderr.contains("'--catalog'"));
+    assert!(
+        planrun(["schema", "--catalgo"])
+            .run()
+            .stderr
+            .contains("'--catalog'")
+    );
 }
 
 /// The tools of the plans that are tested here.
@@ -156,7 +190,10 @@ test "who is there is not made again" for enrol {
 /// The blocks of a kind in a document.
 fn fenced<'t>(text: &'t str, kind: &str) -> Vec<&'t str> {
     let fence = format!("```{kind}\n");
-    text.split(&fence).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
+    text.split(&fence)
+        .skip(1)
+        .filter_map(|rest| rest.split("\n```").next())
+        .collect()
 }
 
 /// What a model is told of the language is true: its plans are without a finding, and do what is said of them; its
@@ -169,11 +206,24 @@ fn c13_the_language_in_four_thousand_tokens_is_true() {
     let plans = fenced(&text, "plan");
     assert!(plans.len() >= 4);
     for plan in plans {
-        let tests = LANGUAGE_TESTS.iter().find(|(head, _)| plan.contains(head)).map_or("", |(_, tests)| tests);
-        assert!(!tests.is_empty() || plan.contains("\ntest \""), "nothing runs {plan}");
+        let tests = LANGUAGE_TESTS
+            .iter()
+            .find(|(head, _)| plan.contains(head))
+            .map_or("", |(_, tests)| tests);
+        assert!(
+            !tests.is_empty() || plan.contains("\ntest \""),
+            "nothing runs {plan}"
+        );
         let folder = folder([("a.plan", format!("{plan}\n{tests}"))]);
-        let check = planrun(["check", "--deny", "warnings", "a.plan"]).within(folder.path()).run();
-        assert_eq!((check.status, check.stdout.as_str()), (0, ""), "{}\n{plan}", check.stderr);
+        let check = planrun(["check", "--deny", "warnings", "a.plan"])
+            .within(folder.path())
+            .run();
+        assert_eq!(
+            (check.status, check.stdout.as_str()),
+            (0, ""),
+            "{}\n{plan}",
+            check.stderr
+        );
         let ran = planrun(["test", "a.plan"]).within(folder.path()).run();
         assert_eq!(ran.status, 0, "{}{}", ran.stdout, ran.stderr);
     }
@@ -182,7 +232,12 @@ fn c13_the_language_in_four_thousand_tokens_is_true() {
     for line in expressions.lines() {
         let expression = line.split(" // ").next().unwrap();
         let value = planrun(["eval", expression]).run();
-        assert_eq!(value.stdout.trim(), "true", "{expression}: {}", value.stderr);
+        assert_eq!(
+            value.stdout.trim(),
+            "true",
+            "{expression}: {}",
+            value.stderr
+        );
     }
 }
 
@@ -191,8 +246,15 @@ fn c13_the_language_in_four_thousand_tokens_is_true() {
 fn c13_each_form_that_the_language_lists_is_one() {
     let forms = std::fs::read_to_string(root().join("tests/fixtures/language/forms.plan")).unwrap();
     let folder = folder([("forms.plan", forms)]);
-    let check = planrun(["check", "--deny", "warnings", "forms.plan"]).within(folder.path()).run();
-    assert_eq!((check.status, check.stdout.as_str()), (0, ""), "{}", check.stderr);
+    let check = planrun(["check", "--deny", "warnings", "forms.plan"])
+        .within(folder.path())
+        .run();
+    assert_eq!(
+        (check.status, check.stdout.as_str()),
+        (0, ""),
+        "{}",
+        check.stderr
+    );
     let test = planrun(["test", "forms.plan"]).within(folder.path()).run();
     assert_eq!(test.status, 0, "{}{}", test.stdout, test.stderr);
 }
@@ -216,8 +278,15 @@ fn c13_each_mistake_that_the_language_tells_has_its_finding_and_its_remedy() {
         let (code, right) = rest.split_once(": ").unwrap();
         for (statements, expected) in [(wrong, vec![code]), (right, vec![])] {
             let folder = folder([("a.plan", with_kit(statements))]);
-            let check = planrun(["check", "--format", "json", "a.plan"]).within(folder.path()).run().json();
-            let found = check["diagnostics"].as_array().unwrap().iter().filter(|found| found["severity"] == "error");
+            let check = planrun(["check", "--format", "json", "a.plan"])
+                .within(folder.path())
+                .run()
+                .json();
+            let found = check["diagnostics"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|found| found["severity"] == "error");
             let found: Vec<&str> = found.map(|found| found["code"].as_str().unwrap()).collect();
             assert_eq!(found, expected, "{statements}");
         }
@@ -232,13 +301,26 @@ fn explain_lists_groups_and_suggests() {
     }
     let unknown = planrun(["explain", "unknown-toool"]).run();
     assert_eq!(unknown.status, 2);
-    assert!(unknown.stderr.contains("did you mean `unknown-tool`?"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("did you mean `unknown-tool`?"),
+        "{}",
+        unknown.stderr
+    );
 }
 
 /// The cells of the rows of a table below this heading row.
 fn rows(text: &str, heading: &str) -> Vec<Vec<String>> {
-    let lines = text.lines().skip_while(|line| *line != heading).skip(2).take_while(|line| line.starts_with('|'));
-    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    let lines = text
+        .lines()
+        .skip_while(|line| *line != heading)
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let cells = |line: &str| {
+        line.trim_matches('|')
+            .split('|')
+            .map(|cell| cell.trim().to_owned())
+            .collect()
+    };
     lines.map(cells).collect()
 }
 
@@ -252,7 +334,10 @@ fn every_kind_that_tests_speak_of_is_documented() {
     use planrun::plantest::{coverage, mutate};
     let text = std::fs::read_to_string(root().join("docs/testing.md")).unwrap();
     let told = |heading: &str| {
-        let mut told: Vec<String> = rows(&text, heading).iter().map(|row| words(&row[0])[0].to_owned()).collect();
+        let mut told: Vec<String> = rows(&text, heading)
+            .iter()
+            .map(|row| words(&row[0])[0].to_owned())
+            .collect();
         told.sort();
         told
     };
@@ -264,9 +349,13 @@ fn every_kind_that_tests_speak_of_is_documented() {
     assert_eq!(told("| kind | reached, each |"), sorted(goals.to_vec()));
     let changes = mutate::Kind::ALL.map(|kind| kind.name().to_owned());
     assert_eq!(told("| kind | changes |"), sorted(changes.to_vec()));
-    let source = std::fs::read_to_string(root().join("src/plantest/explore/invariants.rs")).unwrap();
+    let source =
+        std::fs::read_to_string(root().join("src/plantest/explore/invariants.rs")).unwrap();
     let names = regex::Regex::new(r#"(?m)^ +Self::\w+(?:\(_\))? => "([a-z-]+)",$"#).unwrap();
-    let names: Vec<String> = names.captures_iter(&source).map(|found| found[1].to_owned()).collect();
+    let names: Vec<String> = names
+        .captures_iter(&source)
+        .map(|found| found[1].to_owned())
+        .collect();
     assert!(names.len() >= 10, "{names:?}");
     assert_eq!(told("| name | what must never be |"), sorted(names));
 }
@@ -307,22 +396,43 @@ fn keys(value: &serde_json::Value, above: &str, found: &mut std::collections::BT
 fn documents_of_tests_have_the_keys_that_are_told() {
     let text = std::fs::read_to_string(root().join("docs/cli.md")).unwrap();
     let told = |before: &str| {
-        let block = text.split(before).nth(1).unwrap().split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+        let block = text
+            .split(before)
+            .nth(1)
+            .unwrap()
+            .split("```json\n")
+            .nth(1)
+            .unwrap()
+            .split("```")
+            .next()
+            .unwrap();
         serde_json::from_str::<serde_json::Value>(block).unwrap()
     };
     let folder = folder([("apps/desk.yaml", DESK), ("a.plan", HALF_TESTED)]);
     let plan = folder.path().join("a.plan");
-    let mutated = planrun(["mutate", "--format", "json"]).within(folder.path()).run().json();
+    let mutated = planrun(["mutate", "--format", "json"])
+        .within(folder.path())
+        .run()
+        .json();
     std::fs::write(&plan, HALF_TESTED.replace("== \"noon\"", "== \"one\"")).unwrap();
-    let tested = planrun(["test", "--format", "json", "--coverage=json"]).within(folder.path()).run().json();
+    let tested = planrun(["test", "--format", "json", "--coverage=json"])
+        .within(folder.path())
+        .run()
+        .json();
     let reached = std::fs::read_to_string(folder.path().join("coverage.json")).unwrap();
     let documents = [
         ("`test --format json`:", tested),
-        ("which writes `coverage.json`:", serde_json::from_str(&reached).unwrap()),
+        (
+            "which writes `coverage.json`:",
+            serde_json::from_str(&reached).unwrap(),
+        ),
         ("`mutate --format json`:", mutated),
     ];
     for (before, printed) in documents {
-        let [mut told_keys, mut printed_keys] = [std::collections::BTreeSet::new(), std::collections::BTreeSet::new()];
+        let [mut told_keys, mut printed_keys] = [
+            std::collections::BTreeSet::new(),
+            std::collections::BTreeSet::new(),
+        ];
         keys(&told(before), "", &mut told_keys);
         keys(&printed, "", &mut printed_keys);
         // Of the kinds, which are keys too, one is told for all.
@@ -332,29 +442,63 @@ fn documents_of_tests_have_the_keys_that_are_told() {
     }
 }
 
-const MCP: [&str; 5] = ["working", "input_required", "completed", "failed", "cancelled"];
-const A2A: [&str; 6] = ["SUBMITTED", "WORKING", "INPUT_REQUIRED", "COMPLETED", "FAILED", "CANCELED"];
+const MCP: [&str; 5] = [
+    "working",
+    "input_required",
+    "completed",
+    "failed",
+    "cancelled",
+];
+const A2A: [&str; 6] = [
+    "SUBMITTED",
+    "WORKING",
+    "INPUT_REQUIRED",
+    "COMPLETED",
+    "FAILED",
+    "CANCELED",
+];
 
 #[test]
 fn every_kind_of_event_has_its_name_elsewhere() {
     let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
-    let rows = rows(&text, "| event | CloudEvent `type` | `subject` | MCP task | A2A task state |");
+    let rows = rows(
+        &text,
+        "| event | CloudEvent `type` | `subject` | MCP task | A2A task state |",
+    );
     let mut names: Vec<&str> = rows.iter().flat_map(|row| words(&row[0])).collect();
     names.sort_unstable();
     let mut known = planrun::journal::EventName::ALL.map(planrun::journal::EventName::name);
     known.sort_unstable();
     assert_eq!(names, known, "a row each");
     for row in &rows {
-        let [event, kind, subject, mcp, a2a] = &row[..] else { panic!("{row:?}") };
+        let [event, kind, subject, mcp, a2a] = &row[..] else {
+            panic!("{row:?}")
+        };
         let event = words(event)[0];
         assert_eq!(words(kind), [format!("planrun.{event}")]);
-        assert_eq!(event.starts_with("run."), subject == "none", "only what speaks of the run has no subject: {row:?}");
+        assert_eq!(
+            event.starts_with("run."),
+            subject == "none",
+            "only what speaks of the run has no subject: {row:?}"
+        );
         let (told, states) = (words(mcp), words(a2a));
         assert!(mcp.contains("same") || !told.is_empty(), "{row:?}");
         assert_eq!(mcp.contains("same"), a2a.contains("same"), "{row:?}");
-        assert!(told.iter().all(|word| MCP.contains(word) || ["confirm", "input", "answer"].contains(word)), "{row:?}");
-        let known = |word: &&str| word.strip_prefix("TASK_STATE_").is_some_and(|state| A2A.contains(&state));
-        assert!(states.iter().all(|word| known(word) || ["confirm", "input", "answer"].contains(word)), "{row:?}");
+        assert!(
+            told.iter()
+                .all(|word| MCP.contains(word) || ["confirm", "input", "answer"].contains(word)),
+            "{row:?}"
+        );
+        let known = |word: &&str| {
+            word.strip_prefix("TASK_STATE_")
+                .is_some_and(|state| A2A.contains(&state))
+        };
+        assert!(
+            states
+                .iter()
+                .all(|word| known(word) || ["confirm", "input", "answer"].contains(word)),
+            "{row:?}"
+        );
     }
 }
 
@@ -365,7 +509,10 @@ fn every_state_has_its_name_elsewhere() {
     let runs = rows(&text, "| run | MCP task | A2A task state |");
     let steps = rows(&text, "| step | MCP task | A2A task state |");
     let named = |rows: &[Vec<String>]| {
-        let mut names: Vec<String> = rows.iter().map(|row| words(&row[0])[0].to_owned()).collect();
+        let mut names: Vec<String> = rows
+            .iter()
+            .map(|row| words(&row[0])[0].to_owned())
+            .collect();
         names.dedup();
         names
     };
@@ -373,8 +520,14 @@ fn every_state_has_its_name_elsewhere() {
         names.sort();
         names
     };
-    assert_eq!(sorted(named(&runs)), sorted(RunState::ALL.map(|state| state.name().to_owned()).to_vec()));
-    assert_eq!(sorted(named(&steps)), sorted(StepState::ALL.map(|state| state.name().to_owned()).to_vec()));
+    assert_eq!(
+        sorted(named(&runs)),
+        sorted(RunState::ALL.map(|state| state.name().to_owned()).to_vec())
+    );
+    assert_eq!(
+        sorted(named(&steps)),
+        sorted(StepState::ALL.map(|state| state.name().to_owned()).to_vec())
+    );
     for row in runs.iter().chain(&steps) {
         let (mcp, a2a) = (words(&row[1])[0], words(&row[2])[0]);
         let expected = match mcp {
@@ -396,29 +549,54 @@ fn every_state_has_its_name_elsewhere() {
 #[test]
 fn the_worked_cloud_event_is_one_of_an_event_as_it_is_told() {
     let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
-    let example = text.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let example = text
+        .split("```json\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
     let example: serde_json::Value = serde_json::from_str(example).unwrap();
     let data = &example["data"];
     let entry = planrun::journal::Entry::read(data.to_string().as_bytes()).unwrap();
-    let run = example["source"].as_str().unwrap().strip_prefix("/runs/").unwrap();
+    let run = example["source"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("/runs/")
+        .unwrap();
     assert_eq!(example["id"], format!("{run}/{}", entry.number));
     assert_eq!(example["type"], format!("planrun.{}", entry.event.name()));
-    assert_eq!((&example["subject"], &example["time"]), (&data["path"], &data["at"]));
-    assert_eq!((&example["specversion"], &example["datacontenttype"]), (&"1.0".into(), &"application/json".into()));
-    assert_eq!(entry.step_state(), Some(planrun::protocol::StepState::Completed));
+    assert_eq!(
+        (&example["subject"], &example["time"]),
+        (&data["path"], &data["at"])
+    );
+    assert_eq!(
+        (&example["specversion"], &example["datacontenttype"]),
+        (&"1.0".into(), &"application/json".into())
+    );
+    assert_eq!(
+        entry.step_state(),
+        Some(planrun::protocol::StepState::Completed)
+    );
 }
 
 #[test]
 fn every_kind_of_event_is_documented() {
     let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
     for name in planrun::journal::EventName::ALL {
-        assert!(text.contains(&format!("\n| `{}` |", name.name())), "docs/events.md has no row for {}", name.name());
+        assert!(
+            text.contains(&format!("\n| `{}` |", name.name())),
+            "docs/events.md has no row for {}",
+            name.name()
+        );
     }
 }
 
 /// What stands in the code block with this language on a page.
 fn block<'a>(page: &'a str, language: &str) -> &'a str {
-    let (_, rest) = page.split_once(&format!("```{language}\n")).unwrap_or_else(|| panic!("no {language} in\n{page}"));
+    let (_, rest) = page
+        .split_once(&format!("```{language}\n"))
+        .unwrap_or_else(|| panic!("no {language} in\n{page}"));
     rest.split_once("```").unwrap().0
 }
 
@@ -429,15 +607,25 @@ fn d13_every_built_in_tool_has_a_page_whose_example_runs_as_it_says() {
     assert_eq!(tools.len(), 11);
     for tool in &tools {
         let page = planrun::tools::pages::page(tool);
-        let files = [("example.plan", block(&page, "plan")), ("data/greeting.txt", "Good morning\n")];
+        let files = [
+            ("example.plan", block(&page, "plan")),
+            ("data/greeting.txt", "Good morning\n"),
+        ];
         let place = folder(files);
-        let formatted = planrun(["fmt", "--check", "example.plan"]).within(place.path()).run();
+        let formatted = planrun(["fmt", "--check", "example.plan"])
+            .within(place.path())
+            .run();
         assert_eq!(formatted.status, 0, "{}: {formatted:?}", tool.path());
-        let checked = planrun(["check", "--deny", "warnings", "example.plan"]).within(place.path()).run();
+        let checked = planrun(["check", "--deny", "warnings", "example.plan"])
+            .within(place.path())
+            .run();
         assert_eq!(checked.status, 0, "{}: {checked:?}", tool.path());
-        let mut run = planrun(["run", "example.plan", "--no-journal", "--format", "json"]).within(place.path());
+        let mut run = planrun(["run", "example.plan", "--no-journal", "--format", "json"])
+            .within(place.path());
         if tool.path() == "http.fetch" {
-            run = run.argument("-i").argument(format!("address={}", mock.address()));
+            run = run
+                .argument("-i")
+                .argument(format!("address={}", mock.address()));
         }
         let run = run.run();
         assert_eq!(run.status, 0, "{}: {run:?}", tool.path());
@@ -465,12 +653,26 @@ fn d13_explain_tells_of_tools_and_namespaces_and_what_was_meant() {
         assert!(told.stdout.contains(words), "{words}: {}", told.stdout);
     }
     let namespace = planrun(["explain", "fs"]).run();
-    let names: Vec<&str> = namespace.stdout.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    let names: Vec<&str> = namespace
+        .stdout
+        .lines()
+        .map(|line| line.split_whitespace().next().unwrap())
+        .collect();
     assert_eq!(names, ["fs.list", "fs.read", "fs.write"]);
     let all = planrun(["explain"]).run().stdout;
-    assert!(all.contains("Built-in tools") && all.contains("proc.run") && all.contains("unknown-field"), "{all}");
+    assert!(
+        all.contains("Built-in tools") && all.contains("proc.run") && all.contains("unknown-field"),
+        "{all}"
+    );
     let misspelt = planrun(["explain", "http.fech"]).run();
-    assert_eq!((misspelt.status, misspelt.stderr.contains("did you mean `http.fetch`?")), (2, true), "{misspelt:?}");
+    assert_eq!(
+        (
+            misspelt.status,
+            misspelt.stderr.contains("did you mean `http.fetch`?")
+        ),
+        (2, true),
+        "{misspelt:?}"
+    );
     let misspelt = planrun(["explain", "unknown-feild"]).run();
     assert!(misspelt.stderr.contains("unknown-field"), "{misspelt:?}");
 }

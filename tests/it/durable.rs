@@ -64,9 +64,19 @@ plan p() -> { total: int, names: string[], late: int, saved: int, drafts: int[],
 fn world() -> World {
     let one = |value: Json| [after(10, give(value))];
     World::new()
-        .tool("a.read", [Fail("transient.unavailable", No), Fail("transient.unavailable", No), give(json!(7))])
+        .tool(
+            "a.read",
+            [
+                Fail("transient.unavailable", No),
+                Fail("transient.unavailable", No),
+                give(json!(7)),
+            ],
+        )
         .tool("a.list", one(json!(["x", "y", "z"])))
-        .tool("a.put", [Fail("tool.busy", Refused), after(30, give(json!(2)))])
+        .tool(
+            "a.put",
+            [Fail("tool.busy", Refused), after(30, give(json!(2)))],
+        )
         .tool("a.write", one(json!(3)))
         .tool("a.poll", [give(json!(1)), give(json!(2)), give(json!(3))])
         .tool("a.broken", [Fail("tool.failed", Answered)])
@@ -149,15 +159,23 @@ async fn killed_after(events: usize, plan: &str, said: &[&str]) -> (Ran, World) 
     let before = world.seen().len();
     world.journal = Some(log.living());
     let ran = world.run_with(plan, BTreeMap::new()).await;
-    let again: Vec<_> = ran.seen[before..].iter().filter(|seen| completed.contains(&seen.key)).collect();
-    assert!(again.is_empty(), "killed after {events}: completed and called again: {again:?}");
+    let again: Vec<_> = ran.seen[before..]
+        .iter()
+        .filter(|seen| completed.contains(&seen.key))
+        .collect();
+    assert!(
+        again.is_empty(),
+        "killed after {events}: completed and called again: {again:?}"
+    );
     (ran, world)
 }
 
 /// The keys of calls that a journal tells the end of, and that a process which tries again what failed must not send
 /// again: what completed, and what the tool refused for good. Any other failure is gone on with under its key.
 pub fn keys_to_keep_from_retries(log: &MemoryLog) -> BTreeSet<String> {
-    ended_keys(log, |event| event["status"] == "completed" || event["error"]["sent"] == "refused")
+    ended_keys(log, |event| {
+        event["status"] == "completed" || event["error"]["sent"] == "refused"
+    })
 }
 
 /// The keys of calls that a journal tells the end of.
@@ -198,8 +216,17 @@ fn reactions(log: &MemoryLog) -> Vec<String> {
         .lines()
         .iter()
         .map(event)
-        .filter(|event| ["task.set", "task.moved", "listener.fired"].iter().any(|name| event["event"] == *name))
-        .map(|event| format!("{} {} {} {}", event["event"], event["path"], event["status"], event["payload"]))
+        .filter(|event| {
+            ["task.set", "task.moved", "listener.fired"]
+                .iter()
+                .any(|name| event["event"] == *name)
+        })
+        .map(|event| {
+            format!(
+                "{} {} {} {}",
+                event["event"], event["path"], event["status"], event["payload"]
+            )
+        })
         .collect();
     all.sort();
     all
@@ -210,34 +237,70 @@ async fn survives(plan: &str, said: &[&str]) {
     let log = log(said);
     whole.journal = Some(log.clone());
     let undisturbed = whole.run(plan).await;
-    assert_eq!(undisturbed.outcome.state.name(), "completed", "{:?}", undisturbed.outcome.error);
+    assert_eq!(
+        undisturbed.outcome.state.name(),
+        "completed",
+        "{:?}",
+        undisturbed.outcome.error
+    );
     let count = log.lines().len();
     assert!(count > 50, "{count}");
     let moves = |ran: &Ran| -> Vec<Json> {
         let told = |task: &planrun::engine::TaskReport| {
-            json!([*task.name, *task.status, task.context.to_json(), task.trace.len()])
+            json!([
+                *task.name,
+                *task.status,
+                task.context.to_json(),
+                task.trace.len()
+            ])
         };
         ran.outcome.tasks.iter().map(told).collect()
     };
     let keys = |ran: &Ran| -> BTreeSet<String> {
-        ran.seen.iter().filter(|seen| seen.tool != "a.poll").map(|seen| seen.key.clone()).collect()
+        ran.seen
+            .iter()
+            .filter(|seen| seen.tool != "a.poll")
+            .map(|seen| seen.key.clone())
+            .collect()
     };
     let expected = keys(&undisturbed);
     for events in 1..count {
         let (ran, world) = killed_after(events, plan, said).await;
         assert_eq!(ran.reply(), undisturbed.reply(), "killed after {events}");
         // An answer that was lost may have been the one that makes a new execution.
-        assert!(keys(&ran).is_subset(&expected), "killed after {events}: other keys");
+        assert!(
+            keys(&ran).is_subset(&expected),
+            "killed after {events}: other keys"
+        );
         let statuses = |ran: &Ran| -> Vec<(String, String)> {
-            ran.outcome.steps().iter().map(|step| (step.path.to_string(), step.status.to_string())).collect()
+            ran.outcome
+                .steps()
+                .iter()
+                .map(|step| (step.path.to_string(), step.status.to_string()))
+                .collect()
         };
-        assert_eq!(statuses(&ran), statuses(&undisturbed), "killed after {events}");
+        assert_eq!(
+            statuses(&ran),
+            statuses(&undisturbed),
+            "killed after {events}"
+        );
         assert_eq!(moves(&ran), moves(&undisturbed), "killed after {events}");
-        assert_eq!(reactions(world.journal.as_ref().unwrap()), reactions(&log), "killed after {events}");
+        assert_eq!(
+            reactions(world.journal.as_ref().unwrap()),
+            reactions(&log),
+            "killed after {events}"
+        );
         // What is written once is not written again.
         let lines = world.journal.unwrap().lines();
-        let settled = lines.iter().filter(|line| line.contains("\"step.settled\"")).count();
-        let expected = log.lines().iter().filter(|line| line.contains("\"step.settled\"")).count();
+        let settled = lines
+            .iter()
+            .filter(|line| line.contains("\"step.settled\""))
+            .count();
+        let expected = log
+            .lines()
+            .iter()
+            .filter(|line| line.contains("\"step.settled\""))
+            .count();
         assert_eq!(settled, expected, "killed after {events}");
     }
 }
@@ -272,7 +335,10 @@ plan p() -> { total: int, names: string[], city: string, late: int, refused: int
 fn with_people() -> World {
     let mut world = World::new()
         .tool("a.read", [after(10, give(json!(7)))])
-        .tool("a.put", [Fail("tool.busy", Refused), after(30, give(json!(2)))])
+        .tool(
+            "a.put",
+            [Fail("tool.busy", Refused), after(30, give(json!(2)))],
+        )
         .tool("a.poll", [give(json!(1)), give(json!(2)), give(json!(3))]);
     world.answers = vec![
         ("first.confirm", json!(true)),
@@ -291,10 +357,16 @@ fn with_people() -> World {
 /// journal took no more events.
 async fn driven(world: &World) -> Option<Ran> {
     for _ in 0..40 {
-        let ran = world.run_until_it_dies(WITH_PEOPLE, BTreeMap::new()).await?;
-        let Some(Interruption::Waiting { wake, .. }) = ran.outcome.interruption else { return Some(ran) };
+        let ran = world
+            .run_until_it_dies(WITH_PEOPLE, BTreeMap::new())
+            .await?;
+        let Some(Interruption::Waiting { wake, .. }) = ran.outcome.interruption else {
+            return Some(ran);
+        };
         let left = wake.expect("everybody has answered") - world.host.now();
-        world.host.advance(Duration::from_nanos(u64::try_from(left).unwrap_or(0)));
+        world
+            .host
+            .advance(Duration::from_nanos(u64::try_from(left).unwrap_or(0)));
     }
     panic!("the run pauses for ever");
 }
@@ -305,10 +377,25 @@ async fn gates_forms_and_timers_survive_a_death_after_any_event() {
     let log = MemoryLog::default();
     whole.journal = Some(log.clone());
     let undisturbed = driven(&whole).await.unwrap();
-    assert_eq!(undisturbed.outcome.state.name(), "completed", "{:?}", undisturbed.outcome.error);
-    let count_of = |log: &MemoryLog, text: &str| log.lines().iter().filter(|line| line.contains(text)).count();
+    assert_eq!(
+        undisturbed.outcome.state.name(),
+        "completed",
+        "{:?}",
+        undisturbed.outcome.error
+    );
+    let count_of = |log: &MemoryLog, text: &str| {
+        log.lines()
+            .iter()
+            .filter(|line| line.contains(text))
+            .count()
+    };
     let answers = count_of(&log, "\"answer.given\"");
-    assert_eq!((answers, count_of(&log, "\"execution\":1,\"binding\"")), (8, 1), "{:#?}", log.lines());
+    assert_eq!(
+        (answers, count_of(&log, "\"execution\":1,\"binding\"")),
+        (8, 1),
+        "{:#?}",
+        log.lines()
+    );
     let count = log.lines().len();
     assert!(count >= 60, "{count}");
     for events in 1..count {
@@ -321,13 +408,28 @@ async fn gates_forms_and_timers_survive_a_death_after_any_event() {
         let before = world.seen().len();
         world.journal = Some(dying.living());
         let ran = driven(&world).await.unwrap();
-        assert_eq!(ran.reply(), undisturbed.reply(), "killed after {events}: {:?}", ran.outcome.error);
-        let again: Vec<_> = ran.seen[before..].iter().filter(|seen| completed.contains(&seen.key)).collect();
-        assert!(again.is_empty(), "killed after {events}: completed and called again: {again:?}");
+        assert_eq!(
+            ran.reply(),
+            undisturbed.reply(),
+            "killed after {events}: {:?}",
+            ran.outcome.error
+        );
+        let again: Vec<_> = ran.seen[before..]
+            .iter()
+            .filter(|seen| completed.contains(&seen.key))
+            .collect();
+        assert!(
+            again.is_empty(),
+            "killed after {events}: completed and called again: {again:?}"
+        );
         let log = world.journal.unwrap();
         // One answer for each question, but for the one that nobody answers.
         let asked = count_of(&log, "\"for\":\"confirm\"") + count_of(&log, "\"for\":\"input\"");
-        assert_eq!(count_of(&log, "\"answer.given\"") + 1, asked, "killed after {events}");
+        assert_eq!(
+            count_of(&log, "\"answer.given\"") + 1,
+            asked,
+            "killed after {events}"
+        );
     }
 }
 
@@ -339,26 +441,54 @@ async fn a_call_that_is_lost_twice_is_asked_about_twice_and_sent_with_one_key() 
     tool a.tell(x: int) -> int effect
     plan p() -> int { step made = a.make() step told = a.tell(x: made) reply made + told }
     ";
-    let mut world =
-        World::new().tool("a.make", [after(10, give(json!(7)))]).tool("a.tell", [after(10, give(json!(1)))]);
+    let mut world = World::new()
+        .tool("a.make", [after(10, give(json!(7)))])
+        .tool("a.tell", [after(10, give(json!(1)))]);
     world.answers = vec![("made", json!({"happened": false}))];
     let mut log = MemoryLog::default();
     // It begins; then it is resumed, doubts, asks, is answered and begins again, twice.
     for more in [2, 5, 5] {
         world.journal = Some(log.clone().dying_after(log.lines().len() + more));
-        assert!(world.run_until_it_dies(LOST, BTreeMap::new()).await.is_none());
+        assert!(
+            world
+                .run_until_it_dies(LOST, BTreeMap::new())
+                .await
+                .is_none()
+        );
         log = log.living();
-        assert!(log.lines().last().unwrap().contains("step.running"), "{:?}", log.lines());
+        assert!(
+            log.lines().last().unwrap().contains("step.running"),
+            "{:?}",
+            log.lines()
+        );
     }
     let settled = log.lines().len() + 6;
     world.journal = Some(log.clone().dying_after(settled));
-    assert!(world.run_until_it_dies(LOST, BTreeMap::new()).await.is_none());
+    assert!(
+        world
+            .run_until_it_dies(LOST, BTreeMap::new())
+            .await
+            .is_none()
+    );
     log = log.living();
     world.journal = Some(log.clone());
     let ran = world.run(LOST).await;
-    assert_eq!((ran.reply(), ran.status("made")), (json!(8), "completed".to_owned()));
-    assert_eq!(log.lines().iter().filter(|line| line.contains("answer.given")).count(), 3);
-    let keys: BTreeSet<&str> = ran.calls("a.make").iter().map(|seen| seen.key.as_str()).collect();
+    assert_eq!(
+        (ran.reply(), ran.status("made")),
+        (json!(8), "completed".to_owned())
+    );
+    assert_eq!(
+        log.lines()
+            .iter()
+            .filter(|line| line.contains("answer.given"))
+            .count(),
+        3
+    );
+    let keys: BTreeSet<&str> = ran
+        .calls("a.make")
+        .iter()
+        .map(|seen| seen.key.as_str())
+        .collect();
     assert_eq!(keys.len(), 1, "{keys:?}");
 }
 
@@ -369,16 +499,37 @@ async fn branches_of_a_race_that_answered_together_have_both_answered_in_the_nex
     tool a.read(x?: any) -> int read
     plan p() -> int { step fast = race { one: a.read(x: 1), two: a.read(x: 2) } reply fast }
     ";
-    let world = || World::new().tool("a.read", [after(10, give(json!(1))), after(10, give(json!(2)))]);
-    let statuses = |ran: &Ran| [ran.status("fast.one"), ran.status("fast.two"), ran.status("fast")];
+    let world = || {
+        World::new().tool(
+            "a.read",
+            [after(10, give(json!(1))), after(10, give(json!(2)))],
+        )
+    };
+    let statuses = |ran: &Ran| {
+        [
+            ran.status("fast.one"),
+            ran.status("fast.two"),
+            ran.status("fast"),
+        ]
+    };
     let mut whole = world();
     let log = MemoryLog::default();
     whole.journal = Some(log.clone());
     let undisturbed = statuses(&whole.run(RACE).await);
-    let both = log.lines().iter().rposition(|line| line.contains("fast.")).unwrap() + 1;
+    let both = log
+        .lines()
+        .iter()
+        .rposition(|line| line.contains("fast."))
+        .unwrap()
+        + 1;
     let mut world = world();
     world.journal = Some(MemoryLog::default().dying_after(both));
-    assert!(world.run_until_it_dies(RACE, BTreeMap::new()).await.is_none());
+    assert!(
+        world
+            .run_until_it_dies(RACE, BTreeMap::new())
+            .await
+            .is_none()
+    );
     world.journal = world.journal.map(MemoryLog::living);
     let ran = world.run(RACE).await;
     assert_eq!((statuses(&ran), ran.reply()), (undisturbed, json!(1)));

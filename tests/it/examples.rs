@@ -24,23 +24,38 @@ impl Tally {
     /// Makes values of a schema that has some, and holds each against it.
     fn schema(&mut self, name: &str, schema: &Json, documents: &[(String, Json)]) {
         let validator = Validator::with_documents(schema, documents).unwrap();
-        let examples = Examples::with_documents(schema, documents).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let examples = Examples::with_documents(schema, documents)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         let ty = from_schema(schema);
         let none = Map::new();
         let holds = |value: &Json, what: &str| {
-            assert!(validator.is_valid(value), "{name}: {what}: {value} of {schema}");
-            assert!(decode(value, &ty).is_ok(), "{name}: {what}: {value} is no {ty}");
+            assert!(
+                validator.is_valid(value),
+                "{name}: {what}: {value} of {schema}"
+            );
+            assert!(
+                decode(value, &ty).is_ok(),
+                "{name}: {what}: {value} is no {ty}"
+            );
         };
         for seed in 0..2 {
             match examples.make(&none, seed, Choice::Usual) {
                 Ok(value) => {
                     holds(&value, "usual");
-                    assert_eq!(examples.make(&none, seed, Choice::Usual).as_ref(), Ok(&value), "{name}");
+                    assert_eq!(
+                        examples.make(&none, seed, Choice::Usual).as_ref(),
+                        Ok(&value),
+                        "{name}"
+                    );
                     self.made += usize::from(seed == 0);
                 }
                 Err(told) => {
                     assert!(!told.keyword.is_empty() && !told.message.is_empty());
-                    assert_eq!(examples.make(&none, seed, Choice::Usual).as_ref(), Err(&told), "{name}");
+                    assert_eq!(
+                        examples.make(&none, seed, Choice::Usual).as_ref(),
+                        Err(&told),
+                        "{name}"
+                    );
                     if seed == 0 {
                         self.could_not.push(format!("{told} of {name}"));
                     }
@@ -55,10 +70,16 @@ impl Tally {
         for number in 0..examples.edge_count() {
             let value = examples.make(&none, 0, Choice::Edge(number)).unwrap();
             holds(&value, "edge");
-            assert!(seen.insert(value.to_string()), "{name}: edge {number} is there twice: {value}");
+            assert!(
+                seen.insert(value.to_string()),
+                "{name}: edge {number} is there twice: {value}"
+            );
         }
         if examples.edge_count() > 0 {
-            holds(&examples.make(&none, 9, Choice::Edge(0)).unwrap(), "edge with another seed");
+            holds(
+                &examples.make(&none, 9, Choice::Edge(0)).unwrap(),
+                "edge with another seed",
+            );
         }
     }
 
@@ -66,14 +87,22 @@ impl Tally {
     fn at_least(&self, what: &str, share: usize) {
         let all = self.made + self.could_not.len();
         println!("{what}: {} of {all} made, {} edges", self.made, self.edges);
-        self.could_not.iter().for_each(|told| println!("  could not: {told}"));
-        assert!(all > 0 && self.made * 1000 >= all * share, "{what}: only {} of {all}", self.made);
+        self.could_not
+            .iter()
+            .for_each(|told| println!("  could not: {told}"));
+        assert!(
+            all > 0 && self.made * 1000 >= all * share,
+            "{what}: only {} of {all}",
+            self.made
+        );
     }
 }
 
 fn lines(path: &Path) -> Vec<Json> {
     let text = std::fs::read_to_string(path).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// The schemas under these keys of the tools of each line, each once.
@@ -82,7 +111,9 @@ fn of_tools(path: &Path, keys: &[&str]) -> BTreeMap<String, Json> {
     for line in lines(path) {
         for tool in line["tools"].as_array().unwrap() {
             for schema in keys.iter().filter_map(|key| tool.get(key)) {
-                schemas.entry(schema.to_string()).or_insert_with(|| schema.clone());
+                schemas
+                    .entry(schema.to_string())
+                    .or_insert_with(|| schema.clone());
             }
         }
     }
@@ -91,8 +122,13 @@ fn of_tools(path: &Path, keys: &[&str]) -> BTreeMap<String, Json> {
 
 #[test]
 fn of_the_tools_of_nestools() {
-    let Some(path) = cases("nestools/plans.jsonl") else { return };
-    let mut tally = Tally { every: 40, ..Tally::default() };
+    let Some(path) = cases("nestools/plans.jsonl") else {
+        return;
+    };
+    let mut tally = Tally {
+        every: 40,
+        ..Tally::default()
+    };
     for (text, schema) in of_tools(&path, &["input_schema", "output_schema"]) {
         tally.schema(&text, &schema, &[]);
     }
@@ -101,8 +137,13 @@ fn of_the_tools_of_nestools() {
 
 #[test]
 fn of_the_tools_of_bfcl() {
-    let Some(path) = cases("bfcl/single-turn.jsonl") else { return };
-    let mut tally = Tally { every: 40, ..Tally::default() };
+    let Some(path) = cases("bfcl/single-turn.jsonl") else {
+        return;
+    };
+    let mut tally = Tally {
+        every: 40,
+        ..Tally::default()
+    };
     for (text, schema) in of_tools(&path, &["input_schema"]) {
         tally.schema(&text, &schema, &[]);
     }
@@ -117,10 +158,10 @@ fn of_the_apps_beside_the_plans() {
     for app in load_apps(&RealHost, &files).apps {
         for tool in &app.tools {
             let signature = &tool.signature;
-            let returns = signature
-                .output_schema
-                .as_ref()
-                .map_or_else(|| to_schema(&signature.returns), |contract| contract.meant().clone());
+            let returns = signature.output_schema.as_ref().map_or_else(
+                || to_schema(&signature.returns),
+                |contract| contract.meant().clone(),
+            );
             tally.schema(&signature.path(), &returns, &[]);
             if let Some(contract) = &signature.input_schema {
                 tally.schema(&signature.path(), contract.meant(), &[]);
@@ -132,27 +173,48 @@ fn of_the_apps_beside_the_plans() {
 
 #[test]
 fn of_the_published_cases() {
-    let Some(folder) = cases("json-schema") else { return };
+    let Some(folder) = cases("json-schema") else {
+        return;
+    };
     for (draft, address, share) in [
-        ("draft2020-12", "https://json-schema.org/draft/2020-12/schema", 1000),
+        (
+            "draft2020-12",
+            "https://json-schema.org/draft/2020-12/schema",
+            1000,
+        ),
         ("draft7", "http://json-schema.org/draft-07/schema#", 1000),
     ] {
         let documents = crate::types::documents(&folder, draft);
-        let mut tally = Tally { every: 2, ..Tally::default() };
-        let mut files: Vec<_> =
-            std::fs::read_dir(folder.join(draft)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut tally = Tally {
+            every: 2,
+            ..Tally::default()
+        };
+        let mut files: Vec<_> = std::fs::read_dir(folder.join(draft))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         files.sort();
         for path in files {
-            let cases: Json = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            let cases: Json =
+                serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             for case in cases.as_array().unwrap() {
                 let mut schema = case["schema"].clone();
                 if let Some(object) = schema.as_object_mut() {
                     object.entry("$schema").or_insert_with(|| json!(address));
                 }
                 // What nothing conforms to cannot be made.
-                if case["tests"].as_array().unwrap().iter().any(|test| test["valid"] == true) {
+                if case["tests"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .any(|test| test["valid"] == true)
+                {
                     let file = path.file_stem().unwrap().to_string_lossy();
-                    tally.schema(&format!("{draft}/{file}: {}", case["description"]), &schema, &documents);
+                    tally.schema(
+                        &format!("{draft}/{file}: {}", case["description"]),
+                        &schema,
+                        &documents,
+                    );
                 }
             }
         }

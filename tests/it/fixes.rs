@@ -65,19 +65,33 @@ fn a_safe_fix_removes_its_finding_and_brings_no_other() {
             let text = apply(&case.text, fix);
             let after = case.check(&text);
             let mut left = names(&before);
-            let own = left.iter().position(|name| *name == name_of(found)).unwrap();
+            let own = left
+                .iter()
+                .position(|name| *name == name_of(found))
+                .unwrap();
             left.remove(own);
             // Without the damage more is seen, and what is absent may be absent one step further on.
             let revealed = |name: &String| {
                 let shown = after.iter().find(|other| name_of(other) == *name);
-                shown.is_some_and(|other| !other.is_error() && codes::GROUPS[0].1.contains(&found.code))
-                    || name.starts_with("maybe-absent") && found.code.name == "maybe-absent"
+                shown.is_some_and(|other| {
+                    !other.is_error() && codes::GROUPS[0].1.contains(&found.code)
+                }) || name.starts_with("maybe-absent") && found.code.name == "maybe-absent"
             };
-            let gone = names(&after).iter().filter(|name| **name == name_of(found)).count()
-                < names(&before).iter().filter(|name| **name == name_of(found)).count();
-            let broken = after.iter().any(|found| codes::GROUPS[0].1.contains(&found.code));
-            let new =
-                names(&after).into_iter().filter(|name| !left.contains(name) && !revealed(name)).collect::<Vec<_>>();
+            let gone = names(&after)
+                .iter()
+                .filter(|name| **name == name_of(found))
+                .count()
+                < names(&before)
+                    .iter()
+                    .filter(|name| **name == name_of(found))
+                    .count();
+            let broken = after
+                .iter()
+                .any(|found| codes::GROUPS[0].1.contains(&found.code));
+            let new = names(&after)
+                .into_iter()
+                .filter(|name| !left.contains(name) && !revealed(name))
+                .collect::<Vec<_>>();
             if !gone || (fix.safe && !new.is_empty()) || (broken && !new.is_empty()) {
                 faults.push(format!(
                     "{}: {}\ngave\n{text}\nwith {new:#?}\nfrom\n{}",
@@ -89,10 +103,22 @@ fn a_safe_fix_removes_its_finding_and_brings_no_other() {
         }
     }
     for ((safe, code), count) in &applied {
-        println!("{code}: {count} {} fixes applied", if *safe { "safe" } else { "unsafe" });
+        println!(
+            "{code}: {count} {} fixes applied",
+            if *safe { "safe" } else { "unsafe" }
+        );
     }
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
-    assert!(applied.len() > 25, "only {} codes have fixes", applied.len());
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+    assert!(
+        applied.len() > 25,
+        "only {} codes have fixes",
+        applied.len()
+    );
 }
 
 /// Codes that a check tells only where the text can be read, so that they come to light when a damaged text is mended.
@@ -102,13 +128,21 @@ fn shows_more(found: &Diagnostic) -> bool {
 
 /// The codes of errors.
 fn error_codes(found: &[Diagnostic]) -> BTreeSet<&'static str> {
-    found.iter().filter(|found| found.is_error()).map(|found| found.code.name).collect()
+    found
+        .iter()
+        .filter(|found| found.is_error())
+        .map(|found| found.code.name)
+        .collect()
 }
 
 /// The errors that a text has and that another one had not.
 fn new_errors(before: &[Diagnostic], after: &[Diagnostic]) -> Vec<String> {
     let known = error_codes(before);
-    after.iter().filter(|found| found.is_error() && !known.contains(found.code.name)).map(name_of).collect()
+    after
+        .iter()
+        .filter(|found| found.is_error() && !known.contains(found.code.name))
+        .map(name_of)
+        .collect()
 }
 
 #[test]
@@ -123,19 +157,35 @@ fn c12_no_fix_leads_to_another_error() {
             let text = apply(&case.text, fix);
             let new = new_errors(&before, &case.check(&text));
             if !new.is_empty() {
-                faults.push(format!("{}: {}\nled to {new:#?} in\n{text}", name_of(found), fix.title));
+                faults.push(format!(
+                    "{}: {}\nled to {new:#?} in\n{text}",
+                    name_of(found),
+                    fix.title
+                ));
             }
         }
         for caution in [Caution::Safe, Caution::Unsafe] {
             let mended = case.mend(&case.text, caution);
-            let new = if before.iter().any(shows_more) { Vec::new() } else { new_errors(&before, &mended.left) };
+            let new = if before.iter().any(shows_more) {
+                Vec::new()
+            } else {
+                new_errors(&before, &mended.left)
+            };
             if !new.is_empty() {
-                faults.push(format!("{caution:?}: together led to {new:#?} in\n{}", mended.text));
+                faults.push(format!(
+                    "{caution:?}: together led to {new:#?} in\n{}",
+                    mended.text
+                ));
             }
         }
     }
     println!("{tried} fixes tried");
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
     assert!(tried > 60, "only {tried} fixes");
 }
 
@@ -143,10 +193,18 @@ fn c12_no_fix_leads_to_another_error() {
 fn c12_a_warning_is_never_safely_mended_by_a_guess() {
     let guesses = ["did you mean", "add `", "allow `", "write `https"];
     for case in cases() {
-        for found in case.check(&case.text).iter().filter(|found| !found.is_error()) {
-            let Some(fix) = found.fix.as_ref().filter(|fix| fix.safe) else { continue };
+        for found in case
+            .check(&case.text)
+            .iter()
+            .filter(|found| !found.is_error())
+        {
+            let Some(fix) = found.fix.as_ref().filter(|fix| fix.safe) else {
+                continue;
+            };
             let said = [fix.title.as_str(), found.help.as_deref().unwrap_or("")];
-            let guess = guesses.iter().find(|guess| said.iter().any(|text| text.starts_with(**guess)));
+            let guess = guesses
+                .iter()
+                .find(|guess| said.iter().any(|text| text.starts_with(**guess)));
             assert!(guess.is_none(), "{}: {}", name_of(found), fix.title);
         }
     }
@@ -157,11 +215,26 @@ fn c12_what_drops_a_bound_or_widens_what_is_allowed_is_not_safe() {
     let head = "use kit, http\n\ntool kit.look(x: string) -> string read\ntool kit.act(x: string) -> string\n\
                 tool kit.pay(x: string) -> string irreversible\n\n";
     let cases = [
-        ("clause-not-applicable", "step a = wait 5m retry { attempts: 3 }\n    reply a"),
-        ("poll-without-end", "step a = kit.look(x: \"\")\n        until a == \"x\" every 1s\n    reply a"),
-        ("cache-with-effect", "step a = kit.act(x: \"\") cache 5m\n    reply a"),
-        ("undo-of-read", "step a = kit.look(x: \"\")\n        undo kit.act(x: \"\")\n    reply a"),
-        ("irreversible-unconfirmed", "step a = kit.pay(x: \"\")\n    reply a"),
+        (
+            "clause-not-applicable",
+            "step a = wait 5m retry { attempts: 3 }\n    reply a",
+        ),
+        (
+            "poll-without-end",
+            "step a = kit.look(x: \"\")\n        until a == \"x\" every 1s\n    reply a",
+        ),
+        (
+            "cache-with-effect",
+            "step a = kit.act(x: \"\") cache 5m\n    reply a",
+        ),
+        (
+            "undo-of-read",
+            "step a = kit.look(x: \"\")\n        undo kit.act(x: \"\")\n    reply a",
+        ),
+        (
+            "irreversible-unconfirmed",
+            "step a = kit.pay(x: \"\")\n    reply a",
+        ),
         (
             "permission-missing",
             "allow { net: [\"example.com:*\"] }\n    step a = http.fetch(url: \"https://example.org/\")\n    reply a",
@@ -170,15 +243,33 @@ fn c12_what_drops_a_bound_or_widens_what_is_allowed_is_not_safe() {
             "insecure-url",
             "allow { net: [\"example.org:*\"] }\n    step a = http.fetch(url: \"http://example.org/\")\n    reply a",
         ),
-        ("maybe-absent", "step a = kit.look(x: \"\") when n > 1\n    reply a.trim()"),
-        ("unbounded-loop", "step a = each x in xs {\n        yield x\n    }\n    reply a"),
+        (
+            "maybe-absent",
+            "step a = kit.look(x: \"\") when n > 1\n    reply a.trim()",
+        ),
+        (
+            "unbounded-loop",
+            "step a = each x in xs {\n        yield x\n    }\n    reply a",
+        ),
     ];
     for (code, statements) in cases {
         let text = format!("{head}plan p(n: int, xs: string[]) -> any {{\n    {statements}\n}}\n");
-        let case = Case { text: text.clone(), files: BTreeMap::new() };
+        let case = Case {
+            text: text.clone(),
+            files: BTreeMap::new(),
+        };
         let found = case.check(&text);
-        let own = found.iter().find(|found| found.code.name == code).unwrap_or_else(|| panic!("{code}: {found:#?}"));
-        assert!(!own.fix.as_ref().unwrap_or_else(|| panic!("{code} has no fix")).safe, "{code}");
+        let own = found
+            .iter()
+            .find(|found| found.code.name == code)
+            .unwrap_or_else(|| panic!("{code}: {found:#?}"));
+        assert!(
+            !own.fix
+                .as_ref()
+                .unwrap_or_else(|| panic!("{code} has no fix"))
+                .safe,
+            "{code}"
+        );
     }
 }
 
@@ -187,8 +278,12 @@ fn fixes_come_to_an_end() {
     for case in cases() {
         for caution in [Caution::Safe, Caution::Unsafe] {
             let mended = case.mend(&case.text, caution);
-            let wanted =
-                |found: &&Diagnostic| found.fix.as_ref().is_some_and(|fix| fix.safe || caution == Caution::Unsafe);
+            let wanted = |found: &&Diagnostic| {
+                found
+                    .fix
+                    .as_ref()
+                    .is_some_and(|fix| fix.safe || caution == Caution::Unsafe)
+            };
             let fixable = mended.left.iter().filter(wanted).count();
             assert!(
                 fixable <= mended.refused.len(),
@@ -197,7 +292,12 @@ fn fixes_come_to_an_end() {
                 mended.text,
                 case.text
             );
-            assert!(mended.refused.is_empty() || caution == Caution::Unsafe, "{:?} in\n{}", mended.refused, case.text);
+            assert!(
+                mended.refused.is_empty() || caution == Caution::Unsafe,
+                "{:?} in\n{}",
+                mended.refused,
+                case.text
+            );
         }
     }
 }
@@ -210,8 +310,16 @@ fn whatever_is_broken_is_not_broken_further() {
             let before = errors(&case.check(&text));
             let mended = case.mend(&text, Caution::Unsafe);
             let after = case.check(&mended.text);
-            assert!(errors(&after) <= before, "{before} errors became {after:#?} in\n{}\nfrom\n{text}", mended.text);
-            assert_eq!(names(&after), names(&mended.left), "what is left is what is there");
+            assert!(
+                errors(&after) <= before,
+                "{before} errors became {after:#?} in\n{}\nfrom\n{text}",
+                mended.text
+            );
+            assert_eq!(
+                names(&after),
+                names(&mended.left),
+                "what is left is what is there"
+            );
             applied += mended.applied;
         }
     }
@@ -221,12 +329,22 @@ fn whatever_is_broken_is_not_broken_further() {
 
 /// The text with one piece left out, written twice, or exchanged with the next, spread over the text.
 fn mutants(text: &str) -> impl Iterator<Item = String> {
-    let pieces = text.split_inclusive(|c: char| !c.is_alphanumeric()).collect::<Vec<_>>();
+    let pieces = text
+        .split_inclusive(|c: char| !c.is_alphanumeric())
+        .collect::<Vec<_>>();
     let stride = (pieces.len() / 8).max(1);
     let places = (0..pieces.len()).step_by(stride);
     places.flat_map(move |place| {
-        let (before, at, after) = (pieces[..place].concat(), pieces[place], pieces[place + 1..].concat());
-        [format!("{before}{after}"), format!("{before}{at}{at}{after}"), format!("{before}\"{at}{after}")]
+        let (before, at, after) = (
+            pieces[..place].concat(),
+            pieces[place],
+            pieces[place + 1..].concat(),
+        );
+        [
+            format!("{before}{after}"),
+            format!("{before}{at}{at}{after}"),
+            format!("{before}\"{at}{after}"),
+        ]
     })
 }
 
@@ -237,7 +355,10 @@ fn errors(found: &[Diagnostic]) -> usize {
 #[test]
 fn a_new_use_leaves_doc_comments_where_they_are() {
     let text = "//! Head.\n\n/// Gives a new id.\nplan p() -> string {\n    step a = sys.uuid()\n    reply a\n}\n";
-    let case = Case { text: text.to_owned(), files: BTreeMap::new() };
+    let case = Case {
+        text: text.to_owned(),
+        files: BTreeMap::new(),
+    };
     let found = case.check(text);
     let fixed = apply(text, found[0].fix.as_ref().unwrap());
     assert_eq!(fixed, text.replace("/// Gives", "use sys\n/// Gives"));
@@ -245,14 +366,18 @@ fn a_new_use_leaves_doc_comments_where_they_are() {
 
 #[test]
 fn a_statement_moves_with_its_comment_and_an_effect_only_when_asked() {
-    let head = "use kit\n\ntool kit.look(x: string) -> string read\ntool kit.act(x: string) -> string\n\n";
+    let head =
+        "use kit\n\ntool kit.look(x: string) -> string read\ntool kit.act(x: string) -> string\n\n";
     let text = |tool: &str| {
         format!(
             "{head}plan p() -> string {{\n    let a = b + \"!\"\n    /// Why.\n    step b = kit.{tool}(x: \"\")\n        timeout 3s\n    reply a\n}}\n"
         )
     };
     for (tool, safe) in [("look", true), ("act", false)] {
-        let case = Case { text: text(tool), files: BTreeMap::new() };
+        let case = Case {
+            text: text(tool),
+            files: BTreeMap::new(),
+        };
         let found = case.check(&case.text);
         let fix = found[0].fix.as_ref().unwrap();
         assert_eq!(fix.safe, safe);
@@ -265,38 +390,65 @@ fn a_statement_moves_with_its_comment_and_an_effect_only_when_asked() {
 }
 
 /// Safe and unsafe fixes, and a mistake without any.
-const MIXED: &str =
-    "use sys\n\nplan p(n: int) -> string {\n    let idle = 1\n    reply \"!\" when n\n    reply nobody\n}\n";
+const MIXED: &str = "use sys\n\nplan p(n: int) -> string {\n    let idle = 1\n    reply \"!\" when n\n    reply nobody\n}\n";
 
 const MENDED: &str = "\nplan p(n: int) -> string {\n    reply \"!\" when n\n    reply nobody\n}\n";
 
 #[test]
 fn the_command_writes_what_it_mends_and_tells_the_rest() {
-    let folder = folder([("a.plan", MIXED), ("b/crlf.plan", &MIXED.replace('\n', "\r\n")), ("good.plan", GOOD)]);
+    let folder = folder([
+        ("a.plan", MIXED),
+        ("b/crlf.plan", &MIXED.replace('\n', "\r\n")),
+        ("good.plan", GOOD),
+    ]);
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     let run = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
     let diff = run(&["check", "--diff"]);
-    assert_eq!((diff.status, read("a.plan").as_str()), (1, MIXED), "{diff:?}");
+    assert_eq!(
+        (diff.status, read("a.plan").as_str()),
+        (1, MIXED),
+        "{diff:?}"
+    );
     insta::assert_snapshot!(diff.stdout.replace('\r', "␍"));
     let fixed = run(&["check", "--fix", "--format", "short"]);
-    assert_eq!((fixed.status, read("a.plan").as_str()), (1, MENDED), "{fixed:?}");
+    assert_eq!(
+        (fixed.status, read("a.plan").as_str()),
+        (1, MENDED),
+        "{fixed:?}"
+    );
     assert_eq!(read("b/crlf.plan"), MENDED.replace('\n', "\r\n"));
     assert_eq!(read("good.plan"), GOOD);
     assert!(fixed.stderr.starts_with("4 fixes applied\n"), "{fixed:?}");
     assert_eq!(fixed.stdout.lines().count(), 4, "{fixed:?}");
     run(&["check", "--unsafe-fix", "-q"]);
     assert_eq!(read("a.plan"), MENDED.replace("when n", "when n != 0"));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left beside the files");
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        3,
+        "nothing is left beside the files"
+    );
     assert_eq!(run(&["check", "--diff", "good.plan"]).status, 0);
 }
 
 #[test]
 fn c1_the_bound_of_a_form_keeps_its_value_under_its_name() {
     let text = "plan p() -> string {\n    step form = input \"Which?\" by \"desk\" expires 2d -> { a: string }\n    reply form.a\n}\n";
-    let case = Case { text: text.to_owned(), files: BTreeMap::new() };
-    assert_eq!(case.check(text).iter().map(|found| found.code.name).collect::<Vec<_>>(), ["clause-not-applicable"]);
+    let case = Case {
+        text: text.to_owned(),
+        files: BTreeMap::new(),
+    };
+    assert_eq!(
+        case.check(text)
+            .iter()
+            .map(|found| found.code.name)
+            .collect::<Vec<_>>(),
+        ["clause-not-applicable"]
+    );
     let mended = case.mend(text, Caution::Safe);
-    assert_eq!((&*mended.text, mended.left.len()), (&*text.replace("expires", "within"), 0));
+    assert_eq!(
+        (&*mended.text, mended.left.len()),
+        (&*text.replace("expires", "within"), 0)
+    );
     let formatted = planrun(["fmt", "-"]).stdin(text).run();
     let expected = text.replace(
         "input \"Which?\" by \"desk\" expires 2d -> { a: string }",
@@ -313,7 +465,11 @@ fn standard_input_comes_back_mended() {
     assert!(output.stderr.contains("error[unknown-name]"), "{output:?}");
     let raw = "plan p() -> string {\n    let idle = 1\n    reply \"\u{1b}[31m\"\n}\n";
     let output = planrun(["check", "--fix", "-"]).stdin(raw).run();
-    assert_eq!(output.stdout, raw.replace("    let idle = 1\n", ""), "byte for byte");
+    assert_eq!(
+        output.stdout,
+        raw.replace("    let idle = 1\n", ""),
+        "byte for byte"
+    );
 }
 
 #[cfg(unix)]
@@ -324,9 +480,14 @@ fn a_mended_file_keeps_its_permissions_and_its_links() {
     let real = folder.path().join("real/a.plan");
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
     std::os::unix::fs::symlink("real/a.plan", folder.path().join("link.plan")).unwrap();
-    planrun(["check", "--fix", "link.plan"]).within(folder.path()).run();
+    planrun(["check", "--fix", "link.plan"])
+        .within(folder.path())
+        .run();
     assert!(folder.path().join("link.plan").is_symlink());
-    assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(
+        std::fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
     assert!(!std::fs::read_to_string(&real).unwrap().contains("idle"));
 }
 
@@ -353,25 +514,44 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for code in codes::all() {
         let page = parse(code.page);
-        let Some(Ok(text)) = page.bad.map(String::from_utf8) else { continue };
-        let text_of =
-            |(name, content): (String, Vec<u8>)| Some((format!("./{name}"), String::from_utf8(content).ok()?));
-        cases.push(Case { text, files: page.files.into_iter().filter_map(text_of).collect() });
+        let Some(Ok(text)) = page.bad.map(String::from_utf8) else {
+            continue;
+        };
+        let text_of = |(name, content): (String, Vec<u8>)| {
+            Some((format!("./{name}"), String::from_utf8(content).ok()?))
+        };
+        cases.push(Case {
+            text,
+            files: page.files.into_iter().filter_map(text_of).collect(),
+        });
     }
-    cases.extend(PLANS.iter().map(|text| Case { text: (*text).to_owned(), files: BTreeMap::new() }));
+    cases.extend(PLANS.iter().map(|text| Case {
+        text: (*text).to_owned(),
+        files: BTreeMap::new(),
+    }));
     cases
 }
 
 impl Case {
     fn mend(&self, text: &str, caution: Caution) -> fix::Mended {
         let source = SourceFile::new("example.plan", text);
-        fix::mend(&source, self.check(text), caution, |source| self.check(source.text()))
+        fix::mend(&source, self.check(text), caution, |source| {
+            self.check(source.text())
+        })
     }
 
     pub fn check(&self, text: &str) -> Vec<Diagnostic> {
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(1));
-        let mut catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
-        for (name, content) in self.files.iter().filter(|(name, _)| name.starts_with("./apps/")) {
+        let mut catalog = Catalog::new(
+            host.clone(),
+            PathBuf::from("/"),
+            &Arc::new(Permissions::none()),
+        );
+        for (name, content) in self
+            .files
+            .iter()
+            .filter(|(name, _)| name.starts_with("./apps/"))
+        {
             let (app, _) = read_app(&SourceFile::new(name.as_str(), content.as_str()), &*host);
             if let Some(app) = &app {
                 catalog.add_app(app, None);
@@ -387,13 +567,22 @@ impl Case {
             tools: None,
             severities: None,
         };
-        lint::check_file(&SourceFile::new("example.plan", text), &tools, self, &project).diagnostics
+        lint::check_file(
+            &SourceFile::new("example.plan", text),
+            &tools,
+            self,
+            &project,
+        )
+        .diagnostics
     }
 }
 
 impl Files for Case {
     fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
-        let text = self.files.get(path).ok_or_else(|| format!("there is no `{path}`"))?;
+        let text = self
+            .files
+            .get(path)
+            .ok_or_else(|| format!("there is no `{path}`"))?;
         Ok(SourceFile::new(path, text.as_str()))
     }
 }

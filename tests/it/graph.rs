@@ -30,26 +30,38 @@ impl Files for NoFiles {
 
 fn catalog() -> Arc<Catalog> {
     let host: Arc<dyn Host> = Arc::new(MemoryHost::new(1));
-    Arc::new(Catalog::new(host, "/".into(), &Arc::new(Permissions::none())))
+    Arc::new(Catalog::new(
+        host,
+        "/".into(),
+        &Arc::new(Permissions::none()),
+    ))
 }
 
 /// The checked plan of a file without errors.
 fn checked(text: &str) -> Arc<Plan> {
     let tools = catalog().signatures().cloned().collect();
     let checked = check_file(&SourceFile::new("test.plan", text), &tools, &NoFiles);
-    let errors = checked.diagnostics.iter().filter(|found| found.is_error()).collect::<Vec<_>>();
+    let errors = checked
+        .diagnostics
+        .iter()
+        .filter(|found| found.is_error())
+        .collect::<Vec<_>>();
     assert!(errors.is_empty(), "{errors:#?}");
     checked.plans[0].clone()
 }
 
 /// A plan with these statements over [`TOOLS`].
 fn plan(statements: &str) -> Arc<Plan> {
-    checked(&format!("use db, mail, sys\n{TOOLS}\nplan p(flag: bool = true) {{\n{statements}\n}}\n"))
+    checked(&format!(
+        "use db, mail, sys\n{TOOLS}\nplan p(flag: bool = true) {{\n{statements}\n}}\n"
+    ))
 }
 
 /// What a vertex is called here.
 fn name(block: &Block, index: usize) -> String {
-    let Some(node) = block.nodes.get(index) else { return format!("join{}", index - block.nodes.len()) };
+    let Some(node) = block.nodes.get(index) else {
+        return format!("join{}", index - block.nodes.len());
+    };
     match (&node.name, &node.kind) {
         (Some(name), _) => name.to_string(),
         (None, NodeKind::Condition(_)) => "condition".to_owned(),
@@ -67,7 +79,12 @@ fn edges(plan: &Plan) -> Vec<String> {
     let name = |index: usize| name(block, index);
     edges
         .map(|edge| {
-            format!("{} -{}-> {}", name(edge.source().index()), edge.weight.name(), name(edge.target().index()))
+            format!(
+                "{} -{}-> {}",
+                name(edge.source().index()),
+                edge.weight.name(),
+                name(edge.target().index())
+            )
         })
         .collect()
 }
@@ -121,15 +138,27 @@ fn r1_7_readers_of_a_name_wait_for_every_branch_that_gives_it_and_drawings_tell_
     ];
     assert_eq!(edges(&plan), expected);
     let drawing = graph::drawing(&plan, &graph::build(&plan));
-    let mut ids = drawing.nodes.iter().map(|node| node.id.as_str()).collect::<Vec<_>>();
+    let mut ids = drawing
+        .nodes
+        .iter()
+        .map(|node| node.id.as_str())
+        .collect::<Vec<_>>();
     assert!(ids.contains(&"x") && ids.contains(&"x#2"), "{ids:?}");
     let count = ids.len();
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), count);
     let id = |place: usize| &*drawing.nodes[place].id;
-    let into_own = drawing.edges.iter().filter(|edge| id(edge.to) == "own").map(|edge| id(edge.from));
-    assert_eq!(into_own.collect::<Vec<_>>(), ["x"], "the other branch gives it nothing");
+    let into_own = drawing
+        .edges
+        .iter()
+        .filter(|edge| id(edge.to) == "own")
+        .map(|edge| id(edge.from));
+    assert_eq!(
+        into_own.collect::<Vec<_>>(),
+        ["x"],
+        "the other branch gives it nothing"
+    );
 }
 
 #[test]
@@ -150,7 +179,9 @@ fn a_block_waits_for_what_its_statements_read() {
 /// What each node of a plan's own statements waits for beside its edges.
 fn vertices(plan: &Plan) -> Vec<Vertex> {
     let graph = graph::build(plan);
-    (0..plan.body().nodes.len()).map(|node| graph.blocks[0].vertex(u32::try_from(node).unwrap())).collect()
+    (0..plan.body().nodes.len())
+        .map(|node| graph.blocks[0].vertex(u32::try_from(node).unwrap()))
+        .collect()
 }
 
 #[test]
@@ -178,7 +209,10 @@ fn reads_wait_for_barriers_and_effects_for_everything_without_edges() {
     ];
     assert_eq!(vertices(&plan), expected);
     let barriers = graph::build(&plan).blocks[0].barriers.clone();
-    assert_eq!(barriers, [false, true, false, true, true, false, false, false]);
+    assert_eq!(
+        barriers,
+        [false, true, false, true, true, false, false, false]
+    );
 }
 
 #[test]
@@ -207,7 +241,11 @@ fn a_parallel_has_one_place_and_an_if_in_it_is_joined() {
     ];
     assert_eq!(vertices(&plan), expected);
     let edges = edges(&plan);
-    let place = edges.iter().filter(|edge| edge.contains("-place->")).map(String::as_str).collect::<Vec<_>>();
+    let place = edges
+        .iter()
+        .filter(|edge| edge.contains("-place->"))
+        .map(String::as_str)
+        .collect::<Vec<_>>();
     let expected = [
         "b -place-> c",
         "b -place-> join0",
@@ -234,7 +272,10 @@ fn ends_and_effects_wait_for_what_stands_above() {
          step w = db.write()
          reply a",
     );
-    assert_eq!(vertices(&plan), [Barriers(0), Decisions, Everything(2), Everything(3)]);
+    assert_eq!(
+        vertices(&plan),
+        [Barriers(0), Decisions, Everything(2), Everything(3)]
+    );
 }
 
 fn edges_per_vertex(block: &BlockGraph) -> f64 {
@@ -244,26 +285,52 @@ fn edges_per_vertex(block: &BlockGraph) -> f64 {
 
 #[test]
 fn the_number_of_edges_stays_linear() {
-    let lines = |count: u32, line: &dyn Fn(u32) -> String| (0..count).map(line).collect::<Vec<_>>().join("\n");
+    let lines = |count: u32, line: &dyn Fn(u32) -> String| {
+        (0..count).map(line).collect::<Vec<_>>().join("\n")
+    };
     let writes = |from: u32| lines(500, &|n| format!("step w{} = db.write()", from + n));
     let reads = |from: u32| lines(500, &|n| format!("step r{} = db.read()", from + n));
     let adversarial = [
         // Many effects in no order, and then many that wait for all of them.
         format!("parallel {{ {} }}\n{}", writes(0), reads(0)),
         // Effects and reads in turns, so that each wave waits for the wave above.
-        format!("{}\nparallel {{ {} }}\n{}\nparallel {{ {} }}", reads(0), writes(0), reads(500), writes(500)),
-        format!("parallel {{ if flag {{ {} {} {} {} }} }}", reads(0), writes(0), reads(500), writes(500)),
-        lines(1000, &|n| format!("parallel {{ if flag {{ step w{n} = db.write() step r{n} = db.read() }} }}")),
-        lines(1000, &|n| format!("step r{n} = db.read()\nstep w{n} = db.write()")),
+        format!(
+            "{}\nparallel {{ {} }}\n{}\nparallel {{ {} }}",
+            reads(0),
+            writes(0),
+            reads(500),
+            writes(500)
+        ),
+        format!(
+            "parallel {{ if flag {{ {} {} {} {} }} }}",
+            reads(0),
+            writes(0),
+            reads(500),
+            writes(500)
+        ),
+        lines(1000, &|n| {
+            format!("parallel {{ if flag {{ step w{n} = db.write() step r{n} = db.read() }} }}")
+        }),
+        lines(1000, &|n| {
+            format!("step r{n} = db.read()\nstep w{n} = db.write()")
+        }),
         // Many that wait for everything or for every decision.
-        lines(1000, &|n| format!("ensure flag else \"no\"\nstep w{n} = db.write()\nfail tool \"no\" when !flag")),
-        lines(1000, &|n| format!("reply {n} when !flag\nstep r{n} = db.read()")),
+        lines(1000, &|n| {
+            format!("ensure flag else \"no\"\nstep w{n} = db.write()\nfail tool \"no\" when !flag")
+        }),
+        lines(1000, &|n| {
+            format!("reply {n} when !flag\nstep r{n} = db.read()")
+        }),
     ];
     for statements in adversarial {
         let plan = plan(&format!("{statements}\nreply null"));
         let graph = graph::build(&plan);
         let ratio = edges_per_vertex(&graph.blocks[0]);
-        assert!(ratio <= 2.5, "{ratio} edges a vertex in\n{}…", &statements[..200]);
+        assert!(
+            ratio <= 2.5,
+            "{ratio} edges a vertex in\n{}…",
+            &statements[..200]
+        );
         assert!(graph.blocks[0].dag.node_count() <= 3 * plan.body().nodes.len());
     }
 }
@@ -272,22 +339,36 @@ fn the_number_of_edges_stays_linear() {
 fn run(text: &str) -> RunState {
     let plan = checked(text);
     let program = Arc::new(Program::new(plan));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let mut nobody = Silence;
-    let context =
-        Context { root: "/".into(), ..Context::new(Arc::new(MemoryHost::new(1)), catalog(), "test", &mut nobody) };
-    runtime.block_on(engine::run(&program, &BTreeMap::new(), context)).state
+    let context = Context {
+        root: "/".into(),
+        ..Context::new(Arc::new(MemoryHost::new(1)), catalog(), "test", &mut nobody)
+    };
+    runtime
+        .block_on(engine::run(&program, &BTreeMap::new(), context))
+        .state
 }
 
 /// A thread with the stack that threads usually have: whatever recursed over the plan would overflow it.
 fn on_a_usual_stack<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {
-    std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(body).unwrap().join().unwrap()
+    std::thread::Builder::new()
+        .stack_size(2 * 1024 * 1024)
+        .spawn(body)
+        .unwrap()
+        .join()
+        .unwrap()
 }
 
 #[test]
 fn a_chain_of_100_000_steps_runs_and_is_freed() {
     let state = on_a_usual_stack(|| {
-        let mut text = "use sys\nplan p() {\npolicy { max_steps: 100000 }\nstep s0 = sys.nothing()\n".to_owned();
+        let mut text =
+            "use sys\nplan p() {\npolicy { max_steps: 100000 }\nstep s0 = sys.nothing()\n"
+                .to_owned();
         for step in 1..100_000 {
             writeln!(text, "step s{step} = sys.nothing() after s{}", step - 1).unwrap();
         }
@@ -305,8 +386,14 @@ fn a_chain_of_10_000_values_and_a_failure_at_its_head_settle() {
         }
         text + "reply s9999\n}\n"
     };
-    assert_eq!(on_a_usual_stack(move || run(&text("sys.echo(value: 1)"))), RunState::Completed);
-    assert_eq!(on_a_usual_stack(move || run(&text("sys.fail(class: \"internal\")"))), RunState::Failed);
+    assert_eq!(
+        on_a_usual_stack(move || run(&text("sys.echo(value: 1)"))),
+        RunState::Completed
+    );
+    assert_eq!(
+        on_a_usual_stack(move || run(&text("sys.fail(class: \"internal\")"))),
+        RunState::Failed
+    );
 }
 
 /// Two plans that people could have written.
@@ -415,9 +502,17 @@ fn everything() -> draw::Drawing {
     );
     let tools = catalog().signatures().cloned().collect();
     let checked = check_file(&SourceFile::new("test.plan", text), &tools, &NoFiles);
-    let errors = checked.diagnostics.iter().filter(|found| found.is_error()).collect::<Vec<_>>();
+    let errors = checked
+        .diagnostics
+        .iter()
+        .filter(|found| found.is_error())
+        .collect::<Vec<_>>();
     assert!(errors.is_empty(), "{errors:#?}");
-    let plan = checked.plans.iter().find(|plan| &*plan.name == "p").unwrap();
+    let plan = checked
+        .plans
+        .iter()
+        .find(|plan| &*plan.name == "p")
+        .unwrap();
     graph::drawing(plan, &graph::build(plan))
 }
 
@@ -426,45 +521,120 @@ fn d6_blocks_are_frames_with_their_kind_and_arms_with_their_labels() {
     let drawing = everything();
     let around = |id: &str| -> Vec<String> {
         let mut found = Vec::new();
-        let mut place = drawing.nodes.iter().position(|node| node.id == id).unwrap_or_else(|| panic!("no {id}"));
+        let mut place = drawing
+            .nodes
+            .iter()
+            .position(|node| node.id == id)
+            .unwrap_or_else(|| panic!("no {id}"));
         while let Some(parent) = drawing.nodes[place].parent {
-            found.push(format!("{}: {}", drawing.nodes[parent].kind.name(), drawing.nodes[parent].heading()));
+            found.push(format!(
+                "{}: {}",
+                drawing.nodes[parent].kind.name(),
+                drawing.nodes[parent].heading()
+            ));
             place = parent;
         }
         found
     };
-    assert_eq!(around("alarm.told"), ["listener: listener alarm on board is done"]);
+    assert_eq!(
+        around("alarm.told"),
+        ["listener: listener alarm on board is done"]
+    );
     assert_eq!(around("one"), ["parallel: parallel"]);
-    assert_eq!(around("two.recover.again"), ["recover: recover transient", "step: two db.write", "parallel: parallel"]);
-    assert_eq!(around("two.undo.gone"), ["undo: undo", "step: two db.write", "parallel: parallel"]);
+    assert_eq!(
+        around("two.recover.again"),
+        [
+            "recover: recover transient",
+            "step: two db.write",
+            "parallel: parallel"
+        ]
+    );
+    assert_eq!(
+        around("two.undo.gone"),
+        ["undo: undo", "step: two db.write", "parallel: parallel"]
+    );
     assert_eq!(around("yes"), ["arm: flag", "if: if"]);
-    assert_eq!(around("no"), ["arm: kind == \"a\"", "if: if"], "an `else if` is one of the same arms");
+    assert_eq!(
+        around("no"),
+        ["arm: kind == \"a\"", "if: if"],
+        "an `else if` is one of the same arms"
+    );
     assert_eq!(around("never"), ["arm: else", "if: if"]);
     assert_eq!(around("rounds.page"), ["repeat: rounds repeat from 0"]);
     assert_eq!(around("many.sent"), ["each: many each of [\"x\", \"y\"]"]);
     assert_eq!(around("fastest.left"), ["race: fastest race"]);
-    assert_eq!(around("chosen.match.first"), ["arm: \"a\"", "match: chosen match kind"]);
-    assert_eq!(around("called.deep"), ["plan: called inner"], "a plan of the file is drawn where it is called");
-    assert!(drawing.nodes.iter().all(|node| node.id != "twice.deep"), "and only where it is called first");
-    let arms = drawing.nodes.iter().filter(|node| node.kind == draw::NodeKind::Arm).map(draw::DrawnNode::heading);
-    let expected = ["flag", "kind == \"a\"", "else", "left db.read", "right db.read", "\"a\"", "_ \"none\""];
+    assert_eq!(
+        around("chosen.match.first"),
+        ["arm: \"a\"", "match: chosen match kind"]
+    );
+    assert_eq!(
+        around("called.deep"),
+        ["plan: called inner"],
+        "a plan of the file is drawn where it is called"
+    );
+    assert!(
+        drawing.nodes.iter().all(|node| node.id != "twice.deep"),
+        "and only where it is called first"
+    );
+    let arms = drawing
+        .nodes
+        .iter()
+        .filter(|node| node.kind == draw::NodeKind::Arm)
+        .map(draw::DrawnNode::heading);
+    let expected = [
+        "flag",
+        "kind == \"a\"",
+        "else",
+        "left db.read",
+        "right db.read",
+        "\"a\"",
+        "_ \"none\"",
+    ];
     assert_eq!(arms.collect::<Vec<_>>(), expected);
 }
 
 #[test]
 fn d6_every_clause_is_a_mark_on_its_step() {
     let drawing = everything();
-    let marks = |id: &str| drawing.nodes.iter().find(|node| node.id == id).unwrap().marks.clone();
+    let marks = |id: &str| {
+        drawing
+            .nodes
+            .iter()
+            .find(|node| node.id == id)
+            .unwrap()
+            .marks
+            .clone()
+    };
     let confirm = "confirm \"Write it?\" by \"chief\" expires 2d";
-    let expected = [confirm, "timeout 5s", "retry { attempts: 3, on: [transient] }", "undo db.write"];
+    let expected = [
+        confirm,
+        "timeout 5s",
+        "retry { attempts: 3, on: [transient] }",
+        "undo db.write",
+    ];
     assert_eq!(marks("one"), expected);
     assert_eq!(marks("asked"), ["by \"desk\"", "within 1d"]);
-    assert_eq!(marks("polled"), ["within 1m", "until polled != \"\" every 1s"]);
+    assert_eq!(
+        marks("polled"),
+        ["within 1m", "until polled != \"\" every 1s"]
+    );
     assert_eq!(marks("many"), ["max 2", "parallel 2", "by name", "settle"]);
     assert_eq!(marks("alarm"), ["max 2"]);
     assert_eq!(drawing.marks, ["deadline 5m", "on_failure pause"]);
-    for text in [draw::svg(&drawing).unwrap(), draw::mermaid(&drawing), draw::dot(&drawing), draw::outline(&drawing)] {
-        for word in ["confirm", "until polled", "undo", "retry", "timeout 5s", "settle"] {
+    for text in [
+        draw::svg(&drawing).unwrap(),
+        draw::mermaid(&drawing),
+        draw::dot(&drawing),
+        draw::outline(&drawing),
+    ] {
+        for word in [
+            "confirm",
+            "until polled",
+            "undo",
+            "retry",
+            "timeout 5s",
+            "settle",
+        ] {
             assert!(text.contains(word), "{word} is missing in\n{text}");
         }
     }
@@ -476,33 +646,64 @@ fn d6_arrows_say_what_is_read_and_what_only_stands_above() {
     let drawing = everything();
     let id = |place: usize| &*drawing.nodes[place].id;
     let into = |to: &str, kind: draw::EdgeKind| {
-        let edges = drawing.edges.iter().filter(|edge| id(edge.to) == to && edge.kind == kind);
+        let edges = drawing
+            .edges
+            .iter()
+            .filter(|edge| id(edge.to) == to && edge.kind == kind);
         edges.map(|edge| id(edge.from)).collect::<Vec<_>>()
     };
-    assert_eq!((into("one", Data), into("yes", Data)), (vec!["asked"], vec!["one"]));
-    assert_eq!(into("parallel", Order), [""; 0], "what reads something above stands below it anyway");
+    assert_eq!(
+        (into("one", Data), into("yes", Data)),
+        (vec!["asked"], vec!["one"])
+    );
+    assert_eq!(
+        into("parallel", Order),
+        [""; 0],
+        "what reads something above stands below it anyway"
+    );
     assert_eq!(into("polled", Order), ["parallel"]);
     assert_eq!(into("if", Order), ["polled"]);
     assert_eq!(into("set board done", After), ["many"]);
-    assert_eq!(into("alarm", Listener), ["set board done"], "what moves the task fires the listener");
+    assert_eq!(
+        into("alarm", Listener),
+        ["set board done"],
+        "what moves the task fires the listener"
+    );
     assert!(into("reply", Data).contains(&"rounds"));
-    assert_eq!(into("reply", Order), ["set board done"], "the reply is at the end");
+    assert_eq!(
+        into("reply", Order),
+        ["set board done"],
+        "the reply is at the end"
+    );
     assert_eq!(drawing.nodes.last().unwrap().id, "reply");
 }
 
 #[test]
 fn d6_order_arrows_are_linear_and_every_statement_keeps_its_place() {
-    let lines = |count: u32, line: &dyn Fn(u32) -> String| (0..count).map(line).collect::<Vec<_>>().join("\n");
+    let lines = |count: u32, line: &dyn Fn(u32) -> String| {
+        (0..count).map(line).collect::<Vec<_>>().join("\n")
+    };
     let adversarial = [
-        lines(3000, &|n| format!("step r{n} = db.read()\nstep w{n} = db.write()")),
-        format!("{}\n{}", lines(3000, &|n| format!("step r{n} = db.read()")), "step w = db.write()"),
+        lines(3000, &|n| {
+            format!("step r{n} = db.read()\nstep w{n} = db.write()")
+        }),
+        format!(
+            "{}\n{}",
+            lines(3000, &|n| format!("step r{n} = db.read()")),
+            "step w = db.write()"
+        ),
         format!(
             "parallel {{ {} }}\n{}",
             lines(2000, &|n| format!("step w{n} = db.write()")),
             lines(2000, &|n| format!("step r{n} = db.read()"))
         ),
-        format!("if flag {{ {} }}\nstep last = db.write()", lines(3000, &|n| format!("step w{n} = db.write()"))),
-        lines(2000, &|n| format!("ensure flag else \"no\"\nstep r{n} = db.read()")),
+        format!(
+            "if flag {{ {} }}\nstep last = db.write()",
+            lines(3000, &|n| format!("step w{n} = db.write()"))
+        ),
+        lines(2000, &|n| {
+            format!("ensure flag else \"no\"\nstep r{n} = db.read()")
+        }),
     ];
     for statements in adversarial {
         let plan = plan(&format!("{statements}\nreply null"));
@@ -514,22 +715,45 @@ fn d6_order_arrows_are_linear_and_every_statement_keeps_its_place() {
             &statements[..99]
         );
     }
-    let plan = plan("step a = db.read()\nlet v = a\nstep w = db.write(value: v)\nstep b = db.read()\nreply null");
+    let plan = plan(
+        "step a = db.read()\nlet v = a\nstep w = db.write(value: v)\nstep b = db.read()\nreply null",
+    );
     let drawing = graph::drawing(&plan, &graph::build(&plan));
-    let edges = drawing.edges.iter().map(|edge| (&*drawing.nodes[edge.from].id, &*drawing.nodes[edge.to].id));
-    assert_eq!(edges.collect::<Vec<_>>(), [("a", "v"), ("v", "w"), ("w", "b"), ("b", "reply")]);
+    let edges = drawing
+        .edges
+        .iter()
+        .map(|edge| (&*drawing.nodes[edge.from].id, &*drawing.nodes[edge.to].id));
+    assert_eq!(
+        edges.collect::<Vec<_>>(),
+        [("a", "v"), ("v", "w"), ("w", "b"), ("b", "reply")]
+    );
 }
 
 /// The numbers behind these attributes of each tag with this name.
-fn numbers<const COUNT: usize>(svg: &str, tag: &str, attributes: [&str; COUNT]) -> Vec<[f64; COUNT]> {
+fn numbers<const COUNT: usize>(
+    svg: &str,
+    tag: &str,
+    attributes: [&str; COUNT],
+) -> Vec<[f64; COUNT]> {
     let open = format!("<{tag} ");
-    let tags = svg.split(&open).skip(1).map(|rest| rest.split('>').next().unwrap());
+    let tags = svg
+        .split(&open)
+        .skip(1)
+        .map(|rest| rest.split('>').next().unwrap());
     let number = |tag: &str, attribute: &str| {
-        let rest = format!(" {tag}").split(&format!(" {attribute}=\"")).nth(1)?.split('"').next()?.to_owned();
+        let rest = format!(" {tag}")
+            .split(&format!(" {attribute}=\""))
+            .nth(1)?
+            .split('"')
+            .next()?
+            .to_owned();
         rest.parse::<f64>().ok()
     };
     tags.filter_map(|tag| {
-        let found: Vec<f64> = attributes.iter().filter_map(|attribute| number(tag, attribute)).collect();
+        let found: Vec<f64> = attributes
+            .iter()
+            .filter_map(|attribute| number(tag, attribute))
+            .collect();
         found.try_into().ok()
     })
     .collect()
@@ -538,10 +762,16 @@ fn numbers<const COUNT: usize>(svg: &str, tag: &str, attributes: [&str; COUNT]) 
 #[test]
 fn d6_in_every_picture_boxes_lie_beside_or_within_each_other_and_the_reply_is_below() {
     let plans = crate::support::root().join("plans");
-    let mut files: Vec<_> = std::fs::read_dir(&plans).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(&plans)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.retain(|path| path.extension().is_some_and(|ending| ending == "plan"));
     let drawn = files.iter().map(|file| {
-        let run = crate::support::planrun(["graph", "--format", "svg"]).argument(file).within(&plans).run();
+        let run = crate::support::planrun(["graph", "--format", "svg"])
+            .argument(file)
+            .within(&plans)
+            .run();
         assert_eq!(run.status, 0, "{run:?}");
         run.stdout
     });
@@ -563,13 +793,22 @@ fn d6_in_every_picture_boxes_lie_beside_or_within_each_other_and_the_reply_is_be
                         && a[1] + a[3] <= b[1] + b[3] + 0.2
                 };
                 let (one, other) = ([*x, *y, *width, *height], [*left, *top, *wide, *high]);
-                assert!(apart || within(one, other) || within(other, one), "{one:?} and {other:?} overlap in\n{svg}");
+                assert!(
+                    apart || within(one, other) || within(other, one),
+                    "{one:?} and {other:?} overlap in\n{svg}"
+                );
             }
         }
-        let lowest = boxes.iter().map(|[_, y, _, height]| y + height).fold(0.0, f64::max);
+        let lowest = boxes
+            .iter()
+            .map(|[_, y, _, height]| y + height)
+            .fold(0.0, f64::max);
         let reply = svg.rfind("<title>reply ").expect("a reply");
         let [y, height] = numbers(&svg[reply..], "rect", ["y", "height"])[0];
-        assert!(y + height >= lowest - 0.2, "the reply is not at the end of\n{svg}");
+        assert!(
+            y + height >= lowest - 0.2,
+            "the reply is not at the end of\n{svg}"
+        );
     }
 }
 
@@ -597,6 +836,12 @@ fn entities(text: &str) {
     for (at, _) in text.match_indices('&') {
         let entity = text[at + 1..].split(';').next().unwrap();
         let known = ["amp", "lt", "gt", "quot", "apos"].contains(&entity);
-        assert!(known || entity.strip_prefix('#').is_some_and(|number| !number.is_empty()), "{text}");
+        assert!(
+            known
+                || entity
+                    .strip_prefix('#')
+                    .is_some_and(|number| !number.is_empty()),
+            "{text}"
+        );
     }
 }

@@ -27,7 +27,11 @@ tools:
 
 /// A project with one plan.
 fn project(plan: &str) -> TempDir {
-    folder([("planrun.yaml", "{}\n"), ("apps/bank.yaml", BANK), ("a.plan", plan)])
+    folder([
+        ("planrun.yaml", "{}\n"),
+        ("apps/bank.yaml", BANK),
+        ("a.plan", plan),
+    ])
 }
 
 fn run(place: &TempDir, arguments: &[&str]) -> Output {
@@ -36,7 +40,10 @@ fn run(place: &TempDir, arguments: &[&str]) -> Output {
 
 fn begun(plan: &str, arguments: &[&str]) -> TempDir {
     let place = project(plan);
-    let output = run(&place, &[&["run", "a.plan", "--run-id", "r1", "--mock"], arguments].concat());
+    let output = run(
+        &place,
+        &[&["run", "a.plan", "--run-id", "r1", "--mock"], arguments].concat(),
+    );
     assert_eq!(output.status, 4, "{output:?}");
     place
 }
@@ -79,28 +86,58 @@ fn d1_the_inbox_tells_what_is_asked_of_whom_and_how_to_answer() {
         assert!(shown.stdout.contains(line), "{line}: {}", shown.stdout);
     }
     assert_eq!((shown.status, shown.stderr.as_str()), (0, ""));
-    for command in [&["runs", "show", "r1"][..], &["runs", "list", "--waiting"], &["runs", "events", "r1"]] {
+    for command in [
+        &["runs", "show", "r1"][..],
+        &["runs", "list", "--waiting"],
+        &["runs", "events", "r1"],
+    ] {
         let shown = run(&place, command).stdout;
-        assert!(shown.contains("  │ Whom do we pay?\n") && shown.contains("  for \"desk\"\n"), "{command:?}: {shown}");
+        assert!(
+            shown.contains("  │ Whom do we pay?\n") && shown.contains("  for \"desk\"\n"),
+            "{command:?}: {shown}"
+        );
     }
     let told = run(&place, &["runs", "inbox", "--format", "json"]).json();
     let question = &told["questions"][0];
-    assert_eq!((&told["version"], &question["run"], &question["plan"]), (&json!(1), &json!("r1"), &json!("refund")));
+    assert_eq!(
+        (&told["version"], &question["run"], &question["plan"]),
+        (&json!(1), &json!("r1"), &json!("refund"))
+    );
     assert_eq!(
         (&question["path"], &question["for"], &question["by"]),
         (&json!("form"), &json!("input"), &json!("desk"))
     );
-    assert_eq!((&question["form"][1]["name"], &question["arguments"]["cents"]), (&json!("cents"), &json!(500)));
-    assert_eq!(question["form"][0]["label"], "The account that gets the money");
-    assert!(run(&place, &["runs", "inbox", "--by", "boss"]).stdout.is_empty());
-    assert!(run(&place, &["runs", "inbox", "--plan", "other"]).stderr.contains("nobody is asked"));
+    assert_eq!(
+        (
+            &question["form"][1]["name"],
+            &question["arguments"]["cents"]
+        ),
+        (&json!("cents"), &json!(500))
+    );
+    assert_eq!(
+        question["form"][0]["label"],
+        "The account that gets the money"
+    );
+    assert!(
+        run(&place, &["runs", "inbox", "--by", "boss"])
+            .stdout
+            .is_empty()
+    );
+    assert!(
+        run(&place, &["runs", "inbox", "--plan", "other"])
+            .stderr
+            .contains("nobody is asked")
+    );
 }
 
 #[test]
 fn f1_a_gate_shows_the_tool_its_class_and_the_arguments_wherever_it_asks() {
     let place = begun(FORM, &[]);
     let answer = r#"form={"iban": "DE1234", "why": "late"}"#;
-    let output = run(&place, &["runs", "answer", "r1", answer, "--by", "desk", "--resume"]);
+    let output = run(
+        &place,
+        &["runs", "answer", "r1", answer, "--by", "desk", "--resume"],
+    );
     let expected = [
         "yes or no: paid.confirm\n",
         "  for \"boss\"\n",
@@ -123,7 +160,10 @@ fn f1_a_gate_shows_the_tool_its_class_and_the_arguments_wherever_it_asks() {
         }
     }
     let events = run(&place, &["runs", "events", "r1"]).stdout;
-    assert!(events.contains("  │ iban: \"DE1234\"\n") && events.contains("  by \"desk\"\n"), "{events}");
+    assert!(
+        events.contains("  │ iban: \"DE1234\"\n") && events.contains("  by \"desk\"\n"),
+        "{events}"
+    );
 }
 
 /// A form whose field goes through a plan, which passes it on to another one.
@@ -150,44 +190,101 @@ plan pay(to: string, cents: int) -> string {
 #[test]
 fn r4_2_a_field_keeps_the_contract_of_an_argument_that_it_becomes_in_a_called_plan() {
     let place = project(FAR);
-    let output = run(&place, &["run", "a.plan", "--plan", "refund", "--run-id", "r1", "--mock"]);
+    let output = run(
+        &place,
+        &[
+            "run", "a.plan", "--plan", "refund", "--run-id", "r1", "--mock",
+        ],
+    );
     assert_eq!(output.status, 4, "{output:?}");
     let told = run(&place, &["runs", "inbox"]).stdout;
     assert!(told.contains("The account that gets the money"), "{told}");
-    let output = run(&place, &["runs", "answer", "r1", r#"form={"iban": "1234"}"#]);
-    assert!(output.stderr.contains("the field `iban` must match the pattern"), "{output:?}");
+    let output = run(
+        &place,
+        &["runs", "answer", "r1", r#"form={"iban": "1234"}"#],
+    );
+    assert!(
+        output
+            .stderr
+            .contains("the field `iban` must match the pattern"),
+        "{output:?}"
+    );
     // Where a value may keep the call from being made, it need not fit.
-    let ensured =
-        FAR.replace("    step paid = pay(", "    ensure size(account) > 2 else \"none\"\n    step paid = pay(");
+    let ensured = FAR.replace(
+        "    step paid = pay(",
+        "    ensure size(account) > 2 else \"none\"\n    step paid = pay(",
+    );
     let place = project(&ensured);
-    assert_eq!(run(&place, &["run", "a.plan", "--plan", "refund", "--run-id", "r1", "--mock"]).status, 4);
-    let output = run(&place, &["runs", "answer", "r1", r#"form={"iban": "1234"}"#]);
+    assert_eq!(
+        run(
+            &place,
+            &[
+                "run", "a.plan", "--plan", "refund", "--run-id", "r1", "--mock"
+            ]
+        )
+        .status,
+        4
+    );
+    let output = run(
+        &place,
+        &["runs", "answer", "r1", r#"form={"iban": "1234"}"#],
+    );
     assert_eq!(output.status, 0, "{output:?}");
     let wrong = FAR.replace("cents: int = 500", "cents: int = 0");
     let told = run(&project(&wrong), &["check"]);
-    assert!(told.stdout.contains("`cents` is passed on as `cents` of `bank.pay`"), "{told:?}");
+    assert!(
+        told.stdout
+            .contains("`cents` is passed on as `cents` of `bank.pay`"),
+        "{told:?}"
+    );
 }
 
 #[test]
 fn d2_r4_3_a_field_that_is_passed_on_keeps_the_contract_of_the_argument() {
     let place = begun(FORM, &["-i", "to=DE12"]);
     let inbox = run(&place, &["runs", "inbox"]).stdout;
-    assert!(inbox.contains("  │ iban: string = \"DE12\"\n"), "what is known does not fit, so it is asked: {inbox}");
+    assert!(
+        inbox.contains("  │ iban: string = \"DE12\"\n"),
+        "what is known does not fit, so it is asked: {inbox}"
+    );
     for (answer, fault) in [
-        (r#"form={"iban": "1234", "why": "late"}"#, "the field `iban` must match the pattern"),
-        (r#"form={"why": "late"}"#, "the field `iban` must match the pattern"),
-        (r#"form={"iban": "DE1234", "why": "late", "cents": 0}"#, "the field `cents` must be at least 1"),
-        (r#"form={"iban": "DE1234", "why": "old"}"#, "one of \"late\", \"lost\""),
+        (
+            r#"form={"iban": "1234", "why": "late"}"#,
+            "the field `iban` must match the pattern",
+        ),
+        (
+            r#"form={"why": "late"}"#,
+            "the field `iban` must match the pattern",
+        ),
+        (
+            r#"form={"iban": "DE1234", "why": "late", "cents": 0}"#,
+            "the field `cents` must be at least 1",
+        ),
+        (
+            r#"form={"iban": "DE1234", "why": "old"}"#,
+            "one of \"late\", \"lost\"",
+        ),
         (r#"form={"iban": "DE1234"}"#, "`why` is missing"),
         (r#"form={"iban": 7, "why": "late"}"#, "the field `iban`"),
     ] {
-        let output = run(&place, &["runs", "answer", "r1", answer, "--by", "desk", "--resume"]);
+        let output = run(
+            &place,
+            &["runs", "answer", "r1", answer, "--by", "desk", "--resume"],
+        );
         assert_eq!(output.status, 2, "{answer}: {output:?}");
         assert!(output.stderr.contains(fault), "{answer}: {}", output.stderr);
     }
-    assert!(run(&place, &["runs", "inbox"]).stdout.contains("a form: form\n"), "it stays open");
+    assert!(
+        run(&place, &["runs", "inbox"])
+            .stdout
+            .contains("a form: form\n"),
+        "it stays open"
+    );
     let fits = r#"form={"iban": "DE1234", "why": "late"}"#;
-    let output = run(&place, &["runs", "answer", "r1", fits, "--by", "desk", "--resume"]);
+    let output = run(
+        &place,
+        &["runs", "answer", "r1", fits, "--by", "desk", "--resume"],
+    );
     assert!(output.stderr.contains("Pay 500 cents?"), "{output:?}");
 }
 
@@ -200,7 +297,10 @@ fn r4_3_only_what_a_call_without_a_further_guard_takes_is_bound_by_it() {
                 {body} }}"
         );
         let place = project(&plan);
-        let output = run(&place, &["run", "a.plan", "-i", "go=true", "--run-id", "r1", "--mock"]);
+        let output = run(
+            &place,
+            &["run", "a.plan", "-i", "go=true", "--run-id", "r1", "--mock"],
+        );
         assert_eq!(output.status, 4, "{body}: {output:?}");
         let told = run(&place, &["runs", "inbox", "--format", "json"]).json();
         let field = &told["questions"][0]["form"][0];
@@ -209,13 +309,28 @@ fn r4_3_only_what_a_call_without_a_further_guard_takes_is_bound_by_it() {
     };
     let pay = "bank.pay(iban: form.iban, cents: 1)";
     assert!(bound(&format!("step a = {pay} reply a.id")));
-    assert!(bound(&format!("step d = do {{ step a = {pay} yield a.id }} reply d")));
-    assert!(bound(&format!("ensure go else \"no\" step a = {pay} reply a.id")), "what does not ask for the answer");
-    assert!(!bound(&format!("step a = {pay} when form.really reply a?.id ?? \"\"")));
-    assert!(!bound(&format!("reply \"no\" when !form.really step a = {pay} reply a.id")));
-    assert!(!bound(&format!("fail denied.human \"no\" when !form.really step a = {pay} reply a.id")));
-    assert!(!bound(&format!("ensure form.really else \"no\" step a = {pay} reply a.id")));
-    assert!(!bound(&format!("step l = each x in [1] max 1 {{ step a = {pay} yield a.id }} reply l[0]")));
+    assert!(bound(&format!(
+        "step d = do {{ step a = {pay} yield a.id }} reply d"
+    )));
+    assert!(
+        bound(&format!("ensure go else \"no\" step a = {pay} reply a.id")),
+        "what does not ask for the answer"
+    );
+    assert!(!bound(&format!(
+        "step a = {pay} when form.really reply a?.id ?? \"\""
+    )));
+    assert!(!bound(&format!(
+        "reply \"no\" when !form.really step a = {pay} reply a.id"
+    )));
+    assert!(!bound(&format!(
+        "fail denied.human \"no\" when !form.really step a = {pay} reply a.id"
+    )));
+    assert!(!bound(&format!(
+        "ensure form.really else \"no\" step a = {pay} reply a.id"
+    )));
+    assert!(!bound(&format!(
+        "step l = each x in [1] max 1 {{ step a = {pay} yield a.id }} reply l[0]"
+    )));
 }
 
 #[test]
@@ -233,15 +348,24 @@ fn r4_3_a_value_that_stands_in_a_form_keeps_the_contract_or_the_check_says_so() 
             .collect::<Vec<_>>()
     };
     assert_eq!(found("cents: int = 5"), [""; 0]);
-    for field in ["cents: int = 0", "cents: int known 0", "cents: int in [1, 0]"] {
+    for field in [
+        "cents: int = 0",
+        "cents: int known 0",
+        "cents: int in [1, 0]",
+    ] {
         let told = found(field);
         assert!(
-            told.len() == 1 && told[0].contains("`cents` of `bank.pay`") && told[0].contains("at least 1"),
+            told.len() == 1
+                && told[0].contains("`cents` of `bank.pay`")
+                && told[0].contains("at least 1"),
             "{told:?}"
         );
     }
     let told = found("cents: int in [1, 2] = 3");
-    assert!(told.len() == 1 && told[0].contains("3 is not among the choices of `cents`"), "{told:?}");
+    assert!(
+        told.len() == 1 && told[0].contains("3 is not among the choices of `cents`"),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -254,7 +378,15 @@ fn a_field_that_goes_to_a_secret_argument_is_shown_nowhere() {
     let answer = r#"form={"iban": "DE1234", "pin": "s3cret-0815"}"#;
     let output = run(&place, &["runs", "answer", "r1", answer, "--resume"]);
     assert_eq!(output.status, 4, "{output:?}");
-    let twice = run(&place, &["runs", "answer", "r1", r#"form={"iban": "DE1235", "pin": "1"}"#]);
+    let twice = run(
+        &place,
+        &[
+            "runs",
+            "answer",
+            "r1",
+            r#"form={"iban": "DE1235", "pin": "1"}"#,
+        ],
+    );
     let shown = [
         output.stderr,
         run(&place, &["runs", "inbox"]).stdout,
@@ -262,7 +394,10 @@ fn a_field_that_goes_to_a_secret_argument_is_shown_nowhere() {
         twice.stderr,
     ];
     for text in shown {
-        assert!(!text.contains("s3cret-0815") && text.contains("DE1234"), "{text}");
+        assert!(
+            !text.contains("s3cret-0815") && text.contains("DE1234"),
+            "{text}"
+        );
     }
 }
 
@@ -271,18 +406,37 @@ const GATE: &str = "use sys plan p(x: any) { step w = sys.echo(value: x) confirm
 #[test]
 fn a8_f2_a_contradicting_answer_is_refused_at_once_before_anybody_has_resumed() {
     let place = begun(GATE, &["-i", "x=1"]);
-    let answer =
-        |value: &str, by: &str| run(&place, &["runs", "answer", "r1", &format!("w.confirm={value}"), "--by", by]);
+    let answer = |value: &str, by: &str| {
+        run(
+            &place,
+            &[
+                "runs",
+                "answer",
+                "r1",
+                &format!("w.confirm={value}"),
+                "--by",
+                by,
+            ],
+        )
+    };
     assert_eq!(answer("true", "ann").status, 0);
     let again = answer("true", "ann");
-    assert!(again.status == 0 && again.stderr.contains("has this answer already"), "{again:?}");
+    assert!(
+        again.status == 0 && again.stderr.contains("has this answer already"),
+        "{again:?}"
+    );
     let no = answer("false", "bob");
     assert_eq!(no.status, 2);
-    for part in ["`w.confirm` has been answered already, with yes by ann at ", "`planrun runs cancel r1` stops the run"]
-    {
+    for part in [
+        "`w.confirm` has been answered already, with yes by ann at ",
+        "`planrun runs cancel r1` stops the run",
+    ] {
         assert!(no.stderr.contains(part), "{}", no.stderr);
     }
-    assert!(run(&place, &["runs", "inbox"]).stdout.is_empty(), "nothing is open any more");
+    assert!(
+        run(&place, &["runs", "inbox"]).stdout.is_empty(),
+        "nothing is open any more"
+    );
     let ended = run(&place, &["runs", "resume", "r1"]);
     assert_eq!(ended.status, 0, "{ended:?}");
     assert_eq!(answer("false", "bob").status, 2);
@@ -291,26 +445,50 @@ fn a8_f2_a_contradicting_answer_is_refused_at_once_before_anybody_has_resumed() 
 #[test]
 fn f19_outside_text_forges_no_line_and_acts_on_no_terminal() {
     let padding = " ".repeat(300);
-    let hostile =
-        format!("a{padding}answer: planrun runs answer r1 w.confirm=true\n  for \"boss\"\u{1b}[2J\u{202e}\u{9b}2J");
+    let hostile = format!(
+        "a{padding}answer: planrun runs answer r1 w.confirm=true\n  for \"boss\"\u{1b}[2J\u{202e}\u{9b}2J"
+    );
     let text = format!("{hostile}{}", "x".repeat(5000));
     let plan = "use sys plan p(t: string) { step w = sys.echo(value: t) confirm t by t }";
     let place = begun(plan, &["-i", &format!("t={text}")]);
     let shown = run(&place, &["runs", "inbox"]).stdout;
-    assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{shown:?}");
-    let own = ["yes or no: ", "  run ", "  asked ", "  for ", "  what goes out (", "  answer: "];
+    assert!(
+        !shown.contains(['\u{1b}', '\u{202e}', '\u{9b}']),
+        "{shown:?}"
+    );
+    let own = [
+        "yes or no: ",
+        "  run ",
+        "  asked ",
+        "  for ",
+        "  what goes out (",
+        "  answer: ",
+    ];
     let lines: Vec<&str> = shown.lines().collect();
     for line in &lines {
         let ours = own.iter().filter(|begin| line.starts_with(**begin)).count();
         assert!(line.starts_with("  │ ") || ours == 1, "{line}");
-        assert!(line.starts_with("  answer: ") || line.chars().count() <= 100, "{line}");
+        assert!(
+            line.starts_with("  answer: ") || line.chars().count() <= 100,
+            "{line}"
+        );
     }
     for begin in own {
-        assert_eq!(lines.iter().filter(|line| line.starts_with(begin)).count(), 1, "{begin}");
+        assert_eq!(
+            lines.iter().filter(|line| line.starts_with(begin)).count(),
+            1,
+            "{begin}"
+        );
     }
-    assert!(shown.contains(" more characters "), "the middle is cut out, and that is told: {shown}");
+    assert!(
+        shown.contains(" more characters "),
+        "the middle is cut out, and that is told: {shown}"
+    );
     let json = run(&place, &["runs", "inbox", "--format", "json"]).json();
-    assert_eq!(json["questions"][0]["arguments"]["value"], text, "programs get all of it");
+    assert_eq!(
+        json["questions"][0]["arguments"]["value"], text,
+        "programs get all of it"
+    );
 }
 
 #[test]
@@ -318,8 +496,18 @@ fn d1_the_command_that_answers_is_safe_in_a_shell_and_means_what_it_says() {
     let plan = r#"use sys plan p(names: string[]) -> int {
         step m = each name in names max 9 parallel 9 by name { step w = sys.echo(value: name) confirm "Say it?" yield w }
         reply size(m) }"#;
-    let names = ["it's", "a b  c", "$(touch owned)", "x=\"1\"];]", "\u{202e}back", "`id`"];
-    let place = begun(plan, &["-i", &format!("names={}", Json::from(names.to_vec()))]);
+    let names = [
+        "it's",
+        "a b  c",
+        "$(touch owned)",
+        "x=\"1\"];]",
+        "\u{202e}back",
+        "`id`",
+    ];
+    let place = begun(
+        plan,
+        &["-i", &format!("names={}", Json::from(names.to_vec()))],
+    );
     let commands: Vec<String> = run(&place, &["runs", "inbox"])
         .stdout
         .lines()
@@ -328,11 +516,17 @@ fn d1_the_command_that_answers_is_safe_in_a_shell_and_means_what_it_says() {
         .collect();
     assert_eq!(commands.len(), names.len());
     for command in &commands {
-        let said =
-            std::process::Command::new("sh").args(["-c", &format!("printf '%s\\n' {command}")]).output().unwrap();
+        let said = std::process::Command::new("sh")
+            .args(["-c", &format!("printf '%s\\n' {command}")])
+            .output()
+            .unwrap();
         let words = String::from_utf8(said.stdout).unwrap();
         let words: Vec<&str> = words.lines().collect();
-        assert_eq!((words.len(), words[..3].join(" ")), (4, "runs answer r1".to_owned()), "{command}");
+        assert_eq!(
+            (words.len(), words[..3].join(" ")),
+            (4, "runs answer r1".to_owned()),
+            "{command}"
+        );
         let output = run(&place, &words);
         assert_eq!(output.status, 0, "{command}: {output:?}");
     }
@@ -351,37 +545,109 @@ fn d1_one_answer_serves_all_elements_and_many_answers_are_taken_or_none() {
             "step m = each name in names max 9 { step w = sys.echo(value: name) confirm \"Say ${name}?\" yield w }",
         )
         .replace("reply m", "reply size(m)");
-    let place = begun(&plan, &["-i", "names=[\"a\", \"b\", \"c\"]", "--answer", "first.confirm=true"]);
-    let open = || run(&place, &["runs", "inbox", "--format", "json"]).json()["questions"].as_array().unwrap().len();
+    let place = begun(
+        &plan,
+        &[
+            "-i",
+            "names=[\"a\", \"b\", \"c\"]",
+            "--answer",
+            "first.confirm=true",
+        ],
+    );
+    let open = || {
+        run(&place, &["runs", "inbox", "--format", "json"]).json()["questions"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
     let before = open();
     assert!(before > 0);
     // One that does not fit refuses all.
-    let output = run(&place, &["runs", "answer", "r1", "m[*].w.confirm=true", "m[7].w.confirm=true"]);
+    let output = run(
+        &place,
+        &[
+            "runs",
+            "answer",
+            "r1",
+            "m[*].w.confirm=true",
+            "m[7].w.confirm=true",
+        ],
+    );
     assert_eq!((output.status, open()), (2, before), "{output:?}");
-    let output = run(&place, &["runs", "answer", "r1", "m[*].w.confirm=true", "--format", "json"]);
+    let output = run(
+        &place,
+        &[
+            "runs",
+            "answer",
+            "r1",
+            "m[*].w.confirm=true",
+            "--format",
+            "json",
+        ],
+    );
     let told = output.json();
-    assert_eq!((output.status, told["answers"].as_array().unwrap().len(), open()), (0, before, 0));
-    assert_eq!((&told["answers"][0]["path"], &told["answers"][0]["before"]), (&json!("m[0].w.confirm"), &json!(false)));
-    assert_eq!(run(&place, &["runs", "answer", "r1", "n[*].w.confirm=true"]).status, 2);
+    assert_eq!(
+        (
+            output.status,
+            told["answers"].as_array().unwrap().len(),
+            open()
+        ),
+        (0, before, 0)
+    );
+    assert_eq!(
+        (&told["answers"][0]["path"], &told["answers"][0]["before"]),
+        (&json!("m[0].w.confirm"), &json!(false))
+    );
+    assert_eq!(
+        run(&place, &["runs", "answer", "r1", "n[*].w.confirm=true"]).status,
+        2
+    );
 }
 
 #[test]
 fn d1_every_run_that_asks_is_answered_at_once_or_one_question_after_the_other() {
     let place = project(GATE);
     for id in ["r1", "r2", "r3"] {
-        assert_eq!(run(&place, &["run", "a.plan", "--run-id", id, "-i", "x=1"]).status, 4);
+        assert_eq!(
+            run(&place, &["run", "a.plan", "--run-id", id, "-i", "x=1"]).status,
+            4
+        );
     }
-    assert_eq!(run(&place, &["runs", "answer", "--all", "v.confirm=true"]).status, 2);
-    let output =
-        planrun(["runs", "answer", "--all", "--interactive"]).within(place.path()).stdin("yes\nmaybe\nskip\nq\n").run();
+    assert_eq!(
+        run(&place, &["runs", "answer", "--all", "v.confirm=true"]).status,
+        2
+    );
+    let output = planrun(["runs", "answer", "--all", "--interactive"])
+        .within(place.path())
+        .stdin("yes\nmaybe\nskip\nq\n")
+        .run();
     assert_eq!(output.status, 0, "{output:?}");
-    assert_eq!(output.stderr.matches("yes or no: w.confirm").count(), 3, "{}", output.stderr);
+    assert_eq!(
+        output.stderr.matches("yes or no: w.confirm").count(),
+        3,
+        "{}",
+        output.stderr
+    );
     assert_eq!(run(&place, &["runs", "resume", "r1"]).status, 0);
-    let output = run(&place, &["runs", "answer", "--all", "w.confirm=true", "--resume"]);
+    let output = run(
+        &place,
+        &["runs", "answer", "--all", "w.confirm=true", "--resume"],
+    );
     assert_eq!(output.status, 0, "{output:?}");
     let states = run(&place, &["runs", "list", "--format", "json"]).json();
-    assert!(states["runs"].as_array().unwrap().iter().all(|run| run["status"] == "completed"), "{states}");
-    assert_eq!(run(&place, &["runs", "answer", "w.confirm=true"]).status, 2, "which run?");
+    assert!(
+        states["runs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|run| run["status"] == "completed"),
+        "{states}"
+    );
+    assert_eq!(
+        run(&place, &["runs", "answer", "w.confirm=true"]).status,
+        2,
+        "which run?"
+    );
     assert_eq!(run(&place, &["runs", "answer", "r1"]).status, 2, "what?");
 }
 
@@ -392,8 +658,18 @@ fn d1_forms_are_filled_in_line_by_line_and_each_line_is_held_against_its_field()
         .within(place.path())
         .stdin("f\nnonsense\nDE1234\n\nlate\n")
         .run();
-    assert!(output.stderr.contains("the field `iban` must match the pattern"), "{}", output.stderr);
-    assert!(output.stderr.contains("  │ cents: 500\n"), "an empty line keeps what stands there: {}", output.stderr);
+    assert!(
+        output
+            .stderr
+            .contains("the field `iban` must match the pattern"),
+        "{}",
+        output.stderr
+    );
+    assert!(
+        output.stderr.contains("  │ cents: 500\n"),
+        "an empty line keeps what stands there: {}",
+        output.stderr
+    );
 }
 
 #[test]
@@ -407,10 +683,19 @@ fn d1_the_inbox_reaches_every_project_below() {
     ]);
     for project in ["one", "it's/b"] {
         let at = place.path().join(project);
-        assert_eq!(planrun(["run", "a.plan", "--run-id", "r1"]).within(&at).run().status, 4);
+        assert_eq!(
+            planrun(["run", "a.plan", "--run-id", "r1"])
+                .within(&at)
+                .run()
+                .status,
+            4
+        );
     }
     let shown = run(&place, &["runs", "inbox", "--all"]).stdout;
-    for command in ["planrun --project ./one runs answer r1", r"planrun --project './it'\''s/b' runs answer r1"] {
+    for command in [
+        "planrun --project ./one runs answer r1",
+        r"planrun --project './it'\''s/b' runs answer r1",
+    ] {
         assert!(shown.contains(command), "{shown}");
     }
 }
@@ -427,7 +712,18 @@ fn f1_an_unknown_outcome_is_asked_about_with_what_was_sent_and_why() {
         BANK.replace("mock: { id: \"P1\" }", "mock: [{ status: 504 }]"),
     )
     .unwrap();
-    let output = run(&place, &["run", "a.plan", "--run-id", "r1", "--mock", "--answer", "paid.confirm=true"]);
+    let output = run(
+        &place,
+        &[
+            "run",
+            "a.plan",
+            "--run-id",
+            "r1",
+            "--mock",
+            "--answer",
+            "paid.confirm=true",
+        ],
+    );
     assert_eq!(output.status, 4, "{output:?}");
     let shown = run(&place, &["runs", "inbox"]).stdout;
     for line in [

@@ -9,7 +9,13 @@ fn a_new_project_is_right_and_runs() {
         let made = planrun(["init", name]).within(folder.path()).run();
         assert_eq!(made.status, 0, "{made:?}");
         let place = folder.path().join(name);
-        let mut commands = made.stdout.split("Next\n").nth(1).unwrap().lines().map(|line| words(line.trim()));
+        let mut commands = made
+            .stdout
+            .split("Next\n")
+            .nth(1)
+            .unwrap()
+            .lines()
+            .map(|line| words(line.trim()));
         assert_eq!(commands.next().unwrap(), ["cd", name]);
         let mut outputs = Vec::new();
         for command in commands {
@@ -19,9 +25,18 @@ fn a_new_project_is_right_and_runs() {
         }
         // Warnings are errors there, and there are none.
         assert_eq!(outputs[0].stderr, "nothing found in 2 files\n");
-        assert!(outputs[1].stdout.starts_with("5 passed ("), "{:?}", outputs[1]);
-        assert_eq!(outputs[2].json(), serde_json::json!({ "closed": 2, "left": 1 }));
-        let strict = planrun(["check", "--deny", "warnings"]).within(&place).run();
+        assert!(
+            outputs[1].stdout.starts_with("5 passed ("),
+            "{:?}",
+            outputs[1]
+        );
+        assert_eq!(
+            outputs[2].json(),
+            serde_json::json!({ "closed": 2, "left": 1 })
+        );
+        let strict = planrun(["check", "--deny", "warnings"])
+            .within(&place)
+            .run();
         assert_eq!((strict.status, strict.stdout.as_str()), (0, ""));
         let formatted = planrun(["fmt", "--check"]).within(&place).run();
         assert_eq!(formatted.status, 0, "{formatted:?}");
@@ -41,14 +56,24 @@ fn the_tests_of_a_new_project_pass_in_ci_and_are_worth_something() {
     ];
     for command in commands {
         let output = in_ci(planrun(command)).within(folder.path()).run();
-        assert_eq!((output.status, output.stderr.as_str()), (0, ""), "{command:?}: {output:?}");
+        assert_eq!(
+            (output.status, output.stderr.as_str()),
+            (0, ""),
+            "{command:?}: {output:?}"
+        );
     }
     // They notice a plan that does something else, the snapshot included.
     let plan = folder.path().join("plans/tidy.plan");
     let text = std::fs::read_to_string(&plan).unwrap();
     for (wrong, noticed) in [
-        (text.replace("== \"solved\"", "== \"open\""), "1 passed, 4 failed ("),
-        (text.replace("solved, says", "told by"), "4 passed, 1 failed ("),
+        (
+            text.replace("== \"solved\"", "== \"open\""),
+            "1 passed, 4 failed (",
+        ),
+        (
+            text.replace("solved, says", "told by"),
+            "4 passed, 1 failed (",
+        ),
     ] {
         assert_ne!(wrong, text);
         std::fs::write(&plan, wrong).unwrap();
@@ -60,7 +85,9 @@ fn the_tests_of_a_new_project_pass_in_ci_and_are_worth_something() {
 
 /// In surroundings in which no snapshot is written.
 fn in_ci(program: Program) -> Program {
-    program.variable("CI", "true").without_variable("INSTA_UPDATE")
+    program
+        .variable("CI", "true")
+        .without_variable("INSTA_UPDATE")
 }
 
 #[test]
@@ -68,9 +95,20 @@ fn what_is_there_is_named_and_stays() {
     let folder = folder([("plans/tidy.plan", "mine"), ("planrun.yaml", "mine too")]);
     let refused = planrun(["init"]).within(folder.path()).run();
     assert_eq!(refused.status, 2);
-    assert!(refused.stderr.contains("`planrun.yaml`, `plans/tidy.plan` are there already"), "{}", refused.stderr);
-    assert_eq!(std::fs::read_to_string(folder.path().join("plans/tidy.plan")).unwrap(), "mine");
+    assert!(
+        refused
+            .stderr
+            .contains("`planrun.yaml`, `plans/tidy.plan` are there already"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("plans/tidy.plan")).unwrap(),
+        "mine"
+    );
     assert!(!folder.path().join("apps").exists());
-    let file = planrun(["init", "planrun.yaml/inside"]).within(folder.path()).run();
+    let file = planrun(["init", "planrun.yaml/inside"])
+        .within(folder.path())
+        .run();
     assert_eq!(file.status, 3, "{file:?}");
 }

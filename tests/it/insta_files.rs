@@ -8,7 +8,9 @@ use std::process::Command;
 
 use planrun::diag::render::Look;
 use planrun::host::{Host, MemoryHost, RealHost};
-use planrun::plantest::snapshot::{Kept, Mode, Place, Settled, SnapshotError, Store, Verdict, pending};
+use planrun::plantest::snapshot::{
+    Kept, Mode, Place, Settled, SnapshotError, Store, Verdict, pending,
+};
 use planrun::sema::test::SnapshotOf as Kind;
 use tempfile::TempDir;
 
@@ -32,7 +34,12 @@ const TEXTS: &[(&str, &str)] = &[
 ];
 
 fn place(test: &str) -> Place<'_> {
-    Place { test, row: None, kind: Kind::Reply, line: 4 }
+    Place {
+        test,
+        row: None,
+        kind: Kind::Reply,
+        line: 4,
+    }
 }
 
 /// A project with an empty plan, and its file.
@@ -47,35 +54,69 @@ fn project() -> (TempDir, PathBuf) {
 /// Settles every text, in the order of [`TEXTS`].
 fn settled(folder: &Path, plan: &Path, mode: Mode, change: &str) -> Vec<Settled> {
     let store = Store::new(&RealHost, folder, mode);
-    let shelf = store.open(plan, TEXTS.iter().map(|(test, _)| *test)).unwrap();
-    TEXTS.iter().map(|(test, text)| shelf.settle(&place(test), &format!("{text}{change}")).unwrap()).collect()
+    let shelf = store
+        .open(plan, TEXTS.iter().map(|(test, _)| *test))
+        .unwrap();
+    TEXTS
+        .iter()
+        .map(|(test, text)| {
+            shelf
+                .settle(&place(test), &format!("{text}{change}"))
+                .unwrap()
+        })
+        .collect()
 }
 
 /// What insta is asked: the test and its text, by the name of the snapshot.
 fn asked(folder: &Path, plan: &Path, change: &str) -> BTreeMap<String, [String; 2]> {
     let named = settled(folder, plan, Mode::Check, "");
-    let name = |settled: &Settled| settled.path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let name = |settled: &Settled| {
+        settled
+            .path
+            .file_stem()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
     let one = |(settled, (test, text)): (&Settled, &(&str, &str))| {
-        (name(settled), [(*test).to_owned(), format!("{text}{change}")])
+        (
+            name(settled),
+            [(*test).to_owned(), format!("{text}{change}")],
+        )
     };
     named.iter().zip(TEXTS).map(one).collect()
 }
 
 /// What insta says to texts, by name: whether each passes.
-fn insta(folder: &Path, update: &str, asked: &BTreeMap<String, [String; 2]>) -> BTreeMap<String, bool> {
+fn insta(
+    folder: &Path,
+    update: &str,
+    asked: &BTreeMap<String, [String; 2]>,
+) -> BTreeMap<String, bool> {
     fs::write(folder.join(ASKED), serde_json::to_string(asked).unwrap()).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["insta_files::plays_insta", "--exact", "--ignored"]).env(FOLDER, folder).env("INSTA_UPDATE", update);
-    command.env("INSTA_WORKSPACE_ROOT", folder).env_remove("INSTA_FORCE_PASS");
+    command
+        .args(["insta_files::plays_insta", "--exact", "--ignored"])
+        .env(FOLDER, folder)
+        .env("INSTA_UPDATE", update);
+    command
+        .env("INSTA_WORKSPACE_ROOT", folder)
+        .env_remove("INSTA_FORCE_PASS");
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
     serde_json::from_str(&fs::read_to_string(folder.join(TOLD)).unwrap()).unwrap()
 }
 
 #[test]
 #[ignore = "a process of its own, started by the tests here, since insta looks at its environment"]
 fn plays_insta() {
-    let folder = PathBuf::from(std::env::var_os(FOLDER).expect("the tests beside this one start it"));
+    let folder =
+        PathBuf::from(std::env::var_os(FOLDER).expect("the tests beside this one start it"));
     let asked: BTreeMap<String, [String; 2]> =
         serde_json::from_str(&fs::read_to_string(folder.join(ASKED)).unwrap()).unwrap();
     let mut settings = insta::Settings::new();
@@ -84,7 +125,11 @@ fn plays_insta() {
     let mut told = BTreeMap::new();
     for (name, [description, text]) in asked {
         settings.set_description(description);
-        let passes = settings.bind(|| catch_unwind(AssertUnwindSafe(|| insta::assert_snapshot!(name.clone(), text))));
+        let passes = settings.bind(|| {
+            catch_unwind(AssertUnwindSafe(|| {
+                insta::assert_snapshot!(name.clone(), text)
+            }))
+        });
         told.insert(name, passes.is_ok());
     }
     fs::write(folder.join(TOLD), serde_json::to_string(&told).unwrap()).unwrap();
@@ -92,21 +137,31 @@ fn plays_insta() {
 
 /// The files in the folder of snapshots, with their texts.
 fn files(plan: &Path) -> BTreeMap<String, String> {
-    let Ok(folder) = fs::read_dir(plan.with_file_name("snapshots")) else { return BTreeMap::new() };
+    let Ok(folder) = fs::read_dir(plan.with_file_name("snapshots")) else {
+        return BTreeMap::new();
+    };
     let paths = folder.map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-    paths.map(|path| (name(&path), fs::read_to_string(&path).unwrap())).collect()
+    paths
+        .map(|path| (name(&path), fs::read_to_string(&path).unwrap()))
+        .collect()
 }
 
 fn line<'a>(text: &'a str, key: &str) -> &'a str {
-    text.lines().find(|line| line.starts_with(key)).unwrap_or_default()
+    text.lines()
+        .find(|line| line.starts_with(key))
+        .unwrap_or_default()
 }
 
 #[test]
 fn insta_finds_what_was_stored_the_same_and_sees_what_changed() {
     let (folder, plan) = project();
     for settled in settled(folder.path(), &plan, Mode::Accept, "") {
-        assert_eq!((&settled.verdict, settled.kept), (&Verdict::New, Kept::Accepted), "{settled:?}");
+        assert_eq!(
+            (&settled.verdict, settled.kept),
+            (&Verdict::New, Kept::Accepted),
+            "{settled:?}"
+        );
     }
     let stored = files(&plan);
     let same = insta(folder.path(), "no", &asked(folder.path(), &plan, ""));
@@ -120,13 +175,22 @@ fn insta_finds_what_was_stored_the_same_and_sees_what_changed() {
 #[test]
 fn what_insta_stored_is_the_same_and_what_it_writes_has_the_same_form() {
     let (folder, plan) = project();
-    assert!(insta(folder.path(), "always", &asked(folder.path(), &plan, "")).values().all(|passes| *passes));
+    assert!(
+        insta(folder.path(), "always", &asked(folder.path(), &plan, ""))
+            .values()
+            .all(|passes| *passes)
+    );
     let theirs = files(&plan);
     for settled in settled(folder.path(), &plan, Mode::Check, "") {
         assert_eq!(settled.verdict, Verdict::Same, "{settled:?}");
     }
-    for (settled, (_, text)) in settled(folder.path(), &plan, Mode::Check, "\nz").iter().zip(TEXTS) {
-        let Verdict::Differs { old } = &settled.verdict else { panic!("{settled:?}") };
+    for (settled, (_, text)) in settled(folder.path(), &plan, Mode::Check, "\nz")
+        .iter()
+        .zip(TEXTS)
+    {
+        let Verdict::Differs { old } = &settled.verdict else {
+            panic!("{settled:?}")
+        };
         assert_eq!(*old, text.trim_end().replace("\r\n", "\n"));
     }
     // Both write what the description is in the same letters, and the same text behind the marks.
@@ -134,7 +198,10 @@ fn what_insta_stored_is_the_same_and_what_it_writes_has_the_same_form() {
     for (name, ours) in files(&plan) {
         let theirs = &theirs[&name];
         assert_eq!(line(&ours, "description"), line(theirs, "description"));
-        assert_eq!(ours.split_once("\n---\n").unwrap().1, theirs.split_once("\n---\n").unwrap().1);
+        assert_eq!(
+            ours.split_once("\n---\n").unwrap().1,
+            theirs.split_once("\n---\n").unwrap().1
+        );
         assert_eq!(line(&ours, "source"), "source: plans/a.plan");
     }
 }
@@ -145,11 +212,18 @@ fn what_insta_left_for_review_is_accepted_as_insta_would() {
     insta(folder.path(), "always", &asked(folder.path(), &plan, ""));
     let theirs = files(&plan);
     fs::remove_dir_all(plan.with_file_name("snapshots")).unwrap();
-    assert!(!insta(folder.path(), "new", &asked(folder.path(), &plan, "")).values().any(|passes| *passes));
+    assert!(
+        !insta(folder.path(), "new", &asked(folder.path(), &plan, ""))
+            .values()
+            .any(|passes| *passes)
+    );
     let waiting = pending(&RealHost, std::slice::from_ref(&plan)).unwrap();
     assert_eq!(waiting.len(), TEXTS.len());
     for one in &waiting {
-        assert!(one.old.is_none() && one.metadata.assertion_line.is_some(), "{one:?}");
+        assert!(
+            one.old.is_none() && one.metadata.assertion_line.is_some(),
+            "{one:?}"
+        );
         one.accept(&RealHost).unwrap();
     }
     assert_eq!(files(&plan), theirs);
@@ -162,11 +236,17 @@ fn insta_rewrites_what_waited_as_it_would_be_accepted_here() {
     let waiting = files(&plan);
     assert_eq!(waiting.len(), TEXTS.len());
     for (name, text) in &waiting {
-        assert!(name.ends_with(".snap.new") && line(text, "assertion_line") == "assertion_line: 4", "{name}: {text}");
+        assert!(
+            name.ends_with(".snap.new") && line(text, "assertion_line") == "assertion_line: 4",
+            "{name}: {text}"
+        );
     }
     settled(folder.path(), &plan, Mode::Accept, "");
     let accepted = files(&plan);
-    assert!(!accepted.keys().any(|name| name.ends_with(".snap.new")), "{accepted:?}");
+    assert!(
+        !accepted.keys().any(|name| name.ends_with(".snap.new")),
+        "{accepted:?}"
+    );
     for (name, text) in accepted {
         let waited = &waiting[&format!("{name}.new")];
         assert_eq!(text, waited.replace("assertion_line: 4\n", ""));
@@ -186,27 +266,45 @@ fn each_mode_writes_what_it_says() {
         let host = MemoryHost::new(0).with_file("/p/a.plan", "");
         let accept = |test: &str, text: &str| {
             let store = Store::new(&host, Path::new("/p"), Mode::Accept);
-            store.open(Path::new("/p/a.plan"), [test]).unwrap().settle(&place(test), text).unwrap()
+            store
+                .open(Path::new("/p/a.plan"), [test])
+                .unwrap()
+                .settle(&place(test), text)
+                .unwrap()
         };
         let same = accept("same", "1").path;
         accept("changed", "1");
         // What waited before this run.
-        host.write_file(&same.with_extension("snap.new"), b"---\n---\n2\n").unwrap();
+        host.write_file(&same.with_extension("snap.new"), b"---\n---\n2\n")
+            .unwrap();
         let before = host.list_folder(Path::new("/p/snapshots")).unwrap();
         let store = Store::new(&host, Path::new("/p"), mode);
-        let shelf = store.open(Path::new("/p/a.plan"), ["same", "changed", "unknown"]).unwrap();
+        let shelf = store
+            .open(Path::new("/p/a.plan"), ["same", "changed", "unknown"])
+            .unwrap();
         let kept = |test: &str, text: &str| shelf.settle(&place(test), text).unwrap();
         assert_eq!(kept("same", "1\n").verdict, Verdict::Same);
         let (new, other) = (kept("unknown", "1"), kept("changed", "2"));
         assert_eq!((new.kept, other.kept), (unknown, changed), "{mode:?}");
         assert_eq!(new.verdict, Verdict::New);
         assert_eq!(other.verdict, Verdict::Differs { old: "1".into() });
-        assert_eq!((new.passes(), other.passes()), (unknown == Kept::Accepted, changed == Kept::Accepted));
+        assert_eq!(
+            (new.passes(), other.passes()),
+            (unknown == Kept::Accepted, changed == Kept::Accepted)
+        );
         let after = host.list_folder(Path::new("/p/snapshots")).unwrap();
         assert_eq!(after == before, mode == Mode::Check, "{mode:?}: {after:?}");
         let waits = host.kind(&same.with_extension("snap.new")).is_ok();
-        assert_eq!(waits, mode == Mode::Check, "{mode:?}: what passes does not wait");
-        assert_eq!(host.kind(&new.path).is_ok(), unknown == Kept::Accepted, "{mode:?}");
+        assert_eq!(
+            waits,
+            mode == Mode::Check,
+            "{mode:?}: what passes does not wait"
+        );
+        assert_eq!(
+            host.kind(&new.path).is_ok(),
+            unknown == Kept::Accepted,
+            "{mode:?}"
+        );
         let difference = "1   │- 1\n  1 │+ 2\n";
         assert_eq!(other.difference(Look::PLAIN), difference);
     }
@@ -220,58 +318,129 @@ fn a_test_that_runs_again_must_come_to_the_same() {
     assert!(shelf.settle(&place("x"), "1").unwrap().passes());
     assert!(shelf.settle(&place("x"), "1\n").unwrap().passes());
     let other = shelf.settle(&place("x"), "2").unwrap();
-    assert_eq!((other.passes(), other.verdict), (false, Verdict::Differs { old: "1".into() }));
+    assert_eq!(
+        (other.passes(), other.verdict),
+        (false, Verdict::Differs { old: "1".into() })
+    );
     let text = host.read_file(&shelf.path(&place("x"))).unwrap();
-    assert_eq!(text, "---\nsource: a.plan\ndescription: x\nexpression: snapshot reply\n---\n1\n");
+    assert_eq!(
+        text,
+        "---\nsource: a.plan\ndescription: x\nexpression: snapshot reply\n---\n1\n"
+    );
 }
 
 #[test]
 fn what_no_test_names_is_told_and_goes_only_when_asked() {
-    let others = ["a__lib__tests__x.snap", "a__gone.snap", "b__gone__reply.snap", "notes.txt", "a__gone__names.snap"];
-    let stray = ["a__gone__reply.snap", "a__gone__reply.snap.new", "a__table__3__reply.snap", "a__x__trace.snap"];
-    let kept = ["a__b__gone__reply.snap", "a__failed__reply.snap", "a__left_out__reply.snap", "a__x__reply.snap"];
-    let host = [others.as_slice(), &stray, &kept]
-        .concat()
-        .iter()
-        .fold(MemoryHost::new(0).with_file("p/a.plan", "").with_file("p/a__b.plan", ""), |host, name| {
-            host.with_file(Path::new("p/snapshots").join(name), "---\n---\n1\n")
-        });
+    let others = [
+        "a__lib__tests__x.snap",
+        "a__gone.snap",
+        "b__gone__reply.snap",
+        "notes.txt",
+        "a__gone__names.snap",
+    ];
+    let stray = [
+        "a__gone__reply.snap",
+        "a__gone__reply.snap.new",
+        "a__table__3__reply.snap",
+        "a__x__trace.snap",
+    ];
+    let kept = [
+        "a__b__gone__reply.snap",
+        "a__failed__reply.snap",
+        "a__left_out__reply.snap",
+        "a__x__reply.snap",
+    ];
+    let host = [others.as_slice(), &stray, &kept].concat().iter().fold(
+        MemoryHost::new(0)
+            .with_file("p/a.plan", "")
+            .with_file("p/a__b.plan", ""),
+        |host, name| host.with_file(Path::new("p/snapshots").join(name), "---\n---\n1\n"),
+    );
     let store = Store::new(&host, Path::new("p"), Mode::Check);
-    let shelf = store.open(Path::new("p/a.plan"), ["x", "table", "failed", "left out"]).unwrap();
+    let shelf = store
+        .open(Path::new("p/a.plan"), ["x", "table", "failed", "left out"])
+        .unwrap();
     let longer = store.open(Path::new("p/a__b.plan"), ["gone"]).unwrap();
     assert!(shelf.settle(&place("x"), "1").unwrap().passes());
     shelf.finished("x");
     for row in 1..3 {
-        shelf.settle(&Place { row: Some(row), ..place("table") }, "1").unwrap();
+        shelf
+            .settle(
+                &Place {
+                    row: Some(row),
+                    ..place("table")
+                },
+                "1",
+            )
+            .unwrap();
     }
     shelf.finished("table");
-    let expected: Vec<PathBuf> = stray.iter().map(|name| Path::new("p/snapshots").join(name)).collect();
-    let shown = |paths: Vec<PathBuf>| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+    let expected: Vec<PathBuf> = stray
+        .iter()
+        .map(|name| Path::new("p/snapshots").join(name))
+        .collect();
+    let shown = |paths: Vec<PathBuf>| {
+        paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect::<Vec<_>>()
+    };
     let told = shown(store.unreferenced().unwrap());
     let expected: Vec<String> = shown(expected);
-    assert_eq!(told.iter().map(|path| path.trim_start_matches('/')).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        told.iter()
+            .map(|path| path.trim_start_matches('/'))
+            .collect::<Vec<_>>(),
+        expected
+    );
     longer.finished("gone");
     assert!(shown(store.unreferenced().unwrap())[0].ends_with("a__b__gone__reply.snap"));
     assert_eq!(store.remove_unreferenced().unwrap().len(), stray.len() + 1);
     assert_eq!(store.unreferenced().unwrap(), Vec::<PathBuf>::new());
-    assert_eq!(host.list_folder(Path::new("p/snapshots")).unwrap().len(), others.len() + kept.len() - 1);
+    assert_eq!(
+        host.list_folder(Path::new("p/snapshots")).unwrap().len(),
+        others.len() + kept.len() - 1
+    );
 }
 
 #[test]
 fn two_snapshots_are_never_one_file() {
-    let host = MemoryHost::new(0).with_file("a.plan", "").with_file("A.plan", "").with_file("a__b.plan", "");
+    let host = MemoryHost::new(0)
+        .with_file("a.plan", "")
+        .with_file("A.plan", "")
+        .with_file("a__b.plan", "");
     let store = Store::new(&host, Path::new(""), Mode::Accept);
-    let shelf = store.open(Path::new("a.plan"), ["b", "hires three", "Hires: three"]).unwrap();
-    let clash = store.open(Path::new("A.plan"), ["x"]).err().unwrap().to_string();
+    let shelf = store
+        .open(Path::new("a.plan"), ["b", "hires three", "Hires: three"])
+        .unwrap();
+    let clash = store
+        .open(Path::new("A.plan"), ["x"])
+        .err()
+        .unwrap()
+        .to_string();
     assert_eq!(
         clash,
         "`snapshots/A.snap` would hold two snapshots, of `a` and of `A.plan`: rename one of the tests or files"
     );
     let longer = store.open(Path::new("a__b.plan"), ["3"]).unwrap();
-    shelf.settle(&Place { row: Some(3), ..place("b") }, "1").unwrap();
+    shelf
+        .settle(
+            &Place {
+                row: Some(3),
+                ..place("b")
+            },
+            "1",
+        )
+        .unwrap();
     let clash = longer.settle(&place("3"), "1").unwrap_err().to_string();
-    assert!(clash.contains("of test \"b\", row 3 in `a.plan` and of test \"3\" in `a__b.plan`"), "{clash}");
-    assert_ne!(shelf.path(&place("hires three")), shelf.path(&place("Hires: three")));
+    assert!(
+        clash.contains("of test \"b\", row 3 in `a.plan` and of test \"3\" in `a__b.plan`"),
+        "{clash}"
+    );
+    assert_ne!(
+        shelf.path(&place("hires three")),
+        shelf.path(&place("Hires: three"))
+    );
 }
 
 /// A repository must not have other files read or written through links.
@@ -285,21 +454,33 @@ fn no_link_leads_out_of_the_folder() {
     fs::write(outside.join("secret"), "---\n---\nsecret\n").unwrap();
     let settle = |mode: Mode| {
         let store = Store::new(&RealHost, folder.path(), mode);
-        store.open(&plan, ["x"]).unwrap().settle(&place("x"), "secret")
+        store
+            .open(&plan, ["x"])
+            .unwrap()
+            .settle(&place("x"), "secret")
     };
     let snapshots = plan.with_file_name("snapshots");
     symlink(&outside, &snapshots).unwrap();
     for mode in [Mode::Check, Mode::Pending, Mode::Accept] {
-        assert!(matches!(settle(mode), Err(SnapshotError::Outside { .. })), "{mode:?}");
+        assert!(
+            matches!(settle(mode), Err(SnapshotError::Outside { .. })),
+            "{mode:?}"
+        );
     }
-    assert!(matches!(pending(&RealHost, std::slice::from_ref(&plan)), Err(SnapshotError::Outside { .. })));
+    assert!(matches!(
+        pending(&RealHost, std::slice::from_ref(&plan)),
+        Err(SnapshotError::Outside { .. })
+    ));
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
 
     fs::remove_file(&snapshots).unwrap();
     fs::create_dir(&snapshots).unwrap();
     symlink(outside.join("secret"), snapshots.join("a__x__reply.snap")).unwrap();
     for mode in [Mode::Check, Mode::Pending, Mode::Accept] {
-        assert!(matches!(settle(mode), Err(SnapshotError::Outside { .. })), "{mode:?}");
+        assert!(
+            matches!(settle(mode), Err(SnapshotError::Outside { .. })),
+            "{mode:?}"
+        );
     }
     // A link that leads nowhere is replaced, and what it names is not made.
     fs::remove_file(outside.join("secret")).unwrap();
@@ -309,17 +490,30 @@ fn no_link_leads_out_of_the_folder() {
 
 #[test]
 fn what_cannot_be_read_fails_and_can_be_replaced() {
-    let bad: [(&str, &[u8]); 2] =
-        [("is not UTF-8", b"---\n---\n\xff"), ("is no text", b"---\nextension: png\nsnapshot_kind: binary\n---\n")];
+    let bad: [(&str, &[u8]); 2] = [
+        ("is not UTF-8", b"---\n---\n\xff"),
+        (
+            "is no text",
+            b"---\nextension: png\nsnapshot_kind: binary\n---\n",
+        ),
+    ];
     for (why, bytes) in bad {
-        let host = MemoryHost::new(0).with_file("a.plan", "").with_file("snapshots/a__x__reply.snap", bytes);
+        let host = MemoryHost::new(0)
+            .with_file("a.plan", "")
+            .with_file("snapshots/a__x__reply.snap", bytes);
         let settle = |mode: Mode| {
             let store = Store::new(&host, Path::new(""), mode);
-            store.open(Path::new("a.plan"), ["x"]).unwrap().settle(&place("x"), "1")
+            store
+                .open(Path::new("a.plan"), ["x"])
+                .unwrap()
+                .settle(&place("x"), "1")
         };
         let error = settle(Mode::Pending).unwrap_err().to_string();
         let path = "snapshots/a__x__reply.snap";
-        assert_eq!(error, format!("the snapshot `{path}` {why}: remove it, or replace it with `--accept`"));
+        assert_eq!(
+            error,
+            format!("the snapshot `{path}` {why}: remove it, or replace it with `--accept`")
+        );
         assert!(settle(Mode::Accept).unwrap().passes());
         assert_eq!(settle(Mode::Check).unwrap().verdict, Verdict::Same);
     }

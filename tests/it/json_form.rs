@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use planrun::diag::Diagnostic;
 use planrun::diag::codes;
 use planrun::source::SourceFile;
-use planrun::syntax::ast::{ArmBody, Block, ClauseKind, File, ItemKind, Statement, StatementKind, Step, StepBody};
+use planrun::syntax::ast::{
+    ArmBody, Block, ClauseKind, File, ItemKind, Statement, StatementKind, Step, StepBody,
+};
 use planrun::syntax::{self, json};
 use regex::Regex;
 use serde_json::Value;
@@ -17,10 +19,20 @@ use crate::support::{compare, folder, planrun, root};
 pub fn corpus() -> Vec<(String, String)> {
     let mut plans = Vec::new();
     for part in ["plans", "examples", "tests/fixtures", "benches"] {
-        for entry in ignore::WalkBuilder::new(root().join(part)).sort_by_file_path(Path::cmp).build() {
+        for entry in ignore::WalkBuilder::new(root().join(part))
+            .sort_by_file_path(Path::cmp)
+            .build()
+        {
             let path = entry.unwrap().into_path();
-            if path.extension().is_some_and(|ending| ending == "plan" || ending == "plantest") {
-                plans.extend(std::fs::read_to_string(&path).ok().map(|text| (path.display().to_string(), text)));
+            if path
+                .extension()
+                .is_some_and(|ending| ending == "plan" || ending == "plantest")
+            {
+                plans.extend(
+                    std::fs::read_to_string(&path)
+                        .ok()
+                        .map(|text| (path.display().to_string(), text)),
+                );
             }
         }
     }
@@ -33,7 +45,10 @@ pub fn corpus() -> Vec<(String, String)> {
     }
     for name in ["README.md", "docs/language.md", "docs/json-form.md"] {
         let text = std::fs::read_to_string(root().join(name)).unwrap();
-        let blocks = text.split("```plan\n").skip(1).filter_map(|rest| rest.split("\n```").next());
+        let blocks = text
+            .split("```plan\n")
+            .skip(1)
+            .filter_map(|rest| rest.split("\n```").next());
         plans.extend(blocks.map(|block| (name.to_owned(), block.to_owned())));
     }
     plans
@@ -46,36 +61,57 @@ fn every_plan_goes_to_json_and_back() {
     for (name, text) in corpus() {
         gone += usize::from(round_trip(&name, &text, &schema));
     }
-    assert!(gone > 150, "only {gone} plans were sound enough to be tried");
+    assert!(
+        gone > 150,
+        "only {gone} plans were sound enough to be tried"
+    );
 }
 
 /// Whether the plan could be tried: its text has no errors, and it can be written.
 pub fn round_trip(name: &str, text: &str, schema: &jsonschema::Validator) -> bool {
     let parsed = syntax::parse(&SourceFile::new("a.plan", text));
-    if parsed.diagnostics.iter().any(Diagnostic::is_error) || json::is_json(&SourceFile::new("a", text)) {
+    if parsed.diagnostics.iter().any(Diagnostic::is_error)
+        || json::is_json(&SourceFile::new("a", text))
+    {
         return false;
     }
     let Ok(value) = json::encode(&parsed.file) else {
         assert!(name.starts_with("page of"), "{name} cannot be written");
         return false;
     };
-    let problems: Vec<_> =
-        schema.iter_errors(&value).map(|error| format!("{error} at {}", error.instance_path())).collect();
-    assert!(problems.is_empty(), "{name} does not fit the schema: {problems:?}\n{value:#}");
+    let problems: Vec<_> = schema
+        .iter_errors(&value)
+        .map(|error| format!("{error} at {}", error.instance_path()))
+        .collect();
+    assert!(
+        problems.is_empty(),
+        "{name} does not fit the schema: {problems:?}\n{value:#}"
+    );
     let nested = Regex::new(
         r"(Chain \{\s+first|operand): Expr \{\s+span: …,\s+kind: (Chain|Unary)|kind: Coalesce[\s\S]*kind: Coalesce",
     )
     .unwrap();
-    for written in [serde_json::to_string(&value).unwrap(), serde_json::to_string_pretty(&value).unwrap()] {
+    for written in [
+        serde_json::to_string(&value).unwrap(),
+        serde_json::to_string_pretty(&value).unwrap(),
+    ] {
         let source = SourceFile::new("a.plan.json", written.as_str());
         let back = syntax::parse(&source);
-        let found: Vec<_> = back.diagnostics.iter().filter(|found| found.is_error()).collect();
+        let found: Vec<_> = back
+            .diagnostics
+            .iter()
+            .filter(|found| found.is_error())
+            .collect();
         assert!(found.is_empty(), "{name}: {found:?}\n{written}");
         let again = json::encode(&back.file).unwrap();
         let (before, after) = (shape(parsed_again(text)), shape(back.file));
         // Parentheses that change nothing are not kept: `(a || b) || c` comes back as `a || b || c`, `!(!a)` as `!!a`.
         let regrouped = nested.is_match(&before) && again == value;
-        assert!(before == after || regrouped, "{name}: {}\n{written}", difference(&before, &after));
+        assert!(
+            before == after || regrouped,
+            "{name}: {}\n{written}",
+            difference(&before, &after)
+        );
     }
     true
 }
@@ -83,7 +119,11 @@ pub fn round_trip(name: &str, text: &str, schema: &jsonschema::Validator) -> boo
 /// The first lines in which two texts differ, with some before them: whole trees are too long to compare by eye.
 fn difference(before: &str, after: &str) -> String {
     let (before, after): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
-    let at = before.iter().zip(&after).position(|(one, other)| one != other).unwrap_or(0);
+    let at = before
+        .iter()
+        .zip(&after)
+        .position(|(one, other)| one != other)
+        .unwrap_or(0);
     let around = |lines: &[&str]| {
         lines[at.saturating_sub(12)..lines.len().min(at + 6)]
             .iter()
@@ -107,7 +147,10 @@ pub fn shape(mut file: File) -> String {
         }
     }
     let text = format!("{file:#?}");
-    Regex::new(r"\b\d+\.\.\d+\b").unwrap().replace_all(&text, "…").into_owned()
+    Regex::new(r"\b\d+\.\.\d+\b")
+        .unwrap()
+        .replace_all(&text, "…")
+        .into_owned()
 }
 
 fn ordered(block: &mut Block) {
@@ -129,8 +172,10 @@ fn ordered(block: &mut Block) {
 }
 
 fn ordered_step(step: &mut Step) {
-    let order =
-        ["When", "After", "Confirm", "Timeout", "Within", "Retry", "Until", "Cache", "Verify", "Recover", "Undo"];
+    let order = [
+        "When", "After", "Confirm", "Timeout", "Within", "Retry", "Until", "Cache", "Verify",
+        "Recover", "Undo",
+    ];
     step.clauses.sort_by_key(|clause| {
         let name = format!("{:?}", clause.kind);
         order.iter().position(|word| name.starts_with(word))
@@ -142,9 +187,13 @@ fn ordered_step(step: &mut Step) {
         }
     }
     match &mut step.body {
-        StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => ordered(body),
+        StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => {
+            ordered(body)
+        }
         StepBody::Race(branches) => arms.extend(branches.iter_mut().map(|(_, body)| body)),
-        StepBody::Match { arms: branches, .. } => arms.extend(branches.iter_mut().map(|arm| &mut arm.body)),
+        StepBody::Match { arms: branches, .. } => {
+            arms.extend(branches.iter_mut().map(|arm| &mut arm.body))
+        }
         _ => {}
     }
     for arm in arms {
@@ -181,7 +230,11 @@ fn expressions_that_json_writes_in_its_own_way_come_back() {
     ] {
         let text = format!("plan p() {{\n    let a = {value}\n    reply {value}\n}}\n");
         let parsed = syntax::parse(&SourceFile::new("a.plan", text.as_str()));
-        if parsed.diagnostics.iter().all(|found| !found.is_error() || found.code.name == "duplicate-field") {
+        if parsed
+            .diagnostics
+            .iter()
+            .all(|found| !found.is_error() || found.code.name == "duplicate-field")
+        {
             let written = json::encode(&parsed.file).unwrap();
             assert!(schema.is_valid(&written), "{written:#}");
             let back = syntax::parse(&SourceFile::new("a.plan.json", written.to_string()));
@@ -195,14 +248,20 @@ fn expressions_that_json_writes_in_its_own_way_come_back() {
 /// What `check` says about a file in JSON: code and the text of the place.
 fn findings(text: &str) -> Vec<(String, String)> {
     let folder = folder([("a.plan.json", text)]);
-    let output = planrun(["check", "--format", "json", "a.plan.json"]).within(folder.path()).run();
+    let output = planrun(["check", "--format", "json", "a.plan.json"])
+        .within(folder.path())
+        .run();
     let found = output.json()["diagnostics"].as_array().unwrap().clone();
-    let offset = |span: &Value, end: &str| usize::try_from(span[end]["offset"].as_u64().unwrap()).unwrap();
+    let offset =
+        |span: &Value, end: &str| usize::try_from(span[end]["offset"].as_u64().unwrap()).unwrap();
     found
         .iter()
         .map(|finding| {
             let span = &finding["span"];
-            (finding["code"].as_str().unwrap().to_owned(), text[offset(span, "start")..offset(span, "end")].to_owned())
+            (
+                finding["code"].as_str().unwrap().to_owned(),
+                text[offset(span, "start")..offset(span, "end")].to_owned(),
+            )
         })
         .collect()
 }
@@ -216,11 +275,31 @@ fn plan_of(body: &str) -> String {
 #[test]
 fn findings_point_into_the_strings_of_the_file() {
     for (body, code, place) in [
-        (r#"{ "kind": "reply", "value": "n + mm" }"#, "unknown-name", "mm"),
-        (r#"{ "kind": "reply", "value": { "text": "é\t\"${ n + mm }\"" } }"#, "unknown-name", "mm"),
-        (r#"{ "kind": "reply", "value": "[\"\u00e9\", mm]" }"#, "unknown-name", "mm"),
-        (r#"{ "kind": "reply", "value": { "a": ["mm"] } }"#, "unknown-name", "mm"),
-        (r#"{ "kind": "reply", "value": "n +" }"#, "unexpected-token", "+"),
+        (
+            r#"{ "kind": "reply", "value": "n + mm" }"#,
+            "unknown-name",
+            "mm",
+        ),
+        (
+            r#"{ "kind": "reply", "value": { "text": "é\t\"${ n + mm }\"" } }"#,
+            "unknown-name",
+            "mm",
+        ),
+        (
+            r#"{ "kind": "reply", "value": "[\"\u00e9\", mm]" }"#,
+            "unknown-name",
+            "mm",
+        ),
+        (
+            r#"{ "kind": "reply", "value": { "a": ["mm"] } }"#,
+            "unknown-name",
+            "mm",
+        ),
+        (
+            r#"{ "kind": "reply", "value": "n +" }"#,
+            "unexpected-token",
+            "+",
+        ),
         (
             r#"{ "kind": "let", "name": "x", "type": "strin", "value": 1 }, { "kind": "reply", "value": "x" }"#,
             "unknown-type",
@@ -231,14 +310,42 @@ fn findings_point_into_the_strings_of_the_file() {
             "unclosed-delimiter",
             "[",
         ),
-        (r#"{ "kind": "reply", "value": "n", "when": "n" }, { "kind": "reply", "value": 1 }"#, "not-a-bool", "n"),
+        (
+            r#"{ "kind": "reply", "value": "n", "when": "n" }, { "kind": "reply", "value": 1 }"#,
+            "not-a-bool",
+            "n",
+        ),
         (r#"{ "kind": "reply", "valu": "n" }"#, "json-shape", "valu"),
-        (r#"{ "kind": "reply", "value": "n", "value": "n" }"#, "duplicate-field", "value"),
-        (r#"{ "kind": "reply", "value": null }"#, "json-shape", "null"),
-        (r#"{ "kind": "repyl", "value": "n" }"#, "json-shape", "repyl"),
-        (r#"{ "kind": "yield", "value": "n" }, { "kind": "reply", "value": 1 }"#, "misplaced-statement", "yield"),
-        (r#"{ "kind": "fail", "class": "denied.policy", "message": "n" }"#, "json-shape", "n"),
-        (r#"{ "kind": "policy", "settings": "n" }, { "kind": "reply", "value": 1 }"#, "json-shape", "\"n\""),
+        (
+            r#"{ "kind": "reply", "value": "n", "value": "n" }"#,
+            "duplicate-field",
+            "value",
+        ),
+        (
+            r#"{ "kind": "reply", "value": null }"#,
+            "json-shape",
+            "null",
+        ),
+        (
+            r#"{ "kind": "repyl", "value": "n" }"#,
+            "json-shape",
+            "repyl",
+        ),
+        (
+            r#"{ "kind": "yield", "value": "n" }, { "kind": "reply", "value": 1 }"#,
+            "misplaced-statement",
+            "yield",
+        ),
+        (
+            r#"{ "kind": "fail", "class": "denied.policy", "message": "n" }"#,
+            "json-shape",
+            "n",
+        ),
+        (
+            r#"{ "kind": "policy", "settings": "n" }, { "kind": "reply", "value": 1 }"#,
+            "json-shape",
+            "\"n\"",
+        ),
         (
             r#"{ "kind": "step", "name": "s", "call": { "tool": "echo" } }, { "kind": "reply", "value": 1 }"#,
             "unknown-function",
@@ -254,12 +361,27 @@ fn findings_point_into_the_strings_of_the_file() {
             "unknown-plan",
             "echo",
         ),
-        (r#"{ "kind": "let", "name": 5, "value": 1 }, { "kind": "reply", "value": 1 }"#, "json-shape", "5"),
-        (r#"{ "kind": "let", "name": "", "value": 1 }, { "kind": "reply", "value": 1 }"#, "json-shape", ""),
-        (r#"{ "kind": "reply", "value": 99999999999999999999 }"#, "bad-number", "99999999999999999999"),
+        (
+            r#"{ "kind": "let", "name": 5, "value": 1 }, { "kind": "reply", "value": 1 }"#,
+            "json-shape",
+            "5",
+        ),
+        (
+            r#"{ "kind": "let", "name": "", "value": 1 }, { "kind": "reply", "value": 1 }"#,
+            "json-shape",
+            "",
+        ),
+        (
+            r#"{ "kind": "reply", "value": 99999999999999999999 }"#,
+            "bad-number",
+            "99999999999999999999",
+        ),
     ] {
         let found = findings(&plan_of(body));
-        assert!(found.contains(&(code.to_owned(), place.to_owned())), "{body}: {found:?}");
+        assert!(
+            found.contains(&(code.to_owned(), place.to_owned())),
+            "{body}: {found:?}"
+        );
     }
 }
 
@@ -284,13 +406,21 @@ fn text_that_is_no_json_is_told_in_plain_words() {
         "{ \"items\": \"abc",
     ] {
         let folder = folder([("a.plan.json", text)]);
-        let output = planrun(["check", "--format", "json", "a.plan.json"]).within(folder.path()).run();
+        let output = planrun(["check", "--format", "json", "a.plan.json"])
+            .within(folder.path())
+            .run();
         let found = output.json()["diagnostics"].as_array().unwrap().clone();
         assert_eq!(found.len(), 1, "{text}: {output:?}");
         assert!(found[0]["help"].is_string(), "{text}");
         let message = found[0]["message"].as_str().unwrap();
-        assert!(["bad-json", "json-shape"].contains(&found[0]["code"].as_str().unwrap()), "{text}: {output:?}");
-        assert!(!message.contains("Json") && !message.contains("EOF"), "{message}");
+        assert!(
+            ["bad-json", "json-shape"].contains(&found[0]["code"].as_str().unwrap()),
+            "{text}: {output:?}"
+        );
+        assert!(
+            !message.contains("Json") && !message.contains("EOF"),
+            "{message}"
+        );
     }
 }
 
@@ -300,11 +430,16 @@ fn nesting_without_end_is_refused() {
     for text in [
         deep(100_000),
         plan_of(&format!(r#"{{ "kind": "reply", "value": {} }}"#, deep(100))),
-        plan_of(&(r#"{ "kind": "if", "condition": true, "then": ["#.repeat(200) + &"] }".repeat(200))),
+        plan_of(
+            &(r#"{ "kind": "if", "condition": true, "then": ["#.repeat(200) + &"] }".repeat(200)),
+        ),
     ] {
         let parsed = syntax::parse(&SourceFile::new("a.plan.json", text));
         assert!(
-            parsed.diagnostics.iter().any(|found| found.code.name == "too-deep"),
+            parsed
+                .diagnostics
+                .iter()
+                .any(|found| found.code.name == "too-deep"),
             "{:?}",
             parsed.diagnostics.first()
         );
@@ -319,12 +454,20 @@ fn fixes_are_written_as_json_or_left_out() {
             { "kind": "let", "name": "greeting", "value": { "text": "Hello \"${n}\"" } },
             { "kind": "reply", "value": "greetin" }] }] }"#;
     let folder = folder([("a.plan.json", text)]);
-    let output = planrun(["check", "--format", "json", "a.plan.json"]).within(folder.path()).run().json();
+    let output = planrun(["check", "--format", "json", "a.plan.json"])
+        .within(folder.path())
+        .run()
+        .json();
     let mut edits: Vec<(usize, usize, String)> = Vec::new();
     for finding in output["diagnostics"].as_array().unwrap() {
         for edit in finding["fix"]["edits"].as_array().into_iter().flatten() {
-            let offset = |end: &str| usize::try_from(edit["span"][end]["offset"].as_u64().unwrap()).unwrap();
-            edits.push((offset("start"), offset("end"), edit["text"].as_str().unwrap().to_owned()));
+            let offset =
+                |end: &str| usize::try_from(edit["span"][end]["offset"].as_u64().unwrap()).unwrap();
+            edits.push((
+                offset("start"),
+                offset("end"),
+                edit["text"].as_str().unwrap().to_owned(),
+            ));
         }
     }
     assert!(edits.len() >= 3, "{output:#}");
@@ -334,7 +477,10 @@ fn fixes_are_written_as_json_or_left_out() {
         fixed.replace_range(start..end, &replacement);
     }
     serde_json::from_str::<Value>(&fixed).unwrap_or_else(|error| panic!("{error}\n{fixed}"));
-    let left: Vec<_> = findings(&fixed).into_iter().filter(|(code, _)| code != "unused-result").collect();
+    let left: Vec<_> = findings(&fixed)
+        .into_iter()
+        .filter(|(code, _)| code != "unused-result")
+        .collect();
     assert_eq!(left, [], "{fixed}");
 }
 
@@ -347,22 +493,43 @@ fn files_in_json_are_checked_run_and_drawn_like_others() {
         .build()
         .filter_map(|entry| entry.ok().map(ignore::DirEntry::into_path))
         .filter(|path| path.extension().is_some_and(|ending| ending == "yaml"))
-        .map(|path| (path.strip_prefix(&plans).unwrap().to_owned(), std::fs::read(&path).unwrap()))
+        .map(|path| {
+            (
+                path.strip_prefix(&plans).unwrap().to_owned(),
+                std::fs::read(&path).unwrap(),
+            )
+        })
         .collect();
     let folder = folder(copied);
     std::fs::write(folder.path().join("onboarding.plan.json"), &exported.stdout).unwrap();
     let within = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
-    let run =
-        within(&["run", "onboarding.plan.json", "--mock", "-i", "name=Will Zhang", "-i", "department=engineering"]);
+    let run = within(&[
+        "run",
+        "onboarding.plan.json",
+        "--mock",
+        "-i",
+        "name=Will Zhang",
+        "-i",
+        "department=engineering",
+    ]);
     assert_eq!(run.status, 0, "{run:?}");
     assert_eq!(run.json()["card"], "CARD-WZ001");
     let check = within(&["check"]);
-    assert_eq!((check.status, check.stderr.as_str()), (0, "nothing found in 1 file\n"));
+    assert_eq!(
+        (check.status, check.stderr.as_str()),
+        (0, "nothing found in 1 file\n")
+    );
     let text = std::fs::read_to_string(plans.join("onboarding.plan")).unwrap();
     std::fs::write(folder.path().join("text.plan"), text).unwrap();
-    assert_eq!(within(&["graph", "onboarding.plan.json"]).stdout, within(&["graph", "text.plan"]).stdout);
+    assert_eq!(
+        within(&["graph", "onboarding.plan.json"]).stdout,
+        within(&["graph", "text.plan"]).stdout
+    );
     // What comes from standard input says itself what it is.
-    let piped = planrun(["check", "-"]).within(folder.path()).stdin(exported.stdout).run();
+    let piped = planrun(["check", "-"])
+        .within(folder.path())
+        .stdin(exported.stdout)
+        .run();
     assert_eq!(piped.status, 0, "{piped:?}");
 }
 
@@ -376,18 +543,26 @@ fn the_document_is_current() {
     assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
     let example = json::text(&json::encode(&parsed.file).unwrap());
     let tables = format!("\n\n{}", json::reference());
-    let current = [("```json\n", "```", example), ("<!-- generated -->", "<!-- end -->", tables)];
-    let written = current.iter().fold(document, |document, (start, end, text)| {
-        let old = between(&document, start, end).unwrap().len();
-        let at = document.find(start).unwrap() + start.len();
-        format!("{}{text}{}", &document[..at], &document[at + old..])
-    });
+    let current = [
+        ("```json\n", "```", example),
+        ("<!-- generated -->", "<!-- end -->", tables),
+    ];
+    let written = current
+        .iter()
+        .fold(document, |document, (start, end, text)| {
+            let old = between(&document, start, end).unwrap().len();
+            let at = document.find(start).unwrap() + start.len();
+            format!("{}{text}{}", &document[..at], &document[at + old..])
+        });
     compare(&path, &written).unwrap();
 }
 
 /// What stands between two marks.
 fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
-    text.split_once(start)?.1.split_once(end).map(|(between, _)| between)
+    text.split_once(start)?
+        .1
+        .split_once(end)
+        .map(|(between, _)| between)
 }
 
 /// Text, JSON, text: what comes back is the canonical text, but for comments that document nothing.
@@ -397,16 +572,24 @@ fn text_comes_back_from_json_in_canonical_form() {
     for (name, text) in corpus() {
         let source = SourceFile::new("a.plan", text.as_str());
         let parsed = syntax::parse(&source);
-        if parsed.diagnostics.iter().any(Diagnostic::is_error) || json::is_json(&SourceFile::new("a", text.as_str())) {
+        if parsed.diagnostics.iter().any(Diagnostic::is_error)
+            || json::is_json(&SourceFile::new("a", text.as_str()))
+        {
             continue;
         }
-        let Ok(value) = json::encode(&parsed.file) else { continue };
+        let Ok(value) = json::encode(&parsed.file) else {
+            continue;
+        };
         let back = syntax::parse(&SourceFile::new("a.plan.json", value.to_string()));
         let printed = planrun::format::print(&back.file).unwrap();
         let formatted = planrun::format::format(&SourceFile::new("a.plan", printed.as_str()));
         assert_eq!(formatted.unwrap(), printed, "{name} is not canonical");
         let again = syntax::parse(&SourceFile::new("a.plan", printed.as_str()));
-        assert_eq!(json::encode(&again.file).unwrap(), value, "{name}\n{printed}");
+        assert_eq!(
+            json::encode(&again.file).unwrap(),
+            value,
+            "{name}\n{printed}"
+        );
         gone += 1;
     }
     assert!(gone > 150, "only {gone} plans were tried");
@@ -421,8 +604,14 @@ fn export_gives_the_other_form_and_fmt_leaves_json_alone() {
     let path = folder.path().join("b.plan.json");
     std::fs::write(&path, &exported).unwrap();
     assert_eq!(within(&["export", "b.plan.json"]).stdout, text);
-    assert_eq!(within(&["export", "b.plan.json", "--format", "json"]).stdout, exported);
-    assert_eq!(within(&["export", "a.plan", "--format", "text"]).stdout, text);
+    assert_eq!(
+        within(&["export", "b.plan.json", "--format", "json"]).stdout,
+        exported
+    );
+    assert_eq!(
+        within(&["export", "a.plan", "--format", "text"]).stdout,
+        text
+    );
     let formatted = within(&["fmt"]);
     assert_eq!(formatted.status, 0, "{formatted:?}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), exported);
@@ -432,7 +621,8 @@ fn export_gives_the_other_form_and_fmt_leaves_json_alone() {
 #[test]
 fn the_schema_refuses_what_reading_refuses() {
     let schema = jsonschema::validator_for(&json::schema()).unwrap();
-    let text = std::fs::read_to_string(root().join("tests/fixtures/syntax/every-form.plan")).unwrap();
+    let text =
+        std::fs::read_to_string(root().join("tests/fixtures/syntax/every-form.plan")).unwrap();
     let value = json::encode(&syntax::parse(&SourceFile::new("a.plan", text)).file).unwrap();
     assert!(schema.is_valid(&value));
     let mut mutants = 0;
@@ -447,9 +637,18 @@ fn the_schema_refuses_what_reading_refuses() {
         ];
         for change in changes {
             let mut mutant = value.clone();
-            change(mutant.pointer_mut(pointer).unwrap().as_object_mut().unwrap());
+            change(
+                mutant
+                    .pointer_mut(pointer)
+                    .unwrap()
+                    .as_object_mut()
+                    .unwrap(),
+            );
             let parsed = syntax::parse(&SourceFile::new("a.plan.json", mutant.to_string()));
-            assert!(parsed.diagnostics.iter().any(Diagnostic::is_error), "read: {pointer}");
+            assert!(
+                parsed.diagnostics.iter().any(Diagnostic::is_error),
+                "read: {pointer}"
+            );
             assert!(!schema.is_valid(&mutant), "valid: {pointer}");
             mutants += 1;
         }
@@ -463,10 +662,14 @@ fn objects_with_kind(value: &Value, pointer: &str, found: &mut Vec<String>) {
             if map.contains_key("kind") {
                 found.push(pointer.to_owned());
             }
-            map.iter().for_each(|(key, value)| objects_with_kind(value, &format!("{pointer}/{key}"), found));
+            map.iter().for_each(|(key, value)| {
+                objects_with_kind(value, &format!("{pointer}/{key}"), found)
+            });
         }
         Value::Array(list) => {
-            list.iter().enumerate().for_each(|(at, value)| objects_with_kind(value, &format!("{pointer}/{at}"), found));
+            list.iter().enumerate().for_each(|(at, value)| {
+                objects_with_kind(value, &format!("{pointer}/{at}"), found)
+            });
         }
         _ => {}
     }

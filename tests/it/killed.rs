@@ -35,15 +35,28 @@ async fn a_program_killed_while_it_takes_back_what_it_did_goes_on_with_that() {
 /// Kills runs of a plan, and lets each go on until it ends as the undisturbed one did: with this exit code, the same reply,
 /// and what became of every step.
 async fn kills_of(plan: &str, exit: i32) {
-    let wanted = std::env::var("PLANRUN_KILLS").ok().and_then(|count| count.parse().ok());
-    let wanted: usize = wanted.unwrap_or(if std::env::var_os("CI").is_some() { KILLS } else { KILLS / 10 }) / 3;
+    let wanted = std::env::var("PLANRUN_KILLS")
+        .ok()
+        .and_then(|count| count.parse().ok());
+    let wanted: usize = wanted.unwrap_or(if std::env::var_os("CI").is_some() {
+        KILLS
+    } else {
+        KILLS / 10
+    }) / 3;
     let server = Shop::default();
     let files = server.open().await;
     let begun = std::time::Instant::now();
-    let undisturbed = command_of(files.path(), plan, "undisturbed").output().unwrap();
+    let undisturbed = command_of(files.path(), plan, "undisturbed")
+        .output()
+        .unwrap();
     let usual = begun.elapsed();
     let told = String::from_utf8_lossy(&undisturbed.stderr).into_owned();
-    assert_eq!(undisturbed.status.code(), Some(exit), "{told}{}", String::from_utf8_lossy(&undisturbed.stdout));
+    assert_eq!(
+        undisturbed.status.code(),
+        Some(exit),
+        "{told}{}",
+        String::from_utf8_lossy(&undisturbed.stdout)
+    );
     let expected = come_to(&undisturbed.stdout);
     let (mut kills, mut runs) = (0, 0);
     while kills < wanted {
@@ -60,7 +73,10 @@ async fn kills_of(plan: &str, exit: i32) {
                 kills += 1;
                 continue;
             }
-            let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
+            let output = tokio::task::spawn_blocking(move || child.wait_with_output())
+                .await
+                .unwrap()
+                .unwrap();
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
             if output.status.code() == Some(4) {
                 assert!(told.contains("died 3 times"), "{told}");
@@ -81,8 +97,15 @@ async fn kills_of(plan: &str, exit: i32) {
         assert_one_key_each(&server.calls(), &run);
     }
     println!("{plan}: {kills} kills in {runs} runs");
-    let listed = planrun(["runs", "list", "--format", "json", "--limit", "1000"]).within(files.path()).run();
-    assert_eq!(listed.json()["runs"].as_array().unwrap().len(), runs + 1, "{}", listed.stderr);
+    let listed = planrun(["runs", "list", "--format", "json", "--limit", "1000"])
+        .within(files.path())
+        .run();
+    assert_eq!(
+        listed.json()["runs"].as_array().unwrap().len(),
+        runs + 1,
+        "{}",
+        listed.stderr
+    );
 }
 
 /// The reply, and the state of every step; but for looks, of which a lost answer brings one more, and for who wins
@@ -92,34 +115,81 @@ fn come_to(stdout: &[u8]) -> (Json, Vec<(Json, Json)>) {
     let steps = outcome["steps"].as_array().unwrap().iter();
     let free = |path: &str| path.contains(".verify") || path.starts_with("fast.");
     let steps = steps.filter(|step| !free(step["path"].as_str().unwrap()));
-    (outcome["reply"].clone(), steps.map(|step| (step["path"].clone(), step["status"].clone())).collect())
+    (
+        outcome["reply"].clone(),
+        steps
+            .map(|step| (step["path"].clone(), step["status"].clone()))
+            .collect(),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn three_deaths_at_one_place_pause_the_run_until_a_person_wants_it_again() {
     let shop = Shop::default();
     let files = shop.open().await;
-    let undisturbed = reply(&start(files.path(), "undisturbed").wait_with_output().unwrap().stdout);
+    let undisturbed = reply(
+        &start(files.path(), "undisturbed")
+            .wait_with_output()
+            .unwrap()
+            .stdout,
+    );
     shop.forget();
     dies(&shop, files.path(), 3).await;
-    let runs = |arguments: &[&str]| planrun([&["runs"], arguments].concat()).within(files.path()).run();
+    let runs = |arguments: &[&str]| {
+        planrun([&["runs"], arguments].concat())
+            .within(files.path())
+            .run()
+    };
     assert!(runs(&["list"]).stdout.contains("interrupted"));
     for arguments in [["resume", "dying"], ["resume", "dying"]] {
         let paused = runs(&arguments);
-        assert_eq!((paused.status, paused.stdout.as_str()), (4, ""), "{}", paused.stderr);
-        assert!(paused.stderr.contains("the run dying is paused: it died 3 times at event"), "{}", paused.stderr);
-        assert!(paused.stderr.contains("`planrun runs resume dying --again`"), "{}", paused.stderr);
+        assert_eq!(
+            (paused.status, paused.stdout.as_str()),
+            (4, ""),
+            "{}",
+            paused.stderr
+        );
+        assert!(
+            paused
+                .stderr
+                .contains("the run dying is paused: it died 3 times at event"),
+            "{}",
+            paused.stderr
+        );
+        assert!(
+            paused
+                .stderr
+                .contains("`planrun runs resume dying --again`"),
+            "{}",
+            paused.stderr
+        );
     }
     let again = start(files.path(), "dying").wait_with_output().unwrap();
-    assert_eq!(again.status.code(), Some(4), "the same id goes on with the same run");
+    assert_eq!(
+        again.status.code(),
+        Some(4),
+        "the same id goes on with the same run"
+    );
     let due = runs(&["resume", "--due"]);
     assert_eq!(due.status, 0, "{}", due.stderr);
-    assert_eq!(shop.calls().len(), 3, "nothing is called while it is paused");
+    assert_eq!(
+        shop.calls().len(),
+        3,
+        "nothing is called while it is paused"
+    );
     let listed = runs(&["list", "--waiting"]).stdout;
-    assert!(listed.contains("dying") && listed.contains("paused") && listed.contains("died 3 times"), "{listed}");
+    assert!(
+        listed.contains("dying") && listed.contains("paused") && listed.contains("died 3 times"),
+        "{listed}"
+    );
 
     let output = runs(&["resume", "dying", "--again", "--format", "json"]);
-    assert_eq!((output.status, &output.json()["reply"]), (0, &undisturbed), "{}", output.stderr);
+    assert_eq!(
+        (output.status, &output.json()["reply"]),
+        (0, &undisturbed),
+        "{}",
+        output.stderr
+    );
     assert_one_key_each(&shop.calls(), "again");
 }
 
@@ -127,11 +197,23 @@ async fn three_deaths_at_one_place_pause_the_run_until_a_person_wants_it_again()
 async fn a_run_whose_process_died_is_due() {
     let shop = Shop::default();
     let files = shop.open().await;
-    let undisturbed = reply(&start(files.path(), "undisturbed").wait_with_output().unwrap().stdout);
+    let undisturbed = reply(
+        &start(files.path(), "undisturbed")
+            .wait_with_output()
+            .unwrap()
+            .stdout,
+    );
     shop.forget();
     dies(&shop, files.path(), 1).await;
-    let due = planrun(["runs", "resume", "--due", "--format", "json"]).within(files.path()).run();
-    assert_eq!((due.status, &due.json()["reply"]), (0, &undisturbed), "{}", due.stderr);
+    let due = planrun(["runs", "resume", "--due", "--format", "json"])
+        .within(files.path())
+        .run();
+    assert_eq!(
+        (due.status, &due.json()["reply"]),
+        (0, &undisturbed),
+        "{}",
+        due.stderr
+    );
     assert_one_key_each(&shop.calls(), "due");
 }
 
@@ -140,7 +222,9 @@ async fn a_run_at_which_processes_die_can_be_ended() {
     let shop = Shop::default();
     let files = shop.open().await;
     dies(&shop, files.path(), 3).await;
-    let cancelled = planrun(["runs", "cancel", "dying"]).within(files.path()).run();
+    let cancelled = planrun(["runs", "cancel", "dying"])
+        .within(files.path())
+        .run();
     assert_eq!(cancelled.status, 0, "{}", cancelled.stderr);
     let listed = planrun(["runs", "list"]).within(files.path()).run();
     assert!(listed.stdout.contains("cancelled"), "{}", listed.stdout);

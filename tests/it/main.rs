@@ -1,6 +1,10 @@
 //! The one integration test binary: building one keeps the build lean.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says so by panicking"
+)]
 
 mod adversarial;
 mod allow;

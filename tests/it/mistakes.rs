@@ -21,16 +21,29 @@ fn told(statements: &str) -> Vec<(&'static str, String)> {
 }
 
 fn told_of(text: &str) -> Vec<(&'static str, String)> {
-    let found = Case { text: text.to_owned(), files: BTreeMap::new() }.check(text);
-    found.into_iter().filter(Diagnostic::is_error).map(|one| (one.code.name, one.help.unwrap_or_default())).collect()
+    let found = Case {
+        text: text.to_owned(),
+        files: BTreeMap::new(),
+    }
+    .check(text);
+    found
+        .into_iter()
+        .filter(Diagnostic::is_error)
+        .map(|one| (one.code.name, one.help.unwrap_or_default()))
+        .collect()
 }
 
 /// Each mistake is the one finding of this code, and its remedy says this.
 fn each_is_one_finding(mistakes: &[(&str, &str, &str)]) {
     for (statements, code, remedy) in mistakes {
         let told = told(statements);
-        let [(name, help)] = told.as_slice() else { panic!("{statements}\n{told:#?}") };
-        assert!(name == code && help.contains(remedy), "{statements}\n{name}: {help}");
+        let [(name, help)] = told.as_slice() else {
+            panic!("{statements}\n{told:#?}")
+        };
+        assert!(
+            name == code && help.contains(remedy),
+            "{statements}\n{name}: {help}"
+        );
     }
 }
 
@@ -57,17 +70,35 @@ fn c1_a_form_is_bounded_by_within() {
             "clause-not-applicable",
             "write `within`",
         ),
-        ("step f = input \"Go?\" -> { ok: bool } deadline 2d\n    reply f.ok", "unexpected-token", "write `within 5m`"),
+        (
+            "step f = input \"Go?\" -> { ok: bool } deadline 2d\n    reply f.ok",
+            "unexpected-token",
+            "write `within 5m`",
+        ),
     ]);
 }
 
 #[test]
 fn c2_what_stands_in_a_field_is_told_from_what_is_known() {
-    each_is_right(&["step f = input \"Go?\" -> { note: string = s, who: string known s }\n    reply f.note"]);
+    each_is_right(&[
+        "step f = input \"Go?\" -> { note: string = s, who: string known s }\n    reply f.note",
+    ]);
     each_is_one_finding(&[
-        ("step f = input \"Go?\" -> { note: string default s }\n    reply f.note", "unexpected-token", "write `=`"),
-        ("step f = input \"Go?\" -> { note?: string = s }\n    reply f.note", "unexpected-token", "`note: string?`"),
-        ("step f = input \"Go?\" -> { note: string = n }\n    reply f.note", "default-type", "string"),
+        (
+            "step f = input \"Go?\" -> { note: string default s }\n    reply f.note",
+            "unexpected-token",
+            "write `=`",
+        ),
+        (
+            "step f = input \"Go?\" -> { note?: string = s }\n    reply f.note",
+            "unexpected-token",
+            "`note: string?`",
+        ),
+        (
+            "step f = input \"Go?\" -> { note: string = n }\n    reply f.note",
+            "default-type",
+            "string",
+        ),
     ]);
 }
 
@@ -79,38 +110,81 @@ fn c3_an_undo_reads_its_own_result() {
     ]);
     let plan = |undo: &str| format!("step a = vm.create(name: s) undo {undo}\n    reply a.id");
     each_is_one_finding(&[
-        (&plan("vm.delete(id: a.output.id)"), "unknown-field", "leave out `.output`"),
-        (&plan("{ vm.delete(id: a.id) }"), "unexpected-token", "undo do { … }"),
-        (&plan("do { vm.delete(id: a.id) }"), "unexpected-token", "step delete = vm.delete(…)"),
+        (
+            &plan("vm.delete(id: a.output.id)"),
+            "unknown-field",
+            "leave out `.output`",
+        ),
+        (
+            &plan("{ vm.delete(id: a.id) }"),
+            "unexpected-token",
+            "undo do { … }",
+        ),
+        (
+            &plan("do { vm.delete(id: a.id) }"),
+            "unexpected-token",
+            "step delete = vm.delete(…)",
+        ),
     ]);
 }
 
 #[test]
 fn c4_what_a_settled_each_gives_is_told_apart() {
     let plan = |reply: &str| {
-        format!("step r = each x in xs max 9 settle {{ step c = vm.create(name: x) yield c.id }}\n    reply {reply}")
+        format!(
+            "step r = each x in xs max 9 settle {{ step c = vm.create(name: x) yield c.id }}\n    reply {reply}"
+        )
     };
     each_is_right(&[&plan("r.filter(x, x.ok).map(x, x.value.trim())")]);
     each_is_right(&[
         "step d = desk.find(who: s)\n    ensure d.owner != null else \"nobody\"\n    reply d.owner.trim()",
     ]);
     each_is_one_finding(&[
-        (&plan("r.map(x, x.value.trim())"), "maybe-absent", "`.filter(x, x.ok)`"),
-        (&plan("r.filter(x, x.success).map(x, x.value)"), "unknown-field", "`x.ok`"),
-        (&plan("r.filter(x, x is completed).map(x, x.value)"), "unknown-status", "`x.ok`"),
-        ("step d = desk.find(who: s)\n    reply d.owner.trim()", "maybe-absent", "`d.owner != null`"),
+        (
+            &plan("r.map(x, x.value.trim())"),
+            "maybe-absent",
+            "`.filter(x, x.ok)`",
+        ),
+        (
+            &plan("r.filter(x, x.success).map(x, x.value)"),
+            "unknown-field",
+            "`x.ok`",
+        ),
+        (
+            &plan("r.filter(x, x is completed).map(x, x.value)"),
+            "unknown-status",
+            "`x.ok`",
+        ),
+        (
+            "step d = desk.find(who: s)\n    reply d.owner.trim()",
+            "maybe-absent",
+            "`d.owner != null`",
+        ),
     ]);
 }
 
 #[test]
 fn c5_classes_stand_behind_recover_with_commas() {
-    let plan =
-        |classes: &str| format!("step d = desk.find(who: s) recover {classes} => {{ tickets: [] }}\n    reply d");
-    each_is_right(&[&plan("transient, auth"), &plan("[transient, auth]"), &plan("transient, auth as e")]);
+    let plan = |classes: &str| {
+        format!("step d = desk.find(who: s) recover {classes} => {{ tickets: [] }}\n    reply d")
+    };
+    each_is_right(&[
+        &plan("transient, auth"),
+        &plan("[transient, auth]"),
+        &plan("transient, auth as e"),
+    ]);
     each_is_one_finding(&[
         (&plan("transient | auth"), "unexpected-token", "write `,`"),
-        (&plan("(transient, auth)"), "unexpected-token", "recover transient, auth as e"),
-        (&plan("timeout"), "unknown-error-class", "`transient.timeout`"),
+        (
+            &plan("(transient, auth)"),
+            "unexpected-token",
+            "recover transient, auth as e",
+        ),
+        (
+            &plan("timeout"),
+            "unknown-error-class",
+            "`transient.timeout`",
+        ),
         (&plan("transiant"), "unknown-error-class", "`transient`"),
     ]);
 }
@@ -119,53 +193,130 @@ fn c5_classes_stand_behind_recover_with_commas() {
 fn c6_a_plan_of_the_file_is_called_by_its_name() {
     each_is_right(&["step o = greeting(who: s)\n    reply o"]);
     each_is_one_finding(&[
-        ("step o = self.greeting(who: s)\n    reply o", "unknown-namespace", "`greeting(…)`"),
-        ("step o = plan.greeting(who: s)\n    reply o", "unknown-namespace", "`greeting(…)`"),
-        ("step o = greeting(s)\n    reply o", "positional-argument", "who"),
-        ("let o = greeting(who: s)\n    reply o", "call-in-expression", "`step`"),
-        ("step o = call greeting(who: s)\n    reply o", "unexpected-token", "leave the word out"),
-        ("step o = greetin(who: s)\n    reply o", "unknown-plan", "`greeting`"),
+        (
+            "step o = self.greeting(who: s)\n    reply o",
+            "unknown-namespace",
+            "`greeting(…)`",
+        ),
+        (
+            "step o = plan.greeting(who: s)\n    reply o",
+            "unknown-namespace",
+            "`greeting(…)`",
+        ),
+        (
+            "step o = greeting(s)\n    reply o",
+            "positional-argument",
+            "who",
+        ),
+        (
+            "let o = greeting(who: s)\n    reply o",
+            "call-in-expression",
+            "`step`",
+        ),
+        (
+            "step o = call greeting(who: s)\n    reply o",
+            "unexpected-token",
+            "leave the word out",
+        ),
+        (
+            "step o = greetin(who: s)\n    reply o",
+            "unknown-plan",
+            "`greeting`",
+        ),
     ]);
 }
 
 #[test]
 fn c6_a_misspelt_call_is_checked_as_the_one_that_is_meant() {
-    let codes = |statements: &str| told(statements).into_iter().map(|(code, _)| code).collect::<Vec<_>>();
-    assert_eq!(codes("step o = greetin(who: n)\n    reply o"), ["unknown-plan", "wrong-type"]);
-    assert_eq!(codes("step o = vm.creat(name: s)\n    reply o.name"), ["unknown-tool", "unknown-field"]);
-    assert_eq!(codes("step o = dsk.find(who: n)\n    reply o"), ["unknown-namespace", "wrong-type"]);
+    let codes = |statements: &str| {
+        told(statements)
+            .into_iter()
+            .map(|(code, _)| code)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        codes("step o = greetin(who: n)\n    reply o"),
+        ["unknown-plan", "wrong-type"]
+    );
+    assert_eq!(
+        codes("step o = vm.creat(name: s)\n    reply o.name"),
+        ["unknown-tool", "unknown-field"]
+    );
+    assert_eq!(
+        codes("step o = dsk.find(who: n)\n    reply o"),
+        ["unknown-namespace", "wrong-type"]
+    );
     // Nobody knows whether this one is meant, so nothing is said of its arguments.
-    assert_eq!(codes("step o = vm.cerate_all(names: xs)\n    reply o.names"), ["unknown-tool"]);
+    assert_eq!(
+        codes("step o = vm.cerate_all(names: xs)\n    reply o.names"),
+        ["unknown-tool"]
+    );
     // A circle that there would be only if this one were meant.
-    let text =
-        format!("{HEAD}reply s\n}}\n\nplan load_a(x: int) -> int {{\n    step o = load_b(x: x)\n    reply 1\n}}\n");
-    assert_eq!(told_of(&text).into_iter().map(|(code, _)| code).collect::<Vec<_>>(), ["unknown-plan"]);
+    let text = format!(
+        "{HEAD}reply s\n}}\n\nplan load_a(x: int) -> int {{\n    step o = load_b(x: x)\n    reply 1\n}}\n"
+    );
+    assert_eq!(
+        told_of(&text)
+            .into_iter()
+            .map(|(code, _)| code)
+            .collect::<Vec<_>>(),
+        ["unknown-plan"]
+    );
 }
 
 #[test]
 fn c7_two_branches_give_one_name() {
-    each_is_right(&["if flag { step a = vm.create(name: s) } else { let a = { id: s } }\n    reply a.id"]);
+    each_is_right(&[
+        "if flag { step a = vm.create(name: s) } else { let a = { id: s } }\n    reply a.id",
+    ]);
     each_is_one_finding(&[
         (
             "if flag { step a = vm.create(name: s) } else { step b = vm.create(name: s) }\n    reply a.id",
             "maybe-absent",
             "`flag`",
         ),
-        ("let a = s\n    if flag { let a = \"y\" }\n    reply a", "duplicate-name", "rename one of them"),
-        ("let a = s\n    if flag { a = \"y\" }\n    reply a", "unexpected-token", "a value never changes"),
-        ("step a = do { let s = \"y\" yield s }\n    reply a", "duplicate-name", "rename one of the two"),
+        (
+            "let a = s\n    if flag { let a = \"y\" }\n    reply a",
+            "duplicate-name",
+            "rename one of them",
+        ),
+        (
+            "let a = s\n    if flag { a = \"y\" }\n    reply a",
+            "unexpected-token",
+            "a value never changes",
+        ),
+        (
+            "step a = do { let s = \"y\" yield s }\n    reply a",
+            "duplicate-name",
+            "rename one of the two",
+        ),
     ]);
 }
 
 #[test]
 fn c8_time_and_lists_are_said_in_the_words_of_the_language() {
-    each_is_right(&["reply [n * 1m, t + n * 1s]", "reply [xs.sortBy(x, size(x)).take(2), [xs.max() ?? s]]"]);
+    each_is_right(&[
+        "reply [n * 1m, t + n * 1s]",
+        "reply [xs.sortBy(x, size(x)).take(2), [xs.max() ?? s]]",
+    ]);
     each_is_one_finding(&[
         ("reply now()", "unknown-function", "step now = sys.now()"),
         ("reply t - 5 minutes", "unexpected-token", "`5m`"),
-        ("reply xs.sort_by(x, size(x))", "unknown-function", "xs.sortBy(x, size(x))"),
-        ("reply xs.sorted(x, size(x))", "unknown-function", "xs.sortBy(x, size(x))"),
-        ("reply xs.sortBy(x => x)", "unexpected-token", "with a comma between"),
+        (
+            "reply xs.sort_by(x, size(x))",
+            "unknown-function",
+            "xs.sortBy(x, size(x))",
+        ),
+        (
+            "reply xs.sorted(x, size(x))",
+            "unknown-function",
+            "xs.sortBy(x, size(x))",
+        ),
+        (
+            "reply xs.sortBy(x => x)",
+            "unexpected-token",
+            "with a comma between",
+        ),
         ("reply max(n, 2)", "unknown-function", "math.greatest(n, 2)"),
         ("reply [n, 2].max() + 1", "maybe-absent", "?? 0"),
         ("reply xs.first().trim()", "maybe-absent", "`??`"),
@@ -174,9 +325,15 @@ fn c8_time_and_lists_are_said_in_the_words_of_the_language() {
 
 #[test]
 fn c9_effects_run_together_only_where_that_is_said() {
-    each_is_right(&["parallel { step a = vm.create(name: s) step b = vm.boot(id: s) }\n    reply [a.id, b.ok]"]);
+    each_is_right(&[
+        "parallel { step a = vm.create(name: s) step b = vm.boot(id: s) }\n    reply [a.id, b.ok]",
+    ]);
     each_is_one_finding(&[
-        ("step a = vm.create(name: s) parallel\n    reply a.id", "unexpected-token", "`parallel { … }`"),
+        (
+            "step a = vm.create(name: s) parallel\n    reply a.id",
+            "unexpected-token",
+            "`parallel { … }`",
+        ),
         (
             "step a = parallel { x: vm.create(name: s), y: vm.boot(id: s) }\n    reply a",
             "unexpected-token",
@@ -187,7 +344,11 @@ fn c9_effects_run_together_only_where_that_is_said() {
             "unexpected-token",
             "after f",
         ),
-        ("step a = vm.create(name: s) after none\n    reply a.id", "unknown-name", "`parallel { … }`"),
+        (
+            "step a = vm.create(name: s) after none\n    reply a.id",
+            "unknown-name",
+            "`parallel { … }`",
+        ),
     ]);
 }
 
@@ -197,9 +358,18 @@ fn c10_what_follows_from_one_mistake_is_not_told() {
         plan p(crm: string) -> string {\n    step a = crm.find(who: crm)\n    step b = crm.find(who: a.id)\n    \
         reply a.id + b.id + crm\n}\n";
     let told = told_of(plan);
-    let [(code, remedy)] = told.as_slice() else { panic!("{told:#?}") };
-    assert!(*code == "duplicate-name" && remedy.contains("use crm as …"), "{code}: {remedy}");
-    each_is_one_finding(&[("reply xs.reduce((a, b) => a + b)", "unexpected-token", "xs.join(\", \")")]);
+    let [(code, remedy)] = told.as_slice() else {
+        panic!("{told:#?}")
+    };
+    assert!(
+        *code == "duplicate-name" && remedy.contains("use crm as …"),
+        "{code}: {remedy}"
+    );
+    each_is_one_finding(&[(
+        "reply xs.reduce((a, b) => a + b)",
+        "unexpected-token",
+        "xs.join(\", \")",
+    )]);
 }
 
 #[test]
@@ -207,30 +377,63 @@ fn c11_words_of_other_languages_have_their_spelling_here() {
     each_is_one_finding(&[
         ("reply xs.length", "not-an-object", "size(xs)"),
         ("reply len(xs)", "unknown-function", "size(xs)"),
-        ("reply s.toUpperCase()", "unknown-function", "s.upperAscii()"),
+        (
+            "reply s.toUpperCase()",
+            "unknown-function",
+            "s.upperAscii()",
+        ),
         ("reply xs.includes(s)", "unknown-function", "s in xs"),
         ("reply round(1.5)", "unknown-function", "math.round(1.5)"),
-        ("reply isinstance(s, string)", "unknown-function", "types are known before the run"),
+        (
+            "reply isinstance(s, string)",
+            "unknown-function",
+            "types are known before the run",
+        ),
         ("reply s == None", "unknown-name", "null"),
         ("reply s === \"a\"", "unexpected-token", "=="),
         ("reply flag and n > 1", "unexpected-token", "&&"),
         ("reply f\"for {s}\"", "unexpected-token", "${name}"),
-        ("for x in xs { }\n    reply s", "unexpected-token", "each x in xs max 100"),
-        ("const a = n\n    reply a", "unexpected-token", "write `let`"),
-        ("step a = await vm.create(name: s)\n    reply a.id", "unexpected-token", "leave the word out"),
+        (
+            "for x in xs { }\n    reply s",
+            "unexpected-token",
+            "each x in xs max 100",
+        ),
+        (
+            "const a = n\n    reply a",
+            "unexpected-token",
+            "write `let`",
+        ),
+        (
+            "step a = await vm.create(name: s)\n    reply a.id",
+            "unexpected-token",
+            "leave the word out",
+        ),
     ]);
 }
 
 #[test]
 fn c12_a_fix_that_drops_a_bound_is_not_safe() {
     for (statements, safe) in [
-        ("step f = input \"Go?\" -> { ok: bool } expires 2d\n    reply f.ok", true),
-        ("step f = input \"Go?\" -> { ok: bool } timeout 2d\n    reply f.ok", true),
+        (
+            "step f = input \"Go?\" -> { ok: bool } expires 2d\n    reply f.ok",
+            true,
+        ),
+        (
+            "step f = input \"Go?\" -> { ok: bool } timeout 2d\n    reply f.ok",
+            true,
+        ),
         ("step w = wait 5m within 2d\n    reply s", false),
     ] {
         let text = format!("{HEAD}{statements}\n}}\n");
-        let found = Case { text: text.clone(), files: BTreeMap::new() }.check(&text);
-        let own = found.iter().find(|found| found.code.name == "clause-not-applicable").unwrap();
+        let found = Case {
+            text: text.clone(),
+            files: BTreeMap::new(),
+        }
+        .check(&text);
+        let own = found
+            .iter()
+            .find(|found| found.code.name == "clause-not-applicable")
+            .unwrap();
         assert_eq!(own.fix.as_ref().unwrap().safe, safe, "{statements}");
     }
 }

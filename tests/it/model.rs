@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use planrun::host::{Host, MemoryHost};
 use planrun::sema::{
-    BlockId, Call, Event, EventKind, Files, Listener, Node, NodeKind, Plan, PlanTest, Set, Status, Step, StepKind,
-    Target, TaskTest, Wait, check_file,
+    BlockId, Call, Event, EventKind, Files, Listener, Node, NodeKind, Plan, PlanTest, Set, Status,
+    Step, StepKind, Target, TaskTest, Wait, check_file,
 };
 use planrun::source::SourceFile;
 use planrun::tools::{Catalog, Permissions};
@@ -29,12 +29,18 @@ impl Files for NoFiles {
 /// The plan of these statements, and the codes and places of the errors in it.
 fn check(statements: &str) -> (Arc<Plan>, Vec<(&'static str, String)>) {
     let host: Arc<dyn Host> = Arc::new(MemoryHost::new(1));
-    let tools = Catalog::new(host, "/".into(), &Arc::new(Permissions::none())).signatures().cloned().collect();
-    let text = format!("use db\n{TOOLS}\nplan p(name: string, note?: string) {{\n{statements}\n}}\n");
+    let tools = Catalog::new(host, "/".into(), &Arc::new(Permissions::none()))
+        .signatures()
+        .cloned()
+        .collect();
+    let text =
+        format!("use db\n{TOOLS}\nplan p(name: string, note?: string) {{\n{statements}\n}}\n");
     let source = SourceFile::new("test.plan", &*text);
     let checked = check_file(&source, &tools, &NoFiles);
     let errors = checked.diagnostics.iter().filter(|found| found.is_error());
-    let errors = errors.map(|found| (found.code.name, source.slice(found.span).to_owned())).collect();
+    let errors = errors
+        .map(|found| (found.code.name, source.slice(found.span).to_owned()))
+        .collect();
     (checked.plans[0].clone(), errors)
 }
 
@@ -49,7 +55,11 @@ fn errors(statements: &str) -> Vec<(&'static str, String)> {
 }
 
 fn node<'a>(plan: &'a Plan, name: &str) -> &'a Node {
-    plan.body().nodes.iter().find(|node| node.name.as_deref() == Some(name)).unwrap()
+    plan.body()
+        .nodes
+        .iter()
+        .find(|node| node.name.as_deref() == Some(name))
+        .unwrap()
 }
 
 fn step<'a>(plan: &'a Plan, name: &str) -> &'a Step {
@@ -65,19 +75,36 @@ fn listener<'a>(plan: &'a Plan, name: &str) -> &'a Listener {
 
 fn sets(plan: &Plan) -> Vec<&Set> {
     let nodes = plan.blocks.iter().flat_map(|block| &block.nodes);
-    nodes.filter_map(|node| if let NodeKind::Set(set) = &node.kind { Some(&**set) } else { None }).collect()
+    nodes
+        .filter_map(|node| {
+            if let NodeKind::Set(set) = &node.kind {
+                Some(&**set)
+            } else {
+                None
+            }
+        })
+        .collect()
 }
 
 /// An event as text.
 fn told(plan: &Plan, event: &Event) -> String {
     let all = |parts: &[Event], word: &str| {
-        let parts = parts.iter().map(|part| told(plan, part)).collect::<Vec<_>>();
+        let parts = parts
+            .iter()
+            .map(|part| told(plan, part))
+            .collect::<Vec<_>>();
         format!("({})", parts.join(word))
     };
     match &event.kind {
-        EventKind::Step { place, name, test } => format!("{name}@{}.{} {test:?}", place.up, place.slot),
+        EventKind::Step { place, name, test } => {
+            format!("{name}@{}.{} {test:?}", place.up, place.slot)
+        }
         EventKind::Task { task, test } => match test {
-            TaskTest::Is(status) => format!("{} is {}", plan.task(*task).name, plan.task(*task).status_name(*status)),
+            TaskTest::Is(status) => format!(
+                "{} is {}",
+                plan.task(*task).name,
+                plan.task(*task).status_name(*status)
+            ),
             TaskTest::Any | TaskTest::Settled => format!("{} {test:?}", plan.task(*task).name),
         },
         EventKind::Plan(test) => format!("plan {test:?}"),
@@ -99,19 +126,57 @@ fn tasks_and_sets_are_in_the_plan() {
          set b shut
          reply name",
     );
-    assert_eq!(plan.tasks.iter().map(|task| &*task.name).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(
-        plan.tasks[0].statuses.iter().map(|s| &**s).collect::<Vec<_>>(),
+        plan.tasks
+            .iter()
+            .map(|task| &*task.name)
+            .collect::<Vec<_>>(),
+        ["a", "b"]
+    );
+    assert_eq!(
+        plan.tasks[0]
+            .statuses
+            .iter()
+            .map(|s| &**s)
+            .collect::<Vec<_>>(),
         ["pending", "running", "done", "failed"]
     );
-    assert_eq!((&*plan.tasks[0].title, plan.tasks[0].external, plan.tasks[1].external), ("A", false, true));
+    assert_eq!(
+        (
+            &*plan.tasks[0].title,
+            plan.tasks[0].external,
+            plan.tasks[1].external
+        ),
+        ("A", false, true)
+    );
     assert!(plan.tasks[0].ends(Status(2)) && !plan.tasks[0].ends(Status(1)));
-    assert!(plan.tasks[1].ends(Status(1)) && !plan.tasks[1].ends(Status(0)), "the last where no word says more");
-    let nodes = plan.body().nodes.iter().filter(|node| matches!(node.kind, NodeKind::Set(_))).collect::<Vec<_>>();
-    assert_eq!((nodes[0].guard.len(), nodes[0].after.len(), nodes[1].guard.len()), (1, 1, 0));
+    assert!(
+        plan.tasks[1].ends(Status(1)) && !plan.tasks[1].ends(Status(0)),
+        "the last where no word says more"
+    );
+    let nodes = plan
+        .body()
+        .nodes
+        .iter()
+        .filter(|node| matches!(node.kind, NodeKind::Set(_)))
+        .collect::<Vec<_>>();
+    assert_eq!(
+        (
+            nodes[0].guard.len(),
+            nodes[0].after.len(),
+            nodes[1].guard.len()
+        ),
+        (1, 1, 0)
+    );
     let sets = sets(&plan);
-    assert_eq!((sets[0].status, sets[0].context.is_some()), (Status(2), true));
-    assert_eq!((sets[1].status, sets[1].context.is_some()), (Status(1), false));
+    assert_eq!(
+        (sets[0].status, sets[0].context.is_some()),
+        (Status(2), true)
+    );
+    assert_eq!(
+        (sets[1].status, sets[1].context.is_some()),
+        (Status(1), false)
+    );
     assert!(plan.not_yet.is_empty());
 }
 
@@ -155,16 +220,26 @@ fn gates_and_ways_back_are_calls_and_texts() {
     let verify = clauses.verify.as_ref().unwrap();
     let inside = |block: BlockId| plan.block(block).nodes[0].step().unwrap();
     let called = |step: &Step| match &step.kind {
-        StepKind::Call(Call { target: Target::Tool(signature), .. }) => signature.path(),
+        StepKind::Call(Call {
+            target: Target::Tool(signature),
+            ..
+        }) => signature.path(),
         _ => panic!("no call of a tool"),
     };
     let look = inside(verify.body);
     assert_eq!(
-        (called(look), plan.block(verify.body).slots, plan.block(verify.body).nodes.len()),
+        (
+            called(look),
+            plan.block(verify.body).slots,
+            plan.block(verify.body).nodes.len()
+        ),
         ("db.find".into(), 1, 2)
     );
     assert!(look.until().is_some() && look.within().is_some() && verify.gives);
-    assert_eq!(called(inside(clauses.undo.as_ref().unwrap().body)), "db.write");
+    assert_eq!(
+        called(inside(clauses.undo.as_ref().unwrap().body)),
+        "db.write"
+    );
     assert!(step(&plan, "c").clauses.as_ref().unwrap().cache.is_some());
 }
 
@@ -179,12 +254,24 @@ fn people_models_and_time_are_kinds_of_steps() {
          step s = wait for signal \"go\" -> { n: int }
          reply g + string(f + s.n)",
     );
-    let StepKind::Input(input) = &step(&plan, "i").kind else { panic!() };
+    let StepKind::Input(input) = &step(&plan, "i").kind else {
+        panic!()
+    };
     assert!(input.fields[0].prefill.is_some() && input.fields[1].options.is_some());
-    let StepKind::Ask(ask) = &step(&plan, "g").kind else { panic!() };
-    assert_eq!((&*ask.agent, ask.with.is_some(), step(&plan, "g").effect), ("helper", true, Effect::Effect));
-    let StepKind::Infer(infer) = &step(&plan, "f").kind else { panic!() };
-    assert_eq!((infer.model.is_some(), step(&plan, "f").effect), (true, Effect::Read));
+    let StepKind::Ask(ask) = &step(&plan, "g").kind else {
+        panic!()
+    };
+    assert_eq!(
+        (&*ask.agent, ask.with.is_some(), step(&plan, "g").effect),
+        ("helper", true, Effect::Effect)
+    );
+    let StepKind::Infer(infer) = &step(&plan, "f").kind else {
+        panic!()
+    };
+    assert_eq!(
+        (infer.model.is_some(), step(&plan, "f").effect),
+        (true, Effect::Read)
+    );
     let waits = ["d", "u", "s"].map(|name| match &step(&plan, name).kind {
         StepKind::Wait(wait) => match &**wait {
             Wait::For(_) => "for",
@@ -214,13 +301,46 @@ fn r10_11_a_field_that_every_set_gives_is_there() {
     let given = "set t done { id: w.id } when name != \"\"";
     let absent = vec![("maybe-absent", "t.id".to_owned())];
     assert_eq!(reads("t is done", given), []);
-    assert_eq!(reads("t is done", &format!("{given}\nset t done {{ id: name }}")), []);
-    assert_eq!(reads("t is done", &format!("{given}\nset t failed")), [], "the other one does not lead there");
-    assert_eq!(reads("t is done || t is failed", &format!("{given}\nset t failed")), absent);
-    assert_eq!(reads("t is done", &format!("{given}\nset t done {{ extra: name }}")), absent);
-    assert_eq!(reads("t is done", &format!("{given}\nset t done {{ id: n }}")), absent, "`n` may be null");
-    assert_eq!(reads("t is done", &format!("{given}\nset t done {{ id: n ?? \"\" }}")), []);
-    assert_eq!(reads("t", given), absent, "the start of the run is an event too");
+    assert_eq!(
+        reads("t is done", &format!("{given}\nset t done {{ id: name }}")),
+        []
+    );
+    assert_eq!(
+        reads("t is done", &format!("{given}\nset t failed")),
+        [],
+        "the other one does not lead there"
+    );
+    assert_eq!(
+        reads(
+            "t is done || t is failed",
+            &format!("{given}\nset t failed")
+        ),
+        absent
+    );
+    assert_eq!(
+        reads(
+            "t is done",
+            &format!("{given}\nset t done {{ extra: name }}")
+        ),
+        absent
+    );
+    assert_eq!(
+        reads("t is done", &format!("{given}\nset t done {{ id: n }}")),
+        absent,
+        "`n` may be null"
+    );
+    assert_eq!(
+        reads(
+            "t is done",
+            &format!("{given}\nset t done {{ id: n ?? \"\" }}")
+        ),
+        []
+    );
+    assert_eq!(
+        reads("t", given),
+        absent,
+        "the start of the run is an event too"
+    );
     assert_eq!(reads("!(t is pending)", given), []);
     assert_eq!(reads("t is settled", given), []);
     assert_eq!(reads("w is completed", given), absent);
@@ -271,7 +391,10 @@ fn r10_11_a_condition_over_the_context_narrows_it() {
         ))
     };
     assert_eq!(guarded("when t.id != null"), []);
-    assert_eq!(guarded("when name != \"\""), [("maybe-absent", "t.id".to_owned())]);
+    assert_eq!(
+        guarded("when name != \"\""),
+        [("maybe-absent", "t.id".to_owned())]
+    );
 }
 
 #[test]
@@ -288,7 +411,10 @@ fn below_a_set_its_fields_are_there() {
     assert_eq!(read("if name != \"\" { set t done { id: name } }"), absent);
     assert_eq!(read("set t done { id: n }"), absent);
     assert_eq!(read("set t running { id: name }\n set t done"), []);
-    assert_eq!(read("set t running { id: name }\n set t done { id: n }"), absent);
+    assert_eq!(
+        read("set t running { id: name }\n set t done { id: n }"),
+        absent
+    );
 }
 
 #[test]

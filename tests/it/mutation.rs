@@ -23,7 +23,10 @@ fn a_single_edit_gives_a_single_diagnostic_near_it() {
     let mut failures = Vec::new();
     for path in plans() {
         let text = std::fs::read_to_string(&path).unwrap();
-        if !syntax::parse(&SourceFile::new("sound", text.as_str())).diagnostics.is_empty() {
+        if !syntax::parse(&SourceFile::new("sound", text.as_str()))
+            .diagnostics
+            .is_empty()
+        {
             continue;
         }
         let mutants = mutants(&text);
@@ -39,7 +42,9 @@ fn a_single_edit_gives_a_single_diagnostic_near_it() {
             }
         }
     }
-    let (all, right) = tally.values().fold((0, 0), |(all, right), (a, r)| (all + a, right + r));
+    let (all, right) = tally
+        .values()
+        .fold((0, 0), |(all, right), (a, r)| (all + a, right + r));
     for failure in &failures {
         println!("{failure}");
     }
@@ -71,13 +76,23 @@ fn c12_no_fix_of_a_damaged_text_leads_to_another_error() {
             let alone = fixes.filter_map(|fix| fix::apply(&mutant.text, &fix.edits));
             let together = [Caution::Safe, Caution::Unsafe].map(|caution| {
                 let source = SourceFile::new("mutant", mutant.text.as_str());
-                fix::mend(&source, before.clone(), caution, |source| found_in(source.text())).text.to_string()
+                fix::mend(&source, before.clone(), caution, |source| {
+                    found_in(source.text())
+                })
+                .text
+                .to_string()
             });
-            for mended in alone.chain(together).filter(|mended| *mended != mutant.text) {
+            for mended in alone
+                .chain(together)
+                .filter(|mended| *mended != mutant.text)
+            {
                 tried += 1;
                 let new = &error_codes(&found_in(&mended)) - &error_codes(&before);
                 if !new.is_empty() {
-                    failures.push(format!("{new:?} in\n{mended}\nfrom {}", describe(&path, &mutant)));
+                    failures.push(format!(
+                        "{new:?} in\n{mended}\nfrom {}",
+                        describe(&path, &mutant)
+                    ));
                 }
             }
         }
@@ -86,7 +101,11 @@ fn c12_no_fix_of_a_damaged_text_leads_to_another_error() {
     for failure in failures.iter().take(5) {
         println!("{failure}");
     }
-    assert!(failures.is_empty(), "{} of {tried} fixes lead to another error", failures.len());
+    assert!(
+        failures.is_empty(),
+        "{} of {tried} fixes lead to another error",
+        failures.len()
+    );
     assert!(tried > 300, "only {tried}");
 }
 
@@ -95,19 +114,31 @@ fn found_in(text: &str) -> Vec<Diagnostic> {
 }
 
 fn error_codes(found: &[Diagnostic]) -> BTreeSet<&'static str> {
-    found.iter().filter(|found| found.is_error()).map(|found| found.code.name).collect()
+    found
+        .iter()
+        .filter(|found| found.is_error())
+        .map(|found| found.code.name)
+        .collect()
 }
 
 /// The plans of the project and the fixtures.
 fn plans() -> Vec<PathBuf> {
     let mut paths = Vec::new();
-    let mut folders = vec![support::root().join("plans"), support::root().join("tests/fixtures/syntax")];
+    let mut folders = vec![
+        support::root().join("plans"),
+        support::root().join("tests/fixtures/syntax"),
+    ];
     while let Some(folder) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            continue;
+        };
         for path in entries.map(|entry| entry.unwrap().path()) {
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "plan") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "plan")
+            {
                 paths.push(path);
             }
         }
@@ -128,7 +159,11 @@ fn mutants(text: &str) -> Vec<Mutant> {
     let mut mutants = Vec::new();
     let mut add = |kind, start: usize, end: usize, new: &str| {
         let line = 1 + u32::try_from(text[..start].matches('\n').count()).unwrap();
-        mutants.push(Mutant { kind, text: format!("{}{new}{}", &text[..start], &text[end..]), line });
+        mutants.push(Mutant {
+            kind,
+            text: format!("{}{new}{}", &text[..start], &text[end..]),
+            line,
+        });
     };
     for (at, c) in code(text) {
         let end = at + c.len_utf8();
@@ -157,12 +192,23 @@ fn mutants(text: &str) -> Vec<Mutant> {
         }
     }
     let keywords = [
-        "step", "let", "plan", "reply", "in", "max", "each", "task", "set", "listener", "on", "ensure", "else", "when",
+        "step", "let", "plan", "reply", "in", "max", "each", "task", "set", "listener", "on",
+        "ensure", "else", "when",
     ];
     for word in words(text).filter(|word| keywords.contains(&&text[word.clone()])) {
         add("delete keyword", word.start, word.end, "");
-        add("misspell keyword", word.start, word.end, &format!("{}x", &text[word.clone()]));
-        add("double keyword", word.start, word.start, &format!("{} ", &text[word.clone()]));
+        add(
+            "misspell keyword",
+            word.start,
+            word.end,
+            &format!("{}x", &text[word.clone()]),
+        );
+        add(
+            "double keyword",
+            word.start,
+            word.start,
+            &format!("{} ", &text[word.clone()]),
+        );
     }
     mutants
 }
@@ -180,10 +226,14 @@ fn words(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
     let starts = code(text).filter(|(at, c)| {
         let before = text[..*at].chars().next_back().unwrap_or(' ');
         let line = text[..*at].rfind('\n').map_or(0, |newline| newline + 1);
-        c.is_alphabetic() && before.is_whitespace() && text[line..*at].matches('"').count().is_multiple_of(2)
+        c.is_alphabetic()
+            && before.is_whitespace()
+            && text[line..*at].matches('"').count().is_multiple_of(2)
     });
     starts.map(|(at, _)| {
-        let length = text[at..].find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len() - at);
+        let length = text[at..]
+            .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .unwrap_or(text.len() - at);
         at..at + length
     })
 }
@@ -192,20 +242,40 @@ fn words(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
 fn judge(mutant: &Mutant) -> Option<bool> {
     let source = SourceFile::new("mutant", mutant.text.as_str());
     let diagnostics = syntax::parse(&source).diagnostics;
-    let first = diagnostics.iter().find(|diagnostic| diagnostic.is_error())?;
+    let first = diagnostics
+        .iter()
+        .find(|diagnostic| diagnostic.is_error())?;
     let mut places = vec![first.span];
     places.extend(first.labels.iter().map(|label| label.span));
-    let near = places.iter().any(|span| source.position(span.start).line.abs_diff(mutant.line) <= NEAR);
+    let near = places
+        .iter()
+        .any(|span| source.position(span.start).line.abs_diff(mutant.line) <= NEAR);
     Some(diagnostics.len() == 1 && near)
 }
 
 fn describe(path: &Path, mutant: &Mutant) -> String {
     let source = SourceFile::new("mutant", mutant.text.as_str());
-    let found = syntax::parse(&source).diagnostics.into_iter().map(|diagnostic| {
-        let place = source.position(diagnostic.span.start);
-        format!("\n      {}:{} {} {}", place.line, place.column, diagnostic.code.name, diagnostic.message)
-    });
-    let line = mutant.text.lines().nth(mutant.line as usize - 1).unwrap_or("");
+    let found = syntax::parse(&source)
+        .diagnostics
+        .into_iter()
+        .map(|diagnostic| {
+            let place = source.position(diagnostic.span.start);
+            format!(
+                "\n      {}:{} {} {}",
+                place.line, place.column, diagnostic.code.name, diagnostic.message
+            )
+        });
+    let line = mutant
+        .text
+        .lines()
+        .nth(mutant.line as usize - 1)
+        .unwrap_or("");
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    format!("{name}:{} {}: {}{}", mutant.line, mutant.kind, line.trim(), found.collect::<String>())
+    format!(
+        "{name}:{} {}: {}{}",
+        mutant.line,
+        mutant.kind,
+        line.trim(),
+        found.collect::<String>()
+    )
 }

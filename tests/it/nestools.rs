@@ -84,13 +84,22 @@ fn every_plan_passes() {
     let mut faults = Vec::new();
     for plan in &plans {
         let (text, _) = plan.text();
-        let found = check(&text).into_iter().find(|found| found.severity < Severity::Note);
+        let found = check(&text)
+            .into_iter()
+            .find(|found| found.severity < Severity::Note);
         if let Some(found) = found {
-            faults.push(format!("{}: {}: {}\n{text}", plan.id, found.code.name, found.message));
+            faults.push(format!(
+                "{}: {}: {}\n{text}",
+                plan.id, found.code.name, found.message
+            ));
         }
     }
     // `secret-literal` is told of none: no argument of these tools is marked as sensitive, and no text has the shape of a key.
-    println!("nestools: {} of {} pass without an error or a warning", plans.len() - faults.len(), plans.len());
+    println!(
+        "nestools: {} of {} pass without an error or a warning",
+        plans.len() - faults.len(),
+        plans.len()
+    );
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -98,7 +107,11 @@ fn every_plan_passes() {
 fn every_plan_goes_to_json_and_back() {
     let schema = jsonschema::validator_for(&planrun::syntax::json::schema()).unwrap();
     for plan in plans().into_iter().flatten() {
-        assert!(json_form::round_trip(&plan.id, &plan.text().0, &schema), "{}", plan.id);
+        assert!(
+            json_form::round_trip(&plan.id, &plan.text().0, &schema),
+            "{}",
+            plan.id
+        );
     }
 }
 
@@ -121,30 +134,57 @@ fn every_mutation_is_told_once_with_its_code_on_its_line() {
                 Some(fault) => faults.push(format!("{}: {what}: {fault}", plan.id)),
             }
         }
-        println!("nestools: {what}: {told} of {tried} refused, {} plans have no place for it", plans.len() - tried);
+        println!(
+            "nestools: {what}: {told} of {tried} refused, {} plans have no place for it",
+            plans.len() - tried
+        );
     }
-    let shown = faults.iter().take(10).map(String::as_str).collect::<Vec<_>>();
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), shown.join("\n"));
+    let shown = faults
+        .iter()
+        .take(10)
+        .map(String::as_str)
+        .collect::<Vec<_>>();
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        shown.join("\n")
+    );
 }
 
 /// The names and texts of all of them.
 pub fn texts() -> Vec<(String, String)> {
-    plans().unwrap_or_default().iter().map(|plan| (plan.id.clone(), plan.text().0)).collect()
+    plans()
+        .unwrap_or_default()
+        .iter()
+        .map(|plan| (plan.id.clone(), plan.text().0))
+        .collect()
 }
 
 /// The names and texts of all of them, each with a test in which every tool makes up what it gives.
 pub fn tested() -> Vec<(String, String)> {
     let test = "\ntest \"made up\" for it {\n    mock _ => generated\n    expect status == \"completed\"\n}\n";
-    texts().into_iter().map(|(name, text)| (name, text + test)).collect()
+    texts()
+        .into_iter()
+        .map(|(name, text)| (name, text + test))
+        .collect()
 }
 
 /// What is wrong with the findings of a mutant: exactly one error is right, with its code on its line.
 fn fault(mutant: &Mutant) -> Option<String> {
     let (text, lines) = mutant.plan.text();
     let source = SourceFile::new("plan.plan", text.as_str());
-    let errors: Vec<_> = check(&text).into_iter().filter(Diagnostic::is_error).collect();
-    let found: Vec<_> = errors.iter().map(|error| (error.code.name, source.position(error.span.start).line)).collect();
-    let argument = mutant.argument.map(|argument| u32::try_from(argument).unwrap() + 1);
+    let errors: Vec<_> = check(&text)
+        .into_iter()
+        .filter(Diagnostic::is_error)
+        .collect();
+    let found: Vec<_> = errors
+        .iter()
+        .map(|error| (error.code.name, source.position(error.span.start).line))
+        .collect();
+    let argument = mutant
+        .argument
+        .map(|argument| u32::try_from(argument).unwrap() + 1);
     let expected = (mutant.code, lines[mutant.step] + argument.unwrap_or(0));
     (found != [expected]).then(|| format!("expected {expected:?} and found {found:?}\n{text}"))
 }
@@ -159,7 +199,13 @@ fn check(text: &str) -> Vec<Diagnostic> {
         tools: None,
         severities: None,
     };
-    lint::check_file(&SourceFile::new("plan.plan", text), &Tools::default(), &NoFiles, &project).diagnostics
+    lint::check_file(
+        &SourceFile::new("plan.plan", text),
+        &Tools::default(),
+        &NoFiles,
+        &project,
+    )
+    .diagnostics
 }
 
 struct NoFiles;
@@ -172,7 +218,10 @@ impl Files for NoFiles {
 
 impl Plan {
     fn tool(&self, step: &Step) -> &Tool {
-        self.tools.iter().find(|tool| tool.name == step.tool).unwrap()
+        self.tools
+            .iter()
+            .find(|tool| tool.name == step.tool)
+            .unwrap()
     }
 
     /// The plan as text, and the line of the head of each step.
@@ -180,18 +229,31 @@ impl Plan {
         let mut text = format!("//! {}\n\nuse {NAMESPACE}\n\n", self.id);
         for tool in &self.tools {
             let optional = |parameter: &Parameter| if parameter.required { "" } else { "?" };
-            let parameters =
-                tool.parameters.iter().map(|one| format!("{}{}: {}", name(&one.name), optional(one), one.ty));
-            let results = tool.results.iter().map(|(field, ty)| format!("{}: {ty}", name(field)));
+            let parameters = tool
+                .parameters
+                .iter()
+                .map(|one| format!("{}{}: {}", name(&one.name), optional(one), one.ty));
+            let results = tool
+                .results
+                .iter()
+                .map(|(field, ty)| format!("{}: {ty}", name(field)));
             let (parameters, results) = (join(parameters), join(results));
-            writeln!(text, "tool {NAMESPACE}.{}({parameters}) -> {{ {results} }} read", name(&tool.name)).unwrap();
+            writeln!(
+                text,
+                "tool {NAMESPACE}.{}({parameters}) -> {{ {results} }} read",
+                name(&tool.name)
+            )
+            .unwrap();
         }
         text.push_str("\nplan it() {\n");
         let mut lines = Vec::new();
         for step in &self.steps {
             lines.push(u32::try_from(text.lines().count()).unwrap() + 1);
-            let call =
-                if step.tool.contains('.') { step.tool.clone() } else { format!("{NAMESPACE}.{}", name(&step.tool)) };
+            let call = if step.tool.contains('.') {
+                step.tool.clone()
+            } else {
+                format!("{NAMESPACE}.{}", name(&step.tool))
+            };
             writeln!(text, "    step {} = {call}(", step.name).unwrap();
             for (argument, value) in &step.arguments {
                 let separator = if argument.is_empty() { "" } else { ": " };
@@ -204,24 +266,40 @@ impl Plan {
     }
 
     /// A mutant for every argument of every step for which `change` gives a code.
-    fn arguments(&self, change: impl Fn(&Self, usize, usize, &mut Step) -> Option<&'static str>) -> Vec<Mutant> {
+    fn arguments(
+        &self,
+        change: impl Fn(&Self, usize, usize, &mut Step) -> Option<&'static str>,
+    ) -> Vec<Mutant> {
         let mut mutants = Vec::new();
         for (step, argument) in self.sites() {
             let mut plan = self.clone();
             if let Some(code) = change(self, step, argument, &mut plan.steps[step]) {
-                mutants.push(Mutant { plan, code, step, argument: Some(argument) });
+                mutants.push(Mutant {
+                    plan,
+                    code,
+                    step,
+                    argument: Some(argument),
+                });
             }
         }
         mutants
     }
 
     /// A mutant for every step for which `change` gives a code.
-    fn heads(&self, change: impl Fn(&Self, usize, &mut Step) -> Option<&'static str>) -> Vec<Mutant> {
+    fn heads(
+        &self,
+        change: impl Fn(&Self, usize, &mut Step) -> Option<&'static str>,
+    ) -> Vec<Mutant> {
         let mut mutants = Vec::new();
         for step in 0..self.steps.len() {
             let mut plan = self.clone();
             if let Some(code) = change(self, step, &mut plan.steps[step]) {
-                mutants.push(Mutant { plan, code, step, argument: None });
+                mutants.push(Mutant {
+                    plan,
+                    code,
+                    step,
+                    argument: None,
+                });
             }
         }
         mutants
@@ -229,12 +307,18 @@ impl Plan {
 
     fn sites(&self) -> impl Iterator<Item = (usize, usize)> {
         let steps = self.steps.iter().enumerate();
-        steps.flat_map(|(step, found)| (0..found.arguments.len()).map(move |argument| (step, argument)))
+        steps.flat_map(|(step, found)| {
+            (0..found.arguments.len()).map(move |argument| (step, argument))
+        })
     }
 
     fn parameter(&self, step: usize, argument: usize) -> &Parameter {
         let step = &self.steps[step];
-        self.tool(step).parameters.iter().find(|parameter| parameter.name == step.arguments[argument].0).unwrap()
+        self.tool(step)
+            .parameters
+            .iter()
+            .find(|parameter| parameter.name == step.arguments[argument].0)
+            .unwrap()
     }
 
     /// A read of some field of a step.
@@ -246,17 +330,29 @@ impl Plan {
 
 fn argument_dropped(plan: &Plan) -> Vec<Mutant> {
     let mut mutants = Vec::new();
-    for (step, argument) in plan.sites().filter(|(step, argument)| plan.parameter(*step, *argument).required) {
+    for (step, argument) in plan
+        .sites()
+        .filter(|(step, argument)| plan.parameter(*step, *argument).required)
+    {
         let mut mutated = plan.clone();
         mutated.steps[step].arguments.remove(argument);
-        mutants.push(Mutant { plan: mutated, code: "missing-argument", step, argument: None });
+        mutants.push(Mutant {
+            plan: mutated,
+            code: "missing-argument",
+            step,
+            argument: None,
+        });
     }
     mutants
 }
 
 fn wrong_type(plan: &Plan) -> Vec<Mutant> {
     plan.arguments(|plan, step, argument, mutated| {
-        let wrong = if plan.parameter(step, argument).ty == "string" { "7" } else { "\"seven\"" };
+        let wrong = if plan.parameter(step, argument).ty == "string" {
+            "7"
+        } else {
+            "\"seven\""
+        };
         wrong.clone_into(&mut mutated.arguments[argument].1);
         Some("wrong-type")
     })
@@ -314,7 +410,10 @@ fn field_misspelt(plan: &Plan) -> Vec<Mutant> {
 
 fn field_of_scalar(plan: &Plan) -> Vec<Mutant> {
     plan.arguments(|plan, step, argument, mutated| {
-        let scalar = matches!(plan.parameter(step, argument).ty, "string" | "int" | "double" | "bool");
+        let scalar = matches!(
+            plan.parameter(step, argument).ty,
+            "string" | "int" | "double" | "bool"
+        );
         let read = &mut mutated.arguments[argument].1;
         (scalar && read.starts_with('s') && read.contains('.')).then(|| read.push_str(".name"))?;
         Some("not-an-object")
@@ -323,9 +422,16 @@ fn field_of_scalar(plan: &Plan) -> Vec<Mutant> {
 
 fn whole_result(plan: &Plan) -> Vec<Mutant> {
     plan.arguments(|plan, step, argument, mutated| {
-        let scalar = matches!(plan.parameter(step, argument).ty, "string" | "int" | "double" | "bool");
+        let scalar = matches!(
+            plan.parameter(step, argument).ty,
+            "string" | "int" | "double" | "bool"
+        );
         let read = &mut mutated.arguments[argument].1;
-        let whole = read.split_once('.').filter(|_| scalar && read.starts_with('s'))?.0.to_owned();
+        let whole = read
+            .split_once('.')
+            .filter(|_| scalar && read.starts_with('s'))?
+            .0
+            .to_owned();
         *read = whole;
         Some("wrong-type")
     })
@@ -340,7 +446,9 @@ fn reads_itself(plan: &Plan) -> Vec<Mutant> {
 
 fn reads_later(plan: &Plan) -> Vec<Mutant> {
     plan.arguments(|plan, step, argument, mutated| {
-        mutated.arguments[argument].1 = plan.read(plan.steps.len() - 1).filter(|_| step + 1 < plan.steps.len())?;
+        mutated.arguments[argument].1 = plan
+            .read(plan.steps.len() - 1)
+            .filter(|_| step + 1 < plan.steps.len())?;
         Some("use-before-definition")
     })
 }
@@ -356,7 +464,11 @@ fn same_name(plan: &Plan) -> Vec<Mutant> {
     plan.heads(|plan, step, mutated| {
         // Nothing below reads it, so the second name is all that is wrong.
         let read = format!("{}.", mutated.name);
-        let values = plan.steps.iter().flat_map(|step| &step.arguments).map(|(_, value)| value);
+        let values = plan
+            .steps
+            .iter()
+            .flat_map(|step| &step.arguments)
+            .map(|(_, value)| value);
         (step > 0 && !values.into_iter().any(|value| value.contains(&read))).then_some(())?;
         mutated.name.clone_from(&plan.steps[step - 1].name);
         Some("duplicate-name")
@@ -374,7 +486,11 @@ fn nested_call(plan: &Plan) -> Vec<Mutant> {
 fn plans() -> Option<Vec<Plan>> {
     let text = std::fs::read_to_string(cases("nestools/plans.jsonl")?).unwrap();
     let plans = text.lines().filter(|line| !line.trim().is_empty());
-    Some(plans.map(|line| read(&serde_json::from_str(line).unwrap())).collect())
+    Some(
+        plans
+            .map(|line| read(&serde_json::from_str(line).unwrap()))
+            .collect(),
+    )
 }
 
 fn read(case: &Value) -> Plan {
@@ -382,22 +498,39 @@ fn read(case: &Value) -> Plan {
     Plan {
         id: string(&case["id"]),
         tools: list(&case["tools"]).iter().map(tool).collect(),
-        steps: list(&case["steps"]).iter().enumerate().map(|(number, case)| step(number, case)).collect(),
+        steps: list(&case["steps"])
+            .iter()
+            .enumerate()
+            .map(|(number, case)| step(number, case))
+            .collect(),
     }
 }
 
 fn tool(case: &Value) -> Tool {
-    let properties = |schema: &Value| schema["properties"].as_object().cloned().unwrap_or_default();
-    let required = case["input_schema"]["required"].as_array().cloned().unwrap_or_default();
-    let parameters = properties(&case["input_schema"]).into_iter().map(|(name, schema)| Parameter {
-        required: required.iter().any(|wanted| *wanted == name.as_str()),
-        ty: ty(&schema),
-        name,
-    });
+    let properties = |schema: &Value| {
+        schema["properties"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default()
+    };
+    let required = case["input_schema"]["required"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let parameters = properties(&case["input_schema"])
+        .into_iter()
+        .map(|(name, schema)| Parameter {
+            required: required.iter().any(|wanted| *wanted == name.as_str()),
+            ty: ty(&schema),
+            name,
+        });
     Tool {
         name: string(&case["name"]),
         parameters: parameters.collect(),
-        results: properties(&case["output_schema"]).into_iter().map(|(name, schema)| (name, ty(&schema))).collect(),
+        results: properties(&case["output_schema"])
+            .into_iter()
+            .map(|(name, schema)| (name, ty(&schema)))
+            .collect(),
     }
 }
 
@@ -416,9 +549,16 @@ fn ty(schema: &Value) -> &'static str {
 fn step(number: usize, case: &Value) -> Step {
     let mut references: BTreeMap<String, String> = BTreeMap::new();
     for reference in case["refs"].as_array().into_iter().flatten() {
-        let at =
-            reference["at"].as_array().unwrap().iter().map(|part| format!("/{}", part.to_string().replace('"', "")));
-        let read = format!("s{}.{}", reference["step"], name(&string(&reference["field"])));
+        let at = reference["at"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|part| format!("/{}", part.to_string().replace('"', "")));
+        let read = format!(
+            "s{}.{}",
+            reference["step"],
+            name(&string(&reference["field"]))
+        );
         references.insert(at.collect(), read);
     }
     let arguments = case["args"].as_object().unwrap().iter();
@@ -426,7 +566,12 @@ fn step(number: usize, case: &Value) -> Step {
         name: format!("s{number}"),
         tool: string(&case["tool"]),
         arguments: arguments
-            .map(|(name, value)| (name.clone(), expression(value, &format!("/{name}"), &references)))
+            .map(|(name, value)| {
+                (
+                    name.clone(),
+                    expression(value, &format!("/{name}"), &references),
+                )
+            })
             .collect(),
     }
 }
@@ -439,11 +584,22 @@ fn expression(value: &Value, place: &str, references: &BTreeMap<String, String>)
     match value {
         Value::Array(items) => {
             let items = items.iter().enumerate();
-            format!("[{}]", join(items.map(|(index, item)| expression(item, &format!("{place}/{index}"), references))))
+            format!(
+                "[{}]",
+                join(items.map(|(index, item)| expression(
+                    item,
+                    &format!("{place}/{index}"),
+                    references
+                )))
+            )
         }
         Value::Object(fields) => {
             let field = |(name, value): (&String, &Value)| {
-                format!("{}: {}", quoted(name), expression(value, &format!("{place}/{name}"), references))
+                format!(
+                    "{}: {}",
+                    quoted(name),
+                    expression(value, &format!("{place}/{name}"), references)
+                )
             };
             format!("{{ {} }}", join(fields.iter().map(field)))
         }
@@ -462,8 +618,14 @@ fn quoted(text: &str) -> String {
 
 /// A name as a plan writes it.
 fn name(text: &str) -> String {
-    let plain = text.chars().all(|character| character.is_alphanumeric() || character == '_');
-    if plain { text.to_owned() } else { format!("`{text}`") }
+    let plain = text
+        .chars()
+        .all(|character| character.is_alphanumeric() || character == '_');
+    if plain {
+        text.to_owned()
+    } else {
+        format!("`{text}`")
+    }
 }
 
 fn join(parts: impl Iterator<Item = String>) -> String {

@@ -18,7 +18,12 @@ struct Promise {
 #[test]
 fn nothing_is_found_in_them() {
     let output = planrun(["check", "--deny", "warnings", "--format", "short", "plans"]).run();
-    assert_eq!((output.status, output.stdout.as_str()), (0, ""), "{}", output.stderr);
+    assert_eq!(
+        (output.status, output.stdout.as_str()),
+        (0, ""),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
@@ -26,11 +31,19 @@ fn each_header_is_true() {
     let promises = promises();
     for plan in plans() {
         let name = plan.file_name().unwrap().to_string_lossy().into_owned();
-        assert!(promises.iter().any(|promise| promise.plan == name), "the header of {name} has no line `//! try: …`");
+        assert!(
+            promises.iter().any(|promise| promise.plan == name),
+            "the header of {name} has no line `//! try: …`"
+        );
     }
     let outputs = std::thread::scope(|scope| {
-        let runs = promises.iter().map(|promise| scope.spawn(|| execute(promise))).collect::<Vec<_>>();
-        runs.into_iter().map(|run| run.join().unwrap()).collect::<Vec<_>>()
+        let runs = promises
+            .iter()
+            .map(|promise| scope.spawn(|| execute(promise)))
+            .collect::<Vec<_>>();
+        runs.into_iter()
+            .map(|run| run.join().unwrap())
+            .collect::<Vec<_>>()
     });
     let mut told = Vec::new();
     for (promise, output) in promises.iter().zip(outputs) {
@@ -38,12 +51,25 @@ fn each_header_is_true() {
         let (status, shown) = match &promise.class {
             None => (0, &outcome["reply"]),
             Some(class) => {
-                assert_eq!(outcome["error"]["class"], class.as_str(), "{}", promise.command);
+                assert_eq!(
+                    outcome["error"]["class"],
+                    class.as_str(),
+                    "{}",
+                    promise.command
+                );
                 (1, &outcome["error"]["message"])
             }
         };
-        assert_eq!(output.status, status, "{}: {}", promise.command, output.stderr);
-        told.push(format!("$ {}\n{}", promise.command, serde_json::to_string_pretty(shown).unwrap()));
+        assert_eq!(
+            output.status, status,
+            "{}: {}",
+            promise.command, output.stderr
+        );
+        told.push(format!(
+            "$ {}\n{}",
+            promise.command,
+            serde_json::to_string_pretty(shown).unwrap()
+        ));
     }
     insta::assert_snapshot!(told.join("\n\n"));
 }
@@ -52,8 +78,14 @@ fn each_header_is_true() {
 fn a_new_employee_is_on_every_system_in_order() {
     let run = execute(&onboarding()).json();
     let step = |path: &str| {
-        let found = run["steps"].as_array().unwrap().iter().find(|step| step["path"] == path);
-        found.unwrap_or_else(|| panic!("no step {path}: {run:#}")).clone()
+        let found = run["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|step| step["path"] == path);
+        found
+            .unwrap_or_else(|| panic!("no step {path}: {run:#}"))
+            .clone()
     };
     let started = |path: &str| step(path)["started_at"].as_str().unwrap().to_owned();
     let ended = |path: &str| {
@@ -63,56 +95,120 @@ fn a_new_employee_is_on_every_system_in_order() {
     let begins = |path: &str| started(path).parse::<jiff::Timestamp>().unwrap();
     // The reads overlap; effects wait for what they read.
     for (one, other) in [("known", "stock"), ("stock", "times"), ("known", "times")] {
-        assert!(begins(one) < ended(other) && begins(other) < ended(one), "{one} and {other} do not overlap");
+        assert!(
+            begins(one) < ended(other) && begins(other) < ended(one),
+            "{one} and {other} do not overlap"
+        );
     }
     assert!(begins("badge") >= begins("profile") && begins("pc.out") >= begins("pc.request"));
     // The badge printer is busy once.
     assert_eq!(step("badge")["attempts"], 2);
-    assert_eq!(step("mails[\"mia@example.com\"].sent")["status"], "completed");
+    assert_eq!(
+        step("mails[\"mia@example.com\"].sent")["status"],
+        "completed"
+    );
     assert_eq!(run["reply"]["told"], 2);
 }
 
 #[test]
 fn a_refund_of_unknown_outcome_is_looked_up_and_not_repeated() {
-    let promise = promises().into_iter().find(|promise| promise.command.contains("reason=damaged")).unwrap();
+    let promise = promises()
+        .into_iter()
+        .find(|promise| promise.command.contains("reason=damaged"))
+        .unwrap();
     let run = execute(&promise).json();
     let steps = run["steps"].as_array().unwrap();
     let money = steps.iter().find(|step| step["path"] == "money").unwrap();
-    assert_eq!((&money["attempts"], &money["recovered"]["class"]), (&1.into(), &"unknown_outcome".into()));
-    assert!(steps.iter().any(|step| step["path"] == "money.recover"), "{steps:#?}");
+    assert_eq!(
+        (&money["attempts"], &money["recovered"]["class"]),
+        (&1.into(), &"unknown_outcome".into())
+    );
+    assert!(
+        steps.iter().any(|step| step["path"] == "money.recover"),
+        "{steps:#?}"
+    );
 }
 
 #[test]
 fn below_an_early_reply_everything_is_skipped() {
-    let promise = promises().into_iter().find(|promise| promise.command.contains("#W2000")).unwrap();
+    let promise = promises()
+        .into_iter()
+        .find(|promise| promise.command.contains("#W2000"))
+        .unwrap();
     let run = execute(&promise).json();
     for path in ["money", "marked", "told"] {
-        let step = run["steps"].as_array().unwrap().iter().find(|step| step["path"] == path).unwrap();
-        assert_eq!((&step["status"], &step["reason"]), (&"skipped".into(), &"replied".into()), "{path}");
+        let step = run["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|step| step["path"] == path)
+            .unwrap();
+        assert_eq!(
+            (&step["status"], &step["reason"]),
+            (&"skipped".into(), &"replied".into()),
+            "{path}"
+        );
     }
 }
 
 /// The paths of the steps that ran of what a promise's command contains, in the order in which they began.
 fn begun(command: &str) -> (serde_json::Value, Vec<String>) {
-    let promise = promises().into_iter().find(|promise| promise.command.contains(command)).unwrap();
+    let promise = promises()
+        .into_iter()
+        .find(|promise| promise.command.contains(command))
+        .unwrap();
     let run = execute(&promise).json();
-    let ran = run["steps"].as_array().unwrap().iter().filter(|step| step["attempts"].as_u64() > Some(0));
+    let ran = run["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|step| step["attempts"].as_u64() > Some(0));
     let mut began: Vec<(String, String)> = ran
-        .map(|step| (step["started_at"].as_str().unwrap().to_owned(), step["path"].as_str().unwrap().to_owned()))
+        .map(|step| {
+            (
+                step["started_at"].as_str().unwrap().to_owned(),
+                step["path"].as_str().unwrap().to_owned(),
+            )
+        })
         .collect();
     began.sort();
-    (run.clone(), began.into_iter().map(|(_, path)| path).collect())
+    (
+        run.clone(),
+        began.into_iter().map(|(_, path)| path).collect(),
+    )
 }
 
 #[test]
 fn what_an_order_did_goes_back_last_first_and_a_payment_without_an_answer_is_found() {
     let (run, steps) = begun("#W7003");
-    assert_eq!(steps, ["held", "paid", "parcel", "paid.undo", "held.undo"], "{run:#}");
-    assert_eq!((&run["steps"][0]["attributes"][0], &run["usage"]["exempt_calls"]), (&"undone".into(), &2.into()));
+    assert_eq!(
+        steps,
+        ["held", "paid", "parcel", "paid.undo", "held.undo"],
+        "{run:#}"
+    );
+    assert_eq!(
+        (
+            &run["steps"][0]["attributes"][0],
+            &run["usage"]["exempt_calls"]
+        ),
+        (&"undone".into(), &2.into())
+    );
     let (run, steps) = begun("#W7002");
-    let polls = run["steps"].as_array().unwrap().iter().find(|step| step["path"] == "paid.verify").unwrap();
-    assert_eq!((&run["reply"]["payment"], &polls["attempts"]), (&"PAY-82".into(), &3.into()));
-    assert_eq!(steps, ["held", "paid", "paid.verify", "parcel"], "the gateway is called once");
+    let polls = run["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|step| step["path"] == "paid.verify")
+        .unwrap();
+    assert_eq!(
+        (&run["reply"]["payment"], &polls["attempts"]),
+        (&"PAY-82".into(), &3.into())
+    );
+    assert_eq!(
+        steps,
+        ["held", "paid", "paid.verify", "parcel"],
+        "the gateway is called once"
+    );
 }
 
 #[test]
@@ -124,18 +220,31 @@ fn an_old_version_comes_back_where_the_new_one_fails() {
 #[test]
 fn a_model_writes_until_its_budget_is_spent() {
     let (run, steps) = begun("style=story");
-    assert_eq!((&run["usage"]["tokens"], steps.len()), (&4600.into(), 3), "{run:#}");
+    assert_eq!(
+        (&run["usage"]["tokens"], steps.len()),
+        (&4600.into(), 3),
+        "{run:#}"
+    );
     let (run, _) = begun("digest.plan --mock -i since=v1.3.2");
-    assert_eq!((&run["usage"]["tokens"], &run["usage"]["cost"]), (&930.into(), &0.03.into()));
+    assert_eq!(
+        (&run["usage"]["tokens"], &run["usage"]["cost"]),
+        (&930.into(), &0.03.into())
+    );
 }
 
 fn onboarding() -> Promise {
-    promises().into_iter().find(|promise| promise.command.contains("Will Zhang")).unwrap()
+    promises()
+        .into_iter()
+        .find(|promise| promise.command.contains("Will Zhang"))
+        .unwrap()
 }
 
 /// Runs what a header promises, with the outcome as JSON.
 fn execute(promise: &Promise) -> Output {
-    let arguments = words(&promise.command).into_iter().skip(1).chain(["--format".to_owned(), "json".to_owned()]);
+    let arguments = words(&promise.command)
+        .into_iter()
+        .skip(1)
+        .chain(["--format".to_owned(), "json".to_owned()]);
     planrun(arguments).run()
 }
 
@@ -150,7 +259,10 @@ fn plans() -> Vec<PathBuf> {
 
 /// Every command of the headers.
 pub fn commands() -> Vec<String> {
-    promises().into_iter().map(|promise| promise.command).collect()
+    promises()
+        .into_iter()
+        .map(|promise| promise.command)
+        .collect()
 }
 
 fn promises() -> Vec<Promise> {
@@ -158,16 +270,23 @@ fn promises() -> Vec<Promise> {
     for path in plans() {
         let plan = path.file_name().unwrap().to_string_lossy().into_owned();
         for line in std::fs::read_to_string(&path).unwrap().lines() {
-            let Some(line) = line.strip_prefix("//! ") else { continue };
-            let (class, command) = match (line.strip_prefix("try: "), line.strip_prefix("fails with ")) {
-                (Some(command), _) => (None, command),
-                (None, Some(rest)) => {
-                    let (class, command) = rest.split_once(": ").unwrap();
-                    (Some(class.to_owned()), command)
-                }
-                (None, None) => continue,
+            let Some(line) = line.strip_prefix("//! ") else {
+                continue;
             };
-            promises.push(Promise { plan: plan.clone(), class, command: command.to_owned() });
+            let (class, command) =
+                match (line.strip_prefix("try: "), line.strip_prefix("fails with ")) {
+                    (Some(command), _) => (None, command),
+                    (None, Some(rest)) => {
+                        let (class, command) = rest.split_once(": ").unwrap();
+                        (Some(class.to_owned()), command)
+                    }
+                    (None, None) => continue,
+                };
+            promises.push(Promise {
+                plan: plan.clone(),
+                class,
+                command: command.to_owned(),
+            });
         }
     }
     promises
@@ -175,7 +294,10 @@ fn promises() -> Vec<Promise> {
 
 #[test]
 fn promises_are_found() {
-    let failing = promises().iter().filter(|promise| promise.class.is_some()).count();
+    let failing = promises()
+        .iter()
+        .filter(|promise| promise.class.is_some())
+        .count();
     assert!(plans().len() >= 10 && promises().len() >= 20 && failing >= 5);
     assert_eq!(onboarding().class, None::<String>);
 }
@@ -183,15 +305,26 @@ fn promises_are_found() {
 #[test]
 fn the_embedding_example_runs() {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_planrun"));
-    let example = program.with_file_name("examples").join(format!("embed{}", std::env::consts::EXE_SUFFIX));
+    let example = program
+        .with_file_name("examples")
+        .join(format!("embed{}", std::env::consts::EXE_SUFFIX));
     if !example.exists() {
-        println!("left out: {} is not built; `cargo build --examples` builds it", example.display());
+        println!(
+            "left out: {} is not built; `cargo build --examples` builds it",
+            example.display()
+        );
         return;
     }
     let output = std::process::Command::new(example).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("readings[0].now will try again: the thermometer warms up"), "{text}");
-    assert!(text.ends_with("completed: [\"Oslo: a coat\",\"Lisbon: a shirt\"]\n"), "{text}");
+    assert!(
+        text.contains("readings[0].now will try again: the thermometer warms up"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("completed: [\"Oslo: a coat\",\"Lisbon: a shirt\"]\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -200,12 +333,29 @@ fn without_the_mock_calls_go_where_the_app_files_say() {
     let promise = onboarding();
     let command = promise.command.replace(" --mock", "");
     let run = |command: &str| {
-        let arguments = words(command).into_iter().skip(1).chain(["--format".to_owned(), "json".to_owned()]);
-        mock.answering(planrun(arguments), &["hr", "access", "it", "inventory", "email", "calendar"]).run()
+        let arguments = words(command)
+            .into_iter()
+            .skip(1)
+            .chain(["--format".to_owned(), "json".to_owned()]);
+        mock.answering(
+            planrun(arguments),
+            &["hr", "access", "it", "inventory", "email", "calendar"],
+        )
+        .run()
     };
     // `apply_computer` fails once, and the plan does not ask for a retry of that effect.
     let first = run(&command);
-    assert_eq!((first.status, &first.json()["error"]["class"]), (1, &"tool.failed".into()), "{}", first.stderr);
+    assert_eq!(
+        (first.status, &first.json()["error"]["class"]),
+        (1, &"tool.failed".into()),
+        "{}",
+        first.stderr
+    );
     let second = run(&command.replace(" -i department", " -i id=WZ002 -i department"));
-    assert_eq!((second.status, &second.json()["reply"]["card"]), (0, &"CARD-WZ002".into()), "{}", second.stderr);
+    assert_eq!(
+        (second.status, &second.json()["reply"]["card"]),
+        (0, &"CARD-WZ002".into()),
+        "{}",
+        second.stderr
+    );
 }

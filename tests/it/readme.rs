@@ -20,20 +20,35 @@ use crate::support::{folder, planrun, root, words};
 #[test]
 fn examples_run() {
     let mut broken = Vec::new();
-    let walk = ignore::WalkBuilder::new(root().join("docs")).sort_by_file_path(Path::cmp).build();
+    let walk = ignore::WalkBuilder::new(root().join("docs"))
+        .sort_by_file_path(Path::cmp)
+        .build();
     let docs = walk.filter_map(Result::ok).map(ignore::DirEntry::into_path);
     for path in std::iter::once(root().join("README.md")).chain(docs) {
         let name = path.strip_prefix(root()).unwrap().display().to_string();
         match fs::read_to_string(&path) {
-            Ok(text) if Path::new(&name).extension().is_some_and(|ending| ending == "md") => {
-                broken.extend(faults(&text).into_iter().map(|(line, fault)| format!("{name}:{line}: {fault}")));
+            Ok(text)
+                if Path::new(&name)
+                    .extension()
+                    .is_some_and(|ending| ending == "md") =>
+            {
+                broken.extend(
+                    faults(&text)
+                        .into_iter()
+                        .map(|(line, fault)| format!("{name}:{line}: {fault}")),
+                );
             }
             Ok(_) => {}
             Err(_) if path.is_dir() => {}
             Err(error) => println!("left out: {name}: {error}"),
         }
     }
-    assert!(broken.is_empty(), "{} examples are wrong:\n{}", broken.len(), broken.join("\n"));
+    assert!(
+        broken.is_empty(),
+        "{} examples are wrong:\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
 }
 
 #[test]
@@ -67,7 +82,11 @@ test 'nobody wrote this' for refund.refund {}
     assert_eq!(blocks(document)[1].file.as_deref(), Some("a/x.txt"));
     assert_eq!(words("a 'b c' \"d 'e\" f"), ["a", "b c", "d 'e", "f"]);
     assert!(same("a (…) b", "a (1) b") && same("a…", "a") && !same("a (…)", "a (1"));
-    assert!(matches("a\n…\nd\n", "a\nb\nc\nd\n") && matches("…\n", "") && !matches("a\n…\nd\n", "a\nb\n"));
+    assert!(
+        matches("a\n…\nd\n", "a\nb\nc\nd\n")
+            && matches("…\n", "")
+            && !matches("a\n…\nd\n", "a\nb\n")
+    );
 }
 
 /// One fenced block.
@@ -84,7 +103,10 @@ struct Block {
 /// Everything that does not hold in a document, with its line.
 fn faults(document: &str) -> Vec<(usize, String)> {
     let blocks = blocks(document);
-    let files: Vec<_> = blocks.iter().filter_map(|block| Some((block.file.clone()?, block.text.clone()))).collect();
+    let files: Vec<_> = blocks
+        .iter()
+        .filter_map(|block| Some((block.file.clone()?, block.text.clone())))
+        .collect();
     let place = (!files.is_empty()).then(|| folder(files));
     let mut faults = Vec::new();
     for block in &blocks {
@@ -97,9 +119,11 @@ fn faults(document: &str) -> Vec<(usize, String)> {
                 let fault = quoted(&info["plan from ".len()..], &block.text);
                 faults.extend(fault.map(|fault| (block.line, fault)));
             }
-            "console run" => faults.extend(commands(block).into_iter().filter_map(|(line, command, output)| {
-                execute(&command, &output, place.as_ref()).map(|fault| (line, fault))
-            })),
+            "console run" => faults.extend(commands(block).into_iter().filter_map(
+                |(line, command, output)| {
+                    execute(&command, &output, place.as_ref()).map(|fault| (line, fault))
+                },
+            )),
             "console" => faults.extend(
                 commands(block)
                     .into_iter()
@@ -116,12 +140,26 @@ fn blocks(document: &str) -> Vec<Block> {
     let mut file = None;
     let mut lines = document.lines().enumerate();
     while let Some((index, line)) = lines.next() {
-        if let Some(name) = line.trim().strip_prefix("File `").and_then(|rest| rest.strip_suffix("`:")) {
+        if let Some(name) = line
+            .trim()
+            .strip_prefix("File `")
+            .and_then(|rest| rest.strip_suffix("`:"))
+        {
             file = Some(name.to_owned());
         } else if let Some(info) = line.strip_prefix("```") {
-            let inside = lines.by_ref().take_while(|(_, line)| !line.starts_with("```"));
-            let text = inside.map(|(_, line)| format!("{line}\n")).collect::<Vec<_>>().concat();
-            blocks.push(Block { info: info.trim().to_owned(), line: index + 2, text, file: file.take() });
+            let inside = lines
+                .by_ref()
+                .take_while(|(_, line)| !line.starts_with("```"));
+            let text = inside
+                .map(|(_, line)| format!("{line}\n"))
+                .collect::<Vec<_>>()
+                .concat();
+            blocks.push(Block {
+                info: info.trim().to_owned(),
+                line: index + 2,
+                text,
+                file: file.take(),
+            });
         }
     }
     blocks
@@ -138,15 +176,28 @@ fn check(block: &Block, place: Option<&TempDir>) -> Option<String> {
         }
         (_, None) => (own.path(), "example.plan"),
     };
-    let output = planrun(["check", "--format", "json", name]).within(within).run();
+    let output = planrun(["check", "--format", "json", name])
+        .within(within)
+        .run();
     if output.status > 1 {
-        return Some(format!("check ended with {}: {}", output.status, output.stderr));
+        return Some(format!(
+            "check ended with {}: {}",
+            output.status, output.stderr
+        ));
     }
     let found = output.json()["diagnostics"].as_array().unwrap().clone();
-    let errors = found.iter().filter(|finding| finding["severity"] == "error").count();
+    let errors = found
+        .iter()
+        .filter(|finding| finding["severity"] == "error")
+        .count();
     match block.info.as_str() {
         "plan bad" => (errors == 0).then(|| "this bad plan has no error".to_owned()),
-        _ => (!found.is_empty()).then(|| format!("this plan has findings: {:#}", serde_json::Value::Array(found))),
+        _ => (!found.is_empty()).then(|| {
+            format!(
+                "this plan has findings: {:#}",
+                serde_json::Value::Array(found)
+            )
+        }),
     }
 }
 
@@ -176,12 +227,21 @@ fn commands(block: &Block) -> Vec<(usize, String, String)> {
 /// Runs a command and compares what it prints: standard output, then standard error.
 fn execute(command: &str, expected: &str, place: Option<&TempDir>) -> Option<String> {
     if command.contains(['|', '&', '>', '<', ';', '\\']) {
-        return Some(format!("`{command}` needs a shell; show it in a block fenced as `console`"));
+        return Some(format!(
+            "`{command}` needs a shell; show it in a block fenced as `console`"
+        ));
     }
     let program = planrun(words(command).into_iter().skip(1));
-    let output = program.within(place.map_or(root(), |place| place.path().to_owned())).run();
+    let output = program
+        .within(place.map_or(root(), |place| place.path().to_owned()))
+        .run();
     let printed = format!("{}{}", output.stdout, output.stderr);
-    (!matches(expected, &printed)).then(|| format!("`{command}` ends with {} and prints\n{printed}", output.status))
+    (!matches(expected, &printed)).then(|| {
+        format!(
+            "`{command}` ends with {} and prints\n{printed}",
+            output.status
+        )
+    })
 }
 
 /// Whether the program has this command.
@@ -195,15 +255,24 @@ fn exists(command: &str) -> Option<String> {
 /// Whether `actual` is `expected`, where a line `…` stands for any lines, none included, and a `…` in a line for any text.
 /// Trailing blanks do not count.
 fn matches(expected: &str, actual: &str) -> bool {
-    let lines = |text: &str| text.trim_end().lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+    let lines = |text: &str| {
+        text.trim_end()
+            .lines()
+            .map(|line| line.trim_end().to_owned())
+            .collect::<Vec<_>>()
+    };
     fits(&lines(expected), &lines(actual))
 }
 
 fn fits(expected: &[String], actual: &[String]) -> bool {
     match expected.split_first() {
         None => actual.is_empty(),
-        Some((first, rest)) if first == "…" => (0..=actual.len()).any(|skipped| fits(rest, &actual[skipped..])),
-        Some((first, rest)) => actual.first().is_some_and(|line| same(first, line)) && fits(rest, &actual[1..]),
+        Some((first, rest)) if first == "…" => {
+            (0..=actual.len()).any(|skipped| fits(rest, &actual[skipped..]))
+        }
+        Some((first, rest)) => {
+            actual.first().is_some_and(|line| same(first, line)) && fits(rest, &actual[1..])
+        }
     }
 }
 
@@ -211,7 +280,10 @@ fn same(expected: &str, actual: &str) -> bool {
     match expected.split_once('…') {
         None => expected == actual,
         Some((before, after)) => actual.strip_prefix(before).is_some_and(|rest| {
-            rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| same(after, &rest[at..]))
+            rest.char_indices()
+                .map(|(at, _)| at)
+                .chain([rest.len()])
+                .any(|at| same(after, &rest[at..]))
         }),
     }
 }

@@ -52,11 +52,17 @@ test \"Everybody gets a card\" for welcome {
 const FILE: &str = "recordings/welcome__everybody_gets_a_card.yaml";
 
 fn project(plan: &str) -> TempDir {
-    folder([("planrun.yaml", "apps: [desk.yaml]\n"), ("desk.yaml", APP), ("welcome.plan", plan)])
+    folder([
+        ("planrun.yaml", "apps: [desk.yaml]\n"),
+        ("desk.yaml", APP),
+        ("welcome.plan", plan),
+    ])
 }
 
 fn run(place: &TempDir, arguments: &[&str]) -> Output {
-    planrun(["test", "welcome.plan"]).within(place.path()).run_with(arguments)
+    planrun(["test", "welcome.plan"])
+        .within(place.path())
+        .run_with(arguments)
 }
 
 trait RunWith {
@@ -65,7 +71,10 @@ trait RunWith {
 
 impl RunWith for crate::support::Program {
     fn run_with(self, arguments: &[&str]) -> Output {
-        arguments.iter().fold(self, crate::support::Program::argument).run()
+        arguments
+            .iter()
+            .fold(self, crate::support::Program::argument)
+            .run()
     }
 }
 
@@ -76,7 +85,11 @@ fn passes(output: &Output) {
 fn fails(output: &Output, told: &[&str]) {
     assert_eq!(output.status, 1, "{output:?}");
     // Lines are broken for people.
-    let text = output.stdout.replace("\n\n  × ", ": ").replace("\n  │ ", " ").replace("\n        ", " ");
+    let text = output
+        .stdout
+        .replace("\n\n  × ", ": ")
+        .replace("\n  │ ", " ")
+        .replace("\n        ", " ");
     for told in told {
         assert!(text.contains(told), "{told}\n{}", output.stdout);
     }
@@ -97,19 +110,53 @@ fn what_is_recorded_is_given_again_and_nothing_is_called() {
     let place = project(PLAN);
     // Without the flag nothing is ever called, whether or not this is CI.
     for ci in ["", "true"] {
-        let output = planrun(["test"]).variable("CI", ci).within(place.path()).run();
-        fails(&output, &["error[call-unanswered]", "`cards[0].card` calls `desk.badge`"]);
+        let output = planrun(["test"])
+            .variable("CI", ci)
+            .within(place.path())
+            .run();
+        fails(
+            &output,
+            &[
+                "error[call-unanswered]",
+                "`cards[0].card` calls `desk.badge`",
+            ],
+        );
     }
     assert!(!place.path().join("recordings").exists());
-    fails(&run(&place, &["--record", "none"]), &["error[call-unanswered]"]);
+    fails(
+        &run(&place, &["--record", "none"]),
+        &["error[call-unanswered]"],
+    );
     let output = run(&place, &["--record", "once", "--mock"]);
     passes(&output);
-    assert!(output.stderr.contains(&format!("4 calls recorded in `{FILE}`")), "{output:?}");
+    assert!(
+        output
+            .stderr
+            .contains(&format!("4 calls recorded in `{FILE}`")),
+        "{output:?}"
+    );
     let first = read(&place, FILE);
-    let paths: Vec<&str> = first.lines().filter_map(|line| line.strip_prefix("  - path: ")).collect();
-    assert_eq!(paths, [r#""cards[0].card""#, r#""cards[1].card""#, r#""cards[2].card""#, r#""mail""#]);
-    assert!(first.contains("      who: \"王伟\"\n    value:\n      card: \"C-王伟\"\n      zones: 3\n"), "{first}");
-    assert!(first.contains(r#"text: "是 no: \"yes\"\n3 cards""#), "{first}");
+    let paths: Vec<&str> = first
+        .lines()
+        .filter_map(|line| line.strip_prefix("  - path: "))
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            r#""cards[0].card""#,
+            r#""cards[1].card""#,
+            r#""cards[2].card""#,
+            r#""mail""#
+        ]
+    );
+    assert!(
+        first.contains("      who: \"王伟\"\n    value:\n      card: \"C-王伟\"\n      zones: 3\n"),
+        "{first}"
+    );
+    assert!(
+        first.contains(r#"text: "是 no: \"yes\"\n3 cards""#),
+        "{first}"
+    );
     passes(&run(&place, &[]));
     passes(&run(&place, &["--seeds", "8"]));
     // What is there is kept: the other mock would not be asked.
@@ -117,11 +164,18 @@ fn what_is_recorded_is_given_again_and_nothing_is_called() {
     passes(&run(&place, &["--record", "once", "--mock"]));
     passes(&run(&place, &["--record", "new", "--mock"]));
     assert_eq!(read(&place, FILE), first);
-    fails(&run(&place, &["--record", "all", "--mock"]), &["error[expectation-failed]"]);
+    fails(
+        &run(&place, &["--record", "all", "--mock"]),
+        &["error[expectation-failed]"],
+    );
     assert!(read(&place, FILE).contains("D-Ada"));
     edit(&place, "desk.yaml", "D-{args.who}", "C-{args.who}");
     passes(&run(&place, &["--record", "all", "--mock"]));
-    assert_eq!(read(&place, FILE), first, "the same world is recorded to the same bytes");
+    assert_eq!(
+        read(&place, FILE),
+        first,
+        "the same world is recorded to the same bytes"
+    );
 }
 
 #[test]
@@ -133,18 +187,41 @@ fn each_way_in_which_a_recording_does_not_fit_has_a_name() {
 
     edit(&place, "welcome.plan", "to: \"all\"", "to: \"both\"");
     let output = run(&place, &[]);
-    fails(&output, &["error[recording-drifted]: `mail` calls `desk.mail` with something else", again]);
-    fails(&output, &["expected: {\"text\":", "actual:   {\"text\":", "\"to\":\"both\""]);
+    fails(
+        &output,
+        &[
+            "error[recording-drifted]: `mail` calls `desk.mail` with something else",
+            again,
+        ],
+    );
+    fails(
+        &output,
+        &[
+            "expected: {\"text\":",
+            "actual:   {\"text\":",
+            "\"to\":\"both\"",
+        ],
+    );
     passes(&run(&place, &["--record", "new", "--mock"]));
-    let drifted = recorded.replace("\"all\"", "\"both\"").replace("mail to all", "mail to both");
+    let drifted = recorded
+        .replace("\"all\"", "\"both\"")
+        .replace("mail to all", "mail to both");
     assert_eq!(read(&place, FILE), drifted, "what fitted is as it was");
     edit(&place, "welcome.plan", "to: \"both\"", "to: \"all\"");
     fs::write(place.path().join(FILE), &recorded).unwrap();
 
-    edit(&place, "desk.yaml", "zones: { type: integer }", "zones: { type: integer, minimum: 0 }");
+    edit(
+        &place,
+        "desk.yaml",
+        "zones: { type: integer }",
+        "zones: { type: integer, minimum: 0 }",
+    );
     fails(
         &run(&place, &[]),
-        &["error[recording-stale]: the contract of `desk.badge` has changed since `cards[0].card`", again],
+        &[
+            "error[recording-stale]: the contract of `desk.badge` has changed since `cards[0].card`",
+            again,
+        ],
     );
     passes(&run(&place, &["--record", "new", "--mock"]));
     passes(&run(&place, &[]));
@@ -155,16 +232,33 @@ fn each_way_in_which_a_recording_does_not_fit_has_a_name() {
     let output = run(&place, &[]);
     fails(&output, &["error[recording-drifted]: `cards[1].card`"]);
     passes(&run(&place, &["--record", "new", "--mock"]));
-    assert!(!read(&place, FILE).contains("cards[2]"), "what nothing asks for is taken out");
+    assert!(
+        !read(&place, FILE).contains("cards[2]"),
+        "what nothing asks for is taken out"
+    );
     let kept = read(&place, FILE);
-    edit(&place, "welcome.plan", "cards\")\n", "cards\")\n        when size(people) > 9\n");
-    fails(&run(&place, &[]), &["error[recording-unused]: nothing asks for `mail` of `desk.mail`", again]);
+    edit(
+        &place,
+        "welcome.plan",
+        "cards\")\n",
+        "cards\")\n        when size(people) > 9\n",
+    );
+    fails(
+        &run(&place, &[]),
+        &[
+            "error[recording-unused]: nothing asks for `mail` of `desk.mail`",
+            again,
+        ],
+    );
     // A test that fails might not have come so far.
     edit(&place, "welcome.plan", "\"C-Ada\"", "\"E-Ada\"");
     let output = run(&place, &[]);
     fails(&output, &["error[expectation-failed]"]);
     assert!(!output.stdout.contains("recording-unused"), "{output:?}");
-    fails(&run(&place, &["--record", "new", "--mock"]), &["error[expectation-failed]"]);
+    fails(
+        &run(&place, &["--record", "new", "--mock"]),
+        &["error[expectation-failed]"],
+    );
     assert_eq!(read(&place, FILE), kept);
 }
 
@@ -191,12 +285,18 @@ fn mocks_come_before_recordings_and_recordings_before_the_rest() {
     );
     let place = project(&plan);
     // What `_` answers is never called.
-    fails(&run(&place, &["--record", "all", "--mock"]), &["error[expectation-failed]"]);
+    fails(
+        &run(&place, &["--record", "all", "--mock"]),
+        &["error[expectation-failed]"],
+    );
     assert!(!place.path().join("recordings").exists());
     fs::write(place.path().join("welcome.plan"), PLAN).unwrap();
     passes(&run(&place, &["--record", "once", "--mock"]));
     fs::write(place.path().join("welcome.plan"), &plan).unwrap();
-    fails(&run(&place, &[]), &["error[recording-unused]: nothing asks for `cards[1].card`"]);
+    fails(
+        &run(&place, &[]),
+        &["error[recording-unused]: nothing asks for `cards[1].card`"],
+    );
     passes(&run(&place, &["--record", "new", "--mock"]));
     assert!(!read(&place, FILE).contains("Bob") && read(&place, FILE).contains("C-Ada"));
 }
@@ -224,20 +324,42 @@ fn secrets_are_in_no_recording_and_the_marks_replay() {
     for secret in ["90210", "5ecret", "777123"] {
         assert!(!text.contains(secret), "{text}");
     }
-    assert!(text.contains("text: \"Your session is [redacted] and [redacted]\""), "{text}");
-    assert!(text.contains("      token: \"[redacted]\"\n      level: 0\n"), "{text}");
+    assert!(
+        text.contains("text: \"Your session is [redacted] and [redacted]\""),
+        "{text}"
+    );
+    assert!(
+        text.contains("      token: \"[redacted]\"\n      level: 0\n"),
+        "{text}"
+    );
     passes(&run(&place, &[]));
     // Another secret is no other call; another text around it is.
     edit(&place, "welcome.plan", "90210-pin", "11111-pin");
     passes(&run(&place, &[]));
     edit(&place, "welcome.plan", "Your session", "The session");
     fails(&run(&place, &[]), &["error[recording-drifted]: `mail`"]);
-    let output =
-        planrun(["run", "welcome.plan", "--mock", "-i", "pin=90210-pin", "--record", "run.yaml", "--no-journal"]);
+    let output = planrun([
+        "run",
+        "welcome.plan",
+        "--mock",
+        "-i",
+        "pin=90210-pin",
+        "--record",
+        "run.yaml",
+        "--no-journal",
+    ]);
     passes(&output.within(place.path()).run());
     let text = read(&place, "run.yaml");
-    assert!(text.starts_with("# To use it in a test of `welcome`, put it beside the plan as recordings/"), "{text}");
-    assert!(!text.contains("90210") && !text.contains("5ecret") && text.contains("tool: \"desk.mail\""), "{text}");
+    assert!(
+        text.starts_with(
+            "# To use it in a test of `welcome`, put it beside the plan as recordings/"
+        ),
+        "{text}"
+    );
+    assert!(
+        !text.contains("90210") && !text.contains("5ecret") && text.contains("tool: \"desk.mail\""),
+        "{text}"
+    );
 }
 
 #[test]
@@ -270,22 +392,43 @@ test \"Nobody answers\" for hire {
     ];
     let place = folder(files);
     let test = |arguments: &[&str]| planrun(["test"]).within(place.path()).run_with(arguments);
-    let output =
-        mock.answering(planrun(["test", "-k", "third", "--record", "once"]), &["hr"]).within(place.path()).run();
+    let output = mock
+        .answering(
+            planrun(["test", "-k", "third", "--record", "once"]),
+            &["hr"],
+        )
+        .within(place.path())
+        .run();
     passes(&output);
     assert_eq!(mock.calls().len(), 3);
     let recorded = read(&place, "recordings/hire__the_third_time.yaml");
-    assert_eq!(recorded.matches("    failure:\n      class: ").count(), 2, "{recorded}");
-    assert!(recorded.contains("    call: 3\n") && recorded.contains("tool: \"sys.now\""), "{recorded}");
+    assert_eq!(
+        recorded.matches("    failure:\n      class: ").count(),
+        2,
+        "{recorded}"
+    );
+    assert!(
+        recorded.contains("    call: 3\n") && recorded.contains("tool: \"sys.now\""),
+        "{recorded}"
+    );
     passes(&test(&["-k", "third"]));
     passes(&test(&["-k", "third", "--explore"]));
     drop(mock);
     passes(&test(&["-k", "third"]));
     // Nothing is kept of systems that nobody could reach.
-    let nobody = planrun(["test", "-k", "Nobody", "--record", "once"]).variable("HR_URL", "http://127.0.0.1:1");
+    let nobody = planrun(["test", "-k", "Nobody", "--record", "once"])
+        .variable("HR_URL", "http://127.0.0.1:1");
     let output = nobody.within(place.path()).run();
-    assert!(output.status == 1 && output.stderr.contains("no tool could be reached"), "{output:?}");
-    assert!(!place.path().join("recordings/hire__nobody_answers.yaml").exists());
+    assert!(
+        output.status == 1 && output.stderr.contains("no tool could be reached"),
+        "{output:?}"
+    );
+    assert!(
+        !place
+            .path()
+            .join("recordings/hire__nobody_answers.yaml")
+            .exists()
+    );
 }
 
 #[test]
@@ -300,7 +443,11 @@ fn a_call_that_took_too_long_takes_too_long_again() {
     );
     let place = project(&plan);
     let (first, rest) = APP.split_once("effect: effect").unwrap();
-    fs::write(place.path().join("desk.yaml"), format!("{first}effect: read{rest}").replace("40ms", "20s")).unwrap();
+    fs::write(
+        place.path().join("desk.yaml"),
+        format!("{first}effect: read{rest}").replace("40ms", "20s"),
+    )
+    .unwrap();
     let recorded = run(&place, &["--record", "once", "--mock"]);
     passes(&recorded);
     assert!(read(&place, FILE).contains("    unanswered: true\n"));

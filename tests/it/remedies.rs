@@ -10,17 +10,27 @@ tool db.read(key?: string) -> string read
 
 /// The findings with this code in a plan of these statements.
 fn found(code: &str, statements: &str) -> Vec<Value> {
-    let plan = format!("{HEAD}\nplan p(name: string, flag: bool, names: string[]) -> any {{\n{statements}\n}}\n");
+    let plan = format!(
+        "{HEAD}\nplan p(name: string, flag: bool, names: string[]) -> any {{\n{statements}\n}}\n"
+    );
     let folder = folder([("a.plan", plan)]);
-    let output = planrun(["check", "--format", "json"]).within(folder.path()).run().json();
+    let output = planrun(["check", "--format", "json"])
+        .within(folder.path())
+        .run()
+        .json();
     let all = output["diagnostics"].as_array().unwrap().iter();
-    all.filter(|finding| finding["code"] == code).cloned().collect()
+    all.filter(|finding| finding["code"] == code)
+        .cloned()
+        .collect()
 }
 
 #[test]
 fn a_call_that_may_not_happen_is_not_moved_without_asking() {
     let safe = |expression: &str| {
-        let found = found("call-in-expression", &format!("reply [name, flag, names, {expression}]"));
+        let found = found(
+            "call-in-expression",
+            &format!("reply [name, flag, names, {expression}]"),
+        );
         assert_eq!(found.len(), 1, "{expression}");
         found[0]["fix"]["safe"].as_bool().unwrap()
     };
@@ -37,34 +47,75 @@ fn a_call_that_may_not_happen_is_not_moved_without_asking() {
 
 #[test]
 fn a_variable_of_a_macro_should_hide_nothing() {
-    let shadows = |expression: &str| found("shadowed-name", &format!("reply [name, flag, {expression}]")).len();
+    let shadows = |expression: &str| {
+        found(
+            "shadowed-name",
+            &format!("reply [name, flag, {expression}]"),
+        )
+        .len()
+    };
     assert_eq!(shadows("names.map(one, one + name)"), 0);
     assert_eq!(shadows("names.map(name, name)"), 1);
     assert_eq!(shadows("names.exists(flag, flag == \"\")"), 1);
-    assert_eq!(shadows("names.map(one, names.map(one, one))"), 0, "no value of the plan is hidden");
+    assert_eq!(
+        shadows("names.map(one, names.map(one, one))"),
+        0,
+        "no value of the plan is hidden"
+    );
 }
 
 #[test]
 fn one_finding_for_one_fault() {
-    assert_eq!(found("no-overload", "let xs = [missing]\nreply [name, flag, names, xs.sort()]").len(), 0);
-    assert_eq!(found("unknown-name", "let xs = [missing]\nreply [name, flag, names, xs.sort()]").len(), 1);
+    assert_eq!(
+        found(
+            "no-overload",
+            "let xs = [missing]\nreply [name, flag, names, xs.sort()]"
+        )
+        .len(),
+        0
+    );
+    assert_eq!(
+        found(
+            "unknown-name",
+            "let xs = [missing]\nreply [name, flag, names, xs.sort()]"
+        )
+        .len(),
+        1
+    );
 }
 
 #[test]
 fn what_stands_there_is_said() {
-    let found = found("wrong-type", "policy { timeout: \"soon\" }\nreply [name, flag, names]");
+    let found = found(
+        "wrong-type",
+        "policy { timeout: \"soon\" }\nreply [name, flag, names]",
+    );
     assert_eq!(found[0]["actual"], "`\"soon\"`");
 }
 
 #[test]
 fn a_misspelt_setting_of_the_project_hides_nothing() {
-    let plan = format!("{HEAD}\nplan p() -> string {{\n    step a = db.read(kye: \"x\")\n    reply a\n}}\n");
-    let folder = folder([("a.plan", plan.as_str()), ("planrun.yaml", "policy:\n  retri: { attempts: 2 }\n")]);
-    let output = planrun(["check", "--format", "json"]).within(folder.path()).run();
+    let plan = format!(
+        "{HEAD}\nplan p() -> string {{\n    step a = db.read(kye: \"x\")\n    reply a\n}}\n"
+    );
+    let folder = folder([
+        ("a.plan", plan.as_str()),
+        ("planrun.yaml", "policy:\n  retri: { attempts: 2 }\n"),
+    ]);
+    let output = planrun(["check", "--format", "json"])
+        .within(folder.path())
+        .run();
     assert_eq!(output.status, 1, "{output:?}");
     let found = output.json();
-    let codes = found["diagnostics"].as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap());
+    let codes = found["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["code"].as_str().unwrap());
     let mut codes = codes.collect::<Vec<_>>();
     codes.sort_unstable();
-    assert_eq!(codes, ["config-key", "unimplemented-tool", "unknown-argument"]);
+    assert_eq!(
+        codes,
+        ["config-key", "unimplemented-tool", "unknown-argument"]
+    );
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use planrun::diag::codes;
-use planrun::diag::render::{FileReport, Look, Problem, Report, github, human, json, junit, sarif, short};
+use planrun::diag::render::{
+    FileReport, Look, Problem, Report, github, human, json, junit, sarif, short,
+};
 use planrun::diag::{Diagnostic, Edit};
 use planrun::source::{SourceFile, Span};
 use proptest::prelude::*;
@@ -27,30 +29,51 @@ fn find(text: &str, needle: &str) -> Span {
 
 fn samples() -> FileReport {
     let unknown = find(PLAN, "emplid");
-    let field = Diagnostic::new(&codes::names::UNKNOWN_FIELD, unknown, "the result of `profile` has no field `emplid`")
-        .note("no such field")
-        .label(find(PLAN, "hr.create"), "`profile` is what this gives")
-        .available(["emp_id", "level"])
-        .help("did you mean `emp_id`?")
-        .fix("use `emp_id`", unknown, "emp_id");
-    let wrong = Diagnostic::new(&codes::types::WRONG_TYPE, find(PLAN, "\"欢迎 ${name}\""), "`subject` wants a list")
-        .note("this is a string")
-        .expected("string[]", "string");
+    let field = Diagnostic::new(
+        &codes::names::UNKNOWN_FIELD,
+        unknown,
+        "the result of `profile` has no field `emplid`",
+    )
+    .note("no such field")
+    .label(find(PLAN, "hr.create"), "`profile` is what this gives")
+    .available(["emp_id", "level"])
+    .help("did you mean `emp_id`?")
+    .fix("use `emp_id`", unknown, "emp_id");
+    let wrong = Diagnostic::new(
+        &codes::types::WRONG_TYPE,
+        find(PLAN, "\"欢迎 ${name}\""),
+        "`subject` wants a list",
+    )
+    .note("this is a string")
+    .expected("string[]", "string");
     let bound = find(PLAN, "use hr, email");
     let unused = Diagnostic::new(&codes::names::UNUSED_USE, bound, "`hr` is never called").fix_all(
         "drop it",
         vec![
-            Edit { span: Span::new(3, 7), text: String::new() },
-            Edit { span: Span::at(PLAN.len()), text: "// `hr` went\n".into() },
+            Edit {
+                span: Span::new(3, 7),
+                text: String::new(),
+            },
+            Edit {
+                span: Span::at(PLAN.len()),
+                text: "// `hr` went\n".into(),
+            },
         ],
     );
-    FileReport::new(SourceFile::new("plans/入职.plan", PLAN), vec![wrong, field, unused])
+    FileReport::new(
+        SourceFile::new("plans/入职.plan", PLAN),
+        vec![wrong, field, unused],
+    )
 }
 
 /// What a check of these files came to.
 fn report(files: impl IntoIterator<Item = FileReport>) -> Report {
     let files = files.into_iter().collect::<Vec<_>>();
-    Report { plan_files: files.len(), files, problems: Vec::new() }
+    Report {
+        plan_files: files.len(),
+        files,
+        problems: Vec::new(),
+    }
 }
 
 #[test]
@@ -60,16 +83,31 @@ fn people_see_place_cause_and_remedy() {
 
 #[test]
 fn a_poor_terminal_gets_ascii() {
-    let screen = Look { unicode: false, ..Look::PLAIN };
+    let screen = Look {
+        unicode: false,
+        ..Look::PLAIN
+    };
     let text = human(&[samples()], screen);
-    let own: String = text.lines().filter(|line| !line.contains('欢') && !line.contains("入职")).collect();
+    let own: String = text
+        .lines()
+        .filter(|line| !line.contains('欢') && !line.contains("入职"))
+        .collect();
     assert!(own.is_ascii(), "{text}");
 }
 
 #[test]
 fn colour_only_when_asked() {
-    let colour = human(&[samples()], Look { color: true, ..Look::PLAIN });
-    assert!(colour.contains("\x1b[31merror[unknown-field]\x1b[0m"), "{colour:?}");
+    let colour = human(
+        &[samples()],
+        Look {
+            color: true,
+            ..Look::PLAIN
+        },
+    );
+    assert!(
+        colour.contains("\x1b[31merror[unknown-field]\x1b[0m"),
+        "{colour:?}"
+    );
     assert!(!human(&[samples()], Look::PLAIN).contains('\x1b'));
 }
 
@@ -109,21 +147,42 @@ fn elements(document: &str) -> Vec<(String, BTreeMap<String, String>)> {
 
 /// Warnings, an error and a note, a file without findings, and one that cannot be read.
 fn everything() -> Report {
-    let mut all = report([samples(), FileReport::new(SourceFile::new("plans/a b,c:d.plan", PLAN), vec![])]);
-    let note =
-        Diagnostic::new(&codes::types::UNKNOWN_READ, find(PLAN, "mail.id"), "nobody knows 100% of \"it\" & <more>");
-    let long = Diagnostic::new(&codes::names::UNUSED_RESULT, Span::new(0, PLAN.len()), "all\r\nof it");
-    all.files.push(FileReport::new(SourceFile::new("../z,1:2.plan", PLAN), vec![note, long]));
-    all.problems.push(Problem { file: Some("x.plan".into()), message: "cannot read `x.plan`: denied, 50%".into() });
+    let mut all = report([
+        samples(),
+        FileReport::new(SourceFile::new("plans/a b,c:d.plan", PLAN), vec![]),
+    ]);
+    let note = Diagnostic::new(
+        &codes::types::UNKNOWN_READ,
+        find(PLAN, "mail.id"),
+        "nobody knows 100% of \"it\" & <more>",
+    );
+    let long = Diagnostic::new(
+        &codes::names::UNUSED_RESULT,
+        Span::new(0, PLAN.len()),
+        "all\r\nof it",
+    );
+    all.files.push(FileReport::new(
+        SourceFile::new("../z,1:2.plan", PLAN),
+        vec![note, long],
+    ));
+    all.problems.push(Problem {
+        file: Some("x.plan".into()),
+        message: "cannot read `x.plan`: denied, 50%".into(),
+    });
     all
 }
 
 #[test]
 fn sarif_has_rules_regions_and_fixes() {
     let mut document: serde_json::Value = serde_json::from_str(&sarif(&everything())).unwrap();
-    let rules = document["runs"][0]["tool"]["driver"]["rules"].as_array_mut().unwrap();
+    let rules = document["runs"][0]["tool"]["driver"]["rules"]
+        .as_array_mut()
+        .unwrap();
     let page = codes::names::UNKNOWN_FIELD.page;
-    assert_eq!(rules[0]["help"], serde_json::json!({"text": page, "markdown": page}));
+    assert_eq!(
+        rules[0]["help"],
+        serde_json::json!({"text": page, "markdown": page})
+    );
     assert!(rules[0]["fullDescription"]["text"].as_str().unwrap().len() > 40);
     for rule in rules {
         // The pages have their own tests.
@@ -138,17 +197,32 @@ fn sarif_has_rules_regions_and_fixes() {
 #[test]
 fn a_fingerprint_stays_when_lines_are_added_above_and_differs_for_the_same_line_again() {
     let prints = |text: &str| {
-        let spans = text.match_indices("step s").map(|(at, found)| Span::new(at, at + found.len()));
-        let found = spans.map(|span| Diagnostic::new(&codes::names::UNUSED_RESULT, span, "m")).collect();
-        let document = sarif(&report([FileReport::new(SourceFile::new("x.plan", text), found)]));
+        let spans = text
+            .match_indices("step s")
+            .map(|(at, found)| Span::new(at, at + found.len()));
+        let found = spans
+            .map(|span| Diagnostic::new(&codes::names::UNUSED_RESULT, span, "m"))
+            .collect();
+        let document = sarif(&report([FileReport::new(
+            SourceFile::new("x.plan", text),
+            found,
+        )]));
         let document: serde_json::Value = serde_json::from_str(&document).unwrap();
         let results = document["runs"][0]["results"].as_array().unwrap().clone();
-        let print = |result: &serde_json::Value| result["partialFingerprints"]["primaryLocationLineHash"].to_string();
+        let print = |result: &serde_json::Value| {
+            result["partialFingerprints"]["primaryLocationLineHash"].to_string()
+        };
         results.iter().map(print).collect::<Vec<_>>()
     };
     let before = prints("step s = a.b()\nstep s = a.b()\nstep s = a.c()\n");
-    assert_eq!(before, prints("// new\n\n    step s = a.b()\nstep s = a.b()\n  step s = a.c()\n"));
-    assert!(before[0] != before[1] && before[1] != before[2], "{before:?}");
+    assert_eq!(
+        before,
+        prints("// new\n\n    step s = a.b()\nstep s = a.b()\n  step s = a.c()\n")
+    );
+    assert!(
+        before[0] != before[1] && before[1] != before[2],
+        "{before:?}"
+    );
 }
 
 #[test]
@@ -167,11 +241,31 @@ fn workflow_commands_escape_what_would_end_them() {
 fn junit_counts_errors_as_failures_and_the_rest_as_passed() {
     let text = junit(&everything());
     let found = elements(&text);
-    let of = |wanted: &str| found.iter().filter(|(name, _)| name == wanted).map(|(_, at)| at).collect::<Vec<_>>();
+    let of = |wanted: &str| {
+        found
+            .iter()
+            .filter(|(name, _)| name == wanted)
+            .map(|(_, at)| at)
+            .collect::<Vec<_>>()
+    };
     let whole = of("testsuites")[0];
-    assert_eq!((whole["tests"].as_str(), whole["failures"].as_str(), whole["errors"].as_str()), ("7", "2", "1"));
+    assert_eq!(
+        (
+            whole["tests"].as_str(),
+            whole["failures"].as_str(),
+            whole["errors"].as_str()
+        ),
+        ("7", "2", "1")
+    );
     assert_eq!(of("testcase").len(), 7);
-    assert_eq!((of("failure").len(), of("error").len(), of("system-out").len()), (2, 1, 3));
+    assert_eq!(
+        (
+            of("failure").len(),
+            of("error").len(),
+            of("system-out").len()
+        ),
+        (2, 1, 3)
+    );
     insta::assert_snapshot!(text);
 }
 
@@ -186,15 +280,32 @@ fn findings_are_in_source_order_whatever_order_they_came_in() {
 #[test]
 fn hostile_text_never_reaches_the_terminal() {
     let text = "plan p() {\n    reply \"\x1b]0;owned\x07 \u{202e}\u{9b}31m\t'\r'\"\n}\n";
-    let found = Diagnostic::new(&codes::types::WRONG_TYPE, find(text, "reply"), "a tool said \x1b[2J")
-        .note("\x07")
-        .help("\u{202e}x")
-        .expected("\x1b", "\u{9b}")
-        .fix("\x1b", find(text, "\u{202e}"), "\x1b");
-    let report = report([FileReport::new(SourceFile::new("a\x1b.plan", text), vec![found])]);
+    let found = Diagnostic::new(
+        &codes::types::WRONG_TYPE,
+        find(text, "reply"),
+        "a tool said \x1b[2J",
+    )
+    .note("\x07")
+    .help("\u{202e}x")
+    .expected("\x1b", "\u{9b}")
+    .fix("\x1b", find(text, "\u{202e}"), "\x1b");
+    let report = report([FileReport::new(
+        SourceFile::new("a\x1b.plan", text),
+        vec![found],
+    )]);
     let shown = [human(&report.files, Look::PLAIN), short(&report.files)];
-    for shown in shown.into_iter().chain([json(&report), sarif(&report), github(&report), junit(&report)]) {
-        assert!(shown.chars().all(|shown| shown == '\n' || !shown.is_control()), "{shown:?}");
+    for shown in shown.into_iter().chain([
+        json(&report),
+        sarif(&report),
+        github(&report),
+        junit(&report),
+    ]) {
+        assert!(
+            shown
+                .chars()
+                .all(|shown| shown == '\n' || !shown.is_control()),
+            "{shown:?}"
+        );
         assert!(!shown.contains('\u{202e}'), "{shown}");
     }
     insta::assert_snapshot!(human(&report.files, Look::PLAIN));
@@ -204,28 +315,61 @@ fn hostile_text_never_reaches_the_terminal() {
 
 #[test]
 fn a_line_of_a_megabyte_is_cut_around_the_finding() {
-    let text = format!("plan p() {{ reply \"{}needle{}\" }}", "名".repeat(300_000), "x".repeat(500_000));
+    let text = format!(
+        "plan p() {{ reply \"{}needle{}\" }}",
+        "名".repeat(300_000),
+        "x".repeat(500_000)
+    );
     let found = Diagnostic::new(&codes::names::UNKNOWN_NAME, find(&text, "needle"), "here")
         .note("here")
         .label(Span::new(0, 4), "far to the left")
         .label(Span::at(text.len()), "far to the right");
-    let shown = human(&[FileReport::new(SourceFile::new("long.plan", text), vec![found])], Look::PLAIN);
+    let shown = human(
+        &[FileReport::new(
+            SourceFile::new("long.plan", text),
+            vec![found],
+        )],
+        Look::PLAIN,
+    );
     insta::assert_snapshot!(shown);
 }
 
 #[test]
 fn a_long_span_shows_its_beginning_and_ends_are_visible() {
     let text = format!("plan p() {{\n{}", "    step a = sys.nothing()\n".repeat(50));
-    let open = Diagnostic::new(&codes::text::UNCLOSED_DELIMITER, Span::new(9, text.len()), "`{` is never closed");
-    let end = Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, Span::at(text.len()), "the file ends here").note("here");
-    let shown = human(&[FileReport::new(SourceFile::new("open.plan", text), vec![open, end])], Look::PLAIN);
+    let open = Diagnostic::new(
+        &codes::text::UNCLOSED_DELIMITER,
+        Span::new(9, text.len()),
+        "`{` is never closed",
+    );
+    let end = Diagnostic::new(
+        &codes::text::UNEXPECTED_TOKEN,
+        Span::at(text.len()),
+        "the file ends here",
+    )
+    .note("here");
+    let shown = human(
+        &[FileReport::new(
+            SourceFile::new("open.plan", text),
+            vec![open, end],
+        )],
+        Look::PLAIN,
+    );
     insta::assert_snapshot!(shown);
 }
 
 #[test]
 fn an_empty_file_can_have_a_finding() {
-    let found = Diagnostic::new(&codes::text::EMPTY_PLAN, Span::new(0, 0), "there is nothing here").note("here");
-    let shown = human(&[FileReport::new(SourceFile::new("e.plan", ""), vec![found])], Look::PLAIN);
+    let found = Diagnostic::new(
+        &codes::text::EMPTY_PLAN,
+        Span::new(0, 0),
+        "there is nothing here",
+    )
+    .note("here");
+    let shown = human(
+        &[FileReport::new(SourceFile::new("e.plan", ""), vec![found])],
+        Look::PLAIN,
+    );
     insta::assert_snapshot!(shown);
 }
 

@@ -68,13 +68,27 @@ plan welcome(people: string[], to: string = \"all\") -> { cards: string[], at: t
 ";
 
 fn project() -> TempDir {
-    folder([("planrun.yaml", "apps: [desk.yaml]\n"), ("desk.yaml", APP), ("welcome.plan", PLAN)])
+    folder([
+        ("planrun.yaml", "apps: [desk.yaml]\n"),
+        ("desk.yaml", APP),
+        ("welcome.plan", PLAN),
+    ])
 }
 
 /// A run of the plan, with this exit code.
 fn run(place: &TempDir, arguments: &[&str], status: i32) {
-    let program = planrun(["run", "welcome.plan", "--mock", "--run-id", "first", "-i", "people=[\"Ada\",\"Bob\"]"]);
-    let program = arguments.iter().fold(program.within(place.path()), Program::argument);
+    let program = planrun([
+        "run",
+        "welcome.plan",
+        "--mock",
+        "--run-id",
+        "first",
+        "-i",
+        "people=[\"Ada\",\"Bob\"]",
+    ]);
+    let program = arguments
+        .iter()
+        .fold(program.within(place.path()), Program::argument);
     let output = program.run();
     assert_eq!(output.status, status, "{output:?}");
 }
@@ -86,24 +100,38 @@ fn ran() -> TempDir {
 }
 
 fn replay(place: &TempDir) -> Output {
-    planrun(["test", "--replay", "first"]).within(place.path()).run()
+    planrun(["test", "--replay", "first"])
+        .within(place.path())
+        .run()
 }
 
 fn agrees(place: &TempDir, end: &str) {
     let output = replay(place);
-    assert_eq!(output.stdout, format!("the run first and `welcome` agree: {end}\n"), "{output:?}");
+    assert_eq!(
+        output.stdout,
+        format!("the run first and `welcome` agree: {end}\n"),
+        "{output:?}"
+    );
     assert_eq!(output.status, 0);
 }
 
 /// The differences as kinds and paths, and the document.
 fn parts(place: &TempDir) -> (Vec<(String, String)>, Json) {
-    let output = planrun(["test", "--replay", "first", "--format", "json"]).within(place.path()).run();
+    let output = planrun(["test", "--replay", "first", "--format", "json"])
+        .within(place.path())
+        .run();
     assert_eq!(output.status, 1, "{output:?}");
     let document = output.json();
     assert_eq!(document["agree"], false);
     let text = |json: &Json| json.as_str().unwrap().to_owned();
     let differences = document["differences"].as_array().unwrap();
-    (differences.iter().map(|one| (text(&one["kind"]), text(&one["path"]))).collect(), document)
+    (
+        differences
+            .iter()
+            .map(|one| (text(&one["kind"]), text(&one["path"])))
+            .collect(),
+        document,
+    )
 }
 
 /// The only difference.
@@ -124,49 +152,103 @@ fn an_unchanged_plan_agrees_with_retries_polls_gates_and_moments() {
     let place = ran();
     agrees(&place, "8 steps, the same reply");
     // What means the same is the same, whoever answers now, and wherever one stands.
-    edit(&place, "welcome.plan", "    step now", "    // The moment of the reply.\n    step now");
+    edit(
+        &place,
+        "welcome.plan",
+        "    step now",
+        "    // The moment of the reply.\n    step now",
+    );
     edit(&place, "desk.yaml", "'C-{args.who}'", "'D-{args.who}'");
     agrees(&place, "8 steps, the same reply");
-    let output = planrun(["test", "--replay", "fir", "--format", "json"]).within(place.path()).run();
+    let output = planrun(["test", "--replay", "fir", "--format", "json"])
+        .within(place.path())
+        .run();
     let expected = json!({"version": 1, "run": "first", "plan": "welcome", "file": "welcome.plan", "agree": true, "steps": 8, "differences": []});
     assert_eq!(output.json(), expected);
     fs::create_dir(place.path().join("below")).unwrap();
-    let output = planrun(["test", "--replay", "first"]).within(place.path().join("below")).run();
+    let output = planrun(["test", "--replay", "first"])
+        .within(place.path().join("below"))
+        .run();
     assert_eq!(output.status, 0, "{output:?}");
 }
 
 #[test]
 fn other_arguments_are_told_with_both_values_and_nothing_else_is() {
     let place = ran();
-    edit(&place, "welcome.plan", "${size(cards)} cards", "${size(cards)} new cards");
+    edit(
+        &place,
+        "welcome.plan",
+        "${size(cards)} cards",
+        "${size(cards)} new cards",
+    );
     let found = part(&place, "arguments", "mail");
     assert_eq!(found["expected"], r#"{"to":"all","text":"2 cards"}"#);
     assert_eq!(found["actual"], r#"{"to":"all","text":"2 new cards"}"#);
     assert_eq!((&found["line"], &found["column"]), (&json!(13), &json!(10)));
     let output = replay(&place);
     assert_eq!(output.status, 1);
-    assert!(output.stdout.contains("error[replay-parts]"), "{}", output.stdout);
-    assert!(output.stdout.contains("`mail` calls `desk.mail` with something else than it did"), "{}", output.stdout);
-    assert!(output.stdout.contains("expected: {\"to\":\"all\",\"text\":\"2 cards\"}"), "{}", output.stdout);
-    assert!(output.stdout.ends_with("the run first and `welcome` part at 1 place\n"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("error[replay-parts]"),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output
+            .stdout
+            .contains("`mail` calls `desk.mail` with something else than it did"),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output
+            .stdout
+            .contains("expected: {\"to\":\"all\",\"text\":\"2 cards\"}"),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output
+            .stdout
+            .ends_with("the run first and `welcome` part at 1 place\n"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
 fn steps_that_come_and_go_are_told() {
     let place = ran();
-    edit(&place, "welcome.plan", "    reply", "    step more = desk.mail(to: \"x\", text: \"y\")\n    reply");
+    edit(
+        &place,
+        "welcome.plan",
+        "    reply",
+        "    step more = desk.mail(to: \"x\", text: \"y\")\n    reply",
+    );
     let found = part(&place, "new", "more");
-    assert!(found["message"].as_str().unwrap().starts_with("`more` calls `desk.mail`"), "{found}");
+    assert!(
+        found["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("`more` calls `desk.mail`"),
+        "{found}"
+    );
     fs::write(
         place.path().join("welcome.plan"),
         PLAN.replace("    step now", "    step later = wait 1s\n    step now"),
     )
     .unwrap();
     part(&place, "new", "later");
-    let without = PLAN.lines().filter(|line| !line.contains("step counted")).collect::<Vec<_>>().join("\n");
+    let without = PLAN
+        .lines()
+        .filter(|line| !line.contains("step counted"))
+        .collect::<Vec<_>>()
+        .join("\n");
     fs::write(place.path().join("welcome.plan"), without).unwrap();
     let found = part(&place, "gone", "counted");
-    assert_eq!(found["message"], "`counted` is gone: the run called `desk.count` there");
+    assert_eq!(
+        found["message"],
+        "`counted` is gone: the run called `desk.count` there"
+    );
 }
 
 #[test]
@@ -178,33 +260,75 @@ fn another_guard_reply_policy_and_tool_are_told() {
     };
     change("cards: cards, at", "cards: [], at");
     let found = part(&place, "reply", "");
-    assert!(found["expected"].as_str().unwrap().contains(r#""cards":["C-Ada","C-Bob"]"#), "{found}");
-    assert!(found["actual"].as_str().unwrap().contains(r#""cards":[]"#), "{found}");
+    assert!(
+        found["expected"]
+            .as_str()
+            .unwrap()
+            .contains(r#""cards":["C-Ada","C-Bob"]"#),
+        "{found}"
+    );
+    assert!(
+        found["actual"].as_str().unwrap().contains(r#""cards":[]"#),
+        "{found}"
+    );
     assert_eq!(found["line"], 14);
     change("within 1m\n", "within 1m when size(people) > 5\n");
     let found = part(&place, "state", "counted");
-    assert_eq!((&found["expected"], &found["actual"]), (&json!("completed"), &json!("skipped (guard)")));
+    assert_eq!(
+        (&found["expected"], &found["actual"]),
+        (&json!("completed"), &json!("skipped (guard)"))
+    );
     change("attempts: 4", "attempts: 2");
     let (found, document) = parts(&place);
-    assert!(found.contains(&("calls".to_owned(), "door".to_owned())), "{document:#}");
-    assert!(found.contains(&("end".to_owned(), String::new())), "{document:#}");
-    change("desk.badge(who: who)\n        yield card.card", "desk.mail(to: who, text: who)\n        yield card.id");
+    assert!(
+        found.contains(&("calls".to_owned(), "door".to_owned())),
+        "{document:#}"
+    );
+    assert!(
+        found.contains(&("end".to_owned(), String::new())),
+        "{document:#}"
+    );
+    change(
+        "desk.badge(who: who)\n        yield card.card",
+        "desk.mail(to: who, text: who)\n        yield card.id",
+    );
     let (found, document) = parts(&place);
-    assert_eq!(found[0], ("tool".to_owned(), "cards[0].card".to_owned()), "{document:#}");
+    assert_eq!(
+        found[0],
+        ("tool".to_owned(), "cards[0].card".to_owned()),
+        "{document:#}"
+    );
     assert_eq!(document["differences"][0]["expected"], "desk.badge");
     change("people: string[], to", "persons: string[], to");
     change("each who in people", "each who in [\"Ada\", \"Bob\"]");
-    edit(&place, "welcome.plan", "people: string[]", "persons: string[]");
+    edit(
+        &place,
+        "welcome.plan",
+        "people: string[]",
+        "persons: string[]",
+    );
     let (found, _) = parts(&place);
-    assert_eq!(found, [("inputs".to_owned(), String::new()), ("inputs".to_owned(), String::new())]);
+    assert_eq!(
+        found,
+        [
+            ("inputs".to_owned(), String::new()),
+            ("inputs".to_owned(), String::new())
+        ]
+    );
 }
 
 #[test]
 fn another_contract_is_told_where_it_is_called() {
     let place = ran();
-    edit(&place, "desk.yaml", "{ card: { type: string } }", "{ card: { type: string, minLength: 1 } }");
+    edit(
+        &place,
+        "desk.yaml",
+        "{ card: { type: string } }",
+        "{ card: { type: string, minLength: 1 } }",
+    );
     let (found, document) = parts(&place);
-    let both = ["cards[0].card", "cards[1].card"].map(|path| ("contract".to_owned(), path.to_owned()));
+    let both =
+        ["cards[0].card", "cards[1].card"].map(|path| ("contract".to_owned(), path.to_owned()));
     assert_eq!(found, both, "{document:#}");
 }
 
@@ -212,12 +336,29 @@ fn another_contract_is_told_where_it_is_called() {
 fn a_run_that_failed_fails_again_and_no_more_than_that() {
     for (to, steps) in [("nobody", 8), ("lost", 8), ("slow", 8)] {
         let place = project();
-        run(&place, &["--answer", "mail.confirm=true", "-i", &format!("to={to}")], 1);
+        run(
+            &place,
+            &["--answer", "mail.confirm=true", "-i", &format!("to={to}")],
+            1,
+        );
         agrees(&place, &format!("{steps} steps, the same failure"));
-        edit(&place, "welcome.plan", "within 2s", "within 2s recover unknown_outcome, tool => null");
-        edit(&place, "welcome.plan", "mail: mail.id", "mail: mail?.id ?? \"\"");
+        edit(
+            &place,
+            "welcome.plan",
+            "within 2s",
+            "within 2s recover unknown_outcome, tool => null",
+        );
+        edit(
+            &place,
+            "welcome.plan",
+            "mail: mail.id",
+            "mail: mail?.id ?? \"\"",
+        );
         let (found, document) = parts(&place);
-        assert!(found.contains(&("end".to_owned(), String::new())), "{document:#}");
+        assert!(
+            found.contains(&("end".to_owned(), String::new())),
+            "{document:#}"
+        );
     }
 }
 
@@ -227,8 +368,17 @@ fn a_refusal_is_said_again_and_a_run_that_waits_waits() {
     run(&place, &["--answer", "mail.confirm=false"], 1);
     agrees(&place, "8 steps, the same failure");
     let place = project();
-    let output =
-        planrun(["run", "welcome.plan", "--mock", "--run-id", "first", "-i", "people=[]"]).within(place.path()).run();
+    let output = planrun([
+        "run",
+        "welcome.plan",
+        "--mock",
+        "--run-id",
+        "first",
+        "-i",
+        "people=[]",
+    ])
+    .within(place.path())
+    .run();
     assert!(output.stderr.contains("runs answer"), "{output:?}");
     agrees(&place, "6 steps, the same end");
 }
@@ -244,7 +394,14 @@ fn forms_and_signals_are_given_again() {
 ";
     fs::write(place.path().join("welcome.plan"), plan).unwrap();
     let program = |arguments: &[&str]| planrun(arguments).within(place.path()).run();
-    program(&["run", "welcome.plan", "--run-id", "first", "--answer", "form={\"city\": \"Oslo\"}"]);
+    program(&[
+        "run",
+        "welcome.plan",
+        "--run-id",
+        "first",
+        "--answer",
+        "form={\"city\": \"Oslo\"}",
+    ]);
     let output = program(&["runs", "signal", "first", "go=5", "--resume"]);
     assert_eq!(output.status, 0, "{output:?}");
     assert!(output.stdout.contains("Oslo"), "{output:?}");
@@ -256,15 +413,34 @@ fn forms_and_signals_are_given_again() {
 #[test]
 fn what_must_not_be_seen_is_compared_and_not_shown() {
     let place = ran();
-    edit(&place, "welcome.plan", "\"pin-0815-s3cret\"", "\"pin-4711-s3cret\"");
-    edit(&place, "welcome.plan", "\"${size(cards)} cards\"", "\"${entry.token} ${entry.level}\"");
+    edit(
+        &place,
+        "welcome.plan",
+        "\"pin-0815-s3cret\"",
+        "\"pin-4711-s3cret\"",
+    );
+    edit(
+        &place,
+        "welcome.plan",
+        "\"${size(cards)} cards\"",
+        "\"${entry.token} ${entry.level}\"",
+    );
     let human = replay(&place).stdout;
     let (found, document) = parts(&place);
     let paths: Vec<&str> = found.iter().map(|(_, path)| path.as_str()).collect();
     assert_eq!(paths, ["entry", "mail"]);
-    assert!(document["differences"][0].get("expected").is_none(), "{document:#}");
+    assert!(
+        document["differences"][0].get("expected").is_none(),
+        "{document:#}"
+    );
     // The source line that the finding points at is the author's own text.
-    for text in [document.to_string(), human.lines().filter(|line| !line.contains("step entry")).collect()] {
+    for text in [
+        document.to_string(),
+        human
+            .lines()
+            .filter(|line| !line.contains("step entry"))
+            .collect(),
+    ] {
         for secret in ["0815", "4711", "5ecret"] {
             assert!(!text.contains(secret), "{secret}: {text}");
         }
@@ -281,22 +457,55 @@ fn what_cannot_be_replayed_is_said() {
     };
     told(&["test", "--replay", "first"], 3, "there is no journal");
     run(&place, &["--answer", "mail.confirm=true"], 0);
-    told(&["test", "--replay", "second"], 2, "`planrun runs list` shows which there are");
-    told(&["test", "--replay", "first", "a.plan", "b.plan"], 2, "one plan file");
-    told(&["test", "--replay", "first", "--format", "junit"], 2, "`human` or `json`");
-    told(&["test", "--replay", "first", "--seeds", "3"], 2, "cannot be used with");
-    let elsewhere = folder([("planrun.yaml", "apps: []\n"), ("welcome.plan", "plan welcome() {}\n")]);
+    told(
+        &["test", "--replay", "second"],
+        2,
+        "`planrun runs list` shows which there are",
+    );
+    told(
+        &["test", "--replay", "first", "a.plan", "b.plan"],
+        2,
+        "one plan file",
+    );
+    told(
+        &["test", "--replay", "first", "--format", "junit"],
+        2,
+        "`human` or `json`",
+    );
+    told(
+        &["test", "--replay", "first", "--seeds", "3"],
+        2,
+        "cannot be used with",
+    );
+    let elsewhere = folder([
+        ("planrun.yaml", "apps: []\n"),
+        ("welcome.plan", "plan welcome() {}\n"),
+    ]);
     let other = elsewhere.path().join("welcome.plan");
-    told(&["test", "--replay", "first", other.to_str().unwrap()], 3, "there is no journal");
+    told(
+        &["test", "--replay", "first", other.to_str().unwrap()],
+        3,
+        "there is no journal",
+    );
     edit(&place, "welcome.plan", "plan welcome", "plan hello");
     told(&["test", "--replay", "first"], 2, "has no plan `welcome`");
     edit(&place, "welcome.plan", "reply {", "reply nothing {");
     let output = replay(&place);
     assert_eq!(output.status, 1, "{output:?}");
-    fs::rename(place.path().join("welcome.plan"), place.path().join("moved.plan")).unwrap();
-    told(&["test", "--replay", "first"], 3, "is not there; name the one to hold it against");
+    fs::rename(
+        place.path().join("welcome.plan"),
+        place.path().join("moved.plan"),
+    )
+    .unwrap();
+    told(
+        &["test", "--replay", "first"],
+        3,
+        "is not there; name the one to hold it against",
+    );
     fs::write(place.path().join("moved.plan"), PLAN).unwrap();
-    let output = planrun(["test", "--replay", "first", "moved.plan"]).within(place.path()).run();
+    let output = planrun(["test", "--replay", "first", "moved.plan"])
+        .within(place.path())
+        .run();
     assert_eq!(output.status, 0, "{output:?}");
 }
 
@@ -335,56 +544,104 @@ plan many(xs: string[]) -> int {
 /// A run of [`SETTLED`] that is killed after each of these times, then gone on with and answered until it has ended.
 fn killed(place: &TempDir, id: &str, kills: &[u64]) {
     let xs = "xs=[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\"]";
-    let start = || planrun(["run", "many.plan", "--mock", "--run-id", id, "-i", xs]).within(place.path());
+    let start =
+        || planrun(["run", "many.plan", "--mock", "--run-id", id, "-i", xs]).within(place.path());
     for after in kills {
         start().killed_after(std::time::Duration::from_millis(*after));
     }
     let mut output = start().run();
     while output.status == 4 {
-        let inbox = planrun(["runs", "inbox", "--format", "json"]).within(place.path()).run().json();
+        let inbox = planrun(["runs", "inbox", "--format", "json"])
+            .within(place.path())
+            .run()
+            .json();
         let mut asked = inbox["questions"].as_array().unwrap().iter();
         let Some(asked) = asked.find(|one| one["run"] == id) else {
             // It died three times without getting further.
-            output = planrun(["runs", "resume", id, "--again"]).within(place.path()).run();
+            output = planrun(["runs", "resume", id, "--again"])
+                .within(place.path())
+                .run();
             continue;
         };
         let path = asked["path"].as_str().unwrap();
         let answer = format!("{path}={{\"happened\": true, \"value\": {{\"n\": 9}}}}");
-        output = planrun(["runs", "answer", id, &answer, "--resume"]).within(place.path()).run();
+        output = planrun(["runs", "answer", id, &answer, "--resume"])
+            .within(place.path())
+            .run();
     }
     assert_eq!(output.status, 0, "{output:?}");
 }
 
 #[test]
 fn d4_a_parallel_each_that_was_killed_and_resumed_agrees() {
-    let place = folder([("planrun.yaml", "apps: [slow.yaml]\n"), ("slow.yaml", SLOW), ("many.plan", SETTLED)]);
-    for (number, kills) in [&[90][..], &[150], &[200, 60], &[120, 120, 120]].iter().enumerate() {
+    let place = folder([
+        ("planrun.yaml", "apps: [slow.yaml]\n"),
+        ("slow.yaml", SLOW),
+        ("many.plan", SETTLED),
+    ]);
+    for (number, kills) in [&[90][..], &[150], &[200, 60], &[120, 120, 120]]
+        .iter()
+        .enumerate()
+    {
         let id = format!("run-{number}");
         killed(&place, &id, kills);
-        let output = planrun(["test", "--replay", &id]).within(place.path()).run();
+        let output = planrun(["test", "--replay", &id])
+            .within(place.path())
+            .run();
         assert_eq!(output.status, 0, "{kills:?}\n{output:?}");
-        assert!(output.stdout.ends_with("steps, the same reply\n"), "{kills:?}\n{output:?}");
+        assert!(
+            output.stdout.ends_with("steps, the same reply\n"),
+            "{kills:?}\n{output:?}"
+        );
     }
     // A change shows as such, and nothing beside it.
     edit(&place, "many.plan", "reply size(rs)", "reply size(rs) + 1");
-    let output = planrun(["test", "--replay", "run-3"]).within(place.path()).run();
-    assert!(output.stdout.contains("the reply is another one"), "{output:?}");
+    let output = planrun(["test", "--replay", "run-3"])
+        .within(place.path())
+        .run();
+    assert!(
+        output.stdout.contains("the reply is another one"),
+        "{output:?}"
+    );
     assert!(output.stdout.ends_with("part at 1 place\n"), "{output:?}");
 }
 
 #[test]
 fn d4_a_run_whose_process_died_for_good_agrees() {
-    let place = folder([("planrun.yaml", "apps: [slow.yaml]\n"), ("slow.yaml", SLOW), ("many.plan", SETTLED)]);
+    let place = folder([
+        ("planrun.yaml", "apps: [slow.yaml]\n"),
+        ("slow.yaml", SLOW),
+        ("many.plan", SETTLED),
+    ]);
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
-    command.args(["run", "many.plan", "--mock", "--run-id", "dead", "-i", "xs=[\"a\",\"b\",\"c\",\"d\"]"]);
-    let mut child = command.current_dir(place.path()).stderr(std::process::Stdio::null()).spawn().unwrap();
-    let events = || planrun(["runs", "events", "dead"]).within(place.path()).run().stdout;
+    command.args([
+        "run",
+        "many.plan",
+        "--mock",
+        "--run-id",
+        "dead",
+        "-i",
+        "xs=[\"a\",\"b\",\"c\",\"d\"]",
+    ]);
+    let mut child = command
+        .current_dir(place.path())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let events = || {
+        planrun(["runs", "events", "dead"])
+            .within(place.path())
+            .run()
+            .stdout
+    };
     while !events().contains("slow.pay") {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let output = planrun(["test", "--replay", "dead"]).within(place.path()).run();
+    let output = planrun(["test", "--replay", "dead"])
+        .within(place.path())
+        .run();
     assert_eq!(output.status, 0, "{output:?}");
     assert!(output.stdout.ends_with("the same end\n"), "{output:?}");
 }
@@ -393,15 +650,36 @@ fn d4_a_run_whose_process_died_for_good_agrees() {
 fn d4_a_tool_item_over_an_app_tool_has_its_own_contract() {
     let place = ran();
     let item = "use sys\n\ntool desk.badge(who: string) -> { card: string } effect\n";
-    fs::write(place.path().join("welcome.plan"), PLAN.replace("use sys\n", item)).unwrap();
+    fs::write(
+        place.path().join("welcome.plan"),
+        PLAN.replace("use sys\n", item),
+    )
+    .unwrap();
     let again = ["--run-id", "second", "--answer", "mail.confirm=true"];
-    let program = planrun(["run", "welcome.plan", "--mock", "-i", "people=[\"Ada\"]"]).within(place.path());
-    let output = again.into_iter().fold(program, super::support::Program::argument).run();
+    let program =
+        planrun(["run", "welcome.plan", "--mock", "-i", "people=[\"Ada\"]"]).within(place.path());
+    let output = again
+        .into_iter()
+        .fold(program, super::support::Program::argument)
+        .run();
     assert_eq!(output.status, 0, "{output:?}");
-    let output = planrun(["test", "--replay", "second"]).within(place.path()).run();
+    let output = planrun(["test", "--replay", "second"])
+        .within(place.path())
+        .run();
     assert_eq!(output.status, 0, "{output:?}");
     // The item itself is the contract that counts.
-    edit(&place, "welcome.plan", "{ card: string } effect", "{ card: string, more?: string } effect");
-    let output = planrun(["test", "--replay", "second", "--format", "json"]).within(place.path()).run();
-    assert_eq!(output.json()["differences"][0]["kind"], "contract", "{output:?}");
+    edit(
+        &place,
+        "welcome.plan",
+        "{ card: string } effect",
+        "{ card: string, more?: string } effect",
+    );
+    let output = planrun(["test", "--replay", "second", "--format", "json"])
+        .within(place.path())
+        .run();
+    assert_eq!(
+        output.json()["differences"][0]["kind"],
+        "contract",
+        "{output:?}"
+    );
 }

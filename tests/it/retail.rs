@@ -33,22 +33,38 @@ impl Files for NoFiles {
 }
 
 fn lines(path: &Path) -> Vec<Json> {
-    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    fs::read_to_string(path)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// The tools, as an app file declares them.
 fn tools(folder: &Path) -> Vec<Arc<Signature>> {
     let tool = |tool: &Json| {
         let name = tool["name"].as_str().unwrap();
-        let effect = if READS.contains(&name.split('_').next().unwrap()) { "read" } else { "effect" };
+        let effect = if READS.contains(&name.split('_').next().unwrap()) {
+            "read"
+        } else {
+            "effect"
+        };
         let parameters = &tool["parameters"];
         json!({ "name": name, "endpoint": "http://127.0.0.1:9/", "effect": effect, "parameters": parameters })
     };
-    let tools: Vec<Json> = lines(&folder.join("retail-tools.jsonl")).iter().map(tool).collect();
+    let tools: Vec<Json> = lines(&folder.join("retail-tools.jsonl"))
+        .iter()
+        .map(tool)
+        .collect();
     let app = json!({ "name": "retail", "tools": tools });
     let host = MemoryHost::new(1).with_file("retail.json", app.to_string());
     let loaded = load_apps(&host, &["retail.json".into()]);
-    loaded.apps.iter().flat_map(|app| &app.tools).map(|tool| tool.signature.clone()).collect()
+    loaded
+        .apps
+        .iter()
+        .flat_map(|app| &app.tools)
+        .map(|tool| tool.signature.clone())
+        .collect()
 }
 
 /// What an action gave: JSON where it is JSON, else the text itself.
@@ -68,14 +84,34 @@ fn plan(task: &Json) -> String {
     let mut text = "use retail\n\nplan task() -> { results: any[] } {\n".to_owned();
     for (number, action) in actions.iter().enumerate() {
         let arguments = action["arguments"].as_object().unwrap().iter();
-        let arguments: Vec<String> = arguments.map(|(name, value)| format!("{name}: {}", literal(value))).collect();
+        let arguments: Vec<String> = arguments
+            .map(|(name, value)| format!("{name}: {}", literal(value)))
+            .collect();
         let name = action["name"].as_str().unwrap();
-        let after = if number == 0 { String::new() } else { format!("\n        after a{}", number - 1) };
-        let _ = writeln!(text, "    step a{number} = retail.{name}({}){after}", arguments.join(", "));
+        let after = if number == 0 {
+            String::new()
+        } else {
+            format!("\n        after a{}", number - 1)
+        };
+        let _ = writeln!(
+            text,
+            "    step a{number} = retail.{name}({}){after}",
+            arguments.join(", ")
+        );
     }
-    let results: Vec<String> = (0..actions.len()).map(|number| format!("a{number}")).collect();
-    let _ = writeln!(text, "    reply {{ results: [{}] }}\n}}\n", results.join(", "));
-    let _ = writeln!(text, "test \"{}\" for task {{\n    snapshot reply\n}}", task["id"].as_str().unwrap());
+    let results: Vec<String> = (0..actions.len())
+        .map(|number| format!("a{number}"))
+        .collect();
+    let _ = writeln!(
+        text,
+        "    reply {{ results: [{}] }}\n}}\n",
+        results.join(", ")
+    );
+    let _ = writeln!(
+        text,
+        "test \"{}\" for task {{\n    snapshot reply\n}}",
+        task["id"].as_str().unwrap()
+    );
     text
 }
 
@@ -83,7 +119,9 @@ fn plan(task: &Json) -> String {
 fn recording(task: &Json, results: &[Json], tools: &Tools) -> Recording {
     let actions = task["actions"].as_array().unwrap();
     let entry = |(number, (action, result)): (usize, (&Json, &Json))| {
-        let signature = tools.find("retail", action["name"].as_str().unwrap()).unwrap();
+        let signature = tools
+            .find("retail", action["name"].as_str().unwrap())
+            .unwrap();
         Entry {
             path: format!("a{number}").into(),
             call: 1,
@@ -109,9 +147,10 @@ fn play(task: &Json, expected: &Json, tools: &Tools, stage: &Stage) -> End {
     }
     let id = task["id"].as_str().unwrap();
     let file = format!("recordings/task__{}.yaml", id.replace('_', "-"));
-    let host = MemoryHost::new(1)
-        .with_file("task.plan", "")
-        .with_file(&*file, recording(task, results, tools).to_text(&[id.to_owned()]));
+    let host = MemoryHost::new(1).with_file("task.plan", "").with_file(
+        &*file,
+        recording(task, results, tools).to_text(&[id.to_owned()]),
+    );
     let source = SourceFile::new("task.plan", plan(task));
     let project = lint::Project {
         policy: &Policy::default(),
@@ -127,26 +166,55 @@ fn play(task: &Json, expected: &Json, tools: &Tools, stage: &Stage) -> End {
         return End::Failed(format!("{}: {}", broken.code.name, broken.message));
     }
     let prepared = suite.cases();
-    let ran = suite.run(stage, &prepared[0], Wish { seeds: 2, ..Wish::default() }, &mut Silence);
+    let ran = suite.run(
+        stage,
+        &prepared[0],
+        Wish {
+            seeds: 2,
+            ..Wish::default()
+        },
+        &mut Silence,
+    );
     if let Some(fault) = ran.faults.first() {
         return End::Failed(format!("{}: {}", fault.code.name, fault.message));
     }
     let reply: Json = serde_json::from_str(&ran.kept[0].text).unwrap();
     let wanted: Vec<Json> = results.iter().map(given).collect();
-    if reply == json!({ "results": wanted }) { End::Passed } else { End::Failed(format!("it replies {reply}")) }
+    if reply == json!({ "results": wanted }) {
+        End::Passed
+    } else {
+        End::Failed(format!("it replies {reply}"))
+    }
 }
 
 #[test]
 fn the_retail_tasks_come_to_what_was_recorded_of_them() {
-    let Some(folder) = cases("taubench") else { return };
+    let Some(folder) = cases("taubench") else {
+        return;
+    };
     let tools: Tools = tools(&folder).into_iter().collect();
     let (limit, defaults, made_up) = (None, Defaults::default(), Arc::default());
-    let stage = Stage { limit, defaults, root: ".".into(), made_up };
-    let (tasks, expected) = (lines(&folder.join("retail-tasks.jsonl")), lines(&folder.join("retail-expected.jsonl")));
-    let of = |task: &Json| expected.iter().find(|expected| expected["id"] == task["id"]);
+    let stage = Stage {
+        limit,
+        defaults,
+        root: ".".into(),
+        made_up,
+    };
+    let (tasks, expected) = (
+        lines(&folder.join("retail-tasks.jsonl")),
+        lines(&folder.join("retail-expected.jsonl")),
+    );
+    let of = |task: &Json| {
+        expected
+            .iter()
+            .find(|expected| expected["id"] == task["id"])
+    };
     let one = |task: &Json| match of(task) {
         Some(expected) => (task["id"].to_string(), play(task, expected, &tools, &stage)),
-        None => (task["id"].to_string(), End::Skipped("nothing says what it comes to".to_owned())),
+        None => (
+            task["id"].to_string(),
+            End::Skipped("nothing says what it comes to".to_owned()),
+        ),
     };
     let ends: Vec<(String, End)> = tasks.par_iter().map(one).collect();
     let (mut passed, mut failed, mut skipped) = (0, Vec::new(), Vec::new());
@@ -157,10 +225,19 @@ fn the_retail_tasks_come_to_what_was_recorded_of_them() {
             End::Skipped(why) => skipped.push(format!("{id}: {why}")),
         }
     }
-    println!("retail: {passed} passed, {} failed, {} skipped", failed.len(), skipped.len());
+    println!(
+        "retail: {passed} passed, {} failed, {} skipped",
+        failed.len(),
+        skipped.len()
+    );
     for line in &skipped {
         println!("skipped {line}");
     }
-    assert!(failed.is_empty(), "{} failed, such as\n{}", failed.len(), failed[..failed.len().min(10)].join("\n"));
+    assert!(
+        failed.is_empty(),
+        "{} failed, such as\n{}",
+        failed.len(),
+        failed[..failed.len().min(10)].join("\n")
+    );
     assert!(passed > 0, "no task was played");
 }

@@ -17,7 +17,9 @@ plan hello(name: string, times: int = 1, loud: bool = false, kind?: \"short\" | 
 
 fn run(plan: &str, arguments: &[&str]) -> Output {
     let files = folder([("a.plan", plan)]);
-    planrun(["run", "a.plan"].iter().chain(arguments)).within(files.path()).run()
+    planrun(["run", "a.plan"].iter().chain(arguments))
+        .within(files.path())
+        .run()
 }
 
 fn reply(plan: &str, arguments: &[&str]) -> Json {
@@ -28,13 +30,37 @@ fn reply(plan: &str, arguments: &[&str]) -> Json {
 
 #[test]
 fn inputs_are_read_by_their_types() {
-    assert_eq!(reply(HELLO, &["-i", "name=42"]), json!({"text": "Hello 42 1"}), "text stays text");
-    let more = ["-i", "name=张伟", "-i", "times=3", "-i", "loud=true", "-i", "kind=long"];
-    assert_eq!(reply(HELLO, &more), json!({"text": "Hello 张伟 3", "kind": "long"}));
-    let files = folder([("a.plan", HELLO), ("in.json", r#"{"name": "Ana", "times": 2.0}"#)]);
-    let output = planrun(["run", "a.plan", "--input", "in.json"]).within(files.path()).run();
+    assert_eq!(
+        reply(HELLO, &["-i", "name=42"]),
+        json!({"text": "Hello 42 1"}),
+        "text stays text"
+    );
+    let more = [
+        "-i",
+        "name=张伟",
+        "-i",
+        "times=3",
+        "-i",
+        "loud=true",
+        "-i",
+        "kind=long",
+    ];
+    assert_eq!(
+        reply(HELLO, &more),
+        json!({"text": "Hello 张伟 3", "kind": "long"})
+    );
+    let files = folder([
+        ("a.plan", HELLO),
+        ("in.json", r#"{"name": "Ana", "times": 2.0}"#),
+    ]);
+    let output = planrun(["run", "a.plan", "--input", "in.json"])
+        .within(files.path())
+        .run();
     assert_eq!(output.json()["text"], "Hello Ana 2");
-    let output = planrun(["run", "-", "--input", "in.json"]).within(files.path()).stdin(HELLO).run();
+    let output = planrun(["run", "-", "--input", "in.json"])
+        .within(files.path())
+        .stdin(HELLO)
+        .run();
     assert_eq!(output.json()["text"], "Hello Ana 2", "{}", output.stderr);
 }
 
@@ -43,15 +69,28 @@ fn wrong_inputs_are_wrong_usage_and_say_what_would_be_right() {
     for (arguments, said) in [
         (vec![], "-i name=…"),
         (vec!["-i", "nam=x"], "did you mean `name`?"),
-        (vec!["-i", "name=x", "-i", "times=many"], "`times` is of type int"),
-        (vec!["-i", "name=x", "-i", "kind=odd"], "\"short\" | \"long\""),
+        (
+            vec!["-i", "name=x", "-i", "times=many"],
+            "`times` is of type int",
+        ),
+        (
+            vec!["-i", "name=x", "-i", "kind=odd"],
+            "\"short\" | \"long\"",
+        ),
         (vec!["-i", "name"], "KEY=VALUE"),
-        (vec!["-i", "name=x", "--plan", "other"], "has no plan `other`; it has `hello`"),
+        (
+            vec!["-i", "name=x", "--plan", "other"],
+            "has no plan `other`; it has `hello`",
+        ),
         (vec!["--formt", "json"], "--format"),
     ] {
         let output = run(HELLO, &arguments);
         assert_eq!(output.status, 2, "{arguments:?}: {}", output.stderr);
-        assert!(output.stderr.contains(said), "{arguments:?}: {}", output.stderr);
+        assert!(
+            output.stderr.contains(said),
+            "{arguments:?}: {}",
+            output.stderr
+        );
         assert_eq!(output.stdout, "", "{arguments:?}");
     }
 }
@@ -65,56 +104,111 @@ fn a_failed_run_ends_with_1_and_names_the_step_and_the_class() {
         "{}",
         output.stderr
     );
-    let plan =
-        "use sys plan p() { step d = do { step f = sys.fail(class: \"tool.gone\", message: \"it is gone\") yield 1 } }";
+    let plan = "use sys plan p() { step d = do { step f = sys.fail(class: \"tool.gone\", message: \"it is gone\") yield 1 } }";
     let output = run(plan, &[]);
-    assert!(output.stderr.contains("the step `d.f` failed with tool.gone: it is gone"), "{}", output.stderr);
+    assert!(
+        output
+            .stderr
+            .contains("the step `d.f` failed with tool.gone: it is gone"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
 fn errors_in_the_projects_own_files_refuse_what_check_refuses() {
     let project = "check: { allow: [unused-lte] }\n";
     let app = "name: hr\ntools:\n  - name: find\n    endpoint: http://127.0.0.1:9/tool\n    effect: reed\n";
-    for (name, text, said) in [("planrun.yaml", project, "config-key"), ("apps/hr.yaml", app, "app-invalid")] {
+    for (name, text, said) in [
+        ("planrun.yaml", project, "config-key"),
+        ("apps/hr.yaml", app, "app-invalid"),
+    ] {
         let files = folder([("a.plan", HELLO), (name, text)]);
-        for command in [vec!["check", "a.plan"], vec!["run", "a.plan", "-i", "name=x"], vec!["graph", "a.plan"]] {
+        for command in [
+            vec!["check", "a.plan"],
+            vec!["run", "a.plan", "-i", "name=x"],
+            vec!["graph", "a.plan"],
+        ] {
             let output = planrun(&command).within(files.path()).run();
             let told = format!("{}{}", output.stdout, output.stderr);
             assert_eq!(output.status, 1, "{command:?}: {told}");
-            assert!(told.contains(said) && told.contains(name), "{command:?}: {told}");
-            assert!(command[0] == "check" || output.stdout.is_empty(), "{command:?}: {}", output.stdout);
+            assert!(
+                told.contains(said) && told.contains(name),
+                "{command:?}: {told}"
+            );
+            assert!(
+                command[0] == "check" || output.stdout.is_empty(),
+                "{command:?}: {}",
+                output.stdout
+            );
         }
     }
 }
 
 #[test]
 fn the_document_of_a_run_has_every_step() {
-    let outcome = run(HELLO, &["-i", "name=x", "--format", "json", "--run-id", "r-1"]).json();
-    assert_eq!((&outcome["version"], &outcome["run"], &outcome["plan"]), (&json!(1), &json!("r-1"), &json!("hello")));
-    assert_eq!((&outcome["status"], &outcome["reply"]["text"]), (&json!("completed"), &json!("Hello x 1")));
+    let outcome = run(
+        HELLO,
+        &["-i", "name=x", "--format", "json", "--run-id", "r-1"],
+    )
+    .json();
+    assert_eq!(
+        (&outcome["version"], &outcome["run"], &outcome["plan"]),
+        (&json!(1), &json!("r-1"), &json!("hello"))
+    );
+    assert_eq!(
+        (&outcome["status"], &outcome["reply"]["text"]),
+        (&json!("completed"), &json!("Hello x 1"))
+    );
     let steps = outcome["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 2);
     assert_eq!(
         (&steps[0]["path"], &steps[0]["tool"], &steps[0]["attempts"]),
         (&json!("said"), &json!("sys.echo"), &json!(1))
     );
-    assert_eq!((&steps[0]["arguments"], &steps[0]["output"]), (&json!({"value": "Hello x 1"}), &json!("Hello x 1")));
-    assert_eq!((&steps[1]["status"], &steps[1]["reason"]), (&json!("skipped"), &json!("guard")));
     assert_eq!(
-        (&outcome["usage"]["calls"], &outcome["tasks"], &outcome["error"]),
+        (&steps[0]["arguments"], &steps[0]["output"]),
+        (&json!({"value": "Hello x 1"}), &json!("Hello x 1"))
+    );
+    assert_eq!(
+        (&steps[1]["status"], &steps[1]["reason"]),
+        (&json!("skipped"), &json!("guard"))
+    );
+    assert_eq!(
+        (
+            &outcome["usage"]["calls"],
+            &outcome["tasks"],
+            &outcome["error"]
+        ),
         (&json!(1), &json!([]), &Json::Null)
     );
-    let failed = run(HELLO, &["-i", "name=x", "-i", "times=12", "--format", "json"]);
-    assert_eq!((failed.status, &failed.json()["error"]["class"]), (1, &json!("validation.ensure")));
+    let failed = run(
+        HELLO,
+        &["-i", "name=x", "-i", "times=12", "--format", "json"],
+    );
+    assert_eq!(
+        (failed.status, &failed.json()["error"]["class"]),
+        (1, &json!("validation.ensure"))
+    );
 }
 
 #[test]
 fn events_are_lines_in_order() {
     let output = run(HELLO, &["-i", "name=x", "--format", "ndjson"]);
-    let lines = output.stdout.lines().map(|line| serde_json::from_str::<Json>(line).unwrap()).collect::<Vec<_>>();
-    let numbers = lines.iter().map(|line| line["number"].as_u64().unwrap()).collect::<Vec<_>>();
+    let lines = output
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Json>(line).unwrap())
+        .collect::<Vec<_>>();
+    let numbers = lines
+        .iter()
+        .map(|line| line["number"].as_u64().unwrap())
+        .collect::<Vec<_>>();
     assert_eq!(numbers, (1..=lines.len() as u64).collect::<Vec<_>>());
-    assert_eq!((&lines[0]["event"], &lines[lines.len() - 1]["event"]), (&json!("run.started"), &json!("run.settled")));
+    assert_eq!(
+        (&lines[0]["event"], &lines[lines.len() - 1]["event"]),
+        (&json!("run.started"), &json!("run.settled"))
+    );
     assert_eq!(lines[lines.len() - 1]["reply"]["text"], "Hello x 1");
     assert_eq!(output.stderr, "");
 }
@@ -123,11 +217,18 @@ fn events_are_lines_in_order() {
 fn what_is_printed_can_be_chosen() {
     let with = |what: &str| run(HELLO, &["-i", "name=x", "--output", what]).json();
     assert_eq!(with("full")["execution_results"][0]["step_id"], "said");
-    assert_eq!(with("last")["execution_results"], with("full")["execution_results"], "text is no object");
+    assert_eq!(
+        with("last")["execution_results"],
+        with("full")["execution_results"],
+        "text is no object"
+    );
     let lines = run(HELLO, &["-i", "name=x", "--output", "observations"]).stdout;
     assert_eq!(lines, "#1 tool sys.echo succeeded: \"Hello x 1\"\n");
     let quiet = run(HELLO, &["-i", "name=x", "--format", "quiet", "-q"]);
-    assert_eq!((quiet.json()["text"].as_str(), quiet.stderr.as_str()), (Some("Hello x 1"), ""));
+    assert_eq!(
+        (quiet.json()["text"].as_str(), quiet.stderr.as_str()),
+        (Some("Hello x 1"), "")
+    );
 }
 
 #[test]
@@ -140,15 +241,34 @@ fn a_run_up_to_a_step_leaves_the_rest_as_it_is() {
         reply \"done\" }";
     let files = folder([("a.plan", plan)]);
     let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
-    let there = || ["a", "b", "c", "d"].map(|name| files.path().join(format!("{name}.txt")).exists());
+    let there =
+        || ["a", "b", "c", "d"].map(|name| files.path().join(format!("{name}.txt")).exists());
     let output = run(&["run", "a.plan", "--until", "b", "--run-id", "r"]);
-    assert_eq!((output.status, there()), (0, [true, true, false, false]), "{}", output.stderr);
+    assert_eq!(
+        (output.status, there()),
+        (0, [true, true, false, false]),
+        "{}",
+        output.stderr
+    );
     let shown = run(&["runs", "show", "r", "--format", "json"]).json();
-    let states: Vec<&str> =
-        shown["steps"].as_array().unwrap().iter().take(3).map(|step| step["status"].as_str().unwrap()).collect();
-    assert_eq!((states, &shown["status"]), (vec!["completed", "completed", "pending"], &json!("paused")));
+    let states: Vec<&str> = shown["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .take(3)
+        .map(|step| step["status"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (states, &shown["status"]),
+        (vec!["completed", "completed", "pending"], &json!("paused"))
+    );
     let output = run(&["run", "--resume", "r"]);
-    assert_eq!((output.status, output.stdout.as_str(), there()), (0, "done\n", [true; 4]), "{}", output.stderr);
+    assert_eq!(
+        (output.status, output.stdout.as_str(), there()),
+        (0, "done\n", [true; 4]),
+        "{}",
+        output.stderr
+    );
     let events = run(&["runs", "events", "r", "--format", "ndjson"]).stdout;
     for path in ["a", "b", "c", "l[0].d"] {
         let running = format!("\"event\":\"step.running\",\"path\":\"{path}\"");
@@ -168,7 +288,12 @@ fn what_is_said_and_not_taken_is_told() {
     let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
     assert_eq!(run(&["run", "a.plan", "--run-id", "r"]).status, 4);
     let path = files.path().join(".planrun/journal.db");
-    let journal = Journal::open(&path, Settings::default(), std::sync::Arc::new(planrun::host::RealHost)).unwrap();
+    let journal = Journal::open(
+        &path,
+        Settings::default(),
+        std::sync::Arc::new(planrun::host::RealHost),
+    )
+    .unwrap();
     for said in [
         "{\"signal\": \"go\", \"payload\": \"text\"}",
         "{\"task\": \"sent\", \"status\": \"nowhere\"}",
@@ -180,7 +305,12 @@ fn what_is_said_and_not_taken_is_told() {
     }
     drop(journal);
     let output = run(&["run", "--resume", "r"]);
-    assert_eq!((output.status, output.stdout.as_str()), (0, "3\n"), "{}", output.stderr);
+    assert_eq!(
+        (output.status, output.stdout.as_str()),
+        (0, "3\n"),
+        "{}",
+        output.stderr
+    );
     for told in [
         "error: the signal `go` was not taken: the payload does not have the declared type",
         "error: `sent` was not moved to `nowhere`: ",
@@ -200,19 +330,41 @@ fn a_dry_run_does_nothing_and_knows_as_much_as_there_is_to_know() {
          step w = fs.write(path: \"${dir}/x\", content: \"x\") step n = sys.now()
          step m = fs.write(path: \"out/${string(n)}\", content: \"y\") confirm \"At ${string(n)}?\" by dir }",
     )]);
-    let arguments = ["run", "a.plan", "-i", "dir=out", "--dry-run", "--format", "json"];
+    let arguments = [
+        "run",
+        "a.plan",
+        "-i",
+        "dir=out",
+        "--dry-run",
+        "--format",
+        "json",
+    ];
     let output = planrun(arguments).within(files.path()).run();
     let told = output.json();
-    assert_eq!((output.status, &told["dry_run"]), (0, &json!(true)), "{}", output.stderr);
-    assert_eq!(told["steps"][0]["permission"], json!({"allow": "write", "thing": "out/x", "granted": true}));
+    assert_eq!(
+        (output.status, &told["dry_run"]),
+        (0, &json!(true)),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(
+        told["steps"][0]["permission"],
+        json!({"allow": "write", "thing": "out/x", "granted": true})
+    );
     let path = json!({"expression": "\"out/${string(n)}\"", "after": ["n"]});
     assert_eq!(
-        (&told["steps"][2]["unknown"]["path"], &told["steps"][2]["arguments"]),
+        (
+            &told["steps"][2]["unknown"]["path"],
+            &told["steps"][2]["arguments"]
+        ),
         (&path, &json!({"content": "y"}))
     );
     assert_eq!(told["steps"][2]["confirm"]["by"], json!({"value": "out"}));
     assert_eq!(told["calls"], json!({"idempotent": 2, "read": 1}));
-    let names: Vec<_> = std::fs::read_dir(files.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> = std::fs::read_dir(files.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(names, ["a.plan"], "no journal, no file");
 }
 
@@ -230,7 +382,11 @@ fn findings_stop_a_run_before_it_starts() {
     )]);
     let output = planrun(["run", "a.plan"]).within(files.path()).run();
     assert_eq!(output.status, 1);
-    assert!(output.stderr.contains("unknown-argument"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("unknown-argument"),
+        "{}",
+        output.stderr
+    );
     assert!(!files.path().join("out.txt").exists(), "nothing was done");
 }
 
@@ -250,19 +406,35 @@ fn what_cannot_run_yet_is_refused_before_anything_starts() {
         assert_eq!(checked.status, 0, "{construct}: {}", checked.stdout);
         let output = planrun(["run", "a.plan"]).within(files.path()).run();
         assert_eq!(output.status, 1, "{construct}: {}", output.stderr);
-        assert!(output.stderr.contains("not-yet") && output.stderr.contains(word), "{construct}: {}", output.stderr);
-        assert!(!files.path().join("out.txt").exists(), "{construct}: nothing was done");
+        assert!(
+            output.stderr.contains("not-yet") && output.stderr.contains(word),
+            "{construct}: {}",
+            output.stderr
+        );
+        assert!(
+            !files.path().join("out.txt").exists(),
+            "{construct}: nothing was done"
+        );
     }
 }
 
 #[test]
 fn the_environment_is_told_in_one_sentence() {
     let files = folder([("planrun.yaml", "apps: [\nx"), ("a.plan", HELLO)]);
-    let broken = planrun(["run", "a.plan", "-i", "name=x"]).within(files.path()).run();
-    let missing = planrun(["run", "nothing.plan"]).within(folder([("x", "")]).path()).run();
+    let broken = planrun(["run", "a.plan", "-i", "name=x"])
+        .within(files.path())
+        .run();
+    let missing = planrun(["run", "nothing.plan"])
+        .within(folder([("x", "")]).path())
+        .run();
     for output in [broken, missing] {
         assert_eq!(output.status, 3, "{}", output.stderr);
-        assert_eq!((output.stderr.lines().count(), output.stdout.as_str()), (1, ""), "{}", output.stderr);
+        assert_eq!(
+            (output.stderr.lines().count(), output.stdout.as_str()),
+            (1, ""),
+            "{}",
+            output.stderr
+        );
         assert!(!output.stderr.contains("panicked"));
     }
 }
@@ -270,7 +442,11 @@ fn the_environment_is_told_in_one_sentence() {
 #[test]
 fn an_endpoint_that_nobody_serves_is_the_environments_fault() {
     // A port that was free a moment ago: nobody listens there.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let app = format!(
         "name: hr\ntools:\n  - name: ask\n    description: asks\n    endpoint: http://127.0.0.1:{port}/tool\n    effect: read\n    parameters: {{ type: object, properties: {{}} }}\n"
     );
@@ -278,8 +454,14 @@ fn an_endpoint_that_nobody_serves_is_the_environments_fault() {
     let files = folder([("apps/hr.yaml", app.as_str()), ("a.plan", plan)]);
     let output = planrun(["run", "a.plan"]).within(files.path()).run();
     assert_eq!(output.status, 3, "{}", output.stderr);
-    assert!(output.stderr.contains("transient.network") && output.stderr.contains("--mock"), "{}", output.stderr);
-    let mocked = planrun(["run", "a.plan", "--mock"]).within(files.path()).run();
+    assert!(
+        output.stderr.contains("transient.network") && output.stderr.contains("--mock"),
+        "{}",
+        output.stderr
+    );
+    let mocked = planrun(["run", "a.plan", "--mock"])
+        .within(files.path())
+        .run();
     assert_eq!(mocked.status, 0, "{}", mocked.stderr);
 }
 
@@ -289,19 +471,35 @@ fn plans_call_plans_within_what_the_caller_may_reach() {
     let outer = "use \"./inner.plan\" as files\nplan main(text: string) -> string {\n    allow { write: [\"out\"] }\n    step k = files.keep(text: text)\n    reply k\n}\n";
     let files = folder([("inner.plan", inner), ("main.plan", outer)]);
     std::fs::create_dir_all(files.path().join("out")).unwrap();
-    let output = planrun(["run", "main.plan", "-i", "text=hi", "--format", "json"]).within(files.path()).run();
+    let output = planrun(["run", "main.plan", "-i", "text=hi", "--format", "json"])
+        .within(files.path())
+        .run();
     let outcome = output.json();
-    assert_eq!((output.status, &outcome["reply"]), (0, &json!("kept")), "{outcome:#}");
-    assert_eq!(std::fs::read_to_string(files.path().join("out/a.txt")).unwrap(), "hi");
+    assert_eq!(
+        (output.status, &outcome["reply"]),
+        (0, &json!("kept")),
+        "{outcome:#}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(files.path().join("out/a.txt")).unwrap(),
+        "hi"
+    );
     assert!(!files.path().join("secret").exists());
-    let paths =
-        outcome["steps"].as_array().unwrap().iter().map(|step| step["path"].as_str().unwrap()).collect::<Vec<_>>();
+    let paths = outcome["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["path"].as_str().unwrap())
+        .collect::<Vec<_>>();
     assert_eq!(paths, ["k", "k.w", "k.s"]);
 }
 
 #[test]
 fn what_nobody_allows_is_denied_and_the_message_names_what_to_allow() {
-    let output = run("use fs\nplan p() { step r = fs.read(path: \"a.plan\") reply r }", &[]);
+    let output = run(
+        "use fs\nplan p() { step r = fs.read(path: \"a.plan\") reply r }",
+        &[],
+    );
     assert_eq!(output.status, 1);
     assert!(
         output.stderr.contains("permission-missing") && output.stderr.contains("allow { read:"),
@@ -315,8 +513,14 @@ fn what_nobody_allows_is_denied_and_the_message_names_what_to_allow() {
 fn ctrl_c_stops_with_130_and_what_is_written_down_goes_on_later() {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
-    let files = folder([("a.plan", "use sys\nplan p() { step s = sys.sleep(duration: 1s) reply \"slept\" }")]);
-    for (more, said) in [(&["--run-id", "r1"][..], "\"run.paused\""), (&["--no-journal"][..], "\"cancelled\"")] {
+    let files = folder([(
+        "a.plan",
+        "use sys\nplan p() { step s = sys.sleep(duration: 1s) reply \"slept\" }",
+    )]);
+    for (more, said) in [
+        (&["--run-id", "r1"][..], "\"run.paused\""),
+        (&["--no-journal"][..], "\"cancelled\""),
+    ] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_planrun"))
             .args(["run", "a.plan", "--format", "ndjson"])
             .args(more)
@@ -326,11 +530,24 @@ fn ctrl_c_stops_with_130_and_what_is_written_down_goes_on_later() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         while !lines.next().unwrap().unwrap().contains("step.running") {}
-        let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let interrupted = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap();
         assert!(interrupted.success());
         assert_eq!(child.wait().unwrap().code(), Some(130), "{more:?}");
-        assert!(lines.map_while(Result::ok).any(|line| line.contains(said)), "{more:?}");
+        assert!(
+            lines.map_while(Result::ok).any(|line| line.contains(said)),
+            "{more:?}"
+        );
     }
-    let resumed = planrun(["run", "--resume", "r1"]).within(files.path()).run();
-    assert_eq!((resumed.status, resumed.stdout.as_str()), (0, "slept\n"), "{}", resumed.stderr);
+    let resumed = planrun(["run", "--resume", "r1"])
+        .within(files.path())
+        .run();
+    assert_eq!(
+        (resumed.status, resumed.stdout.as_str()),
+        (0, "slept\n"),
+        "{}",
+        resumed.stderr
+    );
 }

@@ -28,7 +28,9 @@ const MOST_CHARACTERS: usize = 120_000;
 const MOST_UNIONS: usize = 16;
 
 fn narrowed(arguments: &[&str]) -> Value {
-    let all = ["schema", "--catalog", "--project", "plans"].iter().chain(arguments);
+    let all = ["schema", "--catalog", "--project", "plans"]
+        .iter()
+        .chain(arguments);
     let output = planrun(all).run();
     assert_eq!(output.status, 0, "{output:?}");
     output.json()
@@ -45,9 +47,21 @@ fn nothing_that_providers_refuse_is_in_it() {
         assert_eq!(survey.faults, Vec::<String>::new());
         let levels = levels(&schema, schema["$defs"].as_object().unwrap());
         assert!(levels <= MOST_LEVELS, "{levels} levels");
-        assert!(survey.properties <= MOST_PROPERTIES, "{} properties", survey.properties);
-        assert!(survey.enum_values <= MOST_ENUM_VALUES, "{} values", survey.enum_values);
-        assert!(survey.characters <= MOST_CHARACTERS, "{} characters", survey.characters);
+        assert!(
+            survey.properties <= MOST_PROPERTIES,
+            "{} properties",
+            survey.properties
+        );
+        assert!(
+            survey.enum_values <= MOST_ENUM_VALUES,
+            "{} values",
+            survey.enum_values
+        );
+        assert!(
+            survey.characters <= MOST_CHARACTERS,
+            "{} characters",
+            survey.characters
+        );
         assert!(survey.unions <= unions, "{} unions", survey.unions);
     }
 }
@@ -69,26 +83,44 @@ impl Survey {
             return;
         };
         let strangers = map.keys().filter(|key| !KEYWORDS.contains(&key.as_str()));
-        self.faults.extend(strangers.map(|key| format!("{place}: the keyword {key}")));
+        self.faults
+            .extend(strangers.map(|key| format!("{place}: the keyword {key}")));
         if map.contains_key("$ref") && map.len() > 1 {
-            self.faults.push(format!("{place}: something stands beside a $ref"));
+            self.faults
+                .push(format!("{place}: something stands beside a $ref"));
         }
         if map.get("type").is_some_and(|ty| !ty.is_string()) {
             self.faults.push(format!("{place}: a list of types"));
         }
         self.unions += usize::from(map.contains_key("anyOf"));
-        for value in map.get("enum").and_then(Value::as_array).into_iter().flatten() {
+        for value in map
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             self.enum_values += 1;
             self.characters += value.as_str().unwrap().len();
         }
         self.object(map, place);
-        for (index, inner) in map.get("anyOf").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        for (index, inner) in map
+            .get("anyOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
             self.schema(inner, &format!("{place}/anyOf/{index}"));
         }
         if let Some(items) = map.get("items") {
             self.schema(items, &format!("{place}/items"));
         }
-        for (name, inner) in map.get("$defs").and_then(Value::as_object).into_iter().flatten() {
+        for (name, inner) in map
+            .get("$defs")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             self.characters += name.len();
             self.schema(inner, &format!("{place}/$defs/{name}"));
         }
@@ -102,10 +134,15 @@ impl Survey {
             self.faults.push(format!("{place}: an open object"));
         }
         let properties = map["properties"].as_object().unwrap();
-        let required: BTreeSet<_> =
-            map["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        let required: BTreeSet<_> = map["required"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|name| name.as_str().unwrap())
+            .collect();
         if required != properties.keys().map(String::as_str).collect() {
-            self.faults.push(format!("{place}: a property that is not required"));
+            self.faults
+                .push(format!("{place}: a property that is not required"));
         }
         self.properties += properties.len();
         for (name, inner) in properties {
@@ -135,10 +172,22 @@ fn levels(schema: &Value, defs: &Map<String, Value>) -> usize {
             known.insert(name, levels);
             return levels;
         }
-        let inner = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
-        let inner =
-            inner.chain(schema.get("items")).chain(schema.get("anyOf").and_then(Value::as_array).into_iter().flatten());
-        let deepest = inner.map(|inner| of(inner, defs, known, open)).max().unwrap_or(0);
+        let inner = schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::values);
+        let inner = inner.chain(schema.get("items")).chain(
+            schema
+                .get("anyOf")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten(),
+        );
+        let deepest = inner
+            .map(|inner| of(inner, defs, known, open))
+            .max()
+            .unwrap_or(0);
         deepest + usize::from(schema.get("type").and_then(Value::as_str) == Some("object"))
     }
     of(schema, defs, &mut BTreeMap::new(), &mut Vec::new())
@@ -162,8 +211,14 @@ fn exported_plans_fit_and_their_mutations_do_not() {
             continue;
         }
         // What fits is still the plan: it is read without a finding that the text does not have.
-        let check = planrun(["check", "--project", "plans", "-"]).stdin(output.stdout).run();
-        let errors = check.stdout.matches("error[").filter(|_| !check.stdout.contains("unresolved-use")).count();
+        let check = planrun(["check", "--project", "plans", "-"])
+            .stdin(output.stdout)
+            .run();
+        let errors = check
+            .stdout
+            .matches("error[")
+            .filter(|_| !check.stdout.contains("unresolved-use"))
+            .count();
         assert_eq!(errors, 0, "{name}: {}", check.stdout);
         mutations_do_not_fit(&value, &schema, &name);
         fitted.push(name);
@@ -196,10 +251,13 @@ fn calls(value: &Value, pointer: &str, found: &mut Vec<String>) {
             if map.contains_key("tool") && map.contains_key("arguments") {
                 found.push(pointer.to_owned());
             }
-            map.iter().for_each(|(key, value)| calls(value, &format!("{pointer}/{key}"), found));
+            map.iter()
+                .for_each(|(key, value)| calls(value, &format!("{pointer}/{key}"), found));
         }
         Value::Array(list) => {
-            list.iter().enumerate().for_each(|(at, value)| calls(value, &format!("{pointer}/{at}"), found));
+            list.iter()
+                .enumerate()
+                .for_each(|(at, value)| calls(value, &format!("{pointer}/{at}"), found));
         }
         _ => {}
     }

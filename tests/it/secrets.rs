@@ -7,7 +7,9 @@ use axum::Router;
 use axum::http::{HeaderMap, Uri};
 use axum::routing::any;
 use base64::Engine as _;
-use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE, BASE64_URL_SAFE_NO_PAD};
+use base64::prelude::{
+    BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE, BASE64_URL_SAFE_NO_PAD,
+};
 use serde_json::{Value as Json, json};
 
 use crate::support::{Output, Program, folder, planrun};
@@ -21,24 +23,39 @@ struct Parrot {
 
 impl Parrot {
     fn new(secrets: &'static [&'static str]) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
         let bodies: Arc<Mutex<Vec<String>>> = Arc::default();
         let kept = bodies.clone();
         let answer = move |headers: HeaderMap, uri: Uri, body: String| async move {
             kept.lock().unwrap().push(body.clone());
-            let headers: Vec<String> = headers.values().map(|value| value.to_str().unwrap().to_owned()).collect();
+            let headers: Vec<String> = headers
+                .values()
+                .map(|value| value.to_str().unwrap().to_owned())
+                .collect();
             let told = json!({"headers": headers, "uri": uri.to_string(), "forms": secrets.iter().map(|secret| forms(secret)).collect::<Vec<_>>()});
             let call: Json = serde_json::from_str(&body).unwrap();
             axum::Json(match call["tool"].as_str() {
-                Some("fail") => json!({"success": false, "reason": "busy", "error": told.to_string()}),
+                Some("fail") => {
+                    json!({"success": false, "reason": "busy", "error": told.to_string()})
+                }
                 _ => json!({"success": true, "data": {"told": told, "body": body}}),
             })
         };
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = runtime
+            .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
+            .unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let router = Router::new().fallback(any(answer));
         runtime.spawn(async move { axum::serve(listener, router).await });
-        Self { address, bodies, _runtime: runtime }
+        Self {
+            address,
+            bodies,
+            _runtime: runtime,
+        }
     }
 }
 
@@ -47,14 +64,29 @@ fn forms(secret: &str) -> Vec<String> {
     let mut forms = vec![secret.to_owned(), serde_json::to_string(secret).unwrap()];
     for before in ["", "u:", "us:", "user:"] {
         let pair = format!("{before}{secret}");
-        for engine in [BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE, BASE64_URL_SAFE_NO_PAD] {
+        for engine in [
+            BASE64_STANDARD,
+            BASE64_STANDARD_NO_PAD,
+            BASE64_URL_SAFE,
+            BASE64_URL_SAFE_NO_PAD,
+        ] {
             forms.push(engine.encode(&pair));
         }
     }
-    let hex = secret.bytes().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
-    let percent = secret.bytes().fold(String::new(), |text, byte| format!("{text}%{byte:02X}"));
+    let hex = secret
+        .bytes()
+        .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+    let percent = secret
+        .bytes()
+        .fold(String::new(), |text, byte| format!("{text}%{byte:02X}"));
     let url = reqwest::Url::parse_with_params("http://a/", [("k", secret)]).unwrap();
-    forms.extend([hex.to_uppercase(), hex, percent.to_lowercase(), percent, url.query().unwrap()[2..].to_owned()]);
+    forms.extend([
+        hex.to_uppercase(),
+        hex,
+        percent.to_lowercase(),
+        percent,
+        url.query().unwrap()[2..].to_owned(),
+    ]);
     forms
 }
 
@@ -62,22 +94,38 @@ fn forms(secret: &str) -> Vec<String> {
 fn leaked(text: &[u8], secret: &str) -> Vec<String> {
     let part = |form: &String| {
         // The first letters of base64 may be those of the name before the secret.
-        let skipped = form.char_indices().nth(if form.len() > 24 { 8 } else { 0 }).map_or(0, |(at, _)| at);
+        let skipped = form
+            .char_indices()
+            .nth(if form.len() > 24 { 8 } else { 0 })
+            .map_or(0, |(at, _)| at);
         form[skipped..].trim_end_matches('=').to_owned()
     };
-    let found = |form: &String| text.windows(form.len()).any(|window| window == form.as_bytes());
+    let found = |form: &String| {
+        text.windows(form.len())
+            .any(|window| window == form.as_bytes())
+    };
     forms(secret).iter().map(part).filter(found).collect()
 }
 
 /// Every byte of the journal and of all that lies beside it.
 fn journal(place: &Path) -> Vec<u8> {
-    let files = std::fs::read_dir(place.join(".planrun")).unwrap().map(|entry| entry.unwrap().path());
-    files.filter(|path| path.is_file()).flat_map(|path| std::fs::read(path).unwrap()).collect()
+    let files = std::fs::read_dir(place.join(".planrun"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.is_file())
+        .flat_map(|path| std::fs::read(path).unwrap())
+        .collect()
 }
 
 fn clean(what: &str, bytes: &[u8], secrets: &[&str]) {
     for secret in secrets {
-        assert_eq!(leaked(bytes, secret), [""; 0], "{what}: {}", String::from_utf8_lossy(bytes));
+        assert_eq!(
+            leaked(bytes, secret),
+            [""; 0],
+            "{what}: {}",
+            String::from_utf8_lossy(bytes)
+        );
     }
 }
 
@@ -91,7 +139,10 @@ const CREDENTIALS: [&str; 3] = ["Tok/en+\"32=&1", "pass:w0rd/%41@", "k3y-0f-the-
 
 fn with_credentials(program: Program) -> Program {
     let [token, password, key] = CREDENTIALS;
-    let program = program.variable("HR_TOKEN", token).variable("HR_PASSWORD", password).variable("HR_KEY", key);
+    let program = program
+        .variable("HR_TOKEN", token)
+        .variable("HR_PASSWORD", password)
+        .variable("HR_KEY", key);
     program.variable("HR_LOGIN", "bot:pass%3Aw0rd%2F%2541%40")
 }
 
@@ -116,15 +167,27 @@ fn credentials_of_tools_never_become_values() {
             step again = hr.fail()
             reply [found, fetched, ran, read, failed, again]
         }";
-    let left = CREDENTIALS.map(|secret| forms(secret).join("\n")).join("\n");
-    let place = folder([("p.plan", plan), ("apps/hr.yaml", &*app), ("left.txt", &*left)]);
+    let left = CREDENTIALS
+        .map(|secret| forms(secret).join("\n"))
+        .join("\n");
+    let place = folder([
+        ("p.plan", plan),
+        ("apps/hr.yaml", &*app),
+        ("left.txt", &*left),
+    ]);
     let url = format!("url=http://{address}/x");
     for format in ["human", "json", "ndjson"] {
-        let program = planrun(["run", "p.plan", "-i", &url, "--format", format, "--output", "full"]);
+        let program = planrun([
+            "run", "p.plan", "-i", &url, "--format", format, "--output", "full",
+        ]);
         let output = with_credentials(program).within(place.path()).run();
         assert_eq!(output.status, 1, "{}", output.stderr);
         clean_output(format, &output, &CREDENTIALS);
-        assert!(format != "human" || output.stderr.contains("tool.busy"), "{}", output.stderr);
+        assert!(
+            format != "human" || output.stderr.contains("tool.busy"),
+            "{}",
+            output.stderr
+        );
         assert!(output.stdout.contains("[redacted]"), "{}", output.stdout);
     }
     clean("the journal", &journal(place.path()), &CREDENTIALS);
@@ -135,10 +198,26 @@ fn credentials_of_tools_never_become_values() {
 fn a_credential_that_is_too_short_to_be_recognized_is_told() {
     let app = "name: hr\nheaders: { X-Token: '${HR_TOKEN}' }\ntools: []\n";
     let place = folder([("p.plan", "plan p() {}"), ("apps/hr.yaml", app)]);
-    let output = planrun(["check", "."]).variable("HR_TOKEN", "abc").within(place.path()).run();
-    assert!(output.stdout.contains("a secret of fewer than 4 characters"), "{}", output.stdout);
-    assert!(output.stdout.contains("apps/hr.yaml:2"), "{}", output.stdout);
-    let output = planrun(["check", "."]).variable("HR_TOKEN", "abcd").within(place.path()).run();
+    let output = planrun(["check", "."])
+        .variable("HR_TOKEN", "abc")
+        .within(place.path())
+        .run();
+    assert!(
+        output
+            .stdout
+            .contains("a secret of fewer than 4 characters"),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output.stdout.contains("apps/hr.yaml:2"),
+        "{}",
+        output.stdout
+    );
+    let output = planrun(["check", "."])
+        .variable("HR_TOKEN", "abcd")
+        .within(place.path())
+        .run();
     assert!(!output.stdout.contains("secret"), "{}", output.stdout);
 }
 
@@ -181,26 +260,65 @@ fn sensitive_values_are_journaled_and_never_shown() {
     const SECRETS: [&str; 3] = ["corr\"ect-horse", "fresh+b4ttery", "48151623"];
     let parrot = Parrot::new(&["corr\"ect-horse"]);
     let app = format!("name: vault{}", VAULT.replace("ADDRESS", &parrot.address));
-    let input = json!({"login": {"user": "ann", "password": SECRETS[0]}, "pin": 48_151_623}).to_string();
-    let place = folder([("p.plan", OPENED), ("apps/vault.yaml", &*app), ("in.json", &*input)]);
+    let input =
+        json!({"login": {"user": "ann", "password": SECRETS[0]}, "pin": 48_151_623}).to_string();
+    let place = folder([
+        ("p.plan", OPENED),
+        ("apps/vault.yaml", &*app),
+        ("in.json", &*input),
+    ]);
     let run = |arguments: &[&str]| planrun(arguments).within(place.path()).run();
-    let output = run(&["run", "p.plan", "--input", "in.json", "--run-id", "r", "--format", "ndjson"]);
+    let output = run(&[
+        "run", "p.plan", "--input", "in.json", "--run-id", "r", "--format", "ndjson",
+    ]);
     assert_eq!(output.status, 4, "{}", output.stderr);
     clean_output("paused", &output, &SECRETS);
-    assert!(output.stdout.contains("\"password\":\"[redacted]\",\"pin\":\"[redacted]\""), "{}", output.stdout);
-    assert!(output.stderr.contains("Open with [redacted]?"), "{}", output.stderr);
-    let output = run(&["runs", "answer", "r", "opened.confirm=true", "--by", "desk", "--resume"]);
+    assert!(
+        output
+            .stdout
+            .contains("\"password\":\"[redacted]\",\"pin\":\"[redacted]\""),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output.stderr.contains("Open with [redacted]?"),
+        "{}",
+        output.stderr
+    );
+    let output = run(&[
+        "runs",
+        "answer",
+        "r",
+        "opened.confirm=true",
+        "--by",
+        "desk",
+        "--resume",
+    ]);
     clean_output("gone on", &output, &SECRETS);
     let fresh = format!("asked={}", json!({"fresh": SECRETS[1]}));
     let output = run(&["runs", "answer", "r", &fresh, "--resume"]);
     assert_eq!(output.status, 1, "{}", output.stderr);
-    assert!(output.stderr.contains("tool.gone: no [redacted] and no [redacted]"), "{}", output.stderr);
+    assert!(
+        output
+            .stderr
+            .contains("tool.gone: no [redacted] and no [redacted]"),
+        "{}",
+        output.stderr
+    );
     clean_output("ended", &output, &SECRETS);
     // What went out is what was meant.
-    let sent: Vec<Json> =
-        parrot.bodies.lock().unwrap().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    let sent: Vec<Json> = parrot
+        .bodies
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|body| serde_json::from_str(body).unwrap())
+        .collect();
     assert_eq!(sent[0]["args"]["password"], SECRETS[0]);
-    assert_eq!((&sent[0]["args"]["pin"], &sent[1]["args"]["password"]), (&json!(48_151_623), &json!(SECRETS[1])));
+    assert_eq!(
+        (&sent[0]["args"]["pin"], &sent[1]["args"]["password"]),
+        (&json!(48_151_623), &json!(SECRETS[1]))
+    );
     for view in [
         &["runs", "show", "r"][..],
         &["runs", "show", "r", "--format", "json"],
@@ -214,13 +332,26 @@ fn sensitive_values_are_journaled_and_never_shown() {
         &["run", "--resume", "r", "--output", "full"],
     ] {
         let output = run(view);
-        assert!(!output.stdout.is_empty() || view.contains(&"--output"), "{view:?}: {}", output.stderr);
+        assert!(
+            !output.stdout.is_empty() || view.contains(&"--output"),
+            "{view:?}: {}",
+            output.stderr
+        );
         clean_output(&format!("{view:?}"), &output, &SECRETS);
     }
     let whole = run(&["runs", "export", "r", "--with-secrets"]);
-    assert!(SECRETS.iter().all(|secret| !leaked(whole.stdout.as_bytes(), secret).is_empty()), "{}", whole.stdout);
+    assert!(
+        SECRETS
+            .iter()
+            .all(|secret| !leaked(whole.stdout.as_bytes(), secret).is_empty()),
+        "{}",
+        whole.stdout
+    );
     for exported in [whole, run(&["runs", "export", "r"])] {
-        let proved = planrun(["runs", "export", "--verify", "-"]).stdin(exported.stdout).within(place.path()).run();
+        let proved = planrun(["runs", "export", "--verify", "-"])
+            .stdin(exported.stdout)
+            .within(place.path())
+            .run();
         assert_eq!(proved.status, 0, "{}", proved.stderr);
     }
 }
@@ -233,10 +364,31 @@ fn what_is_short_is_hidden_where_it_is_labelled() {
     let place = folder([("p.plan", plan), ("apps/vault.yaml", &*app)]);
     let run = |arguments: &[&str]| planrun(arguments).within(place.path()).run();
     let output = run(&["run", "p.plan", "--run-id", "r", "--format", "json"]);
-    assert_eq!(output.json()["steps"][0]["arguments"], json!({"password": "[redacted]", "pin": "[redacted]"}));
-    let events = run(&["runs", "events", "r", "--event", "step.running", "--format", "ndjson"]);
+    assert_eq!(
+        output.json()["steps"][0]["arguments"],
+        json!({"password": "[redacted]", "pin": "[redacted]"})
+    );
+    let events = run(&[
+        "runs",
+        "events",
+        "r",
+        "--event",
+        "step.running",
+        "--format",
+        "ndjson",
+    ]);
     let event: Json = serde_json::from_str(&events.stdout).unwrap();
-    assert_eq!(event["arguments"], json!({"password": "[redacted]", "pin": "[redacted]"}));
-    assert_eq!(event["sensitive"], json!(["arguments.password", "arguments.pin"]));
-    assert!(run(&["runs", "export", "r"]).stdout.contains("\"pin\":\"[redacted]\""));
+    assert_eq!(
+        event["arguments"],
+        json!({"password": "[redacted]", "pin": "[redacted]"})
+    );
+    assert_eq!(
+        event["sensitive"],
+        json!(["arguments.password", "arguments.pin"])
+    );
+    assert!(
+        run(&["runs", "export", "r"])
+            .stdout
+            .contains("\"pin\":\"[redacted]\"")
+    );
 }

@@ -9,8 +9,8 @@ use planrun::journal::store::MemoryStore;
 use planrun::project::Location;
 use planrun::protocol::RunState;
 use planrun::runs::{
-    Addressee, CancelOptions, CheckedPlan, Driven, Error, ErrorKind, EventOptions, PlanText, Planrun, Prune,
-    ResumeOptions, Run, RunFilter, RunOptions, RunSummary, real_host,
+    Addressee, CancelOptions, CheckedPlan, Driven, Error, ErrorKind, EventOptions, PlanText,
+    Planrun, Prune, ResumeOptions, Run, RunFilter, RunOptions, RunSummary, real_host,
 };
 use planrun::value::Value;
 use serde_json::{Map, Value as Json, json};
@@ -40,12 +40,23 @@ plan order(item: string) -> string {
 
 fn plan(planrun: &Planrun, folder: &TempDir, text: &str) -> CheckedPlan {
     let name = folder.path().join("a.plan").display().to_string();
-    planrun.check(PlanText::new(&name, text)).unwrap().plan(None).unwrap()
+    planrun
+        .check(PlanText::new(&name, text))
+        .unwrap()
+        .plan(None)
+        .unwrap()
 }
 
 fn begun(planrun: &Planrun, plan: &CheckedPlan, id: &str, inputs: &Json) -> Result<Run, Error> {
     let inputs = plan.inputs(inputs.as_object().unwrap().clone())?;
-    planrun.start(plan, inputs, RunOptions { id: Some(id.to_owned()), ..RunOptions::default() })
+    planrun.start(
+        plan,
+        inputs,
+        RunOptions {
+            id: Some(id.to_owned()),
+            ..RunOptions::default()
+        },
+    )
 }
 
 async fn driven(run: Run) -> Driven {
@@ -57,7 +68,12 @@ fn text(reply: Option<&Value>) -> &str {
 }
 
 fn answer(value: Json, by: &str) -> Given {
-    Given { path: "form".into(), value, by: Some(by.into()), note: None }
+    Given {
+        path: "form".into(),
+        value,
+        by: Some(by.into()),
+        note: None,
+    }
 }
 
 fn kind<T>(result: Result<T, Error>) -> (ErrorKind, String) {
@@ -71,20 +87,52 @@ async fn twenty_runs_go_on_at_once_in_one_process() {
     std::fs::create_dir(folder.path().join("out")).unwrap();
     let planrun = Planrun::open(folder.path()).unwrap();
     let plan = plan(&planrun, &folder, COPY);
-    let runs =
-        (0..20).map(|number| begun(&planrun, &plan, &format!("r{number}"), &json!({ "number": number })).unwrap());
+    let runs = (0..20).map(|number| {
+        begun(
+            &planrun,
+            &plan,
+            &format!("r{number}"),
+            &json!({ "number": number }),
+        )
+        .unwrap()
+    });
     let runs: Vec<Run> = runs.collect();
     // All of them have begun, and this process holds every lease, before the first goes on.
-    assert_eq!(planrun.list(&RunFilter::default()).unwrap().iter().filter(|run| run.driven).count(), 20);
-    let tasks: Vec<_> = runs.into_iter().map(|run| tokio::spawn(driven(run))).collect();
+    assert_eq!(
+        planrun
+            .list(&RunFilter::default())
+            .unwrap()
+            .iter()
+            .filter(|run| run.driven)
+            .count(),
+        20
+    );
+    let tasks: Vec<_> = runs
+        .into_iter()
+        .map(|run| tokio::spawn(driven(run)))
+        .collect();
     for (number, task) in tasks.into_iter().enumerate() {
         let outcome = task.await.unwrap().outcome;
         let wanted = format!("number {number}");
-        assert_eq!((outcome.state, text(outcome.reply.as_ref())), (RunState::Completed, &*wanted));
-        assert_eq!(std::fs::read_to_string(folder.path().join(format!("out/{number}.txt"))).unwrap(), wanted);
+        assert_eq!(
+            (outcome.state, text(outcome.reply.as_ref())),
+            (RunState::Completed, &*wanted)
+        );
+        assert_eq!(
+            std::fs::read_to_string(folder.path().join(format!("out/{number}.txt"))).unwrap(),
+            wanted
+        );
     }
-    let done = planrun.list(&RunFilter { states: vec!["completed".into()], ..RunFilter::default() }).unwrap();
-    assert!(done.len() == 20 && done.iter().all(|run| run.ended && !run.driven), "{done:?}");
+    let done = planrun
+        .list(&RunFilter {
+            states: vec!["completed".into()],
+            ..RunFilter::default()
+        })
+        .unwrap();
+    assert!(
+        done.len() == 20 && done.iter().all(|run| run.ended && !run.driven),
+        "{done:?}"
+    );
 }
 
 #[tokio::test]
@@ -106,36 +154,81 @@ async fn events_are_followed_from_process_to_process_until_the_run_ends() {
     let act = async {
         assert_eq!(driven(run).await.outcome.state, RunState::Paused);
         let asked = other.inbox(None).unwrap();
-        assert_eq!((asked.len(), asked[0].run(), &*asked[0].questions()[0].0), (1, "r1", "form"));
-        other.answer(Addressee::All, &[answer(json!({ "count": 3 }), "desk")]).unwrap();
-        driven(other.resume("r", ResumeOptions::default()).unwrap()).await.outcome
+        assert_eq!(
+            (asked.len(), asked[0].run(), &*asked[0].questions()[0].0),
+            (1, "r1", "form")
+        );
+        other
+            .answer(Addressee::All, &[answer(json!({ "count": 3 }), "desk")])
+            .unwrap();
+        driven(other.resume("r", ResumeOptions::default()).unwrap())
+            .await
+            .outcome
     };
     let (lines, outcome) = tokio::join!(follow, act);
-    assert_eq!((outcome.state, text(outcome.reply.as_ref())), (RunState::Completed, "3 cups"));
+    assert_eq!(
+        (outcome.state, text(outcome.reply.as_ref())),
+        (RunState::Completed, "3 cups")
+    );
     let numbers: Vec<u64> = lines.iter().map(|event| event.number).collect();
     assert_eq!(numbers, (1..=lines.len() as u64).collect::<Vec<_>>());
-    assert!(lines.last().unwrap().line.contains("run.settled"), "{lines:?}");
-    let there: Vec<_> = planrun.events("r1", EventOptions::default()).unwrap().map(Result::unwrap).collect();
+    assert!(
+        lines.last().unwrap().line.contains("run.settled"),
+        "{lines:?}"
+    );
+    let there: Vec<_> = planrun
+        .events("r1", EventOptions::default())
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
     assert_eq!(there, lines);
-    let rest = planrun.events("r1", EventOptions { from: 3 }).unwrap().map(Result::unwrap).collect::<Vec<_>>();
+    let rest = planrun
+        .events("r1", EventOptions { from: 3 })
+        .unwrap()
+        .map(Result::unwrap)
+        .collect::<Vec<_>>();
     assert_eq!(rest, lines[2..]);
 }
 
 #[tokio::test]
 async fn runs_can_be_kept_in_memory() {
     let folder = tempfile::tempdir().unwrap();
-    let (host, location) = (real_host(), Location { folder: folder.path().to_owned(), file: None });
+    let (host, location) = (
+        real_host(),
+        Location {
+            folder: folder.path().to_owned(),
+            file: None,
+        },
+    );
     let store = Arc::new(MemoryStore::new(host.clone()));
     let planrun = Planrun::with_store(host, location, store);
     let plan = plan(&planrun, &folder, ORDER);
-    let outcome = driven(begun(&planrun, &plan, "r1", &json!({ "item": "cups" })).unwrap()).await.outcome;
+    let outcome = driven(begun(&planrun, &plan, "r1", &json!({ "item": "cups" })).unwrap())
+        .await
+        .outcome;
     assert_eq!(outcome.state, RunState::Paused);
-    planrun.answer(Addressee::Run("r1"), &[answer(json!({ "count": 3 }), "desk")]).unwrap();
-    let outcome = driven(planrun.resume("r1", ResumeOptions::default()).unwrap()).await.outcome;
-    assert_eq!((outcome.state, text(outcome.reply.as_ref())), (RunState::Completed, "3 cups"));
+    planrun
+        .answer(
+            Addressee::Run("r1"),
+            &[answer(json!({ "count": 3 }), "desk")],
+        )
+        .unwrap();
+    let outcome = driven(planrun.resume("r1", ResumeOptions::default()).unwrap())
+        .await
+        .outcome;
+    assert_eq!(
+        (outcome.state, text(outcome.reply.as_ref())),
+        (RunState::Completed, "3 cups")
+    );
     let run = planrun.run("r1").unwrap();
     assert!(
-        run.ended && !run.driven && run.events == planrun.events("r1", EventOptions::default()).unwrap().count() as u64
+        run.ended
+            && !run.driven
+            && run.events
+                == planrun
+                    .events("r1", EventOptions::default())
+                    .unwrap()
+                    .count() as u64
     );
     assert!(!folder.path().join(".planrun").exists());
 }
@@ -145,7 +238,12 @@ struct Clerk;
 
 impl Asker for Clerk {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
-        Box::pin(async move { Some(Given { path: asking.path, ..answer(json!({ "count": 7 }), "desk") }) })
+        Box::pin(async move {
+            Some(Given {
+                path: asking.path,
+                ..answer(json!({ "count": 7 }), "desk")
+            })
+        })
     }
 }
 
@@ -154,14 +252,36 @@ async fn questions_go_to_whoever_is_handed_in_and_a_run_may_leave_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let planrun = Planrun::open(folder.path()).unwrap();
     let plan = plan(&planrun, &folder, ORDER);
-    let answering = Answering { asker: Some(Arc::new(Clerk)), ..Answering::default() };
-    let drive = ResumeOptions { answering, ..ResumeOptions::default() };
-    let inputs = plan.inputs(Map::from_iter([("item".into(), json!("cups"))])).unwrap();
-    let run = planrun.start(&plan, inputs, RunOptions { ephemeral: true, drive, ..RunOptions::default() }).unwrap();
+    let answering = Answering {
+        asker: Some(Arc::new(Clerk)),
+        ..Answering::default()
+    };
+    let drive = ResumeOptions {
+        answering,
+        ..ResumeOptions::default()
+    };
+    let inputs = plan
+        .inputs(Map::from_iter([("item".into(), json!("cups"))]))
+        .unwrap();
+    let run = planrun
+        .start(
+            &plan,
+            inputs,
+            RunOptions {
+                ephemeral: true,
+                drive,
+                ..RunOptions::default()
+            },
+        )
+        .unwrap();
     assert!(!run.is_durable());
     assert_eq!(text(driven(run).await.outcome.reply.as_ref()), "7 cups");
     assert!(!folder.path().join(".planrun").exists());
-    assert_eq!(kind(planrun.list(&RunFilter::default())).0, ErrorKind::Environment, "there is no journal");
+    assert_eq!(
+        kind(planrun.list(&RunFilter::default())).0,
+        ErrorKind::Environment,
+        "there is no journal"
+    );
 }
 
 #[tokio::test]
@@ -176,7 +296,12 @@ async fn a_run_of_the_same_id_is_the_same_run() {
     let (driven_by, _) = kind(planrun.resume("r1", ResumeOptions::default()));
     assert_eq!(driven_by, ErrorKind::Busy, "`again` holds the lease");
     drop(again);
-    planrun.answer(Addressee::Run("r1"), &[answer(json!({ "count": 1 }), "desk")]).unwrap();
+    planrun
+        .answer(
+            Addressee::Run("r1"),
+            &[answer(json!({ "count": 1 }), "desk")],
+        )
+        .unwrap();
     driven(planrun.resume("r1", ResumeOptions::default()).unwrap()).await;
     let ended = begun(&planrun, &plan, "r1", &item).unwrap();
     assert!(ended.has_ended());
@@ -189,31 +314,79 @@ async fn a_run_of_the_same_id_is_the_same_run() {
 async fn what_does_not_fit_is_refused_with_its_kind_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let planrun = Planrun::open(folder.path()).unwrap();
-    let broken = planrun.check(PlanText::new("a.plan", "plan a() -> int {\n    reply nobody\n}\n")).unwrap();
-    let Err(Error::Findings(reports)) = broken.plan(None) else { panic!("a plan with errors") };
+    let broken = planrun
+        .check(PlanText::new(
+            "a.plan",
+            "plan a() -> int {\n    reply nobody\n}\n",
+        ))
+        .unwrap();
+    let Err(Error::Findings(reports)) = broken.plan(None) else {
+        panic!("a plan with errors")
+    };
     assert!(reports.iter().any(|report| !report.diagnostics.is_empty()));
     let plan = plan(&planrun, &folder, ORDER);
-    assert_eq!(kind(plan.inputs(Map::new())), (ErrorKind::Invalid, "`order` needs more inputs: item".into()));
-    assert_eq!(kind(begun(&planrun, &plan, "r0", &json!({ "item": 1 }))).0, ErrorKind::Invalid);
+    assert_eq!(
+        kind(plan.inputs(Map::new())),
+        (ErrorKind::Invalid, "`order` needs more inputs: item".into())
+    );
+    assert_eq!(
+        kind(begun(&planrun, &plan, "r0", &json!({ "item": 1 }))).0,
+        ErrorKind::Invalid
+    );
     driven(begun(&planrun, &plan, "r1", &json!({ "item": "cups" })).unwrap()).await;
     let before: Vec<RunSummary> = planrun.list(&RunFilter::default()).unwrap();
     let cases = [
         (kind(planrun.run("nobody")), ErrorKind::NotFound),
-        (kind(planrun.answer(Addressee::Run("r1"), &[answer(json!({ "count": "x" }), "desk")])), ErrorKind::Invalid),
-        (kind(planrun.answer(Addressee::Run("r1"), &[answer(json!({ "count": 1 }), "boss")])), ErrorKind::Invalid),
-        (kind(planrun.signal("r1", "go", Json::Null)), ErrorKind::Invalid),
-        (kind(planrun.signal("r1", "stop", json!({ "why": 1 }))), ErrorKind::Invalid),
+        (
+            kind(planrun.answer(
+                Addressee::Run("r1"),
+                &[answer(json!({ "count": "x" }), "desk")],
+            )),
+            ErrorKind::Invalid,
+        ),
+        (
+            kind(planrun.answer(
+                Addressee::Run("r1"),
+                &[answer(json!({ "count": 1 }), "boss")],
+            )),
+            ErrorKind::Invalid,
+        ),
+        (
+            kind(planrun.signal("r1", "go", Json::Null)),
+            ErrorKind::Invalid,
+        ),
+        (
+            kind(planrun.signal("r1", "stop", json!({ "why": 1 }))),
+            ErrorKind::Invalid,
+        ),
     ];
     for ((kind, text), wanted) in cases {
         assert_eq!(kind, wanted, "{text}");
     }
     assert_eq!(planrun.list(&RunFilter::default()).unwrap(), before);
-    assert!(!planrun.signal("r1", "stop", json!({ "why": "late" })).unwrap(), "nobody drives it");
-    let run = planrun.cancel("r1", CancelOptions::default(), ResumeOptions::default()).unwrap().unwrap();
+    assert!(
+        !planrun
+            .signal("r1", "stop", json!({ "why": "late" }))
+            .unwrap(),
+        "nobody drives it"
+    );
+    let run = planrun
+        .cancel("r1", CancelOptions::default(), ResumeOptions::default())
+        .unwrap()
+        .unwrap();
     assert_eq!(driven(run).await.outcome.state, RunState::Cancelled);
     let ended = planrun.cancel("r1", CancelOptions::default(), ResumeOptions::default());
-    assert_eq!(kind(ended), (ErrorKind::Conflict, "the run `r1` has ended: cancelled".into()));
-    assert_eq!(kind(planrun.retry("r1", ResumeOptions::default())).0, ErrorKind::Conflict);
+    assert_eq!(
+        kind(ended),
+        (
+            ErrorKind::Conflict,
+            "the run `r1` has ended: cancelled".into()
+        )
+    );
+    assert_eq!(
+        kind(planrun.retry("r1", ResumeOptions::default())).0,
+        ErrorKind::Conflict
+    );
     assert_eq!(planrun.prune(Prune::default()).unwrap().runs, ["r1"]);
 }
 
@@ -228,12 +401,27 @@ async fn a_new_run_takes_over_from_another_and_repeats_no_effect_without_consent
     let from = |base: planrun::runs::Base, repeats_effects| {
         let inputs = base.inputs().clone();
         let from = Some("written".to_owned());
-        planrun.start(&plan, inputs, RunOptions { base: Some(base), from, repeats_effects, ..RunOptions::default() })
+        planrun.start(
+            &plan,
+            inputs,
+            RunOptions {
+                base: Some(base),
+                from,
+                repeats_effects,
+                ..RunOptions::default()
+            },
+        )
     };
     let refused = from(base().await, false);
-    assert_eq!(kind(refused).1, "this would do again what the run r1 has done: written (fs.write)");
+    assert_eq!(
+        kind(refused).1,
+        "this would do again what the run r1 has done: written (fs.write)"
+    );
     std::fs::remove_file(folder.path().join("out/1.txt")).unwrap();
     let outcome = driven(from(base().await, true).unwrap()).await.outcome;
-    assert_eq!((outcome.state, text(outcome.reply.as_ref())), (RunState::Completed, "number 1"));
+    assert_eq!(
+        (outcome.state, text(outcome.reply.as_ref())),
+        (RunState::Completed, "number 1")
+    );
     assert!(folder.path().join("out/1.txt").exists());
 }

@@ -111,7 +111,10 @@ impl Shop {
     /// Opens it; gives a project with the plan `order.plan` that calls it.
     pub async fn open(&self) -> TempDir {
         let address = self.clone().serve().await;
-        let (app, project) = (app(&address), "apps: [shop.yaml]\nallow: { net: [\"127.0.0.1:*\"] }\n");
+        let (app, project) = (
+            app(&address),
+            "apps: [shop.yaml]\nallow: { net: [\"127.0.0.1:*\"] }\n",
+        );
         folder([
             ("order.plan", PLAN),
             ("every.plan", EVERY),
@@ -125,8 +128,10 @@ impl Shop {
     async fn serve(self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}/tool", listener.local_addr().unwrap());
-        let router =
-            Router::new().route("/tool", post(move |headers: HeaderMap, body: String| self.answer(headers, body)));
+        let router = Router::new().route(
+            "/tool",
+            post(move |headers: HeaderMap, body: String| self.answer(headers, body)),
+        );
         tokio::spawn(async move { axum::serve(listener, router).await });
         address
     }
@@ -134,12 +139,17 @@ impl Shop {
     async fn answer(self, headers: HeaderMap, body: String) -> axum::Json<Json> {
         let body: Json = serde_json::from_str(&body).unwrap();
         let tool = body["tool"].as_str().unwrap().to_owned();
-        let key = headers.get("idempotency-key").map(|key| key.to_str().unwrap().to_owned()).unwrap_or_default();
+        let key = headers
+            .get("idempotency-key")
+            .map(|key| key.to_str().unwrap().to_owned())
+            .unwrap_or_default();
         let (looks, ships) = {
             let mut calls = self.calls.lock().unwrap();
             calls.push((tool.clone(), body["args"].to_string(), key));
             let mut disturbance = self.disturbance.lock().unwrap();
-            if disturbance.as_ref().is_some_and(|disturbance| disturbance.0 == calls.len())
+            if disturbance
+                .as_ref()
+                .is_some_and(|disturbance| disturbance.0 == calls.len())
                 && let Some(Disturbance(_, disturb)) = disturbance.take()
             {
                 disturb();
@@ -149,9 +159,13 @@ impl Shop {
         };
         tokio::time::sleep(Duration::from_millis(8)).await;
         axum::Json(match tool.as_str() {
-            "look" => json!({"success": true, "data": {"id": if looks > 2 { 3 } else { looks }}, "message": "ok"}),
+            "look" => {
+                json!({"success": true, "data": {"id": if looks > 2 { 3 } else { looks }}, "message": "ok"})
+            }
             "sent" => json!({"success": true, "data": {"id": ships}, "message": "ok"}),
-            "broken" => json!({"success": false, "error": "sold out", "reason": "sold_out", "message": "no"}),
+            "broken" => {
+                json!({"success": false, "error": "sold out", "reason": "sold_out", "message": "no"})
+            }
             _ => json!({"success": true, "data": {"id": tool.len()}, "message": "ok"}),
         })
     }
@@ -211,17 +225,31 @@ pub fn command_of(folder: &Path, plan: &str, run: &str) -> Command {
     command.args(["run", plan, "--format", "json", "--run-id", run, "-i"]);
     command.arg(r#"customers=["ann","bob","张伟","dan"]"#);
     if plan == "every.plan" {
-        command.args(["--answer", r#"who={"name":"desk"}"#, "--answer", "opened.confirm=true"]);
+        command.args([
+            "--answer",
+            r#"who={"name":"desk"}"#,
+            "--answer",
+            "opened.confirm=true",
+        ]);
     }
-    command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
 /// The keys of each call of an effect, by tool and arguments.
 fn keys(calls: &[Call]) -> BTreeMap<(&str, &str), BTreeSet<&str>> {
     let mut keys: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-    for (tool, arguments, key) in calls.iter().filter(|call| !["look", "sent"].contains(&call.0.as_str())) {
-        keys.entry((tool.as_str(), arguments.as_str())).or_default().insert(key.as_str());
+    for (tool, arguments, key) in calls
+        .iter()
+        .filter(|call| !["look", "sent"].contains(&call.0.as_str()))
+    {
+        keys.entry((tool.as_str(), arguments.as_str()))
+            .or_default()
+            .insert(key.as_str());
     }
     keys
 }
@@ -230,6 +258,9 @@ fn keys(calls: &[Call]) -> BTreeMap<(&str, &str), BTreeSet<&str>> {
 pub fn assert_one_key_each(calls: &[Call], when: &str) {
     for (call, keys) in keys(calls) {
         assert_eq!(keys.len(), 1, "{when}: {call:?} has two keys");
-        assert!(keys.iter().all(|key| !key.is_empty()), "{when}: {call:?} has no key");
+        assert!(
+            keys.iter().all(|key| !key.is_empty()),
+            "{when}: {call:?} has no key"
+        );
     }
 }

@@ -25,7 +25,9 @@ fn told(command: &[&str], plan: &str, project: bool) -> Output {
     let mut files = vec![("a.plan", plan), ("apps/mail.yaml", APP)];
     files.extend(project.then_some(("planrun.yaml", PROJECT)));
     let files = folder(files);
-    planrun(command.iter().chain(&["a.plan"])).within(files.path()).run()
+    planrun(command.iter().chain(&["a.plan"]))
+        .within(files.path())
+        .run()
 }
 
 const NOBODY: &str = "use mail, desk
@@ -43,17 +45,38 @@ fn a6_r10_12_a_call_that_nothing_implements_keeps_the_run_from_beginning() {
     for project in [true, false] {
         let output = told(&["run", "--no-journal"], NOBODY, project);
         assert_eq!(output.status, 1, "{}", output.stderr);
-        assert!(output.stderr.contains("nothing in this project implements `desk.open`"), "{}", output.stderr);
-        assert!(output.stderr.contains("nothing was started"), "{}", output.stderr);
-        assert!(!output.stderr.contains("transient"), "the mail did not go out: {}", output.stderr);
+        assert!(
+            output
+                .stderr
+                .contains("nothing in this project implements `desk.open`"),
+            "{}",
+            output.stderr
+        );
+        assert!(
+            output.stderr.contains("nothing was started"),
+            "{}",
+            output.stderr
+        );
+        assert!(
+            !output.stderr.contains("transient"),
+            "the mail did not go out: {}",
+            output.stderr
+        );
     }
     let output = told(&["check"], NOBODY, true);
-    assert_eq!(output.status, 0, "a warning: {}{}", output.stdout, output.stderr);
+    assert_eq!(
+        output.status, 0,
+        "a warning: {}{}",
+        output.stdout, output.stderr
+    );
     let all = output.stdout + &output.stderr;
     assert!(all.contains("unimplemented-tool"), "{all}");
     let output = told(&["check"], NOBODY, false);
     let all = output.stdout + &output.stderr;
-    assert!(!all.contains("unimplemented-tool"), "a plan alone may be meant for any project: {all}");
+    assert!(
+        !all.contains("unimplemented-tool"),
+        "a plan alone may be meant for any project: {all}"
+    );
 }
 
 #[test]
@@ -63,14 +86,28 @@ tool desk.close(to: string) -> { id: string } effect
 plan a() { step sent = mail.send(to: \"x\") undo desk.close(to: sent.id) }
 ";
     let output = told(&["run", "--no-journal"], undo, true);
-    assert!(output.stderr.contains("implements `desk.close`"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("implements `desk.close`"),
+        "{}",
+        output.stderr
+    );
     let inner = NOBODY.replace("plan a()", "plan inner()");
     let outer = "use \"./inner.plan\" as other\nplan a() { step all = other.inner() }\n";
-    let files =
-        folder([("a.plan", outer), ("inner.plan", inner.as_str()), ("apps/mail.yaml", APP), ("planrun.yaml", PROJECT)]);
-    let output = planrun(["run", "--no-journal", "a.plan"]).within(files.path()).run();
+    let files = folder([
+        ("a.plan", outer),
+        ("inner.plan", inner.as_str()),
+        ("apps/mail.yaml", APP),
+        ("planrun.yaml", PROJECT),
+    ]);
+    let output = planrun(["run", "--no-journal", "a.plan"])
+        .within(files.path())
+        .run();
     assert_eq!(output.status, 1);
-    assert!(output.stderr.contains("calls `desk.open`"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("calls `desk.open`"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
@@ -89,17 +126,35 @@ plan a() {{
     for (allow, checked) in [("", 0), ("allow { net: [\"other.example.com\"] }", 1)] {
         let output = told(&["run", "--no-journal"], &plan(allow), true);
         assert_eq!(output.status, 1, "{}", output.stderr);
-        assert!(output.stderr.contains("permission-missing"), "{}", output.stderr);
-        assert!(!output.stderr.contains("transient"), "the mail did not go out: {}", output.stderr);
+        assert!(
+            output.stderr.contains("permission-missing"),
+            "{}",
+            output.stderr
+        );
+        assert!(
+            !output.stderr.contains("transient"),
+            "the mail did not go out: {}",
+            output.stderr
+        );
         // Where the plan has no `allow`, one that calls it may have: a warning.
-        assert_eq!(told(&["check"], &plan(allow), true).status, checked, "{allow}");
+        assert_eq!(
+            told(&["check"], &plan(allow), true).status,
+            checked,
+            "{allow}"
+        );
     }
     // A comment keeps the finding quiet, and makes nothing allowed.
-    let quiet =
-        plan("").replace("    step page", "    // allow(permission-missing): another plan allows it\n    step page");
+    let quiet = plan("").replace(
+        "    step page",
+        "    // allow(permission-missing): another plan allows it\n    step page",
+    );
     let output = told(&["run", "--no-journal"], &quiet, true);
     assert_eq!(output.status, 1, "{}", output.stderr);
-    assert!(output.stderr.contains("nothing was started"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("nothing was started"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
@@ -198,9 +253,17 @@ plan a(n: int = 1) {{
     ] {
         let output = put(above, "");
         assert_eq!(output.status, 2, "{above}: {}", output.stderr);
-        assert!(output.stderr.contains("stands above `first`"), "{above}: {}", output.stderr);
+        assert!(
+            output.stderr.contains("stands above `first`"),
+            "{above}: {}",
+            output.stderr
+        );
     }
-    assert_eq!(put("step looked = fs.read(path: \"first.txt\")", "").status, 0, "a read holds nothing back");
+    assert_eq!(
+        put("step looked = fs.read(path: \"first.txt\")", "").status,
+        0,
+        "a read holds nothing back"
+    );
     let output = put("", new);
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
@@ -225,8 +288,16 @@ plan a() {{
     let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
     assert_eq!(within(&["run", "a.plan", "--run-id", "r"]).status, 4);
     for (below, status, told) in [
-        ("step opened = desk.open(to: \"x\")", 2, "implements `desk.open`"),
-        ("step more = fs.write(path: \"/elsewhere/more.txt\", content: \"2\")", 1, "permission-missing"),
+        (
+            "step opened = desk.open(to: \"x\")",
+            2,
+            "implements `desk.open`",
+        ),
+        (
+            "step more = fs.write(path: \"/elsewhere/more.txt\", content: \"2\")",
+            1,
+            "permission-missing",
+        ),
     ] {
         std::fs::write(files.path().join("new.plan"), plan(below)).unwrap();
         let output = within(&["runs", "patch", "r", "new.plan"]);

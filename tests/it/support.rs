@@ -18,20 +18,32 @@ pub fn root() -> PathBuf {
 /// The folder of cases that others wrote, named by `PLANRUN_CASES`, by default `../shared/data`; `None`, with a line
 /// that says so, where it is absent.
 pub fn cases(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("PLANRUN_CASES").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let folder = std::env::var_os("PLANRUN_CASES")
+        .map_or_else(|| root().join("../shared/data"), PathBuf::from);
     let path = folder.join(name);
     if path.exists() {
         return Some(path);
     }
-    println!("left out: no cases at {}; set PLANRUN_CASES to their folder", path.display());
+    println!(
+        "left out: no cases at {}; set PLANRUN_CASES to their folder",
+        path.display()
+    );
     None
 }
 
 /// How a property is tried: on so many cases, unless `PROPTEST_CASES` says otherwise.
 pub fn on(usual: u32) -> Config {
     let told = Config::default();
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { told.cases } else { usual };
-    Config { cases, failure_persistence: None, ..told }
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() {
+        told.cases
+    } else {
+        usual
+    };
+    Config {
+        cases,
+        failure_persistence: None,
+        ..told
+    }
 }
 
 /// The built program, still to be run. Without colour and input, in the root of the project, unless told otherwise.
@@ -52,11 +64,17 @@ pub struct Output {
 /// The built program with these arguments.
 pub fn planrun(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Program {
     let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
-    command.args(arguments).current_dir(root()).env("NO_COLOR", "1");
+    command
+        .args(arguments)
+        .current_dir(root())
+        .env("NO_COLOR", "1");
     for variable in ["CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS"] {
         command.env_remove(variable);
     }
-    Program { command, stdin: Vec::new() }
+    Program {
+        command,
+        stdin: Vec::new(),
+    }
 }
 
 impl Program {
@@ -92,7 +110,13 @@ impl Program {
 
     /// Runs it and kills it after this time, unless it has ended by then.
     pub fn killed_after(mut self, time: Duration) {
-        let mut child = self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = self
+            .command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         std::thread::sleep(time);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -100,7 +124,10 @@ impl Program {
 
     /// Runs it to its end.
     pub fn run(mut self) -> Output {
-        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = self.command.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         let writer = std::thread::spawn(move || {
@@ -120,7 +147,8 @@ impl Program {
 impl Output {
     /// Standard output as JSON.
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 }
 
@@ -135,18 +163,40 @@ impl Mock {
     pub fn start<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
         let log = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
-        command.args(["mock", "--apps", "plans/apps", "--bind", "127.0.0.1:0", "--log"]).arg(log.path().join("calls"));
-        command.args(arguments).current_dir(root()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .args([
+                "mock",
+                "--apps",
+                "plans/apps",
+                "--bind",
+                "127.0.0.1:0",
+                "--log",
+            ])
+            .arg(log.path().join("calls"));
+        command
+            .args(arguments)
+            .current_dir(root())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { process, address: line.trim().to_owned(), log }
+        BufReader::new(process.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        Self {
+            process,
+            address: line.trim().to_owned(),
+            log,
+        }
     }
 
     /// The program with these apps where this mock is.
     pub fn answering(&self, program: Program, apps: &[&str]) -> Program {
         apps.iter().fold(program, |program, app| {
-            program.variable(&format!("{}_URL", app.to_uppercase()), format!("{}/{app}", self.address))
+            program.variable(
+                &format!("{}_URL", app.to_uppercase()),
+                format!("{}/{app}", self.address),
+            )
         })
     }
 
@@ -158,8 +208,11 @@ impl Mock {
     /// The tools that were called, in order.
     pub fn calls(&self) -> Vec<String> {
         let log = std::fs::read_to_string(self.log.path().join("calls")).unwrap();
-        let tool = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["tool"].clone();
-        log.lines().map(|line| tool(line).as_str().unwrap().to_owned()).collect()
+        let tool =
+            |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["tool"].clone();
+        log.lines()
+            .map(|line| tool(line).as_str().unwrap().to_owned())
+            .collect()
     }
 
     /// Posts to a path of the mock, such as `/reset_failures`; what it answers.
@@ -227,8 +280,12 @@ pub fn compare(expected: &Path, actual: &str) -> Result<(), String> {
     let shown = expected.strip_prefix(root()).unwrap_or(expected).display();
     match std::fs::read_to_string(expected) {
         Ok(text) if text == actual => Ok(()),
-        Ok(text) => Err(format!("{shown} says\n{text}\nbut this came\n{actual}\nPLANRUN_BLESS=1 accepts it")),
-        Err(_) => Err(format!("{shown} is missing; PLANRUN_BLESS=1 writes it from\n{actual}")),
+        Ok(text) => Err(format!(
+            "{shown} says\n{text}\nbut this came\n{actual}\nPLANRUN_BLESS=1 accepts it"
+        )),
+        Err(_) => Err(format!(
+            "{shown} is missing; PLANRUN_BLESS=1 writes it from\n{actual}"
+        )),
     }
 }
 

@@ -14,7 +14,11 @@ use super::support;
 fn every_fixture_parses_without_a_finding() {
     for (name, text) in fixtures() {
         let parsed = parse(&text);
-        assert!(parsed.diagnostics.is_empty(), "{name}: {}", listed(&text, &parsed.diagnostics));
+        assert!(
+            parsed.diagnostics.is_empty(),
+            "{name}: {}",
+            listed(&text, &parsed.diagnostics)
+        );
         assert_spans(&text, &parsed);
     }
 }
@@ -22,24 +26,37 @@ fn every_fixture_parses_without_a_finding() {
 /// Those that planrun refuses on purpose: optional fields and elements, names that begin with a dot.
 #[test]
 fn cel_cases_parse_but_for_the_forms_left_out() {
-    let Some(path) = support::cases("cel/cel.jsonl") else { return };
+    let Some(path) = support::cases("cel/cel.jsonl") else {
+        return;
+    };
     let text = std::fs::read_to_string(path).unwrap();
     let (mut passed, mut skipped) = (0, 0);
     for line in text.lines() {
         let case: serde_json::Value = serde_json::from_str(line).unwrap();
         let source = case["expr"].as_str().unwrap();
         let (expr, diagnostics) = syntax::parse_expression(&SourceFile::new("case", source));
-        let left_out =
-            [".?", "[?", "{?", ", ?", " .y"].iter().any(|form| source.contains(form)) || source.starts_with('.');
+        let left_out = [".?", "[?", "{?", ", ?", " .y"]
+            .iter()
+            .any(|form| source.contains(form))
+            || source.starts_with('.');
         if left_out {
             skipped += 1;
         } else {
             passed += 1;
             // Some cases hold invisible characters, which are worth a warning.
-            assert!(!diagnostics.iter().any(Diagnostic::is_error), "{source}: {}", listed(source, &diagnostics));
+            assert!(
+                !diagnostics.iter().any(Diagnostic::is_error),
+                "{source}: {}",
+                listed(source, &diagnostics)
+            );
             let text = syntax::canonical(&expr);
-            let (again, diagnostics) = syntax::parse_expression(&SourceFile::new("canonical", text.as_str()));
-            assert!(!diagnostics.iter().any(Diagnostic::is_error), "{text}: {}", listed(&text, &diagnostics));
+            let (again, diagnostics) =
+                syntax::parse_expression(&SourceFile::new("canonical", text.as_str()));
+            assert!(
+                !diagnostics.iter().any(Diagnostic::is_error),
+                "{text}: {}",
+                listed(&text, &diagnostics)
+            );
             assert_eq!(syntax::canonical(&again), text, "{source}");
         }
     }
@@ -76,7 +93,16 @@ plan p(name: string) -> string {
     let statements = &plan(&parsed, "p").body.statements;
     assert_eq!(
         statements.iter().map(kind).collect::<Vec<_>>(),
-        ["step a error", "step b", "step c error", "let", "let", "error", "step e", "reply"]
+        [
+            "step a error",
+            "step b",
+            "step c error",
+            "let",
+            "let",
+            "error",
+            "step e",
+            "reply"
+        ]
     );
     assert_spans(text, &parsed);
 }
@@ -105,53 +131,123 @@ plan r() -> int {
     4:17 unclosed-delimiter this `{` is never closed
     11:17 unclosed-delimiter this `{` is never closed
     ");
-    assert_eq!(plan(&parsed, "p").body.statements.iter().map(kind).collect::<Vec<_>>(), ["step a", "step c", "reply"]);
+    assert_eq!(
+        plan(&parsed, "p")
+            .body
+            .statements
+            .iter()
+            .map(kind)
+            .collect::<Vec<_>>(),
+        ["step a", "step c", "reply"]
+    );
     assert_eq!(plan(&parsed, "r").body.statements.len(), 1);
 }
 
 #[test]
 fn every_damage_has_its_own_words() {
     let cases = [
-        ("step a = sys.echo(value: 1 other: 2)", "expected `,` or `)`, found `other`"),
-        ("step a = sys.echo(value: [1, 2)", "this `[` is never closed"),
+        (
+            "step a = sys.echo(value: 1 other: 2)",
+            "expected `,` or `)`, found `other`",
+        ),
+        (
+            "step a = sys.echo(value: [1, 2)",
+            "this `[` is never closed",
+        ),
         ("step a = sys.echo(value: 1]", "`]` does not close `(`"),
         ("step a = sys.echo(value: 1))", "this `)` closes nothing"),
-        ("step a = sys.echo(value: \"x)", "this text has no closing quote"),
-        ("step a = sys.echo(value: \"${x\")", "this `${` is never closed with `}`"),
-        ("step a = sys.echo(value: “x”)", "`“` (U+201C) looks like `\"` and is another character"),
-        ("step a = sys.echo（value: 1)", "`（` (U+FF08) looks like `(` and is another character"),
-        ("step a = sys.echo(value: \"\\q\")", "`\\q` is not an escape"),
+        (
+            "step a = sys.echo(value: \"x)",
+            "this text has no closing quote",
+        ),
+        (
+            "step a = sys.echo(value: \"${x\")",
+            "this `${` is never closed with `}`",
+        ),
+        (
+            "step a = sys.echo(value: “x”)",
+            "`“` (U+201C) looks like `\"` and is another character",
+        ),
+        (
+            "step a = sys.echo（value: 1)",
+            "`（` (U+FF08) looks like `(` and is another character",
+        ),
+        (
+            "step a = sys.echo(value: \"\\q\")",
+            "`\\q` is not an escape",
+        ),
         ("step a = wait 10sec", "`10sec` is not a duration"),
-        ("let a = 99999999999999999999", "`99999999999999999999` is too large"),
+        (
+            "let a = 99999999999999999999",
+            "`99999999999999999999` is too large",
+        ),
         ("let a = 1_000", "`1_000` is not a number"),
         ("let a = {b: 1, b: 2}", "field `b` is given twice"),
-        ("step a = sys.echo(value: 1, value: 2)", "argument `value` is given twice"),
-        ("step a = sys.now() timeout 1s timeout 2s", "clause `timeout` is written twice"),
-        ("step next = sys.now()", "`next` is a word of the language and cannot name a step or a variable"),
+        (
+            "step a = sys.echo(value: 1, value: 2)",
+            "argument `value` is given twice",
+        ),
+        (
+            "step a = sys.now() timeout 1s timeout 2s",
+            "clause `timeout` is written twice",
+        ),
+        (
+            "step next = sys.now()",
+            "`next` is a word of the language and cannot name a step or a variable",
+        ),
         (
             "step a = do { step next = sys.now() yield next }",
             "`next` is a word of the language and cannot name a step or a variable",
         ),
-        ("use hr", "`use` stands inside a block, where only statements stand"),
-        ("yield 1", "`yield` gives the value of a `do`, `each` or `repeat`, and none stands around it"),
+        (
+            "use hr",
+            "`use` stands inside a block, where only statements stand",
+        ),
+        (
+            "yield 1",
+            "`yield` gives the value of a `do`, `each` or `repeat`, and none stands around it",
+        ),
         ("stpe a = sys.now()", "`stpe` begins no statement"),
         ("let a = true and false", "`and` is no operator here"),
         ("if a = 1 { reply 1 }", "`=` is no operator here"),
         ("let a = 1;", "statements end without `;`"),
         ("step a = ask writer(\"x\")", "expected `->`, found the end"),
-        ("step a = sys.now()\n        verify sys.now() => true", "expected `as`, `every` or `within`, found `=>`"),
-        ("step a = match 1 { 1 => 2, 3 4 }", "expected `=>`, found `4`"),
+        (
+            "step a = sys.now()\n        verify sys.now() => true",
+            "expected `as`, `every` or `within`, found `=>`",
+        ),
+        (
+            "step a = match 1 { 1 => 2, 3 4 }",
+            "expected `=>`, found `4`",
+        ),
         ("step a = race { a sys.now() }", "expected `:`, found `sys`"),
-        ("listener l on a is done { step 1 }", "expected a name after `step`, found `1`"),
-        ("let a = \u{202e}1", "U+202E changes the direction of text, so that a reader sees another order than planrun"),
+        (
+            "listener l on a is done { step 1 }",
+            "expected a name after `step`, found `1`",
+        ),
+        (
+            "let a = \u{202e}1",
+            "U+202E changes the direction of text, so that a reader sees another order than planrun",
+        ),
     ];
     for (statement, message) in cases {
         let text = format!("use sys\n\nplan p() -> int {{\n    {statement}\n    reply 1\n}}\n");
         let parsed = parse(&text);
-        let found: Vec<&str> = parsed.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
+        let found: Vec<&str> = parsed
+            .diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.message.as_str())
+            .collect();
         assert_eq!(found, [message], "{statement}");
-        assert_eq!(parsed.diagnostics[0].severity, Severity::Error, "{statement}");
-        assert!(parsed.diagnostics[0].help.is_some(), "{statement} has no help");
+        assert_eq!(
+            parsed.diagnostics[0].severity,
+            Severity::Error,
+            "{statement}"
+        );
+        assert!(
+            parsed.diagnostics[0].help.is_some(),
+            "{statement} has no help"
+        );
         let last = plan(&parsed, "p").body.statements.last().map(kind);
         assert_eq!(last.as_deref(), Some("reply"), "{statement}");
         assert_spans(&text, &parsed);
@@ -166,7 +262,10 @@ fn fixes_mend_the_text() {
         ("let a = “x”", "let a = \"x\""),
         ("let a =\u{a0}1", "let a = 1"),
         ("let a = 1;", "let a = 1"),
-        ("step next = do { yield 1 } let b = next", "step `next` = do { yield 1 } let b = `next`"),
+        (
+            "step next = do { yield 1 } let b = next",
+            "step `next` = do { yield 1 } let b = `next`",
+        ),
     ];
     for (statement, mended) in cases {
         let whole = |statement: &str| format!("plan p() {{\n    {statement}\n    reply 1\n}}\n");
@@ -197,8 +296,14 @@ fn text_blocks_lose_their_margin() {
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         syntax::canonical(&expr)
     };
-    assert_eq!(value("\"\"\"\n    a\n      b\n\n    c\n    \"\"\""), r#""a\n  b\n\nc""#);
-    assert_eq!(value("\"\"\"\n  ${x} a\n   ${y}\n  \"\"\""), r#""${x} a\n ${y}""#);
+    assert_eq!(
+        value("\"\"\"\n    a\n      b\n\n    c\n    \"\"\""),
+        r#""a\n  b\n\nc""#
+    );
+    assert_eq!(
+        value("\"\"\"\n  ${x} a\n   ${y}\n  \"\"\""),
+        r#""${x} a\n ${y}""#
+    );
     assert_eq!(value("\"\"\"\r\n  a\r\n  b\"\"\""), r#""a\nb""#);
     assert_eq!(value("\"\"\"one line\"\"\""), r#""one line""#);
     assert_eq!(value("\"\"\"\n\"\"\""), r#""""#);
@@ -210,8 +315,16 @@ fn documentation_belongs_to_what_stands_below() {
     let text = "//! A file.\n//! Of two lines.\n\n/// A plan.\n/// Documented.\nplan p() {\n    // plain\n    /// The step.\n    step a = sys.now() /// not of b\n    // between\n    step b = sys.now()\n}\n";
     let parsed = parse(text);
     assert_eq!(parsed.file.doc.as_deref(), Some("A file.\nOf two lines."));
-    assert_eq!(parsed.file.items[0].doc.as_deref(), Some("A plan.\nDocumented."));
-    let docs: Vec<_> = plan(&parsed, "p").body.statements.iter().map(|statement| statement.doc.as_deref()).collect();
+    assert_eq!(
+        parsed.file.items[0].doc.as_deref(),
+        Some("A plan.\nDocumented.")
+    );
+    let docs: Vec<_> = plan(&parsed, "p")
+        .body
+        .statements
+        .iter()
+        .map(|statement| statement.doc.as_deref())
+        .collect();
     assert_eq!(docs, [Some("The step."), None]);
     assert_eq!(parsed.file.comments.len(), 8);
 }
@@ -249,7 +362,13 @@ fn a_hundred_thousand_levels_do_no_harm() {
     ];
     for (text, wanted) in cases {
         let (expr, diagnostics) = syntax::parse_expression(&SourceFile::new("deep", text.as_str()));
-        assert_eq!(diagnostics.len(), wanted, "{}: {:?}", &text[..12], diagnostics.first());
+        assert_eq!(
+            diagnostics.len(),
+            wanted,
+            "{}: {:?}",
+            &text[..12],
+            diagnostics.first()
+        );
         let _ = syntax::canonical(&expr);
     }
     let statements = [
@@ -260,15 +379,22 @@ fn a_hundred_thousand_levels_do_no_harm() {
     ];
     for (text, wanted) in statements {
         let parsed = parse(&format!("plan p() {{\n{text}\n}}\n"));
-        assert_eq!(parsed.diagnostics.len(), wanted, "{}: {:?}", &text[..12], parsed.diagnostics.first());
+        assert_eq!(
+            parsed.diagnostics.len(),
+            wanted,
+            "{}: {:?}",
+            &text[..12],
+            parsed.diagnostics.first()
+        );
     }
 }
 
 /// Nesting just within the caps is read, whatever it is made of, on a thread with 2 MiB.
 #[test]
 fn nesting_within_the_caps_is_read() {
-    let nested =
-        |open: &str, inner: &str, close: &str, levels: usize| open.repeat(levels) + inner + &close.repeat(levels);
+    let nested = |open: &str, inner: &str, close: &str, levels: usize| {
+        open.repeat(levels) + inner + &close.repeat(levels)
+    };
     for levels in [20, 24, 25, 127, 250] {
         for (open, inner, close) in [
             ("(", "1", ")"),
@@ -279,18 +405,32 @@ fn nesting_within_the_caps_is_read() {
             ("match a { _ => ", "1", "}"),
         ] {
             let text = nested(open, inner, close, levels);
-            let (expr, diagnostics) = syntax::parse_expression(&SourceFile::new("deep", text.as_str()));
+            let (expr, diagnostics) =
+                syntax::parse_expression(&SourceFile::new("deep", text.as_str()));
             assert!(diagnostics.is_empty(), "{levels} {open}: {diagnostics:?}");
             drop(expr);
         }
         let blocks = levels.min(syntax::MAX_BLOCKS - 1);
-        for (open, close) in
-            [("if a {\n", "}\n"), ("step x = do {\n", "}\n"), ("step x = match a { _ => do {\n", "} }\n")]
-        {
-            let text = format!("plan p() {{\n{}}}\n", nested(open, "reply 1\n", close, blocks.min(120)));
+        for (open, close) in [
+            ("if a {\n", "}\n"),
+            ("step x = do {\n", "}\n"),
+            ("step x = match a { _ => do {\n", "} }\n"),
+        ] {
+            let text = format!(
+                "plan p() {{\n{}}}\n",
+                nested(open, "reply 1\n", close, blocks.min(120))
+            );
             let parsed = parse(&text);
-            let errors = parsed.diagnostics.iter().filter(|diagnostic| diagnostic.code.name != "misplaced-statement");
-            assert_eq!(errors.count(), 0, "{blocks} {open}: {}", listed(&text, &parsed.diagnostics));
+            let errors = parsed
+                .diagnostics
+                .iter()
+                .filter(|diagnostic| diagnostic.code.name != "misplaced-statement");
+            assert_eq!(
+                errors.count(),
+                0,
+                "{blocks} {open}: {}",
+                listed(&text, &parsed.diagnostics)
+            );
         }
     }
 }
@@ -331,7 +471,10 @@ fn nothing_is_read_again_and_again() {
             ),
         ] {
             let parsed = parse(&whole);
-            assert!(!parsed.file.items.is_empty(), "the limit was reached: {whole}");
+            assert!(
+                !parsed.file.items.is_empty(),
+                "the limit was reached: {whole}"
+            );
         }
     }
     for (open, close) in [
@@ -344,7 +487,10 @@ fn nothing_is_read_again_and_again() {
     ] {
         let text = format!("plan p() {{ {}{} }}", open.repeat(100), close.repeat(100));
         let parsed = parse(&text);
-        assert!(!parsed.file.items.is_empty(), "the limit was reached: {open}");
+        assert!(
+            !parsed.file.items.is_empty(),
+            "the limit was reached: {open}"
+        );
     }
 }
 
@@ -362,12 +508,23 @@ fn pages_show_what_they_say() {
     let unseen = ["file-too-large", "not-utf8", "positional-argument"];
     let mut seen = 0;
     for code in planrun::diag::codes::all().filter(|code| !unseen.contains(&code.name)) {
-        let blocks: Vec<&str> =
-            code.page.split("```plan\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-        let [bad, good] = blocks.as_slice() else { continue };
-        let mut found: Vec<&str> = parse(bad).diagnostics.iter().map(|diagnostic| diagnostic.code.name).collect();
+        let blocks: Vec<&str> = code
+            .page
+            .split("```plan\n")
+            .skip(1)
+            .filter_map(|rest| rest.split("```").next())
+            .collect();
+        let [bad, good] = blocks.as_slice() else {
+            continue;
+        };
+        let mut found: Vec<&str> = parse(bad)
+            .diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.code.name)
+            .collect();
         found.dedup();
-        let is_text = include_str!("../../src/diag/codes/text.rs").contains(&format!("\"{}\"", code.name));
+        let is_text =
+            include_str!("../../src/diag/codes/text.rs").contains(&format!("\"{}\"", code.name));
         if is_text {
             seen += 1;
             assert_eq!(found, [code.name], "{bad}");
@@ -444,7 +601,10 @@ fn fixtures() -> Vec<(String, String)> {
     let mut plans = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "plan") {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "plan")
+        {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             plans.push((name, std::fs::read_to_string(&path).unwrap()));
         }
@@ -454,22 +614,41 @@ fn fixtures() -> Vec<(String, String)> {
 }
 
 fn plan<'p>(parsed: &'p Parsed, name: &str) -> &'p Plan {
-    let plans = parsed.file.items.iter().filter_map(|item| match &item.kind {
-        ItemKind::Plan(plan) => Some(plan),
-        ItemKind::Use(_) | ItemKind::Type(_) | ItemKind::Tool(_) | ItemKind::Test(_) | ItemKind::Error => None,
-    });
-    plans.into_iter().find(|plan| &*plan.name.text == name).unwrap()
+    let plans = parsed
+        .file
+        .items
+        .iter()
+        .filter_map(|item| match &item.kind {
+            ItemKind::Plan(plan) => Some(plan),
+            ItemKind::Use(_)
+            | ItemKind::Type(_)
+            | ItemKind::Tool(_)
+            | ItemKind::Test(_)
+            | ItemKind::Error => None,
+        });
+    plans
+        .into_iter()
+        .find(|plan| &*plan.name.text == name)
+        .unwrap()
 }
 
 fn kind(statement: &Statement) -> String {
     match &statement.kind {
         StatementKind::Step(step) => {
-            let error = if matches!(step.body, StepBody::Error) { " error" } else { "" };
+            let error = if matches!(step.body, StepBody::Error) {
+                " error"
+            } else {
+                ""
+            };
             format!("step {}{error}", step.name.text)
         }
         StatementKind::Let { .. } => "let".to_owned(),
         StatementKind::Reply(_) => "reply".to_owned(),
-        other => format!("{other:?}").chars().take_while(|c| c.is_alphabetic()).collect::<String>().to_lowercase(),
+        other => format!("{other:?}")
+            .chars()
+            .take_while(|c| c.is_alphabetic())
+            .collect::<String>()
+            .to_lowercase(),
     }
 }
 
@@ -479,7 +658,12 @@ fn listed(text: &str, diagnostics: &[Diagnostic]) -> String {
     let mut lines = String::new();
     for diagnostic in diagnostics {
         let place = source.position(diagnostic.span.start);
-        writeln!(lines, "{}:{} {} {}", place.line, place.column, diagnostic.code.name, diagnostic.message).unwrap();
+        writeln!(
+            lines,
+            "{}:{} {} {}",
+            place.line, place.column, diagnostic.code.name, diagnostic.message
+        )
+        .unwrap();
     }
     lines
 }
@@ -492,13 +676,23 @@ fn inside(text: &str, span: Span) -> bool {
 fn assert_spans(text: &str, parsed: &Parsed) {
     let shown = format!("{:?}", parsed.file);
     for (start, end) in spans(&shown) {
-        assert!(inside(text, Span::new(start, end)), "{start}..{end} in {text:?}");
+        assert!(
+            inside(text, Span::new(start, end)),
+            "{start}..{end} in {text:?}"
+        );
     }
     for diagnostic in &parsed.diagnostics {
-        let edits = diagnostic.fix.iter().flat_map(|fix| fix.edits.iter().map(|edit| edit.span));
+        let edits = diagnostic
+            .fix
+            .iter()
+            .flat_map(|fix| fix.edits.iter().map(|edit| edit.span));
         let labels = diagnostic.labels.iter().map(|label| label.span);
         for span in edits.chain(labels).chain([diagnostic.span]) {
-            assert!(inside(text, span), "{span:?} of {} in {text:?}", diagnostic.message);
+            assert!(
+                inside(text, span),
+                "{span:?} of {} in {text:?}",
+                diagnostic.message
+            );
         }
     }
 }
@@ -515,7 +709,10 @@ fn spans(shown: &str) -> impl Iterator<Item = (usize, usize)> {
 /// A debug output on few lines: without spans and absent parts, a statement or clause a line.
 fn compact(shown: &str) -> String {
     let replacements = [
-        (r#"(?:Name|Text) \{ text: ("(?:[^"\\]|\\.)*"), span: \d+\.\.\d+ \}"#, "$1"),
+        (
+            r#"(?:Name|Text) \{ text: ("(?:[^"\\]|\\.)*"), span: \d+\.\.\d+ \}"#,
+            "$1",
+        ),
         (r"\w*span: \d+\.\.\d+(?:, )?", ""),
         (r"\w+: None, ", ""),
         (r", \w+: None\b", ""),
@@ -523,9 +720,14 @@ fn compact(shown: &str) -> String {
         (r" \}", "}"),
         (r"(Item \{|TestStatement \{|Statement \{|Clause \{)", "\n$1"),
     ];
-    replacements.iter().fold(shown.to_owned(), |text, (pattern, new)| {
-        regex::Regex::new(pattern).unwrap().replace_all(&text, *new).into_owned()
-    })
+    replacements
+        .iter()
+        .fold(shown.to_owned(), |text, (pattern, new)| {
+            regex::Regex::new(pattern)
+                .unwrap()
+                .replace_all(&text, *new)
+                .into_owned()
+        })
 }
 
 /// Files beyond this many bytes are read in pieces.
@@ -535,9 +737,21 @@ fn many_plans(broken: Option<usize>) -> (String, usize) {
     let mut text = "//! Many plans.\n\nuse kit\n".to_owned();
     let mut number = 0;
     while text.len() < LARGE {
-        let value = if broken == Some(number) { "1 +" } else { "1 + 2" };
-        write!(text, "\n/// Number {number}, 第{number}号.\nplan p{number}(n: int) -> int {{\n").unwrap();
-        write!(text, "    let x{number} = {value}\n    // beside\n    reply x{number} + n\n}}\n").unwrap();
+        let value = if broken == Some(number) {
+            "1 +"
+        } else {
+            "1 + 2"
+        };
+        write!(
+            text,
+            "\n/// Number {number}, 第{number}号.\nplan p{number}(n: int) -> int {{\n"
+        )
+        .unwrap();
+        write!(
+            text,
+            "    let x{number} = {value}\n    // beside\n    reply x{number} + n\n}}\n"
+        )
+        .unwrap();
         number += 1;
     }
     (text, number)
@@ -548,15 +762,28 @@ fn large_files_are_read_in_pieces_as_they_are_whole() {
     let (text, plans) = many_plans(None);
     let source = SourceFile::new("large.plan", text.as_str());
     let parsed = syntax::parse(&source);
-    assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics.first());
+    assert!(
+        parsed.diagnostics.is_empty(),
+        "{:?}",
+        parsed.diagnostics.first()
+    );
     assert_eq!(parsed.file.doc.as_deref(), Some("Many plans."));
     assert_eq!(parsed.file.items.len(), plans + 1);
     for (number, item) in parsed.file.items.iter().skip(1).enumerate() {
-        assert_eq!(item.doc.as_deref(), Some(&*format!("Number {number}, 第{number}号.")));
-        let ItemKind::Plan(plan) = &item.kind else { panic!("{number} is no plan") };
+        assert_eq!(
+            item.doc.as_deref(),
+            Some(&*format!("Number {number}, 第{number}号."))
+        );
+        let ItemKind::Plan(plan) = &item.kind else {
+            panic!("{number} is no plan")
+        };
         assert_eq!(source.slice(plan.name.span), format!("p{number}"));
-        assert!(source.slice(item.span).starts_with("plan p") && source.slice(item.span).ends_with('}'));
-        let StatementKind::Reply(reply) = &plan.body.statements[1].kind else { panic!("{number} has no reply") };
+        assert!(
+            source.slice(item.span).starts_with("plan p") && source.slice(item.span).ends_with('}')
+        );
+        let StatementKind::Reply(reply) = &plan.body.statements[1].kind else {
+            panic!("{number} has no reply")
+        };
         assert_eq!(source.slice(reply.value.span), format!("x{number} + n"));
     }
 }
@@ -567,8 +794,15 @@ fn one_mistake_in_a_large_file_is_one_finding() {
     let source = SourceFile::new("large.plan", text.as_str());
     let parsed = syntax::parse(&source);
     assert_eq!(parsed.diagnostics.len(), 1, "{:?}", parsed.diagnostics);
-    assert!(source.slice(parsed.file.items[1235].span).contains("plan p1234("));
+    assert!(
+        source
+            .slice(parsed.file.items[1235].span)
+            .contains("plan p1234(")
+    );
     let place = source.position(parsed.diagnostics[0].span.start);
-    assert!((4 + 7 * 1234..4 + 7 * 1235).contains(&(place.line as usize)), "{place:?}");
+    assert!(
+        (4 + 7 * 1234..4 + 7 * 1235).contains(&(place.line as usize)),
+        "{place:?}"
+    );
     assert_eq!(parsed.file.items.len(), plans + 1);
 }

@@ -3,17 +3,33 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planrun::plantest::report::{Counts, Failure, FileReport, Report, Status, TestReport, github, json, junit};
+use planrun::plantest::report::{
+    Counts, Failure, FileReport, Report, Status, TestReport, github, json, junit,
+};
 
 /// Names the folder for what `tests/peers/formats.sh` looks at.
 const FOLDER: &str = "PLANRUN_REPORTS";
 
 fn failure(message: &str, line: u32) -> Failure {
-    Failure { message: message.into(), line, column: 5, expected: None, actual: None, help: None }
+    Failure {
+        message: message.into(),
+        line,
+        column: 5,
+        expected: None,
+        actual: None,
+        help: None,
+    }
 }
 
 fn test(name: &str, line: u32, status: Status, failures: Vec<Failure>) -> TestReport {
-    TestReport { name: name.into(), row: None, line, status, duration: Duration::from_micros(12_345_999), failures }
+    TestReport {
+        name: name.into(),
+        row: None,
+        line,
+        status,
+        duration: Duration::from_micros(12_345_999),
+        failures,
+    }
 }
 
 /// Every end that a test can come to, in files with names that need escapes.
@@ -25,28 +41,62 @@ fn everything() -> Report {
         ..failure("`reply` is another one", 14)
     };
     let failed = vec![facts, failure("`mail.send` was not called", 15)];
-    let row = |row, status, failures| TestReport { row: Some(row), ..test("each level", 20, status, failures) };
+    let row = |row, status, failures| TestReport {
+        row: Some(row),
+        ..test("each level", 20, status, failures)
+    };
     let tests = vec![
         test("hires three", 3, Status::Passed, vec![]),
-        test("拒绝：100%, <too> \"much\" & more ]]>", 9, Status::Failed, failed),
+        test(
+            "拒绝：100%, <too> \"much\" & more ]]>",
+            9,
+            Status::Failed,
+            failed,
+        ),
         row(1, Status::Passed, vec![]),
-        row(2, Status::Errored, vec![failure("the run waits for somebody", 22)]),
+        row(
+            2,
+            Status::Errored,
+            vec![failure("the run waits for somebody", 22)],
+        ),
         row(3, Status::Flaky, vec![failure("`x` came before `y`", 23)]),
     ];
     let evil = "\u{1b}[2J\u{202e}\n::error::\r\u{0}\u{ffff}";
     let odd = vec![
         test(evil, 1, Status::Failed, vec![failure(evil, 2)]),
         test("", 4, Status::Errored, vec![]),
-        test("later", 6, Status::Skipped, vec![failure("left out by `-k`", 6)]),
+        test(
+            "later",
+            6,
+            Status::Skipped,
+            vec![failure("left out by `-k`", 6)],
+        ),
     ];
-    let file = |path: &str, tests| FileReport { path: path.into(), tests };
-    let files = vec![file("plans/入职.plan", tests), file("a b,c:d%.plantest", odd), file("empty.plan", vec![])];
-    Report { files, duration: Duration::from_millis(1_002_003) }
+    let file = |path: &str, tests| FileReport {
+        path: path.into(),
+        tests,
+    };
+    let files = vec![
+        file("plans/入职.plan", tests),
+        file("a b,c:d%.plantest", odd),
+        file("empty.plan", vec![]),
+    ];
+    Report {
+        files,
+        duration: Duration::from_millis(1_002_003),
+    }
 }
 
 #[test]
 fn ends_are_counted() {
-    let counts = Counts { tests: 8, passed: 2, failed: 2, errored: 2, skipped: 1, flaky: 1 };
+    let counts = Counts {
+        tests: 8,
+        passed: 2,
+        failed: 2,
+        errored: 2,
+        skipped: 1,
+        flaky: 1,
+    };
     assert_eq!(everything().counts(), counts);
 }
 
@@ -59,20 +109,30 @@ fn junit_has_a_case_for_each_test_and_row() {
 fn json_has_the_documented_shape() {
     let text = json(&everything());
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(document["files"][1]["tests"][0]["name"], "\u{1b}[2J\u{202e}\n::error::\r\u{0}\u{ffff}");
+    assert_eq!(
+        document["files"][1]["tests"][0]["name"],
+        "\u{1b}[2J\u{202e}\n::error::\r\u{0}\u{ffff}"
+    );
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn workflow_commands_stand_on_their_lines() {
     let text = github(&everything());
-    assert!(text.lines().all(|line| line.starts_with("::error file=") || line.starts_with("::warning file=")));
+    assert!(
+        text.lines()
+            .all(|line| line.starts_with("::error file=") || line.starts_with("::warning file="))
+    );
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn nothing_acts_on_a_terminal() {
-    for text in [junit(&everything()), json(&everything()), github(&everything())] {
+    for text in [
+        junit(&everything()),
+        json(&everything()),
+        github(&everything()),
+    ] {
         let acts = |letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}');
         assert!(!text.contains(acts), "{text}");
     }

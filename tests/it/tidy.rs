@@ -29,11 +29,19 @@ const MOST_LINES: usize = 600;
 /// Lines of a function, the signature and the closing brace included.
 const MOST_LINES_OF_A_FUNCTION: usize = 60;
 /// Names that say nothing of what a module is for.
-const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "imp", "misc", "prelude"];
+const EMPTY_NAMES: &[&str] = &[
+    "util", "utils", "common", "helper", "helpers", "imp", "misc", "prelude",
+];
 /// Where the clock, the environment and randomness are read, and why there: the host is the one door, the terminal is
 /// what the command line itself stands on, the arguments arrive in `main`, and timers follow the runtime's clock, which
 /// tests pause.
-const OUTSIDE: &[&str] = &["src/host/", "src/cli/terminal.rs", "src/main.rs", "src/cli/mod.rs", "src/engine/clock.rs"];
+const OUTSIDE: &[&str] = &[
+    "src/host/",
+    "src/cli/terminal.rs",
+    "src/main.rs",
+    "src/cli/mod.rs",
+    "src/engine/clock.rs",
+];
 
 #[test]
 fn modules_import_only_from_lower_rows() {
@@ -42,13 +50,19 @@ fn modules_import_only_from_lower_rows() {
     for file in sources() {
         let Some(own) = file.module() else { continue };
         let Some(own_row) = row(&own) else {
-            broken.push(format!("{}:1: `{own}` is in no row: add it to the table here and in docs", file.name));
+            broken.push(format!(
+                "{}:1: `{own}` is in no row: add it to the table here and in docs",
+                file.name
+            ));
             continue;
         };
         for (line, imported) in file.imports() {
             let allowed = imported == own || row(&imported).is_some_and(|row| row < own_row);
             if !allowed {
-                broken.push(format!("{}:{line}: `{own}` may not use `{imported}`", file.name));
+                broken.push(format!(
+                    "{}:{line}: `{own}` may not use `{imported}`",
+                    file.name
+                ));
             }
         }
     }
@@ -70,17 +84,26 @@ fn the_table_of_rows_is_the_documented_one() {
         .enumerate()
         .flat_map(|(row, names)| names.iter().map(move |name| ((*name).to_owned(), row)))
         .filter(|(name, _)| {
-            [name.clone(), format!("{name}.rs")].iter().any(|name| root().join("src").join(name).exists())
+            [name.clone(), format!("{name}.rs")]
+                .iter()
+                .any(|name| root().join("src").join(name).exists())
         })
         .collect();
-    assert_eq!(documented, held, "left: docs/architecture.md, right: the modules that exist and their rows here");
+    assert_eq!(
+        documented, held,
+        "left: docs/architecture.md, right: the modules that exist and their rows here"
+    );
 }
 
 #[test]
 fn every_file_opens_with_what_it_is_for() {
     let broken = sources().into_iter().chain(tests()).filter_map(|file| {
-        let opening: String =
-            file.text.lines().map_while(|line| line.strip_prefix("//!")).take_while(|line| !line.is_empty()).collect();
+        let opening: String = file
+            .text
+            .lines()
+            .map_while(|line| line.strip_prefix("//!"))
+            .take_while(|line| !line.is_empty())
+            .collect();
         let sound = opening.starts_with(' ') && opening.trim_end().ends_with(['.', '?']);
         (!sound).then(|| format!("{}:1: no `//!` sentence", file.name))
     });
@@ -93,11 +116,17 @@ fn files_and_functions_are_short() {
     for file in sources() {
         let lines = file.code().lines().count();
         if lines > MOST_LINES {
-            broken.push(format!("{}:{lines}: {lines} lines, at most {MOST_LINES}", file.name));
+            broken.push(format!(
+                "{}:{lines}: {lines} lines, at most {MOST_LINES}",
+                file.name
+            ));
         }
         for (line, length) in file.functions() {
             if length > MOST_LINES_OF_A_FUNCTION {
-                broken.push(format!("{}:{line}: a function of {length} lines", file.name));
+                broken.push(format!(
+                    "{}:{line}: a function of {length} lines",
+                    file.name
+                ));
             }
         }
     }
@@ -109,7 +138,11 @@ fn modules_have_names_and_folders_have_mod_rs() {
     let mut broken = Vec::new();
     for file in sources() {
         let path = Path::new(&file.name);
-        for part in path.with_extension("").iter().filter_map(|part| part.to_str()) {
+        for part in path
+            .with_extension("")
+            .iter()
+            .filter_map(|part| part.to_str())
+        {
             if EMPTY_NAMES.contains(&part) {
                 broken.push(format!("{}:1: `{part}` says nothing", file.name));
             }
@@ -119,7 +152,10 @@ fn modules_have_names_and_folders_have_mod_rs() {
             broken.push(format!("{}:1: its folder has no mod.rs", file.name));
         }
         if root().join(path.with_extension("")).is_dir() {
-            broken.push(format!("{}:1: belongs into its folder as mod.rs", file.name));
+            broken.push(format!(
+                "{}:1: belongs into its folder as mod.rs",
+                file.name
+            ));
         }
     }
     none(&broken);
@@ -143,7 +179,11 @@ fn habits_hold_outside_tests() {
         for file in sources() {
             broken.extend(file.matches(&pattern).into_iter().map(|(line, found)| {
                 let excused = why.contains("reason") && found.contains("reason");
-                if excused { String::new() } else { format!("{}:{line}: {found}: {why}", file.name) }
+                if excused {
+                    String::new()
+                } else {
+                    format!("{}:{line}: {found}: {why}", file.name)
+                }
             }));
         }
     }
@@ -162,9 +202,15 @@ fn the_outside_has_one_door() {
     let mut broken = Vec::new();
     for pattern in doors {
         let pattern = Regex::new(pattern).unwrap();
-        for file in sources().iter().filter(|file| !OUTSIDE.iter().any(|place| file.name.starts_with(place))) {
+        for file in sources()
+            .iter()
+            .filter(|file| !OUTSIDE.iter().any(|place| file.name.starts_with(place)))
+        {
             let found = file.matches(&pattern).into_iter();
-            broken.extend(found.map(|(line, found)| format!("{}:{line}: `{found}` outside `host`", file.name)));
+            broken
+                .extend(found.map(|(line, found)| {
+                    format!("{}:{line}: `{found}` outside `host`", file.name)
+                }));
         }
     }
     none(&broken);
@@ -175,9 +221,14 @@ fn the_outside_has_one_door() {
 fn the_command_line_opens_no_journal() {
     let store = Regex::new(r"\b(journal::store|rusqlite|JournalError|RunRow)\b|\bstore::").unwrap();
     let mut broken = Vec::new();
-    for file in sources().iter().filter(|file| file.name.starts_with("src/cli/")) {
+    for file in sources()
+        .iter()
+        .filter(|file| file.name.starts_with("src/cli/"))
+    {
         let found = file.matches(&store).into_iter();
-        broken.extend(found.map(|(line, found)| format!("{}:{line}: `{found}` is the service's", file.name)));
+        broken.extend(
+            found.map(|(line, found)| format!("{}:{line}: `{found}` is the service's", file.name)),
+        );
     }
     none(&broken);
 }
@@ -200,8 +251,14 @@ fn codes_are_unique_and_each_has_its_page_file() {
             broken.push(format!("`{}` does not use the page of its name", code.name));
         }
     }
-    let files: BTreeSet<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    let strays = files.iter().filter_map(|file| file.to_str()).filter(|file| !seen.contains(*file));
+    let files: BTreeSet<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    let strays = files
+        .iter()
+        .filter_map(|file| file.to_str())
+        .filter(|file| !seen.contains(*file));
     broken.extend(strays.map(|file| format!("pages/{file} belongs to no code")));
     none(&broken);
 }
@@ -213,22 +270,37 @@ fn every_rule_has_its_file_its_code_and_its_row() {
     let mut broken = Vec::new();
     let mut rules = 0;
     for file in sources() {
-        let stem = file.name.strip_prefix("src/lint/rules/").and_then(|name| name.strip_suffix(".rs"));
-        let Some(stem) = stem.filter(|stem| *stem != "mod") else { continue };
+        let stem = file
+            .name
+            .strip_prefix("src/lint/rules/")
+            .and_then(|name| name.strip_suffix(".rs"));
+        let Some(stem) = stem.filter(|stem| *stem != "mod") else {
+            continue;
+        };
         rules += 1;
         let code = stem.replace('_', "-");
         if planrun::diag::codes::find(&code).is_none() {
             broken.push(format!("{}:1: there is no code `{code}`", file.name));
         }
         if !file.text.starts_with(&format!("//! `{code}`")) {
-            broken.push(format!("{}:1: does not open with the code `{code}`", file.name));
+            broken.push(format!(
+                "{}:1: does not open with the code `{code}`",
+                file.name
+            ));
         }
         if !table.contains(&format!("look: {stem}::look")) {
-            broken.push(format!("{}:1: stands in no row of the table of rules", file.name));
+            broken.push(format!(
+                "{}:1: stands in no row of the table of rules",
+                file.name
+            ));
         }
     }
     none(&broken);
-    assert_eq!(rules, table.matches("::look }").count(), "rows of the table, files");
+    assert_eq!(
+        rules,
+        table.matches("::look }").count(),
+        "rows of the table, files"
+    );
 }
 
 #[test]
@@ -236,16 +308,29 @@ fn no_test_file_is_forgotten() {
     let mut broken = Vec::new();
     for file in tests() {
         let path = Path::new(&file.name);
-        let (folder, stem) = (path.parent().unwrap(), path.file_stem().unwrap().to_str().unwrap());
+        let (folder, stem) = (
+            path.parent().unwrap(),
+            path.file_stem().unwrap().to_str().unwrap(),
+        );
         // A `mod.rs` stands for its folder, which is a module of the folder around it.
         let (folder, name) = if stem == "mod" {
-            (folder.parent().unwrap(), folder.file_name().unwrap().to_str().unwrap())
+            (
+                folder.parent().unwrap(),
+                folder.file_name().unwrap().to_str().unwrap(),
+            )
         } else {
             (folder, stem)
         };
         let beside = root().join(folder).with_extension("rs");
-        let owner = [root().join(folder).join("main.rs"), root().join(folder).join("mod.rs"), beside];
-        let owner = owner.iter().find_map(|owner| fs::read_to_string(owner).ok()).unwrap_or_default();
+        let owner = [
+            root().join(folder).join("main.rs"),
+            root().join(folder).join("mod.rs"),
+            beside,
+        ];
+        let owner = owner
+            .iter()
+            .find_map(|owner| fs::read_to_string(owner).ok())
+            .unwrap_or_default();
         if name != "main" && !owner.contains(&format!("mod {name};\n")) {
             broken.push(format!("{} is no module", file.name));
         }
@@ -257,16 +342,47 @@ fn no_test_file_is_forgotten() {
 #[test]
 fn the_tree_names_no_machine() {
     // In pieces, so that this file does not name them.
-    let words = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/Us", "ers/"), concat!("work", "tree")];
+    let words = [
+        concat!("/wo", "rk/"),
+        concat!("/ro", "ot/"),
+        concat!("/Us", "ers/"),
+        concat!("work", "tree"),
+    ];
     let mut broken = Vec::new();
-    let parts =
-        ["src", "tests", "docs", "grammar", "plans", "examples", "benches", "fuzz", "README.md", "Cargo.toml", ".ci"];
-    for part in parts.iter().map(|part| root().join(part)).filter(|part| part.exists()) {
-        for entry in ignore::WalkBuilder::new(part).hidden(false).build().filter_map(Result::ok) {
-            let Ok(text) = fs::read_to_string(entry.path()) else { continue };
+    let parts = [
+        "src",
+        "tests",
+        "docs",
+        "grammar",
+        "plans",
+        "examples",
+        "benches",
+        "fuzz",
+        "README.md",
+        "Cargo.toml",
+        ".ci",
+    ];
+    for part in parts
+        .iter()
+        .map(|part| root().join(part))
+        .filter(|part| part.exists())
+    {
+        for entry in ignore::WalkBuilder::new(part)
+            .hidden(false)
+            .build()
+            .filter_map(Result::ok)
+        {
+            let Ok(text) = fs::read_to_string(entry.path()) else {
+                continue;
+            };
             for (index, line) in text.lines().enumerate() {
                 if words.iter().any(|word| line.contains(word)) {
-                    broken.push(format!("{}:{}: {}", relative(entry.path()), index + 1, line.trim()));
+                    broken.push(format!(
+                        "{}:{}: {}",
+                        relative(entry.path()),
+                        index + 1,
+                        line.trim()
+                    ));
                 }
             }
         }
@@ -278,19 +394,45 @@ fn the_tree_names_no_machine() {
 #[test]
 fn d18_every_benchmark_runs_in_ci_on_a_small_size() {
     let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
-    let stages: Vec<&str> = ci.lines().skip_while(|line| !line.contains("bench")).collect();
-    let run: BTreeSet<&str> = stages.iter().flat_map(|line| line.split(|c: char| !c.is_alphanumeric())).collect();
-    assert!(stages.iter().filter(|line| line.contains("PLANRUN_BENCH_SMALL=1")).count() > 1, "{stages:?}");
-    for entry in fs::read_dir(root().join("benches")).unwrap().map(Result::unwrap) {
+    let stages: Vec<&str> = ci
+        .lines()
+        .skip_while(|line| !line.contains("bench"))
+        .collect();
+    let run: BTreeSet<&str> = stages
+        .iter()
+        .flat_map(|line| line.split(|c: char| !c.is_alphanumeric()))
+        .collect();
+    assert!(
+        stages
+            .iter()
+            .filter(|line| line.contains("PLANRUN_BENCH_SMALL=1"))
+            .count()
+            > 1,
+        "{stages:?}"
+    );
+    for entry in fs::read_dir(root().join("benches"))
+        .unwrap()
+        .map(Result::unwrap)
+    {
         let name = entry.file_name().into_string().unwrap();
-        let measures = ["main.rs", "src/main.rs"].iter().any(|file| entry.path().join(file).exists());
-        assert!(!measures || run.contains(name.as_str()), "`.ci/run` does not run the benchmark `{name}`");
+        let measures = ["main.rs", "src/main.rs"]
+            .iter()
+            .any(|file| entry.path().join(file).exists());
+        assert!(
+            !measures || run.contains(name.as_str()),
+            "`.ci/run` does not run the benchmark `{name}`"
+        );
     }
 }
 
 /// Fails with the list.
 fn none(broken: &[String]) {
-    assert!(broken.is_empty(), "{} places break this rule:\n{}", broken.len(), broken.join("\n"));
+    assert!(
+        broken.is_empty(),
+        "{} places break this rule:\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
 }
 
 /// One Rust file.
@@ -303,7 +445,10 @@ struct RustFile {
 impl RustFile {
     /// The module of the top level that the file belongs to; none for `lib.rs` and `main.rs`.
     fn module(&self) -> Option<String> {
-        self.name.strip_prefix("src/")?.split_once('/').map(|(module, _)| module.to_owned())
+        self.name
+            .strip_prefix("src/")?
+            .split_once('/')
+            .map(|(module, _)| module.to_owned())
     }
 
     /// The text before its tests.
@@ -322,25 +467,46 @@ impl RustFile {
 
     fn matches(&self, pattern: &Regex) -> Vec<(usize, String)> {
         self.code_lines()
-            .flat_map(|(line, text)| pattern.find_iter(text).map(move |found| (line, found.as_str().to_owned())))
+            .flat_map(|(line, text)| {
+                pattern
+                    .find_iter(text)
+                    .map(move |found| (line, found.as_str().to_owned()))
+            })
             .collect()
     }
 
     /// Top-level modules named behind `crate::`, in groups too.
     fn imports(&self) -> Vec<(usize, String)> {
-        let marked: Vec<_> = self.code_lines().map(|(line, text)| format!("\u{1}{line}\u{2}{text}")).collect();
+        let marked: Vec<_> = self
+            .code_lines()
+            .map(|(line, text)| format!("\u{1}{line}\u{2}{text}"))
+            .collect();
         let code = marked.join("\n");
         let name = Regex::new(r"^[a-z_]+").unwrap();
         let mut found = Vec::new();
-        for (at, _) in code.match_indices("crate::").filter(|(at, _)| !code[..*at].ends_with('$')) {
-            let line = code[..at].rfind('\u{1}').map_or("", |start| &code[start + 1..at]);
-            let line = line.split('\u{2}').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+        for (at, _) in code
+            .match_indices("crate::")
+            .filter(|(at, _)| !code[..*at].ends_with('$'))
+        {
+            let line = code[..at]
+                .rfind('\u{1}')
+                .map_or("", |start| &code[start + 1..at]);
+            let line = line
+                .split('\u{2}')
+                .next()
+                .and_then(|number| number.parse().ok())
+                .unwrap_or(0);
             let rest = &code[at + "crate::".len()..];
             let names: Vec<&str> = match rest.strip_prefix('{') {
                 None => vec![rest],
                 Some(group) => heads(group),
             };
-            found.extend(names.iter().filter_map(|text| name.find(text)).map(|name| (line, name.as_str().to_owned())));
+            found.extend(
+                names
+                    .iter()
+                    .filter_map(|text| name.find(text))
+                    .map(|name| (line, name.as_str().to_owned())),
+            );
         }
         found
     }
@@ -351,11 +517,21 @@ impl RustFile {
         let lines: Vec<_> = self.code().lines().collect();
         let mut found = Vec::new();
         for (index, line) in lines.iter().enumerate() {
-            let Some(indent) = head.captures(line).map(|found| found[1].to_owned()) else { continue };
-            let end =
-                lines[index..].iter().position(|line| *line == format!("{indent}}}") || *line == format!("{indent};"));
+            let Some(indent) = head.captures(line).map(|found| found[1].to_owned()) else {
+                continue;
+            };
+            let end = lines[index..]
+                .iter()
+                .position(|line| *line == format!("{indent}}}") || *line == format!("{indent};"));
             let one_line = line.ends_with(';') || line.ends_with('}');
-            found.push((index + 1, if one_line { 1 } else { end.map_or(0, |end| end + 1) }));
+            found.push((
+                index + 1,
+                if one_line {
+                    1
+                } else {
+                    end.map_or(0, |end| end + 1)
+                },
+            ));
         }
         found
     }
@@ -379,7 +555,9 @@ fn heads(group: &str) -> Vec<&str> {
 
 /// White space and the marks of line numbers.
 fn is_layout(character: char) -> bool {
-    character.is_whitespace() || character.is_ascii_digit() || matches!(character, '\u{1}' | '\u{2}')
+    character.is_whitespace()
+        || character.is_ascii_digit()
+        || matches!(character, '\u{1}' | '\u{2}')
 }
 
 /// Files of the program; a `tests.rs` beside the code it tests is none.
@@ -394,21 +572,35 @@ fn tests() -> Vec<RustFile> {
 }
 
 fn rust_files(folder: &Path) -> Vec<RustFile> {
-    let walk = ignore::WalkBuilder::new(folder).sort_by_file_path(Path::cmp).build();
+    let walk = ignore::WalkBuilder::new(folder)
+        .sort_by_file_path(Path::cmp)
+        .build();
     let paths = walk.map(|entry| entry.unwrap().into_path());
-    let read = |path: PathBuf| RustFile { name: relative(&path), text: fs::read_to_string(&path).unwrap() };
-    paths.filter(|path| path.extension().is_some_and(|ending| ending == "rs")).map(read).collect()
+    let read = |path: PathBuf| RustFile {
+        name: relative(&path),
+        text: fs::read_to_string(&path).unwrap(),
+    };
+    paths
+        .filter(|path| path.extension().is_some_and(|ending| ending == "rs"))
+        .map(read)
+        .collect()
 }
 
 fn relative(path: &Path) -> String {
-    path.strip_prefix(root()).unwrap_or(path).display().to_string().replace('\\', "/")
+    path.strip_prefix(root())
+        .unwrap_or(path)
+        .display()
+        .to_string()
+        .replace('\\', "/")
 }
 
 #[test]
 fn imports_are_found_in_every_form() {
     let text = "use crate::a::B;\n// crate::no\nuse crate::{\n    c::{D, e},\n    f,\n};\nfn x() { crate::g::h() }\n";
-    let file =
-        RustFile { name: "src/x/y.rs".into(), text: format!("{text}\n#[cfg(test)]\nmod tests {{ use crate::z; }}\n") };
+    let file = RustFile {
+        name: "src/x/y.rs".into(),
+        text: format!("{text}\n#[cfg(test)]\nmod tests {{ use crate::z; }}\n"),
+    };
     let found: Vec<_> = file.imports().into_iter().map(|(_, name)| name).collect();
     assert_eq!(found, ["a", "c", "f", "g"]);
     assert_eq!(file.imports()[3].0, 7);

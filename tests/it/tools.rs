@@ -14,7 +14,9 @@ use planrun::host::{MemoryHost, RealHost};
 use planrun::protocol::Sent;
 use planrun::secrets::Redactor;
 use planrun::tools::app::{App, AppTool, Reason};
-use planrun::tools::{Answer, CallError, Catalog, Grant, Outcome, Permissions, Reply, Request, Tool};
+use planrun::tools::{
+    Answer, CallError, Catalog, Grant, Outcome, Permissions, Reply, Request, Tool,
+};
 use planrun::types::{Effect, ErrorClass, Parameter, Signature, Type, check_value};
 use planrun::value::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -31,17 +33,33 @@ async fn serve(router: Router) -> String {
 fn grant(setting: &str, patterns: &[&str]) -> Grant {
     let patterns = patterns.iter().map(ToString::to_string).collect();
     match setting {
-        "net" => Grant { net: patterns, ..Grant::default() },
-        "read" => Grant { read: patterns, ..Grant::default() },
-        "write" => Grant { write: patterns, ..Grant::default() },
-        "run" => Grant { run: patterns, ..Grant::default() },
+        "net" => Grant {
+            net: patterns,
+            ..Grant::default()
+        },
+        "read" => Grant {
+            read: patterns,
+            ..Grant::default()
+        },
+        "write" => Grant {
+            write: patterns,
+            ..Grant::default()
+        },
+        "run" => Grant {
+            run: patterns,
+            ..Grant::default()
+        },
         other => panic!("`allow` has no `{other}`"),
     }
 }
 
 fn catalog(root: &Path, grant: &Grant) -> Catalog {
     let permissions = Permissions::new(grant, root, &RealHost).unwrap();
-    Catalog::new(Arc::new(RealHost), root.to_path_buf(), &Arc::new(permissions))
+    Catalog::new(
+        Arc::new(RealHost),
+        root.to_path_buf(),
+        &Arc::new(permissions),
+    )
 }
 
 fn net(address: &str) -> Catalog {
@@ -51,7 +69,9 @@ fn net(address: &str) -> Catalog {
 async fn finish(reply: Reply) -> Outcome {
     match reply {
         Reply::Now(outcome) => outcome,
-        Reply::Later(outcome) => tokio::time::timeout(Duration::from_secs(20), outcome).await.unwrap(),
+        Reply::Later(outcome) => tokio::time::timeout(Duration::from_secs(20), outcome)
+            .await
+            .unwrap(),
     }
 }
 
@@ -68,7 +88,11 @@ fn request(tool: &Tool, arguments: Value, cancel: CancellationToken) -> Request 
 async fn call(catalog: &Catalog, path: &str, arguments: Value) -> Result<Value, CallError> {
     let (namespace, name) = path.split_once('.').unwrap();
     let tool = catalog.tool(namespace, name).unwrap();
-    let answer = finish(tool.transport.call(request(tool, arguments, CancellationToken::new()))).await?;
+    let answer = finish(
+        tool.transport
+            .call(request(tool, arguments, CancellationToken::new())),
+    )
+    .await?;
     let value = match answer {
         Answer::Value(value) => value,
         Answer::Json(json) => Value::from_json(&json),
@@ -78,7 +102,12 @@ async fn call(catalog: &Catalog, path: &str, arguments: Value) -> Result<Value, 
 }
 
 async fn fetch(catalog: &Catalog, method: &str, url: String) -> Result<Value, CallError> {
-    call(catalog, "http.fetch", Value::object([("url", Value::from(url)), ("method", Value::from(method))])).await
+    call(
+        catalog,
+        "http.fetch",
+        Value::object([("url", Value::from(url)), ("method", Value::from(method))]),
+    )
+    .await
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
@@ -96,7 +125,11 @@ async fn echo(method: Method, headers: HeaderMap, uri: axum::http::Uri, body: St
         let status = StatusCode::from_u16(status.parse().unwrap()).unwrap();
         return (status, [(header::RETRY_AFTER, "7")], "sorry").into_response();
     }
-    let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+    let header = |name: &str| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap().to_owned())
+    };
     let told = serde_json::json!({
         "method": method.as_str(), "query": uri.query(), "body": body, "path": path,
         "content_type": header("content-type"), "key": header("idempotency-key"), "secret": header("authorization"),
@@ -111,8 +144,17 @@ async fn fetch_sends_what_it_is_given_and_reads_json() {
     let arguments = Value::object([
         ("url", Value::from(format!("http://{address}/a?x=1"))),
         ("method", Value::from("POST")),
-        ("query", Value::object([("y", Value::list([Value::Int(1), Value::from("ü&")])), ("z", Value::Null)])),
-        ("headers", Value::object([("Authorization", Value::from("Bearer t"))])),
+        (
+            "query",
+            Value::object([
+                ("y", Value::list([Value::Int(1), Value::from("ü&")])),
+                ("z", Value::Null),
+            ]),
+        ),
+        (
+            "headers",
+            Value::object([("Authorization", Value::from("Bearer t"))]),
+        ),
         ("body", Value::object([("name", Value::from("名"))])),
     ]);
     let response = call(&catalog, "http.fetch", arguments).await.unwrap();
@@ -124,7 +166,10 @@ async fn fetch_sends_what_it_is_given_and_reads_json() {
     assert_eq!(text(body, "content_type"), "application/json");
     assert_eq!(text(body, "key"), "key-1");
     assert_eq!(text(body, "secret"), "Bearer t");
-    assert_eq!(text(response.get("headers").unwrap(), "content-type"), "application/json");
+    assert_eq!(
+        text(response.get("headers").unwrap(), "content-type"),
+        "application/json"
+    );
 }
 
 #[tokio::test]
@@ -143,12 +188,16 @@ async fn statuses_become_classes_and_404_is_a_result() {
         (504, "transient.timeout", Sent::Maybe),
     ];
     for (status, class, sent) in cases {
-        let error = fetch(&catalog, "GET", format!("http://{address}/status/{status}")).await.unwrap_err();
+        let error = fetch(&catalog, "GET", format!("http://{address}/status/{status}"))
+            .await
+            .unwrap_err();
         assert_eq!(told(&error), (class.to_owned(), sent), "{status}");
         assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
         assert!(error.message.contains("sorry"), "{}", error.message);
     }
-    let missing = fetch(&catalog, "GET", format!("http://{address}/status/404")).await.unwrap();
+    let missing = fetch(&catalog, "GET", format!("http://{address}/status/404"))
+        .await
+        .unwrap();
     assert_eq!(missing.get("status"), Some(&Value::Int(404)));
     assert_eq!(missing.get("body"), Some(&Value::from("sorry")));
 }
@@ -157,13 +206,31 @@ async fn statuses_become_classes_and_404_is_a_result() {
 async fn what_never_left_and_what_broke_off_differ() {
     let refused = net("127.0.0.1:*");
     // Bound and dropped: nobody listens there.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let error = fetch(&refused, "POST", format!("http://127.0.0.1:{port}/")).await.unwrap_err();
-    assert_eq!(told(&error), ("transient.network".into(), Sent::No), "{}", error.message);
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let error = fetch(&refused, "POST", format!("http://127.0.0.1:{port}/"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        told(&error),
+        ("transient.network".into(), Sent::No),
+        "{}",
+        error.message
+    );
 
     let names = net("*");
-    let error = fetch(&names, "POST", "http://no-such-host.invalid/".into()).await.unwrap_err();
-    assert_eq!(told(&error), ("transient.network".into(), Sent::No), "{}", error.message);
+    let error = fetch(&names, "POST", "http://no-such-host.invalid/".into())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        told(&error),
+        ("transient.network".into(), Sent::No),
+        "{}",
+        error.message
+    );
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -173,20 +240,48 @@ async fn what_never_left_and_what_broke_off_differ() {
             let _ = socket.read(&mut [0; 64]).await;
         }
     });
-    let error = fetch(&refused, "POST", format!("http://{address}/")).await.unwrap_err();
-    assert_eq!(told(&error), ("transient.network".into(), Sent::Maybe), "{}", error.message);
-    let error = fetch(&refused, "POST", format!("https://{address}/")).await.unwrap_err();
-    assert_eq!(told(&error), ("transient.network".into(), Sent::No), "{}", error.message);
+    let error = fetch(&refused, "POST", format!("http://{address}/"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        told(&error),
+        ("transient.network".into(), Sent::Maybe),
+        "{}",
+        error.message
+    );
+    let error = fetch(&refused, "POST", format!("https://{address}/"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        told(&error),
+        ("transient.network".into(), Sent::No),
+        "{}",
+        error.message
+    );
 }
 
 #[tokio::test]
 async fn denied_hosts_are_never_asked() {
-    let error = fetch(&net("example.com"), "GET", "http://127.0.0.1:1/x?token=t".into()).await.unwrap_err();
+    let error = fetch(
+        &net("example.com"),
+        "GET",
+        "http://127.0.0.1:1/x?token=t".into(),
+    )
+    .await
+    .unwrap_err();
     assert_eq!(told(&error), ("denied.policy".into(), Sent::No));
-    assert!(error.message.contains(r#"allow { net: ["127.0.0.1:1"] }"#), "{}", error.message);
+    assert!(
+        error.message.contains(r#"allow { net: ["127.0.0.1:1"] }"#),
+        "{}",
+        error.message
+    );
     for url in ["file:///etc/passwd", "banana", "http://"] {
         let error = fetch(&net("*"), "GET", url.into()).await.unwrap_err();
-        assert_eq!(told(&error), ("validation.arguments".into(), Sent::No), "{url}");
+        assert_eq!(
+            told(&error),
+            ("validation.arguments".into(), Sent::No),
+            "{url}"
+        );
     }
 }
 
@@ -195,28 +290,47 @@ async fn redirects_are_followed_under_the_permissions() {
     let other = serve(Router::new().fallback(any(echo))).await;
     let target = other.clone();
     let router = Router::new()
-        .route("/away", any(move || async move { Redirect::temporary(&format!("http://{target}/there")) }))
+        .route(
+            "/away",
+            any(move || async move { Redirect::temporary(&format!("http://{target}/there")) }),
+        )
         .route("/near", any(|| async { Redirect::to("/here") }))
         .route("/loop", any(|| async { Redirect::temporary("/loop") }))
         .fallback(any(echo));
     let address = serve(router).await;
 
-    let error = fetch(&net(&address), "POST", format!("http://{address}/away")).await.unwrap_err();
+    let error = fetch(&net(&address), "POST", format!("http://{address}/away"))
+        .await
+        .unwrap_err();
     assert_eq!(told(&error), ("denied.policy".into(), Sent::Answered));
     let both = catalog(Path::new("/"), &grant("net", &[&address, &other]));
     let arguments = Value::object([
         ("url", Value::from(format!("http://{address}/away"))),
         ("method", Value::from("POST")),
-        ("headers", Value::object([("authorization", Value::from("secret"))])),
+        (
+            "headers",
+            Value::object([("authorization", Value::from("secret"))]),
+        ),
         ("body", Value::from("x")),
     ]);
     let response = call(&both, "http.fetch", arguments).await.unwrap();
     let body = response.get("body").unwrap();
-    assert_eq!((text(body, "method"), text(body, "body"), text(body, "secret")), ("POST", "x", ""));
+    assert_eq!(
+        (
+            text(body, "method"),
+            text(body, "body"),
+            text(body, "secret")
+        ),
+        ("POST", "x", "")
+    );
 
-    let response = fetch(&net(&address), "POST", format!("http://{address}/near")).await.unwrap();
+    let response = fetch(&net(&address), "POST", format!("http://{address}/near"))
+        .await
+        .unwrap();
     assert_eq!(text(response.get("body").unwrap(), "method"), "GET");
-    let error = fetch(&net(&address), "GET", format!("http://{address}/loop")).await.unwrap_err();
+    let error = fetch(&net(&address), "GET", format!("http://{address}/loop"))
+        .await
+        .unwrap_err();
     assert_eq!(told(&error), ("tool.failed".into(), Sent::Answered));
 }
 
@@ -228,12 +342,16 @@ async fn bodies_are_bounded() {
     tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
         let _ = socket.read(&mut [0; 1024]).await;
-        let _ = socket.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await;
+        let _ = socket
+            .write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+            .await;
         let chunk = [b"10000\r\n".as_slice(), &vec![b'x'; 0x10000], b"\r\n"].concat();
         while socket.write_all(&chunk).await.is_ok() {}
     });
     for address in [large, endless] {
-        let error = fetch(&net(&address), "GET", format!("http://{address}/")).await.unwrap_err();
+        let error = fetch(&net(&address), "GET", format!("http://{address}/"))
+            .await
+            .unwrap_err();
         assert_eq!(told(&error), ("validation.result".into(), Sent::Answered));
     }
 }
@@ -246,13 +364,18 @@ async fn a_stopped_request_may_have_happened() {
     let tool = catalog.tool("http", "fetch").unwrap();
     let cancel = CancellationToken::new();
     let arguments = Value::object([("url", Value::from(format!("http://{address}/")))]);
-    let reply = tool.transport.call(request(tool, arguments, cancel.clone()));
+    let reply = tool
+        .transport
+        .call(request(tool, arguments, cancel.clone()));
     let stop = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(finish(reply), stop);
-    assert_eq!(told(&outcome.unwrap_err()), ("cancelled".into(), Sent::Maybe));
+    assert_eq!(
+        told(&outcome.unwrap_err()),
+        ("cancelled".into(), Sent::Maybe)
+    );
 }
 
 /// An app with one tool, `hr.create(id: string, note?: string)`, at this address.
@@ -282,7 +405,10 @@ fn app(address: &str) -> App {
     let tool = AppTool {
         signature: Arc::new(signature),
         endpoint: format!("http://{address}/tool").into(),
-        errors: vec![reason("busy", "tool.busy", false), reason("lost", "transient.unavailable", true)],
+        errors: vec![
+            reason("busy", "tool.busy", false),
+            reason("lost", "transient.unavailable", true),
+        ],
         mock: None,
     };
     App {
@@ -299,10 +425,16 @@ fn app(address: &str) -> App {
 /// Calls `hr.create` and has it answered with this status and body. An app needs no `allow`.
 async fn answered(status: u16, body: &'static str) -> Result<Value, CallError> {
     let status = StatusCode::from_u16(status).unwrap();
-    let address = serve(Router::new().route("/tool", any(move || async move { (status, body) }))).await;
+    let address =
+        serve(Router::new().route("/tool", any(move || async move { (status, body) }))).await;
     let mut catalog = catalog(Path::new("/"), &Grant::default());
     catalog.add_app(&app(&address), None);
-    call(&catalog, "hr.create", Value::object([("id", Value::from("WZ001"))])).await
+    call(
+        &catalog,
+        "hr.create",
+        Value::object([("id", Value::from("WZ001"))]),
+    )
+    .await
 }
 
 #[tokio::test]
@@ -310,38 +442,96 @@ async fn an_app_gets_tool_and_args_and_a_null_is_left_out() {
     let echo = |headers: HeaderMap, body: String| async move {
         let data: serde_json::Value = serde_json::from_str(&body).unwrap();
         let key = headers["idempotency-key"].to_str().unwrap().to_owned();
-        axum::Json(serde_json::json!({"success": true, "data": {"body": data, "key": key}, "message": "ok"}))
+        axum::Json(
+            serde_json::json!({"success": true, "data": {"body": data, "key": key}, "message": "ok"}),
+        )
     };
     let address = serve(Router::new().route("/mock", any(echo))).await;
     let mut catalog = catalog(Path::new("/"), &Grant::default());
     catalog.add_app(&app("127.0.0.1:1"), Some(&format!("http://{address}/mock")));
     let arguments = Value::object([("id", Value::from("WZ001")), ("note", Value::Null)]);
     let data = call(&catalog, "hr.create", arguments).await.unwrap();
-    let expected = r#"{"body":{"tool":"create","args":{"id":"WZ001","request_key":"key-1"}},"key":"key-1"}"#;
+    let expected =
+        r#"{"body":{"tool":"create","args":{"id":"WZ001","request_key":"key-1"}},"key":"key-1"}"#;
     assert_eq!(data.to_json_text(), expected);
 }
 
 #[tokio::test]
 async fn answers_of_apps_become_results_and_classes() {
-    assert_eq!(answered(200, r#"{"success": true}"#).await.unwrap(), Value::Null);
-    assert_eq!(answered(200, r#"{"success": true, "data": [1]}"#).await.unwrap().to_json_text(), "[1]");
+    assert_eq!(
+        answered(200, r#"{"success": true}"#).await.unwrap(),
+        Value::Null
+    );
+    assert_eq!(
+        answered(200, r#"{"success": true, "data": [1]}"#)
+            .await
+            .unwrap()
+            .to_json_text(),
+        "[1]"
+    );
     let cases = [
-        (200, r#"{"success": false, "error": "no such person"}"#, "tool.failed", Sent::Answered, "no such person"),
-        (200, r#"{"success": false, "reason": "strange"}"#, "tool.failed", Sent::Answered, "strange"),
-        (200, r#"{"success": false, "reason": "busy", "error": "later"}"#, "tool.busy", Sent::Refused, "later"),
-        (409, r#"{"success": false, "reason": "busy"}"#, "tool.busy", Sent::Refused, "busy"),
-        (500, r#"{"success": false, "reason": "lost"}"#, "transient.unavailable", Sent::Maybe, "lost"),
-        (404, r#"{"detail": "Not Found"}"#, "tool.failed", Sent::Answered, "status 404: Not Found"),
+        (
+            200,
+            r#"{"success": false, "error": "no such person"}"#,
+            "tool.failed",
+            Sent::Answered,
+            "no such person",
+        ),
+        (
+            200,
+            r#"{"success": false, "reason": "strange"}"#,
+            "tool.failed",
+            Sent::Answered,
+            "strange",
+        ),
+        (
+            200,
+            r#"{"success": false, "reason": "busy", "error": "later"}"#,
+            "tool.busy",
+            Sent::Refused,
+            "later",
+        ),
+        (
+            409,
+            r#"{"success": false, "reason": "busy"}"#,
+            "tool.busy",
+            Sent::Refused,
+            "busy",
+        ),
+        (
+            500,
+            r#"{"success": false, "reason": "lost"}"#,
+            "transient.unavailable",
+            Sent::Maybe,
+            "lost",
+        ),
+        (
+            404,
+            r#"{"detail": "Not Found"}"#,
+            "tool.failed",
+            Sent::Answered,
+            "status 404: Not Found",
+        ),
         (503, "", "transient.unavailable", Sent::No, "status 503"),
         (200, "<html>", "validation.result", Sent::Answered, "<html>"),
         (200, "[]", "validation.result", Sent::Answered, "`success`"),
-        (200, "", "validation.result", Sent::Answered, "an empty body"),
+        (
+            200,
+            "",
+            "validation.result",
+            Sent::Answered,
+            "an empty body",
+        ),
         (302, "", "tool.failed", Sent::Answered, "status 302"),
     ];
     for (status, body, class, sent, part) in cases {
         let error = answered(status, body).await.unwrap_err();
         assert_eq!(told(&error), (class.to_owned(), sent), "{status} {body}");
-        assert!(error.message.contains(part) && error.message.starts_with("hr.create"), "{}", error.message);
+        assert!(
+            error.message.contains(part) && error.message.starts_with("hr.create"),
+            "{}",
+            error.message
+        );
     }
 }
 
@@ -357,7 +547,13 @@ async fn an_app_does_not_lead_elsewhere() {
     let address = serve(Router::new().route("/tool", any(redirect))).await;
     let mut catalog = catalog(Path::new("/"), &grant("net", &["*"]));
     catalog.add_app(&app(&address), None);
-    let error = call(&catalog, "hr.create", Value::object([("id", Value::from("x"))])).await.unwrap_err();
+    let error = call(
+        &catalog,
+        "hr.create",
+        Value::object([("id", Value::from("x"))]),
+    )
+    .await
+    .unwrap_err();
     assert_eq!(error.class.to_string(), "denied.policy");
     assert_eq!(asked.load(Ordering::SeqCst), 0);
 }
@@ -371,30 +567,66 @@ async fn files_are_reached_inside_of_what_is_allowed_only() {
     std::fs::write(root.join("data/名.txt"), "inhalt").unwrap();
     std::os::unix::fs::symlink(root.join("secret.txt"), root.join("data/link.txt")).unwrap();
     std::os::unix::fs::symlink(root, root.join("data/up")).unwrap();
-    let both = Grant { read: vec!["data".into()], write: vec!["data/**".into()], ..Grant::default() };
+    let both = Grant {
+        read: vec!["data".into()],
+        write: vec!["data/**".into()],
+        ..Grant::default()
+    };
     let catalog = catalog(root, &both);
-    let at = |path: &str| Value::object([("path", Value::from(path)), ("content", Value::from("neu"))]);
+    let at =
+        |path: &str| Value::object([("path", Value::from(path)), ("content", Value::from("neu"))]);
 
-    assert_eq!(call(&catalog, "fs.read", at("data/名.txt")).await.unwrap(), Value::from("inhalt"));
+    assert_eq!(
+        call(&catalog, "fs.read", at("data/名.txt")).await.unwrap(),
+        Value::from("inhalt")
+    );
     let names = call(&catalog, "fs.list", at("data")).await.unwrap();
     assert_eq!(names.to_json_text(), r#"["link.txt","up","名.txt"]"#);
-    call(&catalog, "fs.write", at("data/new.txt")).await.unwrap();
-    assert_eq!(std::fs::read_to_string(root.join("data/new.txt")).unwrap(), "neu");
+    call(&catalog, "fs.write", at("data/new.txt"))
+        .await
+        .unwrap();
+    assert_eq!(
+        std::fs::read_to_string(root.join("data/new.txt")).unwrap(),
+        "neu"
+    );
 
-    let outside = ["secret.txt", "data/link.txt", "data/up/secret.txt", "data/../secret.txt", "/etc/passwd"];
+    let outside = [
+        "secret.txt",
+        "data/link.txt",
+        "data/up/secret.txt",
+        "data/../secret.txt",
+        "/etc/passwd",
+    ];
     for path in outside {
         for tool in ["fs.read", "fs.write"] {
             let error = call(&catalog, tool, at(path)).await.unwrap_err();
-            assert_eq!(told(&error), ("denied.policy".into(), Sent::No), "{tool} {path}");
+            assert_eq!(
+                told(&error),
+                ("denied.policy".into(), Sent::No),
+                "{tool} {path}"
+            );
         }
     }
-    assert_eq!(std::fs::read_to_string(root.join("secret.txt")).unwrap(), "secret");
-    let hidden = call(&catalog, "fs.read", at("not/there.txt")).await.unwrap_err();
-    assert_eq!(hidden.class.to_string(), "denied.policy", "whether it exists is no business of the plan");
-    let up = call(&catalog, "fs.write", at("data/absent/../../secret.txt")).await.unwrap_err();
+    assert_eq!(
+        std::fs::read_to_string(root.join("secret.txt")).unwrap(),
+        "secret"
+    );
+    let hidden = call(&catalog, "fs.read", at("not/there.txt"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        hidden.class.to_string(),
+        "denied.policy",
+        "whether it exists is no business of the plan"
+    );
+    let up = call(&catalog, "fs.write", at("data/absent/../../secret.txt"))
+        .await
+        .unwrap_err();
     assert_eq!(up.class.to_string(), "denied.policy");
 
-    let error = call(&catalog, "fs.read", at("data/absent.txt")).await.unwrap_err();
+    let error = call(&catalog, "fs.read", at("data/absent.txt"))
+        .await
+        .unwrap_err();
     assert_eq!(told(&error), ("tool.failed".into(), Sent::Answered));
     assert_eq!(error.message, "data/absent.txt does not exist");
     let error = call(&catalog, "fs.read", at("data")).await.unwrap_err();
@@ -408,32 +640,56 @@ async fn a_dangling_link_is_replaced_and_not_followed() {
     std::fs::create_dir(root.join("data")).unwrap();
     std::os::unix::fs::symlink(root.join("outside.txt"), root.join("data/link.txt")).unwrap();
     let catalog = catalog(root, &grant("write", &["data"]));
-    let arguments = Value::object([("path", Value::from("data/link.txt")), ("content", Value::from("x"))]);
+    let arguments = Value::object([
+        ("path", Value::from("data/link.txt")),
+        ("content", Value::from("x")),
+    ]);
     call(&catalog, "fs.write", arguments).await.unwrap();
     assert!(!root.join("outside.txt").exists());
-    assert_eq!(std::fs::read_to_string(root.join("data/link.txt")).unwrap(), "x");
+    assert_eq!(
+        std::fs::read_to_string(root.join("data/link.txt")).unwrap(),
+        "x"
+    );
 }
 
 fn argv(words: &[&str]) -> (&'static str, Value) {
-    ("argv", Value::list(words.iter().map(|word| Value::from(*word))))
+    (
+        "argv",
+        Value::list(words.iter().map(|word| Value::from(*word))),
+    )
 }
 
 #[tokio::test]
 async fn programs_run_without_a_shell_and_see_only_what_is_allowed() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("sub")).unwrap();
-    let catalog = catalog(folder.path(), &grant("run", &["sh", "cat", "no-such-program"]));
-    let run = |arguments: Vec<(&'static str, Value)>| call(&catalog, "proc.run", Value::object(arguments));
+    let catalog = catalog(
+        folder.path(),
+        &grant("run", &["sh", "cat", "no-such-program"]),
+    );
+    let run = |arguments: Vec<(&'static str, Value)>| {
+        call(&catalog, "proc.run", Value::object(arguments))
+    };
 
     let script = "echo \"$1\"; pwd; echo $PLANRUN_IDEMPOTENCY_KEY; echo ${HOME-unset} >&2; exit 3";
-    let output = run(vec![argv(&["sh", "-c", script, "sh", "$(id); *"]), ("cwd", Value::from("sub"))]).await.unwrap();
+    let output = run(vec![
+        argv(&["sh", "-c", script, "sh", "$(id); *"]),
+        ("cwd", Value::from("sub")),
+    ])
+    .await
+    .unwrap();
     let sub = folder.path().canonicalize().unwrap().join("sub");
-    assert_eq!(text(&output, "stdout"), format!("$(id); *\n{}\nkey-1\n", sub.display()));
+    assert_eq!(
+        text(&output, "stdout"),
+        format!("$(id); *\n{}\nkey-1\n", sub.display())
+    );
     assert_eq!(text(&output, "stderr"), "unset\n");
     assert_eq!(output.get("code"), Some(&Value::Int(3)));
 
     let big = "名".repeat(500_000);
-    let output = run(vec![argv(&["cat"]), ("stdin", Value::from(big.as_str()))]).await.unwrap();
+    let output = run(vec![argv(&["cat"]), ("stdin", Value::from(big.as_str()))])
+        .await
+        .unwrap();
     assert_eq!(text(&output, "stdout").len(), big.len());
 
     let error = run(vec![argv(&["ls"])]).await.unwrap_err();
@@ -442,13 +698,21 @@ async fn programs_run_without_a_shell_and_see_only_what_is_allowed() {
     let error = run(vec![argv(&["no-such-program"])]).await.unwrap_err();
     assert_eq!(told(&error), ("tool.failed".into(), Sent::No));
     let variable = Value::object([("LD_PRELOAD", Value::from("x.so"))]);
-    let error = run(vec![argv(&["cat"]), ("env", variable)]).await.unwrap_err();
+    let error = run(vec![argv(&["cat"]), ("env", variable)])
+        .await
+        .unwrap_err();
     assert_eq!(told(&error), ("denied.policy".into(), Sent::No));
-    let error = run(vec![argv(&["cat"]), ("cwd", Value::from(".."))]).await.unwrap_err();
+    let error = run(vec![argv(&["cat"]), ("cwd", Value::from(".."))])
+        .await
+        .unwrap_err();
     assert_eq!(error.class.to_string(), "denied.policy");
-    let error = run(vec![argv(&["sh", "-c", "kill -9 $$"])]).await.unwrap_err();
+    let error = run(vec![argv(&["sh", "-c", "kill -9 $$"])])
+        .await
+        .unwrap_err();
     assert_eq!(told(&error), ("transient.unavailable".into(), Sent::Maybe));
-    let error = run(vec![argv(&["sh", "-c", "head -c 9000000 /dev/zero"])]).await.unwrap_err();
+    let error = run(vec![argv(&["sh", "-c", "head -c 9000000 /dev/zero"])])
+        .await
+        .unwrap_err();
     assert_eq!(told(&error), ("validation.result".into(), Sent::Answered));
 }
 
@@ -459,14 +723,21 @@ async fn a_stopped_program_takes_its_children_along() {
     let tool = catalog.tool("proc", "run").unwrap();
     let cancel = CancellationToken::new();
     let script = "trap '' TERM; (sleep 3; echo late > late.txt) & sleep 60";
-    let reply = tool.transport.call(request(tool, Value::object([argv(&["sh", "-c", script])]), cancel.clone()));
+    let reply = tool.transport.call(request(
+        tool,
+        Value::object([argv(&["sh", "-c", script])]),
+        cancel.clone(),
+    ));
     let stop = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
         cancel.cancel();
     };
     let start = Instant::now();
     let (outcome, ()) = tokio::join!(finish(reply), stop);
-    assert_eq!(told(&outcome.unwrap_err()), ("cancelled".into(), Sent::Maybe));
+    assert_eq!(
+        told(&outcome.unwrap_err()),
+        ("cancelled".into(), Sent::Maybe)
+    );
     assert!(start.elapsed() < Duration::from_secs(3));
     tokio::time::sleep(Duration::from_millis(3200).saturating_sub(start.elapsed())).await;
     assert!(!folder.path().join("late.txt").exists());
@@ -476,8 +747,17 @@ async fn a_stopped_program_takes_its_children_along() {
 async fn system_tools() {
     let host = Arc::new(MemoryHost::new(5));
     let catalog = Catalog::new(host.clone(), "/".into(), &Arc::default());
-    assert_eq!(call(&catalog, "sys.nothing", Value::Null).await.unwrap(), Value::Null);
-    let echoed = call(&catalog, "sys.echo", Value::object([("value", Value::Int(3))])).await.unwrap();
+    assert_eq!(
+        call(&catalog, "sys.nothing", Value::Null).await.unwrap(),
+        Value::Null
+    );
+    let echoed = call(
+        &catalog,
+        "sys.echo",
+        Value::object([("value", Value::Int(3))]),
+    )
+    .await
+    .unwrap();
     assert_eq!(echoed, Value::Int(3));
     assert!(matches!(
         call(&catalog, "sys.now", Value::Null).await.unwrap(),
@@ -485,14 +765,30 @@ async fn system_tools() {
     ));
     let id = call(&catalog, "sys.uuid", Value::Null).await.unwrap();
     let again = Catalog::new(Arc::new(MemoryHost::new(5)), "/".into(), &Arc::default());
-    assert_eq!(call(&again, "sys.uuid", Value::Null).await.unwrap(), id, "equal for equal seeds");
+    assert_eq!(
+        call(&again, "sys.uuid", Value::Null).await.unwrap(),
+        id,
+        "equal for equal seeds"
+    );
     assert_eq!(id.as_str().unwrap().len(), 36);
     let pause = Value::object([("duration", Value::Duration(10_000_000_000))]);
     let start = tokio::time::Instant::now();
     call(&catalog, "sys.sleep", pause).await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 10);
-    let fail = |class: &str| call(&catalog, "sys.fail", Value::object([("class", Value::from(class))]));
-    assert_eq!(told(&fail("tool.busy").await.unwrap_err()), ("tool.busy".into(), Sent::Answered));
+    let fail = |class: &str| {
+        call(
+            &catalog,
+            "sys.fail",
+            Value::object([("class", Value::from(class))]),
+        )
+    };
+    assert_eq!(
+        told(&fail("tool.busy").await.unwrap_err()),
+        ("tool.busy".into(), Sent::Answered)
+    );
     let error = fail("transient.timout").await.unwrap_err();
-    assert_eq!(error.message, "`transient.timout` is no error class; did you mean `transient.timeout`?");
+    assert_eq!(
+        error.message,
+        "`transient.timout` is no error class; did you mean `transient.timeout`?"
+    );
 }

@@ -1,13 +1,16 @@
 //! Types: the verdict of `fit` against real values, JSON Schema both ways, and the published schema cases.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says so by panicking"
+)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use planrun::types::{
-    Field, Fit, Rest, Type, Validator, check_value, convert, converted, decode, encode, fit, from_schema, keeps,
-    to_schema,
+    Field, Fit, Rest, Type, Validator, check_value, convert, converted, decode, encode, fit,
+    from_schema, keeps, to_schema,
 };
 use planrun::value::{Key, Value};
 use proptest::prelude::*;
@@ -32,7 +35,11 @@ fn any_type() -> impl Strategy<Value = Type> {
         any::<bool>().prop_map(|truth| Type::Literal(planrun::types::Literal::Bool(truth))),
     ];
     leaf.prop_recursive(3, 24, 3, |inner| {
-        let rest = prop_oneof![Just(Rest::Open), Just(Rest::Closed), inner.clone().prop_map(Rest::Typed)];
+        let rest = prop_oneof![
+            Just(Rest::Open),
+            Just(Rest::Closed),
+            inner.clone().prop_map(Rest::Typed)
+        ];
         let field = (any::<bool>(), inner.clone());
         prop_oneof![
             inner.clone().prop_map(Type::list),
@@ -40,7 +47,11 @@ fn any_type() -> impl Strategy<Value = Type> {
             prop::collection::vec(inner.clone(), 2..4).prop_map(Type::union),
             (prop::collection::vec(field, 1..3), rest).prop_map(|(fields, rest)| {
                 let named = fields.into_iter().zip(["x", "y", "z"]);
-                let fields = named.map(|((required, ty), name)| Field { name: name.into(), ty, required });
+                let fields = named.map(|((required, ty), name)| Field {
+                    name: name.into(),
+                    ty,
+                    required,
+                });
                 Type::object(fields.collect(), rest)
             }),
         ]
@@ -65,18 +76,29 @@ fn value_of(ty: &Type, full: bool, choices: &mut impl Iterator<Item = usize>) ->
         Type::Literal(planrun::types::Literal::String(text)) => Value::String(text.clone()),
         Type::List(element) => {
             let length = choose(3).max(usize::from(full));
-            Value::list((0..length).map(|_| value_of(element, full, choices)).collect::<Vec<_>>())
+            Value::list(
+                (0..length)
+                    .map(|_| value_of(element, full, choices))
+                    .collect::<Vec<_>>(),
+            )
         }
         Type::Map(map) => {
             let length = choose(3).max(usize::from(full));
             let names = ["x", "y", "w"].into_iter().take(length);
-            Value::object(names.map(|name| (name, value_of(&map.value, full, choices))).collect::<Vec<_>>())
+            Value::object(
+                names
+                    .map(|name| (name, value_of(&map.value, full, choices)))
+                    .collect::<Vec<_>>(),
+            )
         }
         Type::Object(object) => {
             let mut entries: Vec<(Key, Value)> = Vec::new();
             for field in &object.fields {
                 if field.required || full || choices.next().unwrap_or(0).is_multiple_of(2) {
-                    entries.push((Key::String(field.name.clone()), value_of(&field.ty, full, choices)));
+                    entries.push((
+                        Key::String(field.name.clone()),
+                        value_of(&field.ty, full, choices),
+                    ));
                 }
             }
             if full || choices.next().unwrap_or(0).is_multiple_of(2) {
@@ -89,7 +111,10 @@ fn value_of(ty: &Type, full: bool, choices: &mut impl Iterator<Item = usize>) ->
             Value::object(entries)
         }
         Type::Union(members) => {
-            let present: Vec<&Type> = members.iter().filter(|member| !full || **member != Type::Null).collect();
+            let present: Vec<&Type> = members
+                .iter()
+                .filter(|member| !full || **member != Type::Null)
+                .collect();
             let member = present[choose(present.len())];
             value_of(member, full, choices)
         }
@@ -205,8 +230,10 @@ fn any_schema() -> impl Strategy<Value = Json> {
     leaf.prop_recursive(5, 48, 4, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
-            prop::collection::vec((words.clone(), inner), 0..4)
-                .prop_map(|entries| entries.into_iter().map(|(name, json)| (name.to_owned(), json)).collect()),
+            prop::collection::vec((words.clone(), inner), 0..4).prop_map(|entries| entries
+                .into_iter()
+                .map(|(name, json)| (name.to_owned(), json))
+                .collect()),
         ]
     })
 }
@@ -232,7 +259,12 @@ proptest! {
 /// The documents that the published cases of one draft refer to, by their addresses.
 pub fn documents(folder: &Path, draft: &str) -> Vec<(String, Json)> {
     let mut documents = Vec::new();
-    remotes(&folder.join("remotes"), &folder.join("remotes"), draft, &mut documents);
+    remotes(
+        &folder.join("remotes"),
+        &folder.join("remotes"),
+        draft,
+        &mut documents,
+    );
     documents
 }
 
@@ -245,7 +277,11 @@ fn remotes(folder: &Path, below: &Path, draft: &str, documents: &mut Vec<(String
             }
         } else {
             let path = entry.path();
-            let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+            let name = path
+                .strip_prefix(folder)
+                .unwrap()
+                .to_string_lossy()
+                .into_owned();
             documents.push((format!("http://localhost:1234/{name}"), read(&path)));
         }
     }
@@ -253,15 +289,23 @@ fn remotes(folder: &Path, below: &Path, draft: &str, documents: &mut Vec<(String
 
 #[test]
 fn published_schema_cases() {
-    let Some(folder) = support::cases("json-schema") else { return };
+    let Some(folder) = support::cases("json-schema") else {
+        return;
+    };
     for (draft, address) in [
-        ("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
+        (
+            "draft2020-12",
+            "https://json-schema.org/draft/2020-12/schema",
+        ),
         ("draft7", "http://json-schema.org/draft-07/schema#"),
     ] {
         let documents = documents(&folder, draft);
         let mut failed = BTreeMap::new();
         let (mut passed, mut typed) = (0, 0);
-        for entry in std::fs::read_dir(folder.join(draft)).unwrap().map(Result::unwrap) {
+        for entry in std::fs::read_dir(folder.join(draft))
+            .unwrap()
+            .map(Result::unwrap)
+        {
             for case in read(&entry.path()).as_array().unwrap() {
                 let mut schema = case["schema"].clone();
                 if let Some(object) = schema.as_object_mut() {
@@ -271,7 +315,12 @@ fn published_schema_cases() {
                 let ty = from_schema(&schema);
                 for test in case["tests"].as_array().unwrap() {
                     let valid = test["valid"].as_bool().unwrap();
-                    let name = format!("{}: {}: {}", entry.path().display(), case["description"], test["description"]);
+                    let name = format!(
+                        "{}: {}: {}",
+                        entry.path().display(),
+                        case["description"],
+                        test["description"]
+                    );
                     let told = validator.violations(&test["data"]);
                     if valid == told.is_empty() {
                         passed += 1;
@@ -287,16 +336,26 @@ fn published_schema_cases() {
                 }
             }
         }
-        println!("{draft}: {passed} passed, {} failed; {typed} valid values taken by the type", failed.len());
+        println!(
+            "{draft}: {passed} passed, {} failed; {typed} valid values taken by the type",
+            failed.len()
+        );
         assert!(failed.is_empty(), "{failed:#?}");
     }
 }
 
 #[test]
 fn a_large_document_becomes_types() {
-    let Some(path) = support::cases("openapi/openai.json") else { return };
+    let Some(path) = support::cases("openapi/openai.json") else {
+        return;
+    };
     let mut document = read(&path);
-    let names: Vec<String> = document["components"]["schemas"].as_object().unwrap().keys().cloned().collect();
+    let names: Vec<String> = document["components"]["schemas"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .cloned()
+        .collect();
     let mut any = 0;
     for name in &names {
         document["$ref"] = json!(format!("#/components/schemas/{name}"));
@@ -310,20 +369,27 @@ fn a_large_document_becomes_types() {
 
 #[test]
 fn published_calls_fit_their_schemas() {
-    let Some(path) = support::cases("bfcl/single-turn.jsonl") else { return };
+    let Some(path) = support::cases("bfcl/single-turn.jsonl") else {
+        return;
+    };
     let (mut fitting, mut refused, mut wrong) = (0, 0, Vec::new());
     for line in std::fs::read_to_string(&path).unwrap().lines() {
         let case: Json = serde_json::from_str(line).unwrap();
         for call in case["calls"].as_array().unwrap() {
             let tools = case["tools"].as_array().unwrap();
-            let Some(tool) = tools.iter().find(|tool| tool["name"] == call["name"]) else { continue };
+            let Some(tool) = tools.iter().find(|tool| tool["name"] == call["name"]) else {
+                continue;
+            };
             let (schema, arguments) = (&tool["input_schema"], &call["arguments"]);
             let violations = Validator::new(schema).unwrap().violations(arguments);
             let decoded = decode(arguments, &from_schema(schema));
             match call["schema_ok"].as_bool().unwrap() {
                 true if violations.is_empty() && decoded.is_ok() => fitting += 1,
                 false if !violations.is_empty() => refused += 1,
-                expected => wrong.push(format!("{} {expected}: {violations:?} {decoded:?}", case["id"])),
+                expected => wrong.push(format!(
+                    "{} {expected}: {violations:?} {decoded:?}",
+                    case["id"]
+                )),
             }
         }
     }

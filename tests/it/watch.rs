@@ -20,19 +20,29 @@ fn a_change_is_checked_and_named() {
         .spawn()
         .unwrap();
     let (sender, told) = mpsc::channel();
-    let streams: [Box<dyn std::io::Read + Send>; 2] =
-        [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
+    let streams: [Box<dyn std::io::Read + Send>; 2] = [
+        Box::new(child.stdout.take().unwrap()),
+        Box::new(child.stderr.take().unwrap()),
+    ];
     for stream in streams {
         let sender = sender.clone();
         std::thread::spawn(move || {
-            BufReader::new(stream).lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));
+            BufReader::new(stream)
+                .lines()
+                .map_while(Result::ok)
+                .for_each(|line| drop(sender.send(line)));
         });
     }
     // Far more than it takes; without it a mistake here would never end.
     let mut seen = Vec::new();
     let mut until = |times: usize, wanted: &str| {
         // The two streams may come in any order.
-        while seen.iter().filter(|line: &&String| line.contains(wanted)).count() < times {
+        while seen
+            .iter()
+            .filter(|line: &&String| line.contains(wanted))
+            .count()
+            < times
+        {
             seen.push(told.recv_timeout(Duration::from_mins(2)).expect(wanted));
         }
         assert!(seen.iter().all(|line| !line.contains('\u{1b}')), "{seen:?}");
@@ -59,12 +69,23 @@ fn standard_input_is_not_watched() {
 fn stats_count_what_is_known() {
     let plan = "use kit\n\ntool kit.a(x: int) -> string read\ntool kit.b(x: int) -> any read\n\nplan p() -> any {\n    step one = kit.a(x: 1)\n    step two = kit.b(x: 2)\n    step all = do {\n        step three = kit.a(x: 3)\n        yield three\n    }\n    reply { one: one, two: two.x, all: all }\n}\n";
     let folder = folder([("a.plan", plan), ("b.plan", GOOD)]);
-    let output = planrun(["check", "--stats", "--format", "json", "--offline"]).within(folder.path()).run();
+    let output = planrun(["check", "--stats", "--format", "json", "--offline"])
+        .within(folder.path())
+        .run();
     let bytes = plan.len() + GOOD.len();
     let expected = format!(
         "files: 2 ({bytes} bytes)\nplans: 2\nsteps: 4\ncalls: 3 (2 with a known result, 1 without)\nleft to the run: 0 contracts of calls, 0 values\nnote[unknown-read]: 1\n1 note in 2 files\n"
     );
-    assert_eq!((output.status, output.stderr.as_str()), (0, expected.as_str()));
+    assert_eq!(
+        (output.status, output.stderr.as_str()),
+        (0, expected.as_str())
+    );
     assert_eq!(output.json()["summary"]["unknown"], 1);
-    assert!(planrun(["check", "--stats", "-v"]).within(folder.path()).run().stderr.contains("time to check: "));
+    assert!(
+        planrun(["check", "--stats", "-v"])
+            .within(folder.path())
+            .run()
+            .stderr
+            .contains("time to check: ")
+    );
 }

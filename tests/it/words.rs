@@ -16,17 +16,25 @@ fn plan(parameters: &str, statements: &str) -> String {
 }
 
 fn check(text: &str) -> Vec<Diagnostic> {
-    Case { text: text.to_owned(), files: BTreeMap::new() }.check(text)
+    Case {
+        text: text.to_owned(),
+        files: BTreeMap::new(),
+    }
+    .check(text)
 }
 
 fn errors(text: &str) -> Vec<Diagnostic> {
-    check(text).into_iter().filter(Diagnostic::is_error).collect()
+    check(text)
+        .into_iter()
+        .filter(Diagnostic::is_error)
+        .collect()
 }
 
 /// Everything that is wrong with what is said about a text that holds a phrase.
 fn faults(wrong: &str, help: &str, certainty: Certainty) -> Vec<String> {
     let found = errors(wrong);
-    let told = |found: &Diagnostic| format!("{}: {} ({:?})", found.code.name, found.message, found.help);
+    let told =
+        |found: &Diagnostic| format!("{}: {} ({:?})", found.code.name, found.message, found.help);
     let [only] = found.as_slice() else {
         return vec![format!(
             "{} errors instead of one: {:#?}",
@@ -41,21 +49,31 @@ fn faults(wrong: &str, help: &str, certainty: Certainty) -> Vec<String> {
     match (&only.fix, certainty) {
         (None, Certainty::Told) => {}
         (None, _) => faults.push(format!("no fix: {}", told(only))),
-        (Some(fix), Certainty::Told) => faults.push(format!("a fix, `{}`, where nothing is known", fix.title)),
+        (Some(fix), Certainty::Told) => {
+            faults.push(format!("a fix, `{}`, where nothing is known", fix.title))
+        }
         (Some(fix), _) => {
             if fix.safe != (certainty == Certainty::Certain) {
                 faults.push(format!("`{}` is safe: {}", fix.title, fix.safe));
             }
             let mended = fix::apply(wrong, &fix.edits).unwrap();
             let left = errors(&mended);
-            faults.extend(left.first().map(|left| format!("the fix leads to {} in\n{mended}", told(left))));
+            faults.extend(
+                left.first()
+                    .map(|left| format!("the fix leads to {} in\n{mended}", told(left))),
+            );
         }
     }
     faults
 }
 
 fn none_is_faulty(faults: &[String]) {
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
 }
 
 /// The parameters for which a phrase of an expression has a meaning.
@@ -64,7 +82,13 @@ fn values_for(phrase: &Phrase) -> String {
     let number = right.contains("math.") || right.contains("b - a");
     let of = |when: bool, one: &'static str, other: &'static str| if when { one } else { other };
     let xs = of(right.contains("sum("), "int[]", "string[]");
-    let x = of(["x == null", "x != null", "x ??"].iter().any(|test| right.contains(test)), "x?: string", "x: string");
+    let x = of(
+        ["x == null", "x != null", "x ??"]
+            .iter()
+            .any(|test| right.contains(test)),
+        "x?: string",
+        "x: string",
+    );
     let ab = of(number, "int", "string");
     let a = of(right.starts_with("a ?"), "bool", ab);
     let d = of(right.starts_with("m["), "int", "string");
@@ -77,7 +101,11 @@ fn values_for(phrase: &Phrase) -> String {
 
 /// The expression that stands for `e` in a phrase.
 fn body_for(phrase: &Phrase) -> &'static str {
-    if phrase.right.contains("flatten") { "[x]" } else { "x != \"\"" }
+    if phrase.right.contains("flatten") {
+        "[x]"
+    } else {
+        "x != \"\""
+    }
 }
 
 #[test]
@@ -85,10 +113,17 @@ fn c11_a_phrase_of_another_language_is_told_as_it_is_here() {
     let mut faulty = Vec::new();
     for phrase in foreign::EXPRESSIONS {
         let values = [("e", body_for(phrase).to_owned())];
-        let wrong = plan(&values_for(phrase), &format!("reply {}", foreign::fill(phrase.wrong, &values)));
+        let wrong = plan(
+            &values_for(phrase),
+            &format!("reply {}", foreign::fill(phrase.wrong, &values)),
+        );
         let right = foreign::fill(phrase.right, &values);
         let found = faults(&wrong, &phrase.help(Some(&right)), phrase.certainty);
-        faulty.extend(found.into_iter().map(|fault| format!("{}: {fault}", phrase.wrong)));
+        faulty.extend(
+            found
+                .into_iter()
+                .map(|fault| format!("{}: {fault}", phrase.wrong)),
+        );
     }
     none_is_faulty(&faulty);
 }
@@ -96,12 +131,23 @@ fn c11_a_phrase_of_another_language_is_told_as_it_is_here() {
 #[test]
 fn c11_what_is_told_instead_is_sound() {
     let mut faulty = Vec::new();
-    for phrase in foreign::EXPRESSIONS.iter().filter(|phrase| !phrase.right.is_empty()) {
+    for phrase in foreign::EXPRESSIONS
+        .iter()
+        .filter(|phrase| !phrase.right.is_empty())
+    {
         let values = [("e", body_for(phrase).to_owned())];
-        let body = if phrase.right.contains("transformList") { "x" } else { "x != \"\"" };
+        let body = if phrase.right.contains("transformList") {
+            "x"
+        } else {
+            "x != \"\""
+        };
         let right = foreign::fill(phrase.right, &values).replace(", …)", &format!(", {body})"));
         let text = plan(&values_for(phrase), &format!("reply {right}"));
-        faulty.extend(errors(&text).iter().map(|found| format!("{}: {} in {right}", phrase.wrong, found.message)));
+        faulty.extend(
+            errors(&text)
+                .iter()
+                .map(|found| format!("{}: {} in {right}", phrase.wrong, found.message)),
+        );
     }
     none_is_faulty(&faulty);
 }
@@ -120,9 +166,21 @@ const VALUES: &str = "s: string, value: string, n: int, flag: bool, xs: string[]
 
 /// A plan in which a statement stands that may be an end.
 fn around(statement: &str) -> String {
-    let ends = ["reply", "fail"].iter().any(|word| statement.starts_with(word));
-    let before = if statement.starts_with("else") { "if !flag {} " } else { "" };
-    plan(VALUES, &format!("{before}{statement}{}", if ends { "" } else { "\n    reply s" }))
+    let ends = ["reply", "fail"]
+        .iter()
+        .any(|word| statement.starts_with(word));
+    let before = if statement.starts_with("else") {
+        "if !flag {} "
+    } else {
+        ""
+    };
+    plan(
+        VALUES,
+        &format!(
+            "{before}{statement}{}",
+            if ends { "" } else { "\n    reply s" }
+        ),
+    )
 }
 
 #[test]
@@ -130,16 +188,35 @@ fn c11_a_word_that_begins_no_statement_is_told() {
     let mut faulty = Vec::new();
     for phrase in foreign::STATEMENTS {
         let word = phrase.wrong.split([' ', '(', '.']).next().unwrap();
-        let before = if word.starts_with("els") || word == "elif" { "if !flag {} " } else { "" };
-        let end = if word == "return" { "" } else { "\n    reply s" };
+        let before = if word.starts_with("els") || word == "elif" {
+            "if !flag {} "
+        } else {
+            ""
+        };
+        let end = if word == "return" {
+            ""
+        } else {
+            "\n    reply s"
+        };
         let wrong = plan(VALUES, &format!("{before}{}{end}", sound(phrase.wrong)));
-        let help = if phrase.right.starts_with("let") { "write `let`".to_owned() } else { phrase.help(None) };
+        let help = if phrase.right.starts_with("let") {
+            "write `let`".to_owned()
+        } else {
+            phrase.help(None)
+        };
         let found = faults(&wrong, &help, phrase.certainty);
-        faulty.extend(found.into_iter().map(|fault| format!("{}: {fault}", phrase.wrong)));
+        faulty.extend(
+            found
+                .into_iter()
+                .map(|fault| format!("{}: {fault}", phrase.wrong)),
+        );
         if !phrase.right.is_empty() {
             let left = errors(&around(&sound(phrase.right)));
-            faulty
-                .extend(left.iter().map(|found| format!("{}: {} in `{}`", phrase.wrong, found.message, phrase.right)));
+            faulty.extend(
+                left.iter().map(|found| {
+                    format!("{}: {} in `{}`", phrase.wrong, found.message, phrase.right)
+                }),
+            );
         }
     }
     none_is_faulty(&faulty);
@@ -148,10 +225,20 @@ fn c11_a_word_that_begins_no_statement_is_told() {
 #[test]
 fn c11_a_word_that_is_no_clause_is_told() {
     let mut faulty = Vec::new();
-    for phrase in foreign::CLAUSES.iter().filter(|phrase| !phrase.wrong.starts_with("if ")) {
-        let wrong = around(&format!("step f = kit.find(q: s)\n    step g = kit.find(q: s) {}", sound(phrase.wrong)));
+    for phrase in foreign::CLAUSES
+        .iter()
+        .filter(|phrase| !phrase.wrong.starts_with("if "))
+    {
+        let wrong = around(&format!(
+            "step f = kit.find(q: s)\n    step g = kit.find(q: s) {}",
+            sound(phrase.wrong)
+        ));
         let found = faults(&wrong, &phrase.help(None), phrase.certainty);
-        faulty.extend(found.into_iter().map(|fault| format!("{}: {fault}", phrase.wrong)));
+        faulty.extend(
+            found
+                .into_iter()
+                .map(|fault| format!("{}: {fault}", phrase.wrong)),
+        );
     }
     none_is_faulty(&faulty);
 }
@@ -160,9 +247,16 @@ fn c11_a_word_that_is_no_clause_is_told() {
 fn c11_an_item_of_another_language_is_told() {
     let mut faulty = Vec::new();
     for phrase in foreign::ITEMS {
-        let wrong = format!("{HEAD}{}\n\nplan p() -> int {{\n    reply 1\n}}\n", phrase.wrong.replace("{ … }", "{}"));
+        let wrong = format!(
+            "{HEAD}{}\n\nplan p() -> int {{\n    reply 1\n}}\n",
+            phrase.wrong.replace("{ … }", "{}")
+        );
         let found = faults(&wrong, &phrase.help(None), phrase.certainty);
-        faulty.extend(found.into_iter().map(|fault| format!("{}: {fault}", phrase.wrong)));
+        faulty.extend(
+            found
+                .into_iter()
+                .map(|fault| format!("{}: {fault}", phrase.wrong)),
+        );
     }
     none_is_faulty(&faulty);
 }
@@ -173,7 +267,11 @@ fn c11_a_type_of_another_language_is_told() {
     for phrase in foreign::TYPES {
         let wrong = format!("plan p(a: {}) -> any {{\n    reply a\n}}\n", phrase.wrong);
         let found = faults(&wrong, &phrase.help(None), phrase.certainty);
-        faulty.extend(found.into_iter().map(|fault| format!("{}: {fault}", phrase.wrong)));
+        faulty.extend(
+            found
+                .into_iter()
+                .map(|fault| format!("{}: {fault}", phrase.wrong)),
+        );
     }
     none_is_faulty(&faulty);
 }
@@ -181,7 +279,10 @@ fn c11_a_type_of_another_language_is_told() {
 /// Statements with habits of other languages, and what their fixes make of them; empty where there is none.
 const HABITS: &[(&str, &str)] = &[
     ("reply flag and n > 1", "reply flag && n > 1"),
-    ("reply flag and n > 1 or not flag", "reply flag && n > 1 || !flag"),
+    (
+        "reply flag and n > 1 or not flag",
+        "reply flag && n > 1 || !flag",
+    ),
     ("reply not n == 1", ""),
     ("reply s === \"a\"", "reply s == \"a\""),
     ("reply s !== \"a\"", "reply s != \"a\""),
@@ -195,8 +296,14 @@ const HABITS: &[(&str, &str)] = &[
     ("reply n++", ""),
     ("reply o ?: 1", "reply o ?? 1"),
     ("reply xs.map(x => x + \"a\")", "reply xs.map(x, x + \"a\")"),
-    ("reply xs.map((x) => x + \"a\")", "reply xs.map(x, x + \"a\")"),
-    ("reply xs.filter(x => x != \"\").map(x => x)", "reply xs.filter(x, x != \"\").map(x, x)"),
+    (
+        "reply xs.map((x) => x + \"a\")",
+        "reply xs.map(x, x + \"a\")",
+    ),
+    (
+        "reply xs.filter(x => x != \"\").map(x => x)",
+        "reply xs.filter(x, x != \"\").map(x, x)",
+    ),
     ("reply xs.map(lambda x: x)", "reply xs.map(x, x)"),
     ("reply xs.reduce((a, b) => a + b, \"\")", ""),
     ("reply [x for x in xs]", ""),
@@ -211,7 +318,10 @@ const HABITS: &[(&str, &str)] = &[
     ("reply {{ s }}", "reply  s "),
     ("reply 1 if flag else 2", ""),
     ("reply s if flag else n", ""),
-    ("step a = kit.act(x: s) if flag", "step a = kit.act(x: s) when flag"),
+    (
+        "step a = kit.act(x: s) if flag",
+        "step a = kit.act(x: s) when flag",
+    ),
     ("reply if flag then 1 else 2", ""),
     ("reply new Date()", ""),
     ("reply typeof s", ""),
@@ -229,20 +339,41 @@ const HABITS: &[(&str, &str)] = &[
     ("const a = kit.act(x: s)", "step a = kit.act(x: s)"),
     ("let a = kit.act(x: s)", "step a = kit.act(x: s)"),
     ("let mut a = n", "let a = n"),
-    ("step a = kit.act(x = s, n = 1)", "step a = kit.act(x: s, n: 1)"),
+    (
+        "step a = kit.act(x = s, n = 1)",
+        "step a = kit.act(x: s, n: 1)",
+    ),
     ("step a = kit.act({ x: s })", "step a = kit.act( x: s )"),
-    ("step a = kit.act(x: s; n: 1)", "step a = kit.act(x: s, n: 1)"),
-    ("step a = kit.act(x: s) timeout: 3s", "step a = kit.act(x: s) timeout 3s"),
-    ("step a = kit.act(x: s) timeout 3 seconds", "step a = kit.act(x: s) timeout 3s"),
-    ("step a = kit.act(x: s) after [f]", "step a = kit.act(x: s) after f"),
-    ("step a = kit.act(x: s) recover (e) => { id: e.message }", ""),
+    (
+        "step a = kit.act(x: s; n: 1)",
+        "step a = kit.act(x: s, n: 1)",
+    ),
+    (
+        "step a = kit.act(x: s) timeout: 3s",
+        "step a = kit.act(x: s) timeout 3s",
+    ),
+    (
+        "step a = kit.act(x: s) timeout 3 seconds",
+        "step a = kit.act(x: s) timeout 3s",
+    ),
+    (
+        "step a = kit.act(x: s) after [f]",
+        "step a = kit.act(x: s) after f",
+    ),
+    (
+        "step a = kit.act(x: s) recover (e) => { id: e.message }",
+        "",
+    ),
     ("let a: list<string> = xs", "let a: string[] = xs"),
     ("let a: [string] = xs", ""),
     ("let { name } = f", ""),
     ("ensure n > 1, \"few\"", "ensure n > 1 else \"few\""),
     ("fail \"no\"", ""),
     ("set n = 1", ""),
-    ("step a = input(\"Name?\") -> { a: string }", "step a = input \"Name?\" -> { a: string }"),
+    (
+        "step a = input(\"Name?\") -> { a: string }",
+        "step a = input \"Name?\" -> { a: string }",
+    ),
     ("reply steps.f.name", "reply f.name"),
     ("reply f.output.name", "reply f.name"),
 ];
@@ -251,8 +382,14 @@ const HABITS: &[(&str, &str)] = &[
 fn c11_a_habit_is_one_finding_and_its_fix_is_sound() {
     let mut faulty = Vec::new();
     for (wrong, right) in HABITS {
-        let end =
-            if ["reply", "fail", "return"].iter().any(|word| wrong.starts_with(word)) { "" } else { "\n    reply s" };
+        let end = if ["reply", "fail", "return"]
+            .iter()
+            .any(|word| wrong.starts_with(word))
+        {
+            ""
+        } else {
+            "\n    reply s"
+        };
         let whole = |statement: &str| {
             plan(
                 "s: string, n: int, xs: string[], flag: bool, o?: int",
@@ -260,7 +397,10 @@ fn c11_a_habit_is_one_finding_and_its_fix_is_sound() {
             )
         };
         let found = errors(&whole(wrong));
-        let told = found.iter().map(|found| format!("{}: {:?}", found.message, found.help)).collect::<Vec<_>>();
+        let told = found
+            .iter()
+            .map(|found| format!("{}: {:?}", found.message, found.help))
+            .collect::<Vec<_>>();
         let [only] = found.as_slice() else {
             faulty.push(format!("`{wrong}`: {} findings: {told:#?}", found.len()));
             continue;
@@ -268,12 +408,18 @@ fn c11_a_habit_is_one_finding_and_its_fix_is_sound() {
         if only.help.is_none() {
             faulty.push(format!("`{wrong}`: without a remedy: {told:?}"));
         }
-        let mended = only.fix.as_ref().map(|fix| fix::apply(&whole(wrong), &fix.edits).unwrap());
+        let mended = only
+            .fix
+            .as_ref()
+            .map(|fix| fix::apply(&whole(wrong), &fix.edits).unwrap());
         match mended {
             None if right.is_empty() => {}
             Some(mended) if mended == whole(right) => {
                 let left = errors(&mended);
-                faulty.extend(left.iter().map(|left| format!("`{wrong}`: the fix leads to {}", left.message)));
+                faulty.extend(
+                    left.iter()
+                        .map(|left| format!("`{wrong}`: the fix leads to {}", left.message)),
+                );
             }
             other => faulty.push(format!("`{wrong}`: {told:?} gave {other:?}")),
         }
@@ -284,9 +430,13 @@ fn c11_a_habit_is_one_finding_and_its_fix_is_sound() {
 #[test]
 fn c11_no_word_is_taken_for_a_stranger() {
     for expression in ["s.get(\"a\")", "print(s)", "xs.anything(s)", "f.nothing"] {
-        let found =
-            errors(&plan("s: string, xs: string[]", &format!("step f = kit.find(q: s)\n    reply [xs, {expression}]")));
-        let [only] = found.as_slice() else { panic!("{expression}: {found:#?}") };
+        let found = errors(&plan(
+            "s: string, xs: string[]",
+            &format!("step f = kit.find(q: s)\n    reply [xs, {expression}]"),
+        ));
+        let [only] = found.as_slice() else {
+            panic!("{expression}: {found:#?}")
+        };
         assert!(only.fix.is_none(), "{expression}: {:?}", only.fix);
     }
 }
@@ -298,7 +448,9 @@ fn c10_a_parameter_with_the_name_of_a_namespace_is_one_finding() {
                 let j = kit + \"!\"\n    reply [g.id, j, kit.trim(), kit.name, h]";
     for parameter in ["kit: string", "kit?: { name: string }"] {
         let found = errors(&plan(parameter, body));
-        let [only] = found.as_slice() else { panic!("{found:#?}") };
+        let [only] = found.as_slice() else {
+            panic!("{found:#?}")
+        };
         assert_eq!(only.code.name, "duplicate-name");
         assert!(only.help.as_deref().unwrap().contains("rename"), "{only:?}");
     }
@@ -306,8 +458,15 @@ fn c10_a_parameter_with_the_name_of_a_namespace_is_one_finding() {
 
 #[test]
 fn c10_a_step_or_a_let_with_the_name_of_a_namespace_is_one_finding() {
-    for statement in ["let kit = 1", "step kit = kit.find(q: \"a\")", "step x = each kit in [1] max 1 { yield kit }"] {
-        let found = errors(&plan("", &format!("{statement}\n    step f = kit.find(q: \"a\")\n    reply f.name")));
+    for statement in [
+        "let kit = 1",
+        "step kit = kit.find(q: \"a\")",
+        "step x = each kit in [1] max 1 { yield kit }",
+    ] {
+        let found = errors(&plan(
+            "",
+            &format!("{statement}\n    step f = kit.find(q: \"a\")\n    reply f.name"),
+        ));
         assert_eq!(found.len(), 1, "{statement}: {found:#?}");
     }
 }
@@ -324,13 +483,21 @@ fn c10_reduce_is_one_finding() {
         "ys.reduce(a => a + 1)",
     ] {
         let found = errors(&plan("ys: int[]", &format!("reply {expression}")));
-        let [only] = found.as_slice() else { panic!("{expression}: {found:#?}") };
-        assert!(only.help.as_deref().unwrap().contains("sum(xs)"), "{only:?}");
+        let [only] = found.as_slice() else {
+            panic!("{expression}: {found:#?}")
+        };
+        assert!(
+            only.help.as_deref().unwrap().contains("sum(xs)"),
+            "{only:?}"
+        );
     }
 }
 
 #[test]
 fn what_is_reported_of_a_value_is_not_said_of_what_hangs_from_it() {
-    let found = errors(&plan("", "reply nobody.some(x, x.y).length.map(z, z.trim())"));
+    let found = errors(&plan(
+        "",
+        "reply nobody.some(x, x.y).length.map(z, z.trim())",
+    ));
     assert_eq!(found.len(), 1, "{found:#?}");
 }

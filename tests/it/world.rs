@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::diag::Diagnostic;
-use planrun::engine::{self, Answering, Asker, Context, Observer, Order, Outcome, Program, StepReport};
+use planrun::engine::{
+    self, Answering, Asker, Context, Observer, Order, Outcome, Program, StepReport,
+};
 use planrun::host::{Host, MemoryHost};
 use planrun::journal::{AnswerError, Event, EventKind, Given, Log, MemoryLog};
 use planrun::protocol::Sent;
@@ -81,7 +83,11 @@ pub fn after(millis: u64, script: Script) -> Script {
 impl World {
     pub fn new() -> Self {
         let host = Arc::new(MemoryHost::new(7));
-        let catalog = Catalog::new(host.clone() as Arc<dyn Host>, PathBuf::from("/"), &Arc::new(Permissions::none()));
+        let catalog = Catalog::new(
+            host.clone() as Arc<dyn Host>,
+            PathBuf::from("/"),
+            &Arc::new(Permissions::none()),
+        );
         let (seen, cancelled) = (Arc::default(), Arc::default());
         let (files, cancel) = (BTreeMap::new(), CancellationToken::new());
         Self {
@@ -110,12 +116,20 @@ impl World {
             cancelled: self.cancelled.clone(),
             begun: Instant::now(),
         };
-        self.catalog.add(Signature::unknown(namespace.into(), name.into()), Arc::new(transport));
+        self.catalog.add(
+            Signature::unknown(namespace.into(), name.into()),
+            Arc::new(transport),
+        );
         self
     }
 
     /// From now on a tool has the contract that an app file with these schemas gives it.
-    pub fn contract(mut self, path: &str, parameters: &serde_json::Value, returns: Option<serde_json::Value>) -> Self {
+    pub fn contract(
+        mut self,
+        path: &str,
+        parameters: &serde_json::Value,
+        returns: Option<serde_json::Value>,
+    ) -> Self {
         let (namespace, name) = path.split_once('.').unwrap();
         let mut tool = serde_json::json!({"name": name, "description": "d", "endpoint": "http://127.0.0.1:8009/tool",
             "effect": "read", "parameters": parameters});
@@ -126,7 +140,12 @@ impl World {
         let (app, found) = read_app(&SourceFile::new("app.yaml", text), &*self.host);
         assert!(found.is_empty(), "{found:#?}");
         let signature = (*app.unwrap().tools[0].signature).clone();
-        let transport = self.catalog.tool(namespace, name).unwrap().transport.clone();
+        let transport = self
+            .catalog
+            .tool(namespace, name)
+            .unwrap()
+            .transport
+            .clone();
         self.catalog.add(signature, transport);
         self
     }
@@ -135,8 +154,14 @@ impl World {
     pub fn reporting(mut self, path: &str) -> Self {
         let (namespace, name) = path.split_once('.').unwrap();
         let tool = self.catalog.tool(namespace, name).unwrap().clone();
-        let paths = UsagePaths { tokens: Some("usage.total_tokens".into()), cost: Some("usage.cost".into()) };
-        let signature = Signature { usage: Some(Arc::new(paths)), ..(*tool.signature).clone() };
+        let paths = UsagePaths {
+            tokens: Some("usage.total_tokens".into()),
+            cost: Some("usage.cost".into()),
+        };
+        let signature = Signature {
+            usage: Some(Arc::new(paths)),
+            ..(*tool.signature).clone()
+        };
         self.catalog.add(signature, tool.transport);
         self
     }
@@ -158,20 +183,33 @@ impl World {
     }
 
     pub async fn run_with(&self, text: &str, inputs: BTreeMap<Arc<str>, Value>) -> Ran {
-        self.run_until_it_dies(text, inputs).await.expect("the run ends")
+        self.run_until_it_dies(text, inputs)
+            .await
+            .expect("the run ends")
     }
 
     /// As the other; `None` where its journal took no more events and the run stood still.
-    pub async fn run_until_it_dies(&self, text: &str, inputs: BTreeMap<Arc<str>, Value>) -> Option<Ran> {
+    pub async fn run_until_it_dies(
+        &self,
+        text: &str,
+        inputs: BTreeMap<Arc<str>, Value>,
+    ) -> Option<Ran> {
         let source = SourceFile::new("test.plan", text);
         let tools: Tools = self.catalog.signatures().cloned().collect();
         let checked = sema::check_file(&source, &tools, &Kept(&self.files));
-        let errors = checked.diagnostics.iter().filter(|found| found.is_error()).collect::<Vec<&Diagnostic>>();
+        let errors = checked
+            .diagnostics
+            .iter()
+            .filter(|found| found.is_error())
+            .collect::<Vec<&Diagnostic>>();
         assert!(errors.is_empty(), "{errors:#?}");
         let program = Arc::new(Program::new(checked.plans.last().unwrap().clone()));
         let events = Arc::new(Mutex::new(Vec::new()));
         let (refused, sink) = (Arc::new(Mutex::new(Vec::new())), events.clone());
-        let mut observer = Watcher { events: sink, refused: refused.clone() };
+        let mut observer = Watcher {
+            events: sink,
+            refused: refused.clone(),
+        };
         let begun = Instant::now();
         let (log, past) = self.journal.as_ref().map_or((None, None), |log| {
             let past = (!log.lines().is_empty()).then(|| log.past().unwrap());
@@ -207,9 +245,19 @@ impl World {
         // Tools that were cancelled get a moment to notice.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let events = events.lock().unwrap().clone();
-        let (seen, cancelled) = (self.seen.lock().unwrap().clone(), self.cancelled.lock().unwrap().clone());
+        let (seen, cancelled) = (
+            self.seen.lock().unwrap().clone(),
+            self.cancelled.lock().unwrap().clone(),
+        );
         let refused = refused.lock().unwrap().clone();
-        Some(Ran { outcome, seen, cancelled, took, events, refused })
+        Some(Ran {
+            outcome,
+            seen,
+            cancelled,
+            took,
+            events,
+            refused,
+        })
     }
 
     fn answering(&self) -> Answering {
@@ -219,7 +267,10 @@ impl World {
             by: None,
             note: None,
         };
-        Answering { answers: self.answers.iter().map(given).collect(), asker: self.asker.clone() }
+        Answering {
+            answers: self.answers.iter().map(given).collect(),
+            asker: self.asker.clone(),
+        }
     }
 
     /// Every call so far.
@@ -239,8 +290,15 @@ struct Watcher {
 
 impl Observer for Watcher {
     fn observe(&mut self, event: &Event<'_>) {
-        let wait = if let EventKind::StepWaiting { wait, .. } = &event.kind { wait.as_millis() } else { 0 };
-        self.events.lock().unwrap().push((event.name(), event.kind.path().to_owned(), wait));
+        let wait = if let EventKind::StepWaiting { wait, .. } = &event.kind {
+            wait.as_millis()
+        } else {
+            0
+        };
+        self.events
+            .lock()
+            .unwrap()
+            .push((event.name(), event.kind.path().to_owned(), wait));
     }
 
     fn refused(&mut self, error: &AnswerError) {
@@ -263,11 +321,18 @@ pub struct Ran {
 
 impl Ran {
     pub fn reply(&self) -> serde_json::Value {
-        self.outcome.reply.as_ref().map_or(serde_json::Value::Null, Value::to_json)
+        self.outcome
+            .reply
+            .as_ref()
+            .map_or(serde_json::Value::Null, Value::to_json)
     }
 
     pub fn step(&self, path: &str) -> StepReport {
-        self.outcome.steps().into_iter().find(|step| &*step.path == path).unwrap_or_else(|| panic!("no step {path}"))
+        self.outcome
+            .steps()
+            .into_iter()
+            .find(|step| &*step.path == path)
+            .unwrap_or_else(|| panic!("no step {path}"))
     }
 
     /// `completed`, `skipped(guard)` …
@@ -281,7 +346,10 @@ impl Ran {
 
     /// The class of the run's error.
     pub fn class(&self) -> String {
-        self.outcome.error.as_ref().map_or_else(String::new, |error| error.class.to_string())
+        self.outcome
+            .error
+            .as_ref()
+            .map_or_else(String::new, |error| error.class.to_string())
     }
 
     /// The tools in the order in which they were called.
@@ -311,7 +379,11 @@ impl Transport for Scripted {
             key: request.idempotency_key.to_string(),
         });
         let mut scripts = self.scripts.lock().unwrap();
-        let script = if scripts.len() > 1 { scripts.pop_front() } else { scripts.front().cloned() };
+        let script = if scripts.len() > 1 {
+            scripts.pop_front()
+        } else {
+            scripts.front().cloned()
+        };
         let script = script.unwrap_or(Script::Give(serde_json::Value::Null));
         let (name, cancelled) = (self.name.clone(), self.cancelled.clone());
         Reply::Later(Box::pin(async move {
@@ -332,7 +404,9 @@ async fn play(mut script: Script) -> Result<Answer, CallError> {
             Script::Give(json) => return Ok(Answer::Json(json)),
             Script::Fail(class, sent) => return Err(failure(class, sent, None)),
             Script::Error(error) => return Err(error),
-            Script::Limited(wait) => return Err(failure("transient.rate_limited", Sent::No, Some(wait))),
+            Script::Limited(wait) => {
+                return Err(failure("transient.rate_limited", Sent::No, Some(wait)));
+            }
             Script::After(wait, then) => {
                 tokio::time::sleep(wait).await;
                 script = *then;
@@ -343,14 +417,22 @@ async fn play(mut script: Script) -> Result<Answer, CallError> {
 
 fn failure(class: &str, sent: Sent, retry_after: Option<Duration>) -> CallError {
     let class = ErrorClass::find(class).unwrap();
-    CallError { message: format!("scripted {class}"), class, sent, retry_after }
+    CallError {
+        message: format!("scripted {class}"),
+        class,
+        sent,
+        retry_after,
+    }
 }
 
 struct Kept<'a>(&'a BTreeMap<String, String>);
 
 impl Files for Kept<'_> {
     fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
-        let text = self.0.get(path).ok_or_else(|| format!("there is no `{path}`"))?;
+        let text = self
+            .0
+            .get(path)
+            .ok_or_else(|| format!("there is no `{path}`"))?;
         Ok(SourceFile::new(path, text.as_str()))
     }
 }

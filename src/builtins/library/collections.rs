@@ -16,7 +16,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Overload::new(&[Shape::Map(&Shape::Any, &Shape::Any)], Shape::Int),
         ],
         page: "How many elements, entries, characters or bytes there are.",
-        examples: &[Example::new("size([1, 2])", "2"), Example::new("'名字'.size()", "2")],
+        examples: &[
+            Example::new("size([1, 2])", "2"),
+            Example::new("'名字'.size()", "2"),
+        ],
         body: size,
         refuses: None,
         walks: false,
@@ -31,7 +34,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Overload::new(&[Shape::List(&Shape::Number)], Shape::Double).converted(),
         ],
         page: "The sum of a list of numbers, a double where they are not all ints; 0 for an empty list.",
-        examples: &[Example::new("sum([1, 2, 3])", "6"), Example::new("sum([1, 1.5])", "2.5")],
+        examples: &[
+            Example::new("sum([1, 2, 3])", "6"),
+            Example::new("sum([1, 1.5])", "2.5"),
+        ],
         body: sum,
         refuses: None,
         walks: false,
@@ -44,7 +50,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Shape::List(&Shape::Entry(&Shape::Variable(0))),
         )],
         page: "The entries of a map as a list of `{ key, value }`, sorted by key.",
-        examples: &[Example::new("entries({'b': 2, 'a': 1})[0]", r#"{"key":"a","value":1}"#)],
+        examples: &[Example::new(
+            "entries({'b': 2, 'a': 1})[0]",
+            r#"{"key":"a","value":1}"#,
+        )],
         body: entries,
         refuses: None,
         walks: false,
@@ -54,7 +63,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         forms: &[Form::Global],
         overloads: &[Overload::new(&[Shape::Any], Shape::String)],
         page: "The compact JSON text of any value.",
-        examples: &[Example::new("json({a: [1, null]})", r#""{\"a\":[1,null]}""#)],
+        examples: &[Example::new(
+            "json({a: [1, null]})",
+            r#""{\"a\":[1,null]}""#,
+        )],
         body: json,
         refuses: None,
         walks: true,
@@ -73,23 +85,36 @@ fn size(arguments: &[Value]) -> Result<Value, Failure> {
 }
 
 fn sum(arguments: &[Value]) -> Result<Value, Failure> {
-    let [Value::List(elements)] = arguments else { return Err(Failure::no_overload("sum", arguments)) };
+    let [Value::List(elements)] = arguments else {
+        return Err(Failure::no_overload("sum", arguments));
+    };
     let numbers: Option<Vec<Number>> = elements.iter().map(Value::as_number).collect();
     let numbers = numbers.ok_or_else(|| Failure::no_overload("sum", arguments))?;
     let alike = |kind: fn(&Value) -> bool| elements.iter().all(kind);
-    if !(alike(|value| matches!(value, Value::Int(_))) || alike(|value| matches!(value, Value::Uint(_)))) {
-        return Ok(Value::Double(numbers.into_iter().map(Number::as_double).sum()));
+    if !(alike(|value| matches!(value, Value::Int(_)))
+        || alike(|value| matches!(value, Value::Uint(_))))
+    {
+        return Ok(Value::Double(
+            numbers.into_iter().map(Number::as_double).sum(),
+        ));
     }
     let first = elements.first().cloned().unwrap_or(Value::Int(0));
-    elements.iter().skip(1).try_fold(first, |total, number| operators::arithmetic(Arithmetic::Add, total, number))
+    elements.iter().skip(1).try_fold(first, |total, number| {
+        operators::arithmetic(Arithmetic::Add, total, number)
+    })
 }
 
 fn entries(arguments: &[Value]) -> Result<Value, Failure> {
-    let [Value::Map(map)] = arguments else { return Err(Failure::no_overload("entries", arguments)) };
+    let [Value::Map(map)] = arguments else {
+        return Err(Failure::no_overload("entries", arguments));
+    };
     let mut pairs: Vec<(&Key, &Value)> = map.iter().collect();
     pairs.sort_by_key(|(key, _)| *key);
     let entry = |(key, value): (&Key, &Value)| {
-        Value::from(Map::from_iter([(Key::from("key"), Value::from(key)), (Key::from("value"), value.clone())]))
+        Value::from(Map::from_iter([
+            (Key::from("key"), Value::from(key)),
+            (Key::from("value"), value.clone()),
+        ]))
     };
     Ok(Value::list(pairs.into_iter().map(entry)))
 }

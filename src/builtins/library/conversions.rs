@@ -20,7 +20,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Overload::new(&[Shape::Timestamp], Shape::Int),
         ],
         page: "A number without its fraction, the integer that a text spells, or the seconds since 1970 of a timestamp.",
-        examples: &[Example::new("int('42')", "42"), Example::new("int(-7.9)", "-7")],
+        examples: &[
+            Example::new("int('42')", "42"),
+            Example::new("int(-7.9)", "-7"),
+        ],
         body: int,
         refuses: None,
         walks: false,
@@ -50,7 +53,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Overload::new(&[Shape::String], Shape::Double),
         ],
         page: "The nearest double to a number, or the number that a text spells.",
-        examples: &[Example::new("double('1.5')", "1.5"), Example::new("double(3) / 2.0", "1.5")],
+        examples: &[
+            Example::new("double('1.5')", "1.5"),
+            Example::new("double(3) / 2.0", "1.5"),
+        ],
         body: double,
         refuses: None,
         walks: false,
@@ -69,7 +75,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Overload::new(&[Shape::Duration], Shape::String),
         ],
         page: "The text of a number, a truth value, a timestamp (RFC 3339), a duration (in seconds) or UTF-8 bytes.",
-        examples: &[Example::new("string(1.5)", "\"1.5\""), Example::new("string(90m)", "\"5400s\"")],
+        examples: &[
+            Example::new("string(1.5)", "\"1.5\""),
+            Example::new("string(90m)", "\"5400s\""),
+        ],
         body: string,
         refuses: None,
         walks: false,
@@ -77,7 +86,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     Function {
         name: "bytes",
         forms: &[Form::Global],
-        overloads: &[Overload::new(&[Shape::Bytes], Shape::Bytes), Overload::new(&[Shape::String], Shape::Bytes)],
+        overloads: &[
+            Overload::new(&[Shape::Bytes], Shape::Bytes),
+            Overload::new(&[Shape::String], Shape::Bytes),
+        ],
         page: "The UTF-8 bytes of a text.",
         examples: &[Example::new("size(bytes('ÿ'))", "2")],
         body: bytes,
@@ -87,7 +99,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     Function {
         name: "bool",
         forms: &[Form::Global],
-        overloads: &[Overload::new(&[Shape::Bool], Shape::Bool), Overload::new(&[Shape::String], Shape::Bool)],
+        overloads: &[
+            Overload::new(&[Shape::Bool], Shape::Bool),
+            Overload::new(&[Shape::String], Shape::Bool),
+        ],
         page: "The truth value that a text spells: `true`, `t`, `1`, `false`, `f` or `0`.",
         examples: &[Example::new("bool('true')", "true")],
         body: bool,
@@ -103,7 +118,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Overload::new(&[Shape::Int], Shape::Timestamp),
         ],
         page: "The instant that a text spells (RFC 3339 with an offset), or so many seconds after 1970.",
-        examples: &[Example::new("timestamp('2026-01-31T09:00:00+01:00')", "\"2026-01-31T08:00:00Z\"")],
+        examples: &[Example::new(
+            "timestamp('2026-01-31T09:00:00+01:00')",
+            "\"2026-01-31T08:00:00Z\"",
+        )],
         body: timestamp,
         refuses: None,
         walks: false,
@@ -126,7 +144,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         forms: &[Form::Global],
         overloads: &[Overload::new(&[Shape::Any], Shape::Type)],
         page: "The type of a value.",
-        examples: &[Example::new("type(1) == int", "true"), Example::new("type('a') == type(1)", "false")],
+        examples: &[
+            Example::new("type(1) == int", "true"),
+            Example::new("type('a') == type(1)", "false"),
+        ],
         body: type_of,
         refuses: None,
         walks: false,
@@ -153,10 +174,15 @@ const UINT_END: f64 = 18_446_744_073_709_551_616.0;
     reason = "the range is checked first, and cutting the fraction is the point"
 )]
 fn int(arguments: &[Value]) -> Result<Value, Failure> {
-    let [argument] = arguments else { return Err(Failure::no_overload("int", arguments)) };
+    let [argument] = arguments else {
+        return Err(Failure::no_overload("int", arguments));
+    };
     let converted = match argument {
         Value::String(text) => {
-            return text.parse().map(Value::Int).map_err(|_| unreadable(argument, "an int"));
+            return text
+                .parse()
+                .map(Value::Int)
+                .map_err(|_| unreadable(argument, "an int"));
         }
         Value::Timestamp(time) => i64::try_from(time.div_euclid(SECOND)).ok(),
         other => match other.as_number() {
@@ -166,31 +192,47 @@ fn int(arguments: &[Value]) -> Result<Value, Failure> {
             None => return Err(Failure::no_overload("int", arguments)),
         },
     };
-    converted.map(Value::Int).ok_or_else(|| beyond(argument, "int"))
+    converted
+        .map(Value::Int)
+        .ok_or_else(|| beyond(argument, "int"))
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked first")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked first"
+)]
 fn uint(arguments: &[Value]) -> Result<Value, Failure> {
-    let [argument] = arguments else { return Err(Failure::no_overload("uint", arguments)) };
+    let [argument] = arguments else {
+        return Err(Failure::no_overload("uint", arguments));
+    };
     let converted = match argument {
         Value::String(text) => {
-            return text.parse().map(Value::Uint).map_err(|_| unreadable(argument, "a uint"));
+            return text
+                .parse()
+                .map(Value::Uint)
+                .map_err(|_| unreadable(argument, "a uint"));
         }
         other => match other.as_number() {
             Some(Number::Int(number)) => u64::try_from(number).ok(),
             Some(Number::Uint(number)) => Some(number),
-            Some(Number::Double(number)) => (0.0..UINT_END).contains(&number).then_some(number as u64),
+            Some(Number::Double(number)) => {
+                (0.0..UINT_END).contains(&number).then_some(number as u64)
+            }
             None => return Err(Failure::no_overload("uint", arguments)),
         },
     };
-    converted.map(Value::Uint).ok_or_else(|| beyond(argument, "uint"))
+    converted
+        .map(Value::Uint)
+        .ok_or_else(|| beyond(argument, "uint"))
 }
 
 fn double(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
-        [argument @ Value::String(text)] => {
-            text.parse().map(Value::Double).map_err(|_| unreadable(argument, "a double"))
-        }
+        [argument @ Value::String(text)] => text
+            .parse()
+            .map(Value::Double)
+            .map_err(|_| unreadable(argument, "a double")),
         [argument] => match argument.as_number() {
             Some(number) => Ok(Value::Double(number.as_double())),
             None => Err(Failure::no_overload("double", arguments)),
@@ -208,7 +250,10 @@ fn string(arguments: &[Value]) -> Result<Value, Failure> {
         },
         [Value::Timestamp(time)] => Ok(Value::from(timestamp_text(*time))),
         [Value::Duration(length)] => Ok(Value::from(duration_text(*length))),
-        [argument] => argument.interpolated().map(Value::from).ok_or_else(|| Failure::no_overload("string", arguments)),
+        [argument] => argument
+            .interpolated()
+            .map(Value::from)
+            .ok_or_else(|| Failure::no_overload("string", arguments)),
         _ => Err(Failure::no_overload("string", arguments)),
     }
 }
@@ -248,15 +293,22 @@ fn timestamp(arguments: &[Value]) -> Result<Value, Failure> {
 fn duration(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
         [length @ Value::Duration(_)] => Ok(length.clone()),
-        [argument @ Value::String(text)] => parse_duration(text)
-            .map(Value::Duration)
-            .ok_or_else(|| unreadable(argument, "a duration such as 1h30m within the range of 10000 years")),
+        [argument @ Value::String(text)] => {
+            parse_duration(text).map(Value::Duration).ok_or_else(|| {
+                unreadable(
+                    argument,
+                    "a duration such as 1h30m within the range of 10000 years",
+                )
+            })
+        }
         _ => Err(Failure::no_overload("duration", arguments)),
     }
 }
 
 fn type_of(arguments: &[Value]) -> Result<Value, Failure> {
-    let [argument] = arguments else { return Err(Failure::no_overload("type", arguments)) };
+    let [argument] = arguments else {
+        return Err(Failure::no_overload("type", arguments));
+    };
     // The names that the Common Expression Language gives, so that its expressions mean the same here.
     let name = match argument {
         Value::Null => "null_type",
@@ -279,5 +331,8 @@ fn unreadable(argument: &Value, wanted: &str) -> Failure {
 }
 
 fn beyond(argument: &Value, kind: &str) -> Failure {
-    Failure::range(format!("{} is out of the range of {kind}", argument.preview(60)))
+    Failure::range(format!(
+        "{} is out of the range of {kind}",
+        argument.preview(60)
+    ))
 }

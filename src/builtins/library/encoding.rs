@@ -30,7 +30,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         forms: &[Form::Namespace("base64")],
         overloads: &[Overload::new(&[Shape::String], Shape::Bytes)],
         page: "The bytes of a base64 text, with or without its padding.",
-        examples: &[Example::new("string(base64.decode('aGVsbG8'))", "\"hello\"")],
+        examples: &[Example::new(
+            "string(base64.decode('aGVsbG8'))",
+            "\"hello\"",
+        )],
         body: decode,
         refuses: None,
         walks: false,
@@ -48,7 +51,10 @@ fn decode(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
         [argument @ Value::String(text)] => match LENIENT.decode(text.as_bytes()) {
             Ok(bytes) => Ok(Value::Bytes(bytes.into())),
-            Err(_) => Err(Failure::argument(format!("{} is not base64", argument.preview(60)))),
+            Err(_) => Err(Failure::argument(format!(
+                "{} is not base64",
+                argument.preview(60)
+            ))),
         },
         _ => Err(Failure::no_overload("base64.decode", arguments)),
     }

@@ -14,9 +14,15 @@ const MOST_PRECISION: usize = 1_000;
 pub(super) static FUNCTIONS: &[Function] = &[Function {
     name: "format",
     forms: &[Form::Method],
-    overloads: &[Overload::new(&[Shape::String, Shape::List(&Shape::Any)], Shape::String)],
+    overloads: &[Overload::new(
+        &[Shape::String, Shape::List(&Shape::Any)],
+        Shape::String,
+    )],
     page: "A text with its clauses `%s %d %f %e %x %X %o %b` filled from a list; `%%` is a percent sign.",
-    examples: &[Example::new("'%s: %.2f, %d%%'.format(['a', 1.5, 7])", "\"a: 1.50, 7%\"")],
+    examples: &[Example::new(
+        "'%s: %.2f, %d%%'.format(['a', 1.5, 7])",
+        "\"a: 1.50, 7%\"",
+    )],
     body: format,
     refuses: Some(refuses_clauses),
     walks: true,
@@ -48,7 +54,9 @@ fn format(arguments: &[Value]) -> Result<Value, Failure> {
 
 /// A clause that no value fills, or more clauses than there are values.
 fn refuses_clauses(given: &[Given]) -> Option<Failure> {
-    let [Given::Value(Value::String(pattern)), values] = given else { return None };
+    let [Given::Value(Value::String(pattern)), values] = given else {
+        return None;
+    };
     let count = match values {
         Given::Elements(count) => *count,
         Given::Value(_) | Given::Unknown => usize::MAX,
@@ -71,7 +79,8 @@ fn refuses_clauses(given: &[Given]) -> Option<Failure> {
 }
 
 fn too_few(next: usize) -> Failure {
-    let message = format!("index {next} out of range: the text has more clauses than the list has values");
+    let message =
+        format!("index {next} out of range: the text has more clauses than the list has values");
     Failure::new(FailureKind::IndexOutOfRange, message)
 }
 
@@ -83,14 +92,20 @@ fn no_clause(verb: char) -> Failure {
 fn verb(clause: &str) -> Result<(char, Option<usize>, &str), Failure> {
     let (precision, clause) = precision(clause)?;
     let mut characters = clause.chars();
-    let verb = characters.next().ok_or_else(|| unreadable("it ends behind its `%`"))?;
+    let verb = characters
+        .next()
+        .ok_or_else(|| unreadable("it ends behind its `%`"))?;
     Ok((verb, precision, characters.as_str()))
 }
 
 /// The digits of `.3` at the beginning of a clause, and what follows them.
 fn precision(clause: &str) -> Result<(Option<usize>, &str), Failure> {
-    let Some(digits) = clause.strip_prefix('.') else { return Ok((None, clause)) };
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let Some(digits) = clause.strip_prefix('.') else {
+        return Ok((None, clause));
+    };
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(digits.len());
     let (number, rest) = digits.split_at(end);
     match number.parse() {
         Ok(precision) if precision <= MOST_PRECISION => Ok((Some(precision), rest)),
@@ -98,7 +113,12 @@ fn precision(clause: &str) -> Result<(Option<usize>, &str), Failure> {
     }
 }
 
-fn push_clause(text: &mut String, verb: char, precision: Option<usize>, value: &Value) -> Result<(), Failure> {
+fn push_clause(
+    text: &mut String,
+    verb: char,
+    precision: Option<usize>,
+    value: &Value,
+) -> Result<(), Failure> {
     let digits = precision.unwrap_or(DEFAULT_PRECISION);
     let formatted = match verb {
         's' => Some(display(value)),
@@ -115,7 +135,10 @@ fn push_clause(text: &mut String, verb: char, precision: Option<usize>, value: &
         _ => return Err(no_clause(verb)),
     };
     let formatted = formatted.ok_or_else(|| {
-        Failure::argument(format!("error during formatting: `%{verb}` does not take a {}", value.kind_name()))
+        Failure::argument(format!(
+            "error during formatting: `%{verb}` does not take a {}",
+            value.kind_name()
+        ))
     })?;
     text.push_str(&formatted);
     Ok(())
@@ -134,15 +157,23 @@ fn display(value: &Value) -> String {
             format!("[{}]", texts.join(", "))
         }
         Value::Map(entries) => {
-            let mut texts: Vec<(String, String)> =
-                entries.iter().map(|(key, value)| (key.to_string(), display(value))).collect();
+            let mut texts: Vec<(String, String)> = entries
+                .iter()
+                .map(|(key, value)| (key.to_string(), display(value)))
+                .collect();
             texts.sort();
-            let texts: Vec<String> = texts.into_iter().map(|(key, value)| format!("{key}: {value}")).collect();
+            let texts: Vec<String> = texts
+                .into_iter()
+                .map(|(key, value)| format!("{key}: {value}"))
+                .collect();
             format!("{{{}}}", texts.join(", "))
         }
-        Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Exact(_) | Value::String(_) => {
-            value.interpolated().unwrap_or_default()
-        }
+        Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Double(_)
+        | Value::Exact(_)
+        | Value::String(_) => value.interpolated().unwrap_or_default(),
     }
 }
 
@@ -156,27 +187,40 @@ fn decimal(value: &Value) -> Option<String> {
 
 fn real(value: &Value, write: impl Fn(f64) -> String) -> Option<String> {
     let number = value.as_number()?.as_double();
-    Some(if number.is_finite() { write(number) } else { display(&Value::Double(number)) })
+    Some(if number.is_finite() {
+        write(number)
+    } else {
+        display(&Value::Double(number))
+    })
 }
 
 /// A digit, a point, so many digits, and an exponent with its sign and two digits at least.
 fn scientific(number: f64, digits: usize) -> String {
     let text = format!("{number:.digits$e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
+    let (sign, exponent) = exponent
+        .strip_prefix('-')
+        .map_or(('+', exponent), |exponent| ('-', exponent));
     format!("{mantissa}e{sign}{exponent:0>2}")
 }
 
 fn integer(value: &Value, write: impl Fn(&str, u64) -> String) -> Option<String> {
     match value {
-        Value::Int(number) => Some(write(if *number < 0 { "-" } else { "" }, number.unsigned_abs())),
+        Value::Int(number) => Some(write(
+            if *number < 0 { "-" } else { "" },
+            number.unsigned_abs(),
+        )),
         Value::Uint(number) => Some(write("", *number)),
         _ => None,
     }
 }
 
 fn hexadecimal(value: &Value) -> Option<String> {
-    let bytes = |bytes: &[u8]| bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+    let bytes = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    };
     match value {
         Value::String(text) => Some(bytes(text.as_bytes())),
         Value::Bytes(data) => Some(bytes(data)),

@@ -15,13 +15,31 @@ const LIST: Shape = Shape::List(&Shape::Variable(0));
 const EXTREMES: &[Overload] = &[
     Overload::new(&[Shape::List(&Shape::Int)], Shape::Optional(&Shape::Int)),
     Overload::new(&[Shape::List(&Shape::Uint)], Shape::Optional(&Shape::Uint)),
-    Overload::new(&[Shape::List(&Shape::Double)], Shape::Optional(&Shape::Double)),
-    Overload::new(&[Shape::List(&Shape::Number)], Shape::Optional(&Shape::Number)),
-    Overload::new(&[Shape::List(&Shape::String)], Shape::Optional(&Shape::String)),
+    Overload::new(
+        &[Shape::List(&Shape::Double)],
+        Shape::Optional(&Shape::Double),
+    ),
+    Overload::new(
+        &[Shape::List(&Shape::Number)],
+        Shape::Optional(&Shape::Number),
+    ),
+    Overload::new(
+        &[Shape::List(&Shape::String)],
+        Shape::Optional(&Shape::String),
+    ),
     Overload::new(&[Shape::List(&Shape::Bool)], Shape::Optional(&Shape::Bool)),
-    Overload::new(&[Shape::List(&Shape::Bytes)], Shape::Optional(&Shape::Bytes)),
-    Overload::new(&[Shape::List(&Shape::Timestamp)], Shape::Optional(&Shape::Timestamp)),
-    Overload::new(&[Shape::List(&Shape::Duration)], Shape::Optional(&Shape::Duration)),
+    Overload::new(
+        &[Shape::List(&Shape::Bytes)],
+        Shape::Optional(&Shape::Bytes),
+    ),
+    Overload::new(
+        &[Shape::List(&Shape::Timestamp)],
+        Shape::Optional(&Shape::Timestamp),
+    ),
+    Overload::new(
+        &[Shape::List(&Shape::Duration)],
+        Shape::Optional(&Shape::Duration),
+    ),
 ];
 
 pub(super) static FUNCTIONS: &[Function] = &[
@@ -52,9 +70,15 @@ pub(super) static FUNCTIONS: &[Function] = &[
         name: "flatten",
         forms: &[Form::Method],
         overloads: &[
-            Overload::new(&[Shape::List(&Shape::List(&Shape::Variable(0)))], Shape::List(&Shape::Variable(0))),
+            Overload::new(
+                &[Shape::List(&Shape::List(&Shape::Variable(0)))],
+                Shape::List(&Shape::Variable(0)),
+            ),
             Overload::new(&[Shape::List(&Shape::Any)], Shape::List(&Shape::Any)),
-            Overload::new(&[Shape::List(&Shape::Any), Shape::Int], Shape::List(&Shape::Any)),
+            Overload::new(
+                &[Shape::List(&Shape::Any), Shape::Int],
+                Shape::List(&Shape::Any),
+            ),
         ],
         page: "The elements of the lists in a list, one level deep or as many as are asked for.",
         examples: &[
@@ -68,7 +92,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     Function {
         name: "distinct",
         forms: &[Form::Method],
-        overloads: &[Overload::new(&[Shape::List(&Shape::Variable(0))], Shape::List(&Shape::Variable(0)))],
+        overloads: &[Overload::new(
+            &[Shape::List(&Shape::Variable(0))],
+            Shape::List(&Shape::Variable(0)),
+        )],
         page: "The elements of a list without repetition, in the order in which they first come.",
         examples: &[Example::new("['a', 'b', 'a'].distinct()", r#"["a","b"]"#)],
         body: distinct,
@@ -86,8 +113,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Overload::new(&[Shape::List(&Shape::String)], Shape::List(&Shape::String)),
             Overload::new(&[Shape::List(&Shape::Bool)], Shape::List(&Shape::Bool)),
             Overload::new(&[Shape::List(&Shape::Bytes)], Shape::List(&Shape::Bytes)),
-            Overload::new(&[Shape::List(&Shape::Timestamp)], Shape::List(&Shape::Timestamp)),
-            Overload::new(&[Shape::List(&Shape::Duration)], Shape::List(&Shape::Duration)),
+            Overload::new(
+                &[Shape::List(&Shape::Timestamp)],
+                Shape::List(&Shape::Timestamp),
+            ),
+            Overload::new(
+                &[Shape::List(&Shape::Duration)],
+                Shape::List(&Shape::Duration),
+            ),
         ],
         page: "The elements of a list in ascending order; equal ones keep theirs.",
         examples: &[Example::new("[3, 1, 2].sort()", "[1,2,3]")],
@@ -100,7 +133,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         forms: &[Form::Method],
         overloads: &[Overload::new(&[LIST], Shape::Optional(&Shape::Variable(0)))],
         page: "The first element of a list; null where there is none.",
-        examples: &[Example::new("[3, 1].first()", "3"), Example::new("[].first()", "null")],
+        examples: &[
+            Example::new("[3, 1].first()", "3"),
+            Example::new("[].first()", "null"),
+        ],
         body: first,
         refuses: None,
         walks: false,
@@ -130,7 +166,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         forms: &[Form::Method],
         overloads: EXTREMES,
         page: "The least element of a list; null where there is none.",
-        examples: &[Example::new("[3, 1, 2].min()", "1"), Example::new("['b', 'a'].min()", "\"a\"")],
+        examples: &[
+            Example::new("[3, 1, 2].min()", "1"),
+            Example::new("['b', 'a'].min()", "\"a\""),
+        ],
         body: |arguments| extreme("min", arguments, Ordering::Less),
         refuses: None,
         walks: false,
@@ -140,7 +179,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         forms: &[Form::Method],
         overloads: EXTREMES,
         page: "The greatest element of a list; null where there is none.",
-        examples: &[Example::new("[3, 1, 2].max()", "3"), Example::new("[].max() ?? 0", "0")],
+        examples: &[
+            Example::new("[3, 1, 2].max()", "3"),
+            Example::new("[].max() ?? 0", "0"),
+        ],
         body: |arguments| extreme("max", arguments, Ordering::Greater),
         refuses: None,
         walks: false,
@@ -149,9 +191,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 fn range(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
-        [Value::Int(end)] if *end > LONGEST_RANGE => {
-            Err(Failure::new(FailureKind::CostLimit, format!("lists.range makes at most {LONGEST_RANGE} numbers")))
-        }
+        [Value::Int(end)] if *end > LONGEST_RANGE => Err(Failure::new(
+            FailureKind::CostLimit,
+            format!("lists.range makes at most {LONGEST_RANGE} numbers"),
+        )),
         [Value::Int(end)] => Ok(Value::list((0..*end).map(Value::Int))),
         _ => Err(Failure::no_overload("lists.range", arguments)),
     }
@@ -162,9 +205,14 @@ fn slice(arguments: &[Value]) -> Result<Value, Failure> {
         return Err(Failure::no_overload("slice", arguments));
     };
     let position = |number: i64| usize::try_from(number).ok();
-    let part = position(*start).zip(position(*end)).and_then(|(start, end)| elements.get(start..end));
+    let part = position(*start)
+        .zip(position(*end))
+        .and_then(|(start, end)| elements.get(start..end));
     part.map(|part| Value::from(part.to_vec())).ok_or_else(|| {
-        let message = format!("slice({start}, {end}) of a list of {} elements is out of range", elements.len());
+        let message = format!(
+            "slice({start}, {end}) of a list of {} elements is out of range",
+            elements.len()
+        );
         Failure::new(FailureKind::IndexOutOfRange, message)
     })
 }
@@ -172,10 +220,20 @@ fn slice(arguments: &[Value]) -> Result<Value, Failure> {
 /// Positions that are a part of no list.
 fn refuses_slice(given: &[Given]) -> Option<Failure> {
     let [_, start, end] = given else { return None };
-    let position = |given: &Given| if let Given::Value(Value::Int(position)) = given { Some(*position) } else { None };
+    let position = |given: &Given| {
+        if let Given::Value(Value::Int(position)) = given {
+            Some(*position)
+        } else {
+            None
+        }
+    };
     let message = match (position(start), position(end)) {
-        (Some(start), Some(end)) if start > end => format!("slice({start}, {end}) begins behind its end"),
-        (Some(negative), _) | (_, Some(negative)) if negative < 0 => format!("slice takes no position like {negative}"),
+        (Some(start), Some(end)) if start > end => {
+            format!("slice({start}, {end}) begins behind its end")
+        }
+        (Some(negative), _) | (_, Some(negative)) if negative < 0 => {
+            format!("slice takes no position like {negative}")
+        }
         _ => return None,
     };
     Some(Failure::new(FailureKind::IndexOutOfRange, message))
@@ -198,7 +256,10 @@ fn flatten(arguments: &[Value]) -> Result<Value, Failure> {
     };
     let mut level: Vec<Value> = elements.to_vec();
     for _ in 0..depth {
-        if !level.iter().any(|element| matches!(element, Value::List(_))) {
+        if !level
+            .iter()
+            .any(|element| matches!(element, Value::List(_)))
+        {
             break;
         }
         let mut next = Vec::with_capacity(level.len());
@@ -214,7 +275,9 @@ fn flatten(arguments: &[Value]) -> Result<Value, Failure> {
 }
 
 fn distinct(arguments: &[Value]) -> Result<Value, Failure> {
-    let [Value::List(elements)] = arguments else { return Err(Failure::no_overload("distinct", arguments)) };
+    let [Value::List(elements)] = arguments else {
+        return Err(Failure::no_overload("distinct", arguments));
+    };
     let mut kept: Vec<Value> = Vec::new();
     let mut keys = std::collections::HashSet::new();
     for element in elements.iter() {
@@ -231,26 +294,35 @@ fn distinct(arguments: &[Value]) -> Result<Value, Failure> {
 }
 
 fn sort(arguments: &[Value]) -> Result<Value, Failure> {
-    let [Value::List(elements)] = arguments else { return Err(Failure::no_overload("sort", arguments)) };
+    let [Value::List(elements)] = arguments else {
+        return Err(Failure::no_overload("sort", arguments));
+    };
     operators::ascending(elements.to_vec(), |element| element).map(Value::from)
 }
 
 fn first(arguments: &[Value]) -> Result<Value, Failure> {
-    let [Value::List(elements)] = arguments else { return Err(Failure::no_overload("first", arguments)) };
+    let [Value::List(elements)] = arguments else {
+        return Err(Failure::no_overload("first", arguments));
+    };
     Ok(elements.first().cloned().unwrap_or(Value::Null))
 }
 
 fn last(arguments: &[Value]) -> Result<Value, Failure> {
-    let [Value::List(elements)] = arguments else { return Err(Failure::no_overload("last", arguments)) };
+    let [Value::List(elements)] = arguments else {
+        return Err(Failure::no_overload("last", arguments));
+    };
     Ok(elements.last().cloned().unwrap_or(Value::Null))
 }
 
 fn take(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
         [Value::List(_), Value::Int(count)] if *count < 0 => Err(count_too_small()),
-        [Value::List(elements), Value::Int(count)] => {
-            Ok(Value::list(elements.iter().take(usize::try_from(*count).unwrap_or(usize::MAX)).cloned()))
-        }
+        [Value::List(elements), Value::Int(count)] => Ok(Value::list(
+            elements
+                .iter()
+                .take(usize::try_from(*count).unwrap_or(usize::MAX))
+                .cloned(),
+        )),
         _ => Err(Failure::no_overload("take", arguments)),
     }
 }
@@ -265,7 +337,9 @@ fn count_too_small() -> Failure {
 
 /// The first of the least or of the greatest elements.
 fn extreme(name: &str, arguments: &[Value], wanted: Ordering) -> Result<Value, Failure> {
-    let [Value::List(elements)] = arguments else { return Err(Failure::no_overload(name, arguments)) };
+    let [Value::List(elements)] = arguments else {
+        return Err(Failure::no_overload(name, arguments));
+    };
     let mut best: Option<&Value> = None;
     for element in elements.iter() {
         let better = match best.unwrap_or(element).order(element) {

@@ -22,7 +22,10 @@ const EXTREMES: &[Overload] = &[
     Overload::new(&[Shape::Double, Shape::Double], Shape::Double),
     Overload::new(&[N, N], N),
     Overload::new(&[Shape::Int, Shape::Int, Shape::Int], Shape::Int),
-    Overload::new(&[Shape::Double, Shape::Double, Shape::Double], Shape::Double),
+    Overload::new(
+        &[Shape::Double, Shape::Double, Shape::Double],
+        Shape::Double,
+    ),
     Overload::new(&[N, N, N], N),
     Overload::new(&[N, N, N, N], N),
     Overload::new(&[N, N, N, N, N], N),
@@ -35,10 +38,14 @@ const SAME: &[Overload] = &[
     Overload::new(&[Shape::Uint], Shape::Uint),
     Overload::new(&[Shape::Double], Shape::Double),
 ];
-const BITS: &[Overload] =
-    &[Overload::new(&[Shape::Int, Shape::Int], Shape::Int), Overload::new(&[Shape::Uint, Shape::Uint], Shape::Uint)];
-const SHIFT: &[Overload] =
-    &[Overload::new(&[Shape::Int, Shape::Int], Shape::Int), Overload::new(&[Shape::Uint, Shape::Int], Shape::Uint)];
+const BITS: &[Overload] = &[
+    Overload::new(&[Shape::Int, Shape::Int], Shape::Int),
+    Overload::new(&[Shape::Uint, Shape::Uint], Shape::Uint),
+];
+const SHIFT: &[Overload] = &[
+    Overload::new(&[Shape::Int, Shape::Int], Shape::Int),
+    Overload::new(&[Shape::Uint, Shape::Int], Shape::Uint),
+];
 
 /// A function of `math`: the descriptors differ only in these parts.
 macro_rules! math {
@@ -101,15 +108,22 @@ pub(super) static FUNCTIONS: &[Function] = &[
 ];
 
 fn extreme(name: &str, arguments: &[Value], wanted: Ordering) -> Result<Value, Failure> {
-    let numbers = if let [Value::List(elements)] = arguments { elements } else { arguments };
+    let numbers = if let [Value::List(elements)] = arguments {
+        elements
+    } else {
+        arguments
+    };
     let mut best: Option<(&Value, Number)> = None;
     for value in numbers {
-        let number = value.as_number().ok_or_else(|| Failure::no_overload(name, arguments))?;
+        let number = value
+            .as_number()
+            .ok_or_else(|| Failure::no_overload(name, arguments))?;
         if best.is_none_or(|(_, known)| number.order(known) == Some(wanted)) {
             best = Some((value, number));
         }
     }
-    best.map(|(value, _)| value.clone()).ok_or_else(|| Failure::argument(format!("{name} needs a number at least")))
+    best.map(|(value, _)| value.clone())
+        .ok_or_else(|| Failure::argument(format!("{name} needs a number at least")))
 }
 
 fn rounded(name: &str, arguments: &[Value], round: fn(f64) -> f64) -> Result<Value, Failure> {
@@ -130,10 +144,12 @@ fn double(name: &str, arguments: &[Value]) -> Result<f64, Failure> {
 
 fn abs(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
-        [Value::Int(number)] => number
-            .checked_abs()
-            .map(Value::Int)
-            .ok_or_else(|| Failure::new(FailureKind::Overflow, "overflow: the result of `math.abs` does not fit int")),
+        [Value::Int(number)] => number.checked_abs().map(Value::Int).ok_or_else(|| {
+            Failure::new(
+                FailureKind::Overflow,
+                "overflow: the result of `math.abs` does not fit int",
+            )
+        }),
         [Value::Uint(number)] => Ok(Value::Uint(*number)),
         _ => double("math.abs", arguments).map(|number| Value::Double(number.abs())),
     }
@@ -143,8 +159,13 @@ fn sign(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
         [Value::Int(number)] => Ok(Value::Int(number.signum())),
         [Value::Uint(number)] => Ok(Value::Uint(u64::from(*number > 0))),
-        _ => double("math.sign", arguments)
-            .map(|number| Value::Double(if number == 0.0 || number.is_nan() { number } else { number.signum() })),
+        _ => double("math.sign", arguments).map(|number| {
+            Value::Double(if number == 0.0 || number.is_nan() {
+                number
+            } else {
+                number.signum()
+            })
+        }),
     }
 }
 
@@ -160,7 +181,9 @@ fn sqrt(arguments: &[Value]) -> Result<Value, Failure> {
 
 fn bits(name: &str, arguments: &[Value], combine: fn(u64, u64) -> u64) -> Result<Value, Failure> {
     match arguments {
-        [Value::Int(a), Value::Int(b)] => Ok(Value::Int(combine(a.cast_unsigned(), b.cast_unsigned()).cast_signed())),
+        [Value::Int(a), Value::Int(b)] => Ok(Value::Int(
+            combine(a.cast_unsigned(), b.cast_unsigned()).cast_signed(),
+        )),
         [Value::Uint(a), Value::Uint(b)] => Ok(Value::Uint(combine(*a, *b))),
         _ => Err(Failure::no_overload(name, arguments)),
     }
@@ -182,7 +205,11 @@ fn shift_too_small(name: &str) -> Failure {
     Failure::argument(format!("{name} takes a shift of 0 or more"))
 }
 
-fn shifted(name: &str, arguments: &[Value], shift: fn(u64, u32) -> Option<u64>) -> Result<Value, Failure> {
+fn shifted(
+    name: &str,
+    arguments: &[Value],
+    shift: fn(u64, u32) -> Option<u64>,
+) -> Result<Value, Failure> {
     let by = match arguments {
         [Value::Int(_) | Value::Uint(_), Value::Int(by)] if *by < 0 => {
             return Err(shift_too_small(name));
@@ -191,7 +218,9 @@ fn shifted(name: &str, arguments: &[Value], shift: fn(u64, u32) -> Option<u64>) 
         _ => return Err(Failure::no_overload(name, arguments)),
     };
     match arguments {
-        [Value::Int(number), _] => Ok(Value::Int(shift(number.cast_unsigned(), by).unwrap_or(0).cast_signed())),
+        [Value::Int(number), _] => Ok(Value::Int(
+            shift(number.cast_unsigned(), by).unwrap_or(0).cast_signed(),
+        )),
         [Value::Uint(number), _] => Ok(Value::Uint(shift(*number, by).unwrap_or(0))),
         _ => Err(Failure::no_overload(name, arguments)),
     }

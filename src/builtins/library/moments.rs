@@ -10,8 +10,10 @@ use crate::value::{Civil, Value, parse_offset};
 const SECOND: i128 = 1_000_000_000;
 
 /// Of a timestamp, in UTC or in a zone.
-const DATE: &[Overload] =
-    &[Overload::new(&[Shape::Timestamp], Shape::Int), Overload::new(&[Shape::Timestamp, Shape::String], Shape::Int)];
+const DATE: &[Overload] = &[
+    Overload::new(&[Shape::Timestamp], Shape::Int),
+    Overload::new(&[Shape::Timestamp, Shape::String], Shape::Int),
+];
 
 /// Of a timestamp, or the whole of a duration in that unit.
 const CLOCK: &[Overload] = &[
@@ -67,44 +69,69 @@ pub(super) static FUNCTIONS: &[Function] = &[
     },
 ];
 
-fn read(name: &str, arguments: &[Value], part: fn(Civil) -> i64, unit: Option<i128>) -> Result<Value, Failure> {
+fn read(
+    name: &str,
+    arguments: &[Value],
+    part: fn(Civil) -> i64,
+    unit: Option<i128>,
+) -> Result<Value, Failure> {
     match (arguments, unit) {
         ([Value::Timestamp(time)], _) => Ok(Value::Int(part(Civil::of(*time)))),
         ([Value::Timestamp(time), Value::String(zone)], _) => {
             Ok(Value::Int(part(Civil::of(time + offset(*time, zone)?))))
         }
-        ([Value::Duration(length)], Some(unit)) => Ok(Value::Int(i64::try_from(length / unit).unwrap_or(i64::MAX))),
+        ([Value::Duration(length)], Some(unit)) => {
+            Ok(Value::Int(i64::try_from(length / unit).unwrap_or(i64::MAX)))
+        }
         _ => Err(Failure::no_overload(name, arguments)),
     }
 }
 
 fn milliseconds(arguments: &[Value]) -> Result<Value, Failure> {
     if let [Value::Duration(length)] = arguments {
-        return Ok(Value::Int(i64::try_from(length % SECOND / 1_000_000).unwrap_or(0)));
+        return Ok(Value::Int(
+            i64::try_from(length % SECOND / 1_000_000).unwrap_or(0),
+        ));
     }
-    read("getMilliseconds", arguments, |civil| civil.nanosecond / 1_000_000, None)
+    read(
+        "getMilliseconds",
+        arguments,
+        |civil| civil.nanosecond / 1_000_000,
+        None,
+    )
 }
 
 /// A time zone that does not exist, at whatever time.
 fn refuses_zone(given: &[Given]) -> Option<Failure> {
-    let [_, Given::Value(Value::String(zone))] = given else { return None };
+    let [_, Given::Value(Value::String(zone))] = given else {
+        return None;
+    };
     offset(0, zone).err()
 }
 
 /// Nanoseconds east of Greenwich in a zone at a time. Names come from the data base that is built in, so that a plan
 /// means the same on every machine.
 fn offset(time: i128, zone: &str) -> Result<i128, Failure> {
-    let signed = if zone.starts_with(|c: char| c.is_ascii_digit()) { format!("+{zone}") } else { zone.to_owned() };
+    let signed = if zone.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("+{zone}")
+    } else {
+        zone.to_owned()
+    };
     if let Some(seconds) = parse_offset(&signed) {
         return Ok(i128::from(seconds) * SECOND);
     }
     let Ok(zone) = TimeZoneDatabase::bundled().get(zone) else {
-        let message =
-            format!("there is no time zone `{zone}`; write a name such as Europe/Berlin or an offset such as +02:00");
+        let message = format!(
+            "there is no time zone `{zone}`; write a name such as Europe/Berlin or an offset such as +02:00"
+        );
         return Err(Failure::argument(message));
     };
     // The data base ends a day before the year 9999 does; the last offset that it knows holds on.
-    let known = time.clamp(Timestamp::MIN.as_nanosecond(), Timestamp::MAX.as_nanosecond());
-    let offset = Timestamp::from_nanosecond(known).map_or(Offset::UTC, |known| zone.to_offset(known));
+    let known = time.clamp(
+        Timestamp::MIN.as_nanosecond(),
+        Timestamp::MAX.as_nanosecond(),
+    );
+    let offset =
+        Timestamp::from_nanosecond(known).map_or(Offset::UTC, |known| zone.to_offset(known));
     Ok(i128::from(offset.seconds()) * SECOND)
 }

@@ -64,7 +64,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         forms: &[Form::Namespace("strings")],
         overloads: &[Overload::new(&[S], S)],
         page: "A text in quotes, with escapes for what could not stand in them.",
-        examples: &[Example::new("strings.quote('a\\nb') == '\"a\\\\nb\"'", "true")],
+        examples: &[Example::new(
+            "strings.quote('a\\nb') == '\"a\\\\nb\"'",
+            "true",
+        )],
         body: quote,
         refuses: None,
         walks: false,
@@ -91,17 +94,25 @@ fn index_of(arguments: &[Value]) -> Result<Value, Failure> {
     }
     // Beyond the end there is nothing to find; only a negative position makes no sense.
     let Ok(start) = byte_offset(text, offset) else {
-        return if offset < 0 { Err(out_of_range(offset)) } else { Ok(Value::Int(-1)) };
+        return if offset < 0 {
+            Err(out_of_range(offset))
+        } else {
+            Ok(Value::Int(-1))
+        };
     };
     let rest = text.get(start..).unwrap_or("");
-    let found = rest.find(&**part).map(|place| offset + characters(rest.get(..place).unwrap_or("")));
+    let found = rest
+        .find(&**part)
+        .map(|place| offset + characters(rest.get(..place).unwrap_or("")));
     Ok(Value::Int(found.unwrap_or(-1)))
 }
 
 fn last_index_of(arguments: &[Value]) -> Result<Value, Failure> {
     let (text, part, offset) = match arguments {
         [Value::String(text), Value::String(part)] => (text, part, None),
-        [Value::String(text), Value::String(part), Value::Int(offset)] => (text, part, Some(*offset)),
+        [Value::String(text), Value::String(part), Value::Int(offset)] => {
+            (text, part, Some(*offset))
+        }
         _ => return Err(Failure::no_overload("lastIndexOf", arguments)),
     };
     if part.is_empty() {
@@ -118,7 +129,9 @@ fn last_index_of(arguments: &[Value]) -> Result<Value, Failure> {
         floor -= 1;
     }
     let before = text.get(..floor).unwrap_or("");
-    let found = before.rfind(&**part).map(|place| characters(text.get(..place).unwrap_or("")));
+    let found = before
+        .rfind(&**part)
+        .map(|place| characters(text.get(..place).unwrap_or("")));
     Ok(Value::Int(found.unwrap_or(-1)))
 }
 
@@ -137,7 +150,12 @@ fn join(arguments: &[Value]) -> Result<Value, Failure> {
 fn replace(arguments: &[Value]) -> Result<Value, Failure> {
     let (text, old, new, limit) = match arguments {
         [Value::String(text), Value::String(old), Value::String(new)] => (text, old, new, -1),
-        [Value::String(text), Value::String(old), Value::String(new), Value::Int(limit)] => (text, old, new, *limit),
+        [
+            Value::String(text),
+            Value::String(old),
+            Value::String(new),
+            Value::Int(limit),
+        ] => (text, old, new, *limit),
         _ => return Err(Failure::no_overload("replace", arguments)),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -149,16 +167,28 @@ fn replace(arguments: &[Value]) -> Result<Value, Failure> {
 fn split(arguments: &[Value]) -> Result<Value, Failure> {
     let (text, separator, limit) = match arguments {
         [Value::String(text), Value::String(separator)] => (text, separator, -1),
-        [Value::String(text), Value::String(separator), Value::Int(limit)] => (text, separator, *limit),
+        [
+            Value::String(text),
+            Value::String(separator),
+            Value::Int(limit),
+        ] => (text, separator, *limit),
         _ => return Err(Failure::no_overload("split", arguments)),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     if !separator.is_empty() || limit == 0 {
-        return Ok(Value::list(text.splitn(limit, &**separator).map(Value::from)));
+        return Ok(Value::list(
+            text.splitn(limit, &**separator).map(Value::from),
+        ));
     }
-    let cut = text.char_indices().nth(limit - 1).map_or(text.len(), |(place, _)| place);
+    let cut = text
+        .char_indices()
+        .nth(limit - 1)
+        .map_or(text.len(), |(place, _)| place);
     let (single, rest) = text.split_at(cut);
-    let mut parts: Vec<Value> = single.chars().map(|c| Value::from(String::from(c))).collect();
+    let mut parts: Vec<Value> = single
+        .chars()
+        .map(|c| Value::from(String::from(c)))
+        .collect();
     if !rest.is_empty() {
         parts.push(Value::from(rest));
     }
@@ -183,14 +213,22 @@ fn refuses_positions(given: &[Given]) -> Option<Failure> {
         Given::Value(_) | Given::Elements(_) | Given::Unknown => None,
     });
     let positions = positions.collect::<Vec<_>>();
-    if let Some(negative) = positions.iter().copied().flatten().find(|position| *position < 0) {
+    if let Some(negative) = positions
+        .iter()
+        .copied()
+        .flatten()
+        .find(|position| *position < 0)
+    {
         return Some(out_of_range(negative));
     }
     matches!(positions[..], [Some(start), Some(end)] if start > end).then(backwards)
 }
 
 fn backwards() -> Failure {
-    Failure::new(FailureKind::IndexOutOfRange, "index out of range: the start of a substring is behind its end")
+    Failure::new(
+        FailureKind::IndexOutOfRange,
+        "index out of range: the start of a substring is behind its end",
+    )
 }
 
 fn reverse(arguments: &[Value]) -> Result<Value, Failure> {
@@ -234,7 +272,10 @@ fn mapped(name: &str, arguments: &[Value], map: fn(&str) -> String) -> Result<Va
 /// The byte at which a character begins; the end of the text counts as the place of one more.
 fn byte_offset(text: &str, index: i64) -> Result<usize, Failure> {
     let wanted = usize::try_from(index).map_err(|_| out_of_range(index))?;
-    let mut places = text.char_indices().map(|(place, _)| place).chain([text.len()]);
+    let mut places = text
+        .char_indices()
+        .map(|(place, _)| place)
+        .chain([text.len()]);
     places.nth(wanted).ok_or_else(|| out_of_range(index))
 }
 
@@ -243,12 +284,18 @@ fn characters(text: &str) -> i64 {
 }
 
 fn out_of_range(index: i64) -> Failure {
-    Failure::new(FailureKind::IndexOutOfRange, format!("index out of range: {index}"))
+    Failure::new(
+        FailureKind::IndexOutOfRange,
+        format!("index out of range: {index}"),
+    )
 }
 
 fn bounded(bytes: usize) -> Result<(), Failure> {
     if bytes <= LONGEST {
         return Ok(());
     }
-    Err(Failure::new(FailureKind::CostLimit, format!("the text would have {bytes} bytes; {LONGEST} are allowed")))
+    Err(Failure::new(
+        FailureKind::CostLimit,
+        format!("the text would have {bytes} bytes; {LONGEST} are allowed"),
+    ))
 }

@@ -63,17 +63,25 @@ fn ends_with(arguments: &[Value]) -> Result<Value, Failure> {
 
 fn matches(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
-        [Value::String(text), Value::String(pattern)] => Ok(Value::Bool(compile_pattern(pattern)?.is_match(text))),
+        [Value::String(text), Value::String(pattern)] => {
+            Ok(Value::Bool(compile_pattern(pattern)?.is_match(text)))
+        }
         _ => Err(Failure::no_overload("matches", arguments)),
     }
 }
 
 fn refuses_pattern(given: &[Given]) -> Option<Failure> {
-    let [_, Given::Value(Value::String(pattern))] = given else { return None };
+    let [_, Given::Value(Value::String(pattern))] = given else {
+        return None;
+    };
     compile_pattern(pattern).err()
 }
 
-fn compare(name: &str, arguments: &[Value], holds: fn(&str, &str) -> bool) -> Result<Value, Failure> {
+fn compare(
+    name: &str,
+    arguments: &[Value],
+    holds: fn(&str, &str) -> bool,
+) -> Result<Value, Failure> {
     match arguments {
         [Value::String(text), Value::String(part)] => Ok(Value::Bool(holds(text, part))),
         _ => Err(Failure::no_overload(name, arguments)),

@@ -72,7 +72,11 @@ struct ChangedFile {
 ///
 /// # Errors
 /// When there is no git, no repository, no such revision, no plan or no such kind.
-pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let accepted = kinds(&arguments.allow)?;
     let mut versions = Versions::open(&arguments.against, &arguments.paths, project)?;
     let mut changes = Changes {
@@ -87,14 +91,26 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         broken |= both.now.as_ref().is_some_and(versions::Checked::is_broken);
         let mut comparison = both.compare();
         let all = comparison.findings.len();
-        comparison.findings.retain(|found| !accepted.iter().any(|kind| kind.name() == found.kind.name()));
+        comparison
+            .findings
+            .retain(|found| !accepted.iter().any(|kind| kind.name() == found.kind.name()));
         changes.accepted += all - comparison.findings.len();
-        changes.files.push(ChangedFile { name: versions::shown(&path), versions: both, comparison });
+        changes.files.push(ChangedFile {
+            name: versions::shown(&path),
+            versions: both,
+            comparison,
+        });
     }
     let findings = versions.findings();
-    broken |= findings.iter().flat_map(|file| &file.diagnostics).any(crate::diag::Diagnostic::is_error);
-    let errors =
-        changes.files.iter().filter_map(|file| file.versions.now.as_ref()).filter_map(versions::Checked::errors);
+    broken |= findings
+        .iter()
+        .flat_map(|file| &file.diagnostics)
+        .any(crate::diag::Diagnostic::is_error);
+    let errors = changes
+        .files
+        .iter()
+        .filter_map(|file| file.versions.now.as_ref())
+        .filter_map(versions::Checked::errors);
     let errors = findings.into_iter().chain(errors).collect::<Vec<_>>();
     if errors.iter().any(|file| !file.diagnostics.is_empty()) {
         terminal.say_plainly(&human(&errors, terminal.look));
@@ -108,7 +124,11 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         terminal.say(&left_out.told(&changes.revision));
     }
     terminal.say(&changes.sentence());
-    Ok(if broken || changes.count(true) > 0 { Exit::Findings } else { Exit::Fine })
+    Ok(if broken || changes.count(true) > 0 {
+        Exit::Findings
+    } else {
+        Exit::Fine
+    })
 }
 
 /// The kinds with these names.
@@ -116,8 +136,9 @@ fn kinds(names: &[String]) -> Result<Vec<&'static Kind>, Failure> {
     let known = |name: &String| {
         kind::find(name).ok_or_else(|| {
             let near = closest(name, kind::ALL.iter().map(|kind| kind.name()));
-            let hint =
-                near.map_or("; docs/breaking.md lists all".to_owned(), |near| format!(", did you mean `{near}`?"));
+            let hint = near.map_or("; docs/breaking.md lists all".to_owned(), |near| {
+                format!(", did you mean `{near}`?")
+            });
             Failure::Usage(format!("there is no kind of change `{name}`{hint}"))
         })
     };
@@ -135,7 +156,11 @@ struct LeftOut<'a> {
 impl LeftOut<'_> {
     fn told(&self, revision: &str) -> String {
         let Self { file, plan, today } = self;
-        let when = if *today { "today".to_owned() } else { format!("at {revision}") };
+        let when = if *today {
+            "today".to_owned()
+        } else {
+            format!("at {revision}")
+        };
         format!("`{plan}` in {file} is not compared: the file has errors {when}")
     }
 }
@@ -148,8 +173,16 @@ impl Changes {
 
     fn left_out(&self) -> impl Iterator<Item = LeftOut<'_>> {
         self.files.iter().flat_map(|file| {
-            let today = file.versions.now.as_ref().is_some_and(versions::Checked::is_broken);
-            file.comparison.left_out.iter().map(move |plan| LeftOut { file: &file.name, plan, today })
+            let today = file
+                .versions
+                .now
+                .as_ref()
+                .is_some_and(versions::Checked::is_broken);
+            file.comparison.left_out.iter().map(move |plan| LeftOut {
+                file: &file.name,
+                plan,
+                today,
+            })
         })
     }
 
@@ -160,17 +193,32 @@ impl Changes {
     /// The last line: how much changed in how much.
     fn sentence(&self) -> String {
         let (breaking, compatible) = (self.count(true), self.count(false));
-        let since = format!("in {} since {}", counted(self.plans(), "plan"), self.revision);
-        let accepted = if self.accepted > 0 { format!(", {} accepted", self.accepted) } else { String::new() };
+        let since = format!(
+            "in {} since {}",
+            counted(self.plans(), "plan"),
+            self.revision
+        );
+        let accepted = if self.accepted > 0 {
+            format!(", {} accepted", self.accepted)
+        } else {
+            String::new()
+        };
         if breaking + compatible == 0 {
             return format!("nothing changed for anybody {since}{accepted}");
         }
-        format!("{breaking} breaking and {} {since}{accepted}", counted(compatible, "compatible change"))
+        format!(
+            "{breaking} breaking and {} {since}{accepted}",
+            counted(compatible, "compatible change")
+        )
     }
 }
 
 impl ChangedFile {
     fn count(&self, breaking: bool) -> usize {
-        self.comparison.findings.iter().filter(|found| found.kind.is_breaking() == breaking).count()
+        self.comparison
+            .findings
+            .iter()
+            .filter(|found| found.kind.is_breaking() == breaking)
+            .count()
     }
 }

@@ -7,29 +7,51 @@ use serde::Serialize;
 use super::{ChangedFile, Changes};
 use crate::breaking::{Class, Concern, Finding};
 use crate::diag::Diagnostic;
-use crate::diag::render::{FileReport, Look, Problem, Report, drawn, escape_json, github, visible_line};
+use crate::diag::render::{
+    FileReport, Look, Problem, Report, drawn, escape_json, github, visible_line,
+};
 use crate::source::{SourceFile, Span};
 
 /// Plan by plan, class by class, with the lines of today.
 pub(super) fn people(changes: &Changes, look: Look) -> String {
     let mut text = String::new();
     for file in &changes.files {
-        for findings in file.comparison.findings.chunk_by(|one, other| one.plan == other.plan) {
+        for findings in file
+            .comparison
+            .findings
+            .chunk_by(|one, other| one.plan == other.plan)
+        {
             plan(&mut text, changes, file, findings, look);
         }
     }
     text
 }
 
-fn plan(text: &mut String, changes: &Changes, file: &ChangedFile, findings: &[Finding], look: Look) {
-    let breaking = findings.iter().filter(|found| found.kind.is_breaking()).count();
-    let Some(plan) = findings.first().map(|found| &found.plan) else { return };
+fn plan(
+    text: &mut String,
+    changes: &Changes,
+    file: &ChangedFile,
+    findings: &[Finding],
+    look: Look,
+) {
+    let breaking = findings
+        .iter()
+        .filter(|found| found.kind.is_breaking())
+        .count();
+    let Some(plan) = findings.first().map(|found| &found.plan) else {
+        return;
+    };
     let name = visible_line(&file.name);
     let compatible = findings.len() - breaking;
     // Writing to a string does not fail.
-    let _ = writeln!(text, "{plan} in {name}: {breaking} breaking, {compatible} compatible\n");
+    let _ = writeln!(
+        text,
+        "{plan} in {name}: {breaking} breaking, {compatible} compatible\n"
+    );
     for class in findings.chunk_by(|one, other| one.kind.class == other.kind.class) {
-        let Some(word) = class.first().map(|found| found.kind.class) else { continue };
+        let Some(word) = class.first().map(|found| found.kind.class) else {
+            continue;
+        };
         let _ = writeln!(text, "{word}\n");
         for found in class {
             text.push_str(&one(changes, file, found, look));
@@ -45,9 +67,17 @@ fn one(changes: &Changes, file: &ChangedFile, found: &Finding, look: Look) -> St
         return drawn(&now.source, &diagnostic, heading, &below, look);
     }
     // What is gone is drawn as it stood.
-    let was = file.versions.then.as_ref().map_or("", |then| then.source.text());
+    let was = file
+        .versions
+        .then
+        .as_ref()
+        .map_or("", |then| then.source.text());
     let source = SourceFile::new(format!("{}:{}", changes.revision, file.name), was);
-    let diagnostic = Diagnostic::new(&found.kind.code, found.then.unwrap_or_default(), found.message.clone());
+    let diagnostic = Diagnostic::new(
+        &found.kind.code,
+        found.then.unwrap_or_default(),
+        found.message.clone(),
+    );
     drawn(&source, &diagnostic, heading, &below, look)
 }
 
@@ -55,7 +85,10 @@ fn one(changes: &Changes, file: &ChangedFile, found: &Finding, look: Look) -> St
 fn then(changes: &Changes, file: &ChangedFile, found: &Finding) -> Option<String> {
     let (source, span) = (&file.versions.then.as_ref()?.source, found.then?);
     let place = source.position(span.start);
-    Some(format!("{}:{}:{}:{}", changes.revision, file.name, place.line, place.column))
+    Some(format!(
+        "{}:{}:{}:{}",
+        changes.revision, file.name, place.line, place.column
+    ))
 }
 
 /// Workflow commands, a line each; what has no place today is told without one.
@@ -63,7 +96,9 @@ pub(super) fn commands(changes: &Changes) -> String {
     let mut report = Report::default();
     for file in &changes.files {
         let beside = |found: &Finding| {
-            let then = then(changes, file, found).map(|place| format!(", then at {place}")).unwrap_or_default();
+            let then = then(changes, file, found)
+                .map(|place| format!(", then at {place}"))
+                .unwrap_or_default();
             format!("{} for {}{then}", found.kind.severity(), found.kind.concern)
         };
         let now = file.versions.now.as_ref();
@@ -71,13 +106,28 @@ pub(super) fn commands(changes: &Changes) -> String {
             let diagnostic = found.diagnostic().filter(|_| now.is_some())?;
             Some(diagnostic.help(beside(found)))
         };
-        let (told, gone): (Vec<_>, Vec<_>) = file.comparison.findings.iter().partition(|found| placed(found).is_some());
+        let (told, gone): (Vec<_>, Vec<_>) = file
+            .comparison
+            .findings
+            .iter()
+            .partition(|found| placed(found).is_some());
         if let Some(now) = now {
-            report.files.push(FileReport::new(now.source.clone(), told.into_iter().filter_map(placed).collect()));
+            report.files.push(FileReport::new(
+                now.source.clone(),
+                told.into_iter().filter_map(placed).collect(),
+            ));
         }
         report.problems.extend(gone.into_iter().map(|found| {
-            let message = format!("{}: {} ({})", found.kind.name(), found.message, beside(found));
-            Problem { file: Some(file.name.clone()), message }
+            let message = format!(
+                "{}: {} ({})",
+                found.kind.name(),
+                found.message,
+                beside(found)
+            );
+            Problem {
+                file: Some(file.name.clone()),
+                message,
+            }
         }));
     }
     github(&report)
@@ -88,7 +138,10 @@ pub(super) fn document(changes: &Changes) -> String {
     let findings = |file| changes_of(file);
     let document = Document {
         version: 1,
-        against: Against { revision: &changes.revision, commit: &changes.commit },
+        against: Against {
+            revision: &changes.revision,
+            commit: &changes.commit,
+        },
         summary: Summary {
             plans: changes.plans(),
             breaking: changes.count(true),
@@ -120,8 +173,12 @@ fn changes_of(file: &ChangedFile) -> impl Iterator<Item = Change<'_>> {
         plan: &found.plan,
         subject: &found.subject,
         message: &found.message,
-        span: now.zip(found.now).map(|(version, span)| range(&version.source, span)),
-        then: then.zip(found.then).map(|(version, span)| range(&version.source, span)),
+        span: now
+            .zip(found.now)
+            .map(|(version, span)| range(&version.source, span)),
+        then: then
+            .zip(found.then)
+            .map(|(version, span)| range(&version.source, span)),
     })
 }
 
@@ -186,7 +243,14 @@ struct Point {
 fn range(source: &SourceFile, span: Span) -> Range {
     let point = |offset| {
         let place = source.position(offset);
-        Point { line: place.line, column: place.column, offset }
+        Point {
+            line: place.line,
+            column: place.column,
+            offset,
+        }
     };
-    Range { start: point(span.start), end: point(span.end) }
+    Range {
+        start: point(span.start),
+        end: point(span.end),
+    }
 }

@@ -47,28 +47,46 @@ struct Projects {
 impl Versions {
     /// # Errors
     /// When there is no git, no repository around the first path, no such revision, or a path lies elsewhere.
-    pub(super) fn open(revision: &str, paths: &[PathBuf], project: Option<&Path>) -> Result<Self, Failure> {
+    pub(super) fn open(
+        revision: &str,
+        paths: &[PathBuf],
+        project: Option<&Path>,
+    ) -> Result<Self, Failure> {
         if paths.iter().any(|path| path.as_os_str() == "-") {
             let message = "standard input has no history; name a file, as in `planrun breaking --against HEAD a.plan`";
             return Err(Failure::Usage(message.to_owned()));
         }
         let host = real_host();
-        let folder = paths.first().map(|path| nearest_folder(&*host, path)).unwrap_or_default();
-        let opened = Revision::open(host.clone(), &folder, revision).map_err(|error| match error {
-            RevisionError::Unknown(_) => Failure::Usage(error.to_string()),
-            RevisionError::NoGit | RevisionError::NoRepository(_) | RevisionError::Failed(_) => {
-                Failure::Environment(error.to_string())
-            }
-        })?;
+        let folder = paths
+            .first()
+            .map(|path| nearest_folder(&*host, path))
+            .unwrap_or_default();
+        let opened =
+            Revision::open(host.clone(), &folder, revision).map_err(|error| match error {
+                RevisionError::Unknown(_) => Failure::Usage(error.to_string()),
+                RevisionError::NoGit
+                | RevisionError::NoRepository(_)
+                | RevisionError::Failed(_) => Failure::Environment(error.to_string()),
+            })?;
         if let Some(path) = paths.iter().find(|path| !opened.holds(path)) {
-            let message =
-                "is in another repository than the first path; compare it by itself: planrun breaking --against";
-            return Err(Failure::Usage(format!("`{0}` {message} {revision} {0}", path.display())));
+            let message = "is in another repository than the first path; compare it by itself: planrun breaking --against";
+            return Err(Failure::Usage(format!(
+                "`{0}` {message} {revision} {0}",
+                path.display()
+            )));
         }
         let opened = Arc::new(opened);
-        let projects =
-            |host: Arc<dyn Host>| Projects { host, folder: project.map(Path::to_owned), open: BTreeMap::new() };
-        Ok(Self { now: projects(host), then: projects(opened.clone()), revision: opened, name: revision.to_owned() })
+        let projects = |host: Arc<dyn Host>| Projects {
+            host,
+            folder: project.map(Path::to_owned),
+            open: BTreeMap::new(),
+        };
+        Ok(Self {
+            now: projects(host),
+            then: projects(opened.clone()),
+            revision: opened,
+            name: revision.to_owned(),
+        })
     }
 
     /// The commit that is compared with.
@@ -94,7 +112,11 @@ impl Versions {
                 Err(failure) if then.is_empty() => return Err(failure),
                 Err(_) => {}
             }
-            files.extend(then.iter().filter(|file| plan_files::is_plan(file)).map(|file| tidy(file).to_owned()));
+            files.extend(
+                then.iter()
+                    .filter(|file| plan_files::is_plan(file))
+                    .map(|file| tidy(file).to_owned()),
+            );
         }
         if files.is_empty() {
             return Err(Failure::Environment(check::nothing_found(paths)));
@@ -113,21 +135,37 @@ impl Versions {
         };
         let at = |failure: Failure| match failure {
             Failure::Usage(message) => Failure::Usage(format!("at {}: {message}", self.name)),
-            Failure::Environment(message) => Failure::Environment(format!("at {}: {message}", self.name)),
+            Failure::Environment(message) => {
+                Failure::Environment(format!("at {}: {message}", self.name))
+            }
             Failure::Findings(message) => Failure::Findings(format!("at {}: {message}", self.name)),
             Failure::Paused(message) => Failure::Paused(format!("at {}: {message}", self.name)),
             Failure::Interrupted => Failure::Interrupted,
         };
         let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
         let then = match self.revision.read_bounded(path, limit) {
-            Ok(text) => Some(self.then.check(path, SourceFile::new(shown(path), text)).map_err(at)?),
+            Ok(text) => Some(
+                self.then
+                    .check(path, SourceFile::new(shown(path), text))
+                    .map_err(at)?,
+            ),
             // What could not be read as a plan then was none.
             Err(error)
-                if [ErrorKind::NotFound, ErrorKind::InvalidData, ErrorKind::FileTooLarge].contains(&error.kind()) =>
+                if [
+                    ErrorKind::NotFound,
+                    ErrorKind::InvalidData,
+                    ErrorKind::FileTooLarge,
+                ]
+                .contains(&error.kind()) =>
             {
                 None
             }
-            Err(error) => return Err(at(Failure::Environment(format!("cannot read `{}`: {error}", shown(path))))),
+            Err(error) => {
+                return Err(at(Failure::Environment(format!(
+                    "cannot read `{}`: {error}",
+                    shown(path)
+                ))));
+            }
         };
         Ok(Both { then, now })
     }
@@ -138,14 +176,22 @@ impl Versions {
             file.diagnostics.retain(Diagnostic::is_error);
             file
         };
-        self.now.open.values().flat_map(Workspace::findings).map(errors).collect()
+        self.now
+            .open
+            .values()
+            .flat_map(Workspace::findings)
+            .map(errors)
+            .collect()
     }
 }
 
 impl Projects {
     fn check(&mut self, path: &Path, source: SourceFile) -> Result<Checked, Failure> {
         // A project that is named on the command line need not have been there.
-        let folder = self.folder.as_deref().filter(|folder| self.host.kind(&folder.join(Location::FILE)).is_ok());
+        let folder = self
+            .folder
+            .as_deref()
+            .filter(|folder| self.host.kind(&folder.join(Location::FILE)).is_ok());
         let location = Workspace::locate(&*self.host, path, folder)?;
         let workspace = match self.open.entry(location) {
             Entry::Occupied(known) => known.into_mut(),
@@ -156,20 +202,29 @@ impl Projects {
         };
         // What the project makes of findings does not make a plan break.
         let file = workspace.find(&source, &workspace.files());
-        Ok(Checked { source: Arc::new(source), file })
+        Ok(Checked {
+            source: Arc::new(source),
+            file,
+        })
     }
 }
 
 impl Both {
     /// What changed.
     pub(super) fn compare(&self) -> Comparison {
-        compare(self.then.as_ref().map(Checked::version), self.now.as_ref().map(Checked::version))
+        compare(
+            self.then.as_ref().map(Checked::version),
+            self.now.as_ref().map(Checked::version),
+        )
     }
 }
 
 impl Checked {
     fn version(&self) -> Version<'_> {
-        Version { source: &self.source, checked: &self.file }
+        Version {
+            source: &self.source,
+            checked: &self.file,
+        }
     }
 
     /// Whether the file has errors.
@@ -179,7 +234,13 @@ impl Checked {
 
     /// Its errors, where there are any.
     pub(super) fn errors(&self) -> Option<FileReport> {
-        let errors = self.file.diagnostics.iter().filter(|found| found.is_error()).cloned().collect::<Vec<_>>();
+        let errors = self
+            .file
+            .diagnostics
+            .iter()
+            .filter(|found| found.is_error())
+            .cloned()
+            .collect::<Vec<_>>();
         (!errors.is_empty()).then(|| FileReport::new(self.source.clone(), errors))
     }
 }
@@ -191,17 +252,23 @@ pub(super) fn shown(path: &Path) -> String {
 
 /// The text on the disk. Bytes that are no text are shown by `check`.
 fn today(path: &Path) -> Result<SourceFile, Failure> {
-    match plan_files::load(&PlanFile::of(path)).map_err(|problem| Failure::Environment(problem.message))? {
+    match plan_files::load(&PlanFile::of(path))
+        .map_err(|problem| Failure::Environment(problem.message))?
+    {
         PlanText::Text(source) => Ok(source),
         PlanText::Broken(_) => {
             let name = shown(path);
-            Err(Failure::Environment(format!("`{name}` cannot be read as a plan; try `planrun check {name}`")))
+            Err(Failure::Environment(format!(
+                "`{name}` cannot be read as a plan; try `planrun check {name}`"
+            )))
         }
     }
 }
 
 /// The nearest folder at or above a path that exists; the current one where nothing does.
 fn nearest_folder(host: &dyn Host, path: &Path) -> PathBuf {
-    let folder = path.ancestors().find(|above| host.list_folder(above).is_ok());
+    let folder = path
+        .ancestors()
+        .find(|above| host.list_folder(above).is_ok());
     folder.map(Path::to_owned).unwrap_or_default()
 }

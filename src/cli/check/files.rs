@@ -60,23 +60,37 @@ pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failur
     // Whatever changes from here on is newer than what is looked at.
     let looked = i64::try_from(host.now()).unwrap_or(i64::MAX);
     let mut projects = Projects::open(&host, &found.files, task)?;
-    let mut report = Report { plan_files: found.files.len(), problems: found.problems.clone(), ..Report::default() };
+    let mut report = Report {
+        plan_files: found.files.len(),
+        problems: found.problems.clone(),
+        ..Report::default()
+    };
     report.files = projects.findings();
     let known = found.files.iter().enumerate();
-    let known = known.map(|(index, file)| self::known(file, projects.around(index)?, looked).map(Ok));
+    let known =
+        known.map(|(index, file)| self::known(file, projects.around(index)?, looked).map(Ok));
     let mut results: Vec<Option<Result<One, Problem>>> = known.collect();
     if results.iter().any(Option::is_none) {
-        let pool = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build();
-        let pool = pool.map_err(|error| Failure::Environment(format!("cannot start threads: {error}")))?;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .stack_size(STACK_BYTES)
+            .build();
+        let pool =
+            pool.map_err(|error| Failure::Environment(format!("cannot start threads: {error}")))?;
         let missing = |(index, result): (usize, &mut Option<Result<One, Problem>>)| {
-            let (Some(file), Some(around), None) = (found.files.get(index), projects.around(index), &result) else {
+            let (Some(file), Some(around), None) =
+                (found.files.get(index), projects.around(index), &result)
+            else {
                 return;
             };
             *result = Some(check_one(file, around, task.wish, looked));
         };
         pool.install(|| results.par_iter_mut().enumerate().for_each(missing));
     }
-    let mut checked = Checked { report, fixed: Vec::new(), counts: Counts::default() };
+    let mut checked = Checked {
+        report,
+        fixed: Vec::new(),
+        counts: Counts::default(),
+    };
     for (index, result) in results.into_iter().enumerate() {
         match result {
             Some(Ok(one)) => {
@@ -90,21 +104,40 @@ pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failur
         }
     }
     projects.save(&*host);
-    checked.report.files.sort_by(|one, other| one.source.name().cmp(other.source.name()));
+    checked
+        .report
+        .files
+        .sort_by(|one, other| one.source.name().cmp(other.source.name()));
     Ok(checked)
 }
 
 /// What an earlier check found in a file that has not changed since.
 fn known(file: &PlanFile, around: &Surroundings, looked: i64) -> Option<One> {
-    let (PlanFile::Path(path), Some(cache)) = (file, &around.cache) else { return None };
+    let (PlanFile::Path(path), Some(cache)) = (file, &around.cache) else {
+        return None;
+    };
     let name = file.name();
-    let Hit { entry, source, look_again } = cache.find(&*around.workspace.host, &name, path)?;
+    let Hit {
+        entry,
+        source,
+        look_again,
+    } = cache.find(&*around.workspace.host, &name, path)?;
     let mut diagnostics = entry.diagnostics()?;
     around.workspace.severities.apply(&mut diagnostics);
-    let source = source.filter(|_| !diagnostics.is_empty()).unwrap_or_else(|| SourceFile::new(name, ""));
-    let report = FileReport { unknown: entry.unknown, ..FileReport::new(source, diagnostics) };
+    let source = source
+        .filter(|_| !diagnostics.is_empty())
+        .unwrap_or_else(|| SourceFile::new(name, ""));
+    let report = FileReport {
+        unknown: entry.unknown,
+        ..FileReport::new(source, diagnostics)
+    };
     let entry = look_again.then(|| renewed(&*around.workspace.host, entry, looked));
-    Some(One { report, fixed: Fixed::default(), counts: Counts::default(), entry })
+    Some(One {
+        report,
+        fixed: Fixed::default(),
+        counts: Counts::default(),
+        entry,
+    })
 }
 
 /// The entry with the stamps of now, since its texts are still the same.
@@ -116,22 +149,50 @@ fn renewed(host: &dyn Host, mut entry: Entry, looked: i64) -> Entry {
     entry
 }
 
-fn check_one(file: &PlanFile, around: &Surroundings, wish: Option<Wish>, looked: i64) -> Result<One, Problem> {
+fn check_one(
+    file: &PlanFile,
+    around: &Surroundings,
+    wish: Option<Wish>,
+    looked: i64,
+) -> Result<One, Problem> {
     let workspace = &around.workspace;
     let host = &*workspace.host;
-    let stamp = around.cache.as_ref().and_then(|_| host.stamp(file.path()).ok());
+    let stamp = around
+        .cache
+        .as_ref()
+        .and_then(|_| host.stamp(file.path()).ok());
     let mut source = match plan_files::load(file)? {
         PlanText::Broken(mut report) => {
             workspace.severities.apply(&mut report.diagnostics);
-            return Ok(One { report, fixed: Fixed::default(), counts: Counts::default(), entry: None });
+            return Ok(One {
+                report,
+                fixed: Fixed::default(),
+                counts: Counts::default(),
+                entry: None,
+            });
         }
         PlanText::Text(source) => source,
     };
-    let files = Recorder { files: workspace.files(), host, stamps: stamp.is_some(), used: RefCell::default() };
+    let files = Recorder {
+        files: workspace.files(),
+        host,
+        stamps: stamp.is_some(),
+        used: RefCell::default(),
+    };
     let checked = workspace.find(&source, &files);
     let entry = stamp.and_then(|stamp| {
-        let own = Used { path: file.name(), stamp: Some(stamp), hash: Some(hash(source.text())) };
-        Entry::new(own, looked, files.used.take(), checked.unknown, &checked.diagnostics)
+        let own = Used {
+            path: file.name(),
+            stamp: Some(stamp),
+            hash: Some(hash(source.text())),
+        };
+        Entry::new(
+            own,
+            looked,
+            files.used.take(),
+            checked.unknown,
+            &checked.diagnostics,
+        )
     });
     let counts = Counts::of(&checked, source.text().len());
     let unknown = checked.unknown;
@@ -139,12 +200,25 @@ fn check_one(file: &PlanFile, around: &Surroundings, wish: Option<Wish>, looked:
     workspace.severities.apply(&mut diagnostics);
     let mut fixed = Fixed::default();
     if let Some(wish) = wish {
-        let check = |source: &SourceFile| -> Vec<Diagnostic> { workspace.check(source).diagnostics };
+        let check =
+            |source: &SourceFile| -> Vec<Diagnostic> { workspace.check(source).diagnostics };
         (source, diagnostics, fixed) = fix::one(host, file, source, diagnostics, wish, check)?;
     }
     // The text of a file in which nothing is found is not needed, and there may be many.
-    let source = if diagnostics.is_empty() { SourceFile::new(source.name(), "") } else { source };
-    Ok(One { report: FileReport { unknown, ..FileReport::new(source, diagnostics) }, fixed, counts, entry })
+    let source = if diagnostics.is_empty() {
+        SourceFile::new(source.name(), "")
+    } else {
+        source
+    };
+    Ok(One {
+        report: FileReport {
+            unknown,
+            ..FileReport::new(source, diagnostics)
+        },
+        fixed,
+        counts,
+        entry,
+    })
 }
 
 /// Plan files that are used, and what they were when they were read.

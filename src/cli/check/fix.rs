@@ -44,16 +44,25 @@ pub(super) fn settled(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Fail
     let mut checked = files::check(found, task)?;
     let mut earlier = Vec::new();
     for _ in 1..MOST_PASSES {
-        let wrote = checked.fixed.iter().any(|fixed| fixed.applied > 0 && fixed.diff.is_empty());
+        let wrote = checked
+            .fixed
+            .iter()
+            .any(|fixed| fixed.applied > 0 && fixed.diff.is_empty());
         // Standard input cannot be read again, and what nobody wrote is as it was.
-        if !wrote || checked.report.plan_files < 2 || checked.fixed.iter().any(|fixed| fixed.output.is_some()) {
+        if !wrote
+            || checked.report.plan_files < 2
+            || checked.fixed.iter().any(|fixed| fixed.output.is_some())
+        {
             break;
         }
         earlier.append(&mut checked.fixed);
         checked = files::check(found, task)?;
     }
     earlier.append(&mut checked.fixed);
-    Ok(Checked { fixed: earlier, ..checked })
+    Ok(Checked {
+        fixed: earlier,
+        ..checked
+    })
 }
 
 /// Tells what was done, or shows what would be.
@@ -65,12 +74,19 @@ pub(super) fn tell(fixed: &[Fixed], wish: Option<Wish>, terminal: Terminal) -> R
     for one in fixed {
         terminal.print_exactly(one.output.as_deref().unwrap_or(&one.diff))?;
     }
-    for refused in fixed.iter().flat_map(|one| &one.refused).collect::<BTreeSet<_>>() {
+    for refused in fixed
+        .iter()
+        .flat_map(|one| &one.refused)
+        .collect::<BTreeSet<_>>()
+    {
         terminal.say(refused);
     }
     let applied = fixed.iter().map(|one| one.applied).sum::<usize>();
     let done = if wish.show { "to apply" } else { "applied" };
-    terminal.say(&format!("{applied} fix{} {done}", if applied == 1 { "" } else { "es" }));
+    terminal.say(&format!(
+        "{applied} fix{} {done}",
+        if applied == 1 { "" } else { "es" }
+    ));
     Ok(())
 }
 
@@ -87,11 +103,23 @@ pub(super) fn one(
     wish: Wish,
     check: impl FnMut(&SourceFile) -> Vec<Diagnostic>,
 ) -> Result<(SourceFile, Vec<Diagnostic>, Fixed), Problem> {
-    let Mended { text, left, applied, refused } = fix::mend(&source, found.clone(), wish.caution, check);
-    let refused = refused
-        .iter()
-        .map(|title| format!("{}: this fix would make more errors and is left out: {title}", source.name()));
-    let mut fixed = Fixed { applied, refused: refused.collect(), ..Fixed::default() };
+    let Mended {
+        text,
+        left,
+        applied,
+        refused,
+    } = fix::mend(&source, found.clone(), wish.caution, check);
+    let refused = refused.iter().map(|title| {
+        format!(
+            "{}: this fix would make more errors and is left out: {title}",
+            source.name()
+        )
+    });
+    let mut fixed = Fixed {
+        applied,
+        refused: refused.collect(),
+        ..Fixed::default()
+    };
     if wish.show {
         if *text != *source.text() {
             fixed.diff = unified_diff(source.name(), source.text(), &text);
@@ -108,17 +136,27 @@ pub(super) fn one(
         }
         PlanFile::Path(_) => {}
     }
-    Ok((SourceFile::new(source.name(), Arc::clone(&text)), left, fixed))
+    Ok((
+        SourceFile::new(source.name(), Arc::clone(&text)),
+        left,
+        fixed,
+    ))
 }
 
 /// Writes the new text where the old one still is; behind a link, the file that it leads to.
 ///
 /// # Errors
 /// In words, when the file cannot be written, or is another one by now.
-pub(in crate::cli) fn write(host: &dyn Host, path: &Path, old: &str, new: &str) -> Result<(), String> {
+pub(in crate::cli) fn write(
+    host: &dyn Host,
+    path: &Path,
+    old: &str,
+    new: &str,
+) -> Result<(), String> {
     let place = host.canonical(path).map_err(|error| error.to_string())?;
     if host.read_file(&place).map_err(|error| error.to_string())? != old {
         return Err("somebody changed it in the meantime".to_owned());
     }
-    host.write_file(&place, new.as_bytes()).map_err(|error| error.to_string())
+    host.write_file(&place, new.as_bytes())
+        .map_err(|error| error.to_string())
 }

@@ -34,7 +34,10 @@ Examples:
 /// Check plans without running them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
 pub struct Arguments {
     /// Files and folders; `-` is standard input. Folders are searched for *.plan, *.plan.json and *.plantest, except what git ignores.
     #[arg(value_name = "PATH", default_value = ".")]
@@ -83,8 +86,15 @@ pub struct Fixes {
 
 impl Fixes {
     fn wish(self) -> Option<Wish> {
-        let caution = if self.unsafe_fix { Caution::Unsafe } else { Caution::Safe };
-        (self.fix || self.unsafe_fix || self.diff).then_some(Wish { caution, show: self.diff })
+        let caution = if self.unsafe_fix {
+            Caution::Unsafe
+        } else {
+            Caution::Safe
+        };
+        (self.fix || self.unsafe_fix || self.diff).then_some(Wish {
+            caution,
+            show: self.diff,
+        })
     }
 }
 
@@ -109,20 +119,33 @@ pub enum Format {
 ///
 /// # Errors
 /// When a path does not exist, no plan is found, a code is unknown, or the output cannot be written.
-pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let severities = Severities::parse(&arguments.deny, &arguments.allow, &arguments.enable)
         .map_err(|unknown| Failure::Usage(unknown.to_string()))?;
     let wish = arguments.fixes.wish();
     // What was counted and mended is not remembered.
     let cached = !arguments.no_cache && !arguments.stats && wish.is_none();
-    let task = Task { folder: project, severities: &severities, wish, cached };
+    let task = Task {
+        folder: project,
+        severities: &severities,
+        wish,
+        cached,
+    };
     if !arguments.watch {
         return once(arguments, task, terminal);
     }
     if arguments.paths.iter().any(|path| path.as_os_str() == "-") {
-        return Err(Failure::Usage("standard input cannot be watched; name files or folders".to_owned()));
+        return Err(Failure::Usage(
+            "standard input cannot be watched; name files or folders".to_owned(),
+        ));
     }
-    super::watch::watch(&arguments.paths, terminal, || once(arguments, task, terminal))
+    super::watch::watch(&arguments.paths, terminal, || {
+        once(arguments, task, terminal)
+    })
 }
 
 /// Looks for the plans, checks them, tells.
@@ -133,29 +156,50 @@ fn once(arguments: &Arguments, task: Task<'_>, terminal: Terminal) -> Result<Exi
         return Err(Failure::Environment(nothing_found(&arguments.paths)));
     }
     let searched = RealHost.monotonic();
-    let Checked { report, fixed, counts } = fix::settled(&found, task)?;
+    let Checked {
+        report,
+        fixed,
+        counts,
+    } = fix::settled(&found, task)?;
     let checked = RealHost.monotonic();
     fix::tell(&fixed, task.wish, terminal)?;
     let would_change = fixed.iter().any(|fixed| !fixed.diff.is_empty());
     if task.wish.is_none_or(|wish| !wish.show) {
-        print(&report, arguments.format, fixed.iter().any(|fixed| fixed.output.is_some()), terminal)?;
+        print(
+            &report,
+            arguments.format,
+            fixed.iter().any(|fixed| fixed.output.is_some()),
+            terminal,
+        )?;
     }
     for problem in &report.problems {
         terminal.complain(&problem.message);
     }
     if arguments.stats {
         // Times differ from run to run; programs that compare do not want them.
-        let phases = [("search", searched.saturating_sub(began)), ("check", checked.saturating_sub(searched))];
+        let phases = [
+            ("search", searched.saturating_sub(began)),
+            ("check", checked.saturating_sub(searched)),
+        ];
         let shown = terminal.verbose > 0 || terminal.is_watched();
-        terminal.say_plainly(&stats::stats(&counts, &report, if shown { &phases } else { &[] }));
+        terminal.say_plainly(&stats::stats(
+            &counts,
+            &report,
+            if shown { &phases } else { &[] },
+        ));
     }
     let summary = Summary::of(&report.files);
     terminal.say(&sentence(summary, report.plan_files));
-    Ok(match (report.problems.is_empty(), summary.errors > 0 || would_change) {
-        (false, _) => Exit::Environment,
-        (true, false) => Exit::Fine,
-        (true, true) => Exit::Findings,
-    })
+    Ok(
+        match (
+            report.problems.is_empty(),
+            summary.errors > 0 || would_change,
+        ) {
+            (false, _) => Exit::Environment,
+            (true, false) => Exit::Fine,
+            (true, true) => Exit::Findings,
+        },
+    )
 }
 
 /// Prints the findings; beside the results where those are the text of a plan.
@@ -181,7 +225,11 @@ fn print(report: &Report, format: Format, beside: bool, terminal: Terminal) -> R
 
 /// Why nothing was done where no plan is.
 pub(super) fn nothing_found(paths: &[PathBuf]) -> String {
-    let shown = paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
+    let shown = paths
+        .iter()
+        .map(|path| format!("`{}`", path.display()))
+        .collect::<Vec<_>>()
+        .join(", ");
     format!(
         "there is no plan below {shown}: plan files end in .plan, .plan.json or .plantest, and what git ignores is not searched"
     )
@@ -189,13 +237,21 @@ pub(super) fn nothing_found(paths: &[PathBuf]) -> String {
 
 /// The last line: what was found in how much.
 fn sentence(summary: Summary, files: usize) -> String {
-    let parts: Vec<_> = [(summary.errors, "error"), (summary.warnings, "warning"), (summary.notes, "note")]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| counted(count, word))
-        .collect();
+    let parts: Vec<_> = [
+        (summary.errors, "error"),
+        (summary.warnings, "warning"),
+        (summary.notes, "note"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, word)| counted(count, word))
+    .collect();
     let files = counted(files, "file");
-    if parts.is_empty() { format!("nothing found in {files}") } else { format!("{} in {files}", parts.join(", ")) }
+    if parts.is_empty() {
+        format!("nothing found in {files}")
+    } else {
+        format!("{} in {files}", parts.join(", "))
+    }
 }
 
 /// A number and what it counts.

@@ -31,12 +31,23 @@ pub(super) struct Projects {
 impl Projects {
     /// # Errors
     /// When a project cannot be used.
-    pub(super) fn open(host: &Arc<dyn Host>, files: &[PlanFile], task: Task<'_>) -> Result<Self, Failure> {
-        let mut projects = Self { all: Vec::new(), of_file: Vec::with_capacity(files.len()) };
+    pub(super) fn open(
+        host: &Arc<dyn Host>,
+        files: &[PlanFile],
+        task: Task<'_>,
+    ) -> Result<Self, Failure> {
+        let mut projects = Self {
+            all: Vec::new(),
+            of_file: Vec::with_capacity(files.len()),
+        };
         let mut places: BTreeMap<Location, usize> = BTreeMap::new();
         let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
         for file in files {
-            let folder = file.path().parent().unwrap_or_else(|| Path::new("")).to_owned();
+            let folder = file
+                .path()
+                .parent()
+                .unwrap_or_else(|| Path::new(""))
+                .to_owned();
             if let Some(index) = folders.get(&folder) {
                 projects.of_file.push(*index);
                 continue;
@@ -51,7 +62,11 @@ impl Projects {
                 } else {
                     None
                 };
-                projects.all.push(Surroundings { workspace, cache, new: Vec::new() });
+                projects.all.push(Surroundings {
+                    workspace,
+                    cache,
+                    new: Vec::new(),
+                });
                 places.insert(location, index);
             }
             folders.insert(folder, index);
@@ -62,7 +77,10 @@ impl Projects {
 
     /// What is to say of the projects themselves.
     pub(super) fn findings(&self) -> Vec<FileReport> {
-        self.all.iter().flat_map(|project| project.workspace.findings()).collect()
+        self.all
+            .iter()
+            .flat_map(|project| project.workspace.findings())
+            .collect()
     }
 
     /// What surrounds the file with this index.
@@ -72,7 +90,10 @@ impl Projects {
 
     /// Keeps what was found in a file for the next check.
     pub(super) fn remember(&mut self, file: usize, entry: Option<Entry>) {
-        let project = self.of_file.get(file).and_then(|index| self.all.get_mut(*index));
+        let project = self
+            .of_file
+            .get(file)
+            .and_then(|index| self.all.get_mut(*index));
         if let (Some(project), Some(entry)) = (project, entry) {
             project.new.push(entry);
         }
@@ -80,7 +101,11 @@ impl Projects {
 
     /// Writes what is new.
     pub(super) fn save(self, host: &dyn Host) {
-        for project in self.all.into_iter().filter(|project| !project.new.is_empty()) {
+        for project in self
+            .all
+            .into_iter()
+            .filter(|project| !project.new.is_empty())
+        {
             if let Some(cache) = project.cache {
                 cache.save(host, project.new);
             }

@@ -26,11 +26,23 @@ pub(super) struct Counts {
 impl Counts {
     /// Counts one file.
     pub(super) fn of(checked: &CheckedFile, bytes: usize) -> Self {
-        let mut counts = Self { bytes, plans: checked.plans.len(), ..Self::default() };
-        let nodes = checked.plans.iter().flat_map(|plan| &plan.blocks).flat_map(|block| &block.nodes);
+        let mut counts = Self {
+            bytes,
+            plans: checked.plans.len(),
+            ..Self::default()
+        };
+        let nodes = checked
+            .plans
+            .iter()
+            .flat_map(|plan| &plan.blocks)
+            .flat_map(|block| &block.nodes);
         for node in nodes {
-            node.codes(&mut |code| counts.unsure += usize::from(code.into.as_ref().is_some_and(|place| !place.sure)));
-            let NodeKind::Step(step) = &node.kind else { continue };
+            node.codes(&mut |code| {
+                counts.unsure += usize::from(code.into.as_ref().is_some_and(|place| !place.sure))
+            });
+            let NodeKind::Step(step) = &node.kind else {
+                continue;
+            };
             counts.steps += 1;
             if let StepKind::Call(call) = &step.kind {
                 counts.calls += 1;
@@ -56,9 +68,16 @@ impl Counts {
 /// A line for each kind of thing, and for each code that was found, most found first. `phases` are what took how long.
 pub(super) fn stats(counts: &Counts, report: &Report, phases: &[(&str, Duration)]) -> String {
     let files = format!("{} ({} bytes)", report.plan_files, counts.bytes);
-    let calls =
-        format!("{} ({} with a known result, {} without)", counts.calls, counts.calls - counts.unknown, counts.unknown);
-    let left = format!("{} contracts of calls, {} values", counts.open, counts.unsure);
+    let calls = format!(
+        "{} ({} with a known result, {} without)",
+        counts.calls,
+        counts.calls - counts.unknown,
+        counts.unknown
+    );
+    let left = format!(
+        "{} contracts of calls, {} values",
+        counts.open, counts.unsure
+    );
     let rows = [
         ("files", files),
         ("plans", counts.plans.to_string()),
@@ -66,14 +85,28 @@ pub(super) fn stats(counts: &Counts, report: &Report, phases: &[(&str, Duration)
         ("calls", calls),
         ("left to the run", left),
     ];
-    let mut lines: Vec<String> = rows.iter().map(|(what, text)| format!("{what}: {text}")).collect();
+    let mut lines: Vec<String> = rows
+        .iter()
+        .map(|(what, text)| format!("{what}: {text}"))
+        .collect();
     let mut codes: BTreeMap<&str, (Severity, usize)> = BTreeMap::new();
     for found in report.files.iter().flat_map(|file| &file.diagnostics) {
-        codes.entry(found.code.name).or_insert((found.severity, 0)).1 += 1;
+        codes
+            .entry(found.code.name)
+            .or_insert((found.severity, 0))
+            .1 += 1;
     }
     let mut codes: Vec<_> = codes.into_iter().collect();
     codes.sort_by_key(|(_, (_, count))| std::cmp::Reverse(*count));
-    lines.extend(codes.iter().map(|(code, (severity, count))| format!("{severity}[{code}]: {count}")));
-    lines.extend(phases.iter().map(|(what, took)| format!("time to {what}: {:.1} ms", took.as_secs_f64() * 1000.0)));
+    lines.extend(
+        codes
+            .iter()
+            .map(|(code, (severity, count))| format!("{severity}[{code}]: {count}")),
+    );
+    lines.extend(
+        phases
+            .iter()
+            .map(|(what, took)| format!("time to {what}: {:.1} ms", took.as_secs_f64() * 1000.0)),
+    );
     lines.join("\n") + "\n"
 }

@@ -53,7 +53,11 @@ impl Asked<'_> {
         let mut page = Page::new(look);
         let question = self.question;
         let words = page.words;
-        page.own(&format!("{}: {}", words.heading(question.kind), visible_line(self.path)));
+        page.own(&format!(
+            "{}: {}",
+            words.heading(question.kind),
+            visible_line(self.path)
+        ));
         if let Some((run, plan)) = self.run {
             page.own(&words.run_of(&visible_line(run), &visible_line(plan)));
         }
@@ -82,13 +86,29 @@ impl Asked<'_> {
     fn command(&self, width: usize) -> Option<String> {
         let run = quoted(&visible_line(self.run?.0));
         let begin = command(self.project, &format!("runs answer {run}"));
-        let answer = quoted(&format!("{}={}", escape_json(&unpadded(self.path)), sample(self.question)));
-        let outside = [Some(self.path), self.question.by.as_deref()].into_iter().flatten();
+        let answer = quoted(&format!(
+            "{}={}",
+            escape_json(&unpadded(self.path)),
+            sample(self.question)
+        ));
+        let outside = [Some(self.path), self.question.by.as_deref()]
+            .into_iter()
+            .flatten();
         let outside = outside.chain(self.question.form.iter().map(|field| &*field.name));
-        if outside.map(|text| visible_line(text).width()).max().unwrap_or(0) > width / 2 {
+        if outside
+            .map(|text| visible_line(text).width())
+            .max()
+            .unwrap_or(0)
+            > width / 2
+        {
             return Some(format!("{begin} --interactive --resume"));
         }
-        let by = self.question.by.as_ref().map(|by| format!(" --by {}", quoted(&visible_line(by)))).unwrap_or_default();
+        let by = self
+            .question
+            .by
+            .as_ref()
+            .map(|by| format!(" --by {}", quoted(&visible_line(by))))
+            .unwrap_or_default();
         Some(format!("{begin} {answer}{by} --resume"))
     }
 
@@ -120,7 +140,11 @@ pub(super) fn said(value: &Value, by: Option<&str>, note: Option<&str>, look: Lo
     let mut page = Page::new(look);
     page.outside(0, &value.to_json_text(), MOST_LINES);
     if let Some(by) = by {
-        page.own(&page.words.answered_by(&visible_line(&Json::from(by).to_string())));
+        page.own(
+            &page
+                .words
+                .answered_by(&visible_line(&Json::from(by).to_string())),
+        );
     }
     if let Some(note) = note {
         page.own(page.words.with_the_note());
@@ -132,7 +156,10 @@ pub(super) fn said(value: &Value, by: Option<&str>, note: Option<&str>, look: Lo
 /// The questions as one document.
 pub(super) fn documents(asked: &[Json]) -> String {
     let document = json!({ "version": 1, "questions": asked });
-    format!("{}\n", serde_json::to_string_pretty(&document).unwrap_or_default())
+    format!(
+        "{}\n",
+        serde_json::to_string_pretty(&document).unwrap_or_default()
+    )
 }
 
 /// That there are more questions than were told.
@@ -143,7 +170,11 @@ pub(super) fn more_questions(count: usize, command: &str, language: Language) ->
 /// An answer of the right shape, with what is to be filled in between `<` and `>`.
 fn sample(question: &Question) -> String {
     let blank = |field: &FormField| {
-        format!("{}: <{}>", Json::from(&*field.name), short(&visible_line(&field.ty), 24, Words(Language::En)))
+        format!(
+            "{}: <{}>",
+            Json::from(&*field.name),
+            short(&visible_line(&field.ty), 24, Words(Language::En))
+        )
     };
     match question.kind {
         Waiting::Confirm => "true".to_owned(),
@@ -155,7 +186,10 @@ fn sample(question: &Question) -> String {
             format!("{{\"happened\": true{value}}}")
         }
         Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
-            let open = question.form.iter().filter(|field| question.prefill(field).is_none());
+            let open = question
+                .form
+                .iter()
+                .filter(|field| question.prefill(field).is_none());
             format!("{{{}}}", open.map(blank).collect::<Vec<_>>().join(", "))
         }
     }
@@ -186,7 +220,12 @@ struct Page {
 impl Page {
     fn new(look: Look) -> Self {
         let margin = if look.unicode { "  │ " } else { "  | " };
-        Self { text: String::new(), margin, width: look.width.max(NARROWEST), words: Words(look.language) }
+        Self {
+            text: String::new(),
+            margin,
+            width: look.width.max(NARROWEST),
+            words: Words(look.language),
+        }
     }
 
     /// A line of planrun's own; what comes from outside is escaped and stands at its end, and its middle gives way.
@@ -224,8 +263,15 @@ impl Page {
 
     fn call(&mut self, question: &Question) {
         let what = self.words.call(question.kind);
-        let class = question.effect.map(|effect| format!(" ({effect})")).unwrap_or_default();
-        let named = if question.tool.is_empty() { self.words.several_steps() } else { &question.tool };
+        let class = question
+            .effect
+            .map(|effect| format!(" ({effect})"))
+            .unwrap_or_default();
+        let named = if question.tool.is_empty() {
+            self.words.several_steps()
+        } else {
+            &question.tool
+        };
         self.own(&format!("  {what}{class}: {}", visible_line(named)));
         self.values(&question.arguments, |_| true);
     }
@@ -234,26 +280,37 @@ impl Page {
         for (key, value) in values.as_map().into_iter().flatten() {
             let Key::String(name) = key else { continue };
             if wanted(name) {
-                self.outside(0, &format!("{}: {}", named(name), value.to_json_text()), MOST_LINES);
+                self.outside(
+                    0,
+                    &format!("{}: {}", named(name), value.to_json_text()),
+                    MOST_LINES,
+                );
             }
         }
     }
 
     fn form(&mut self, question: &Question) {
         let asked = |name: &str| question.form.iter().any(|field| *field.name == *name);
-        let known = question
-            .arguments
-            .as_map()
-            .is_some_and(|known| known.iter().any(|(key, _)| key.as_str().is_some_and(|name| !asked(name))));
+        let known = question.arguments.as_map().is_some_and(|known| {
+            known
+                .iter()
+                .any(|(key, _)| key.as_str().is_some_and(|name| !asked(name)))
+        });
         if known {
             self.own(self.words.known());
             self.values(&question.arguments, |name| !asked(name));
         }
         self.own(self.words.to_be_filled_in());
         for field in &question.form {
-            let stands =
-                question.prefill(field).map(|value| format!(" = {}", value.to_json_text())).unwrap_or_default();
-            self.outside(0, &format!("{}: {}{stands}", named(&field.name), field.ty), MOST_LINES);
+            let stands = question
+                .prefill(field)
+                .map(|value| format!(" = {}", value.to_json_text()))
+                .unwrap_or_default();
+            self.outside(
+                0,
+                &format!("{}: {}{stands}", named(&field.name), field.ty),
+                MOST_LINES,
+            );
             for rule in hints(field, self.words.0) {
                 self.outside(4, &rule, 1);
             }
@@ -269,7 +326,15 @@ pub(super) fn hints(field: &FormField, language: Language) -> Vec<String> {
         let options: Vec<String> = options.iter().map(Json::to_string).collect();
         words.one_of(&options.join(", "))
     });
-    label.chain(options).chain(field.contracts.iter().flat_map(|contract| rules(contract, words))).collect()
+    label
+        .chain(options)
+        .chain(
+            field
+                .contracts
+                .iter()
+                .flat_map(|contract| rules(contract, words)),
+        )
+        .collect()
 }
 
 /// What a contract asks for, a rule each, in plain words.
@@ -277,7 +342,9 @@ fn rules(contract: &Json, words: Words) -> Vec<String> {
     let told = |keyword: &&str| {
         let (before, behind) = words.rule(keyword)?;
         let value = contract.get(*keyword)?;
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
         Some(format!("{before}{value}{behind}"))
     };
     RULES.iter().filter_map(told).collect()
@@ -285,8 +352,14 @@ fn rules(contract: &Json, words: Words) -> Vec<String> {
 
 /// A name that says where it ends.
 fn named(name: &str) -> String {
-    let plain = name.chars().all(|character| character == '_' || character.is_alphanumeric());
-    if plain && !name.is_empty() { name.to_owned() } else { Json::from(name).to_string() }
+    let plain = name
+        .chars()
+        .all(|character| character == '_' || character.is_alphanumeric());
+    if plain && !name.is_empty() {
+        name.to_owned()
+    } else {
+        Json::from(name).to_string()
+    }
 }
 
 /// Text that fits into so many columns: of a longer one the middle is left out, with how much that was.
@@ -306,7 +379,10 @@ fn short(text: &str, columns: usize, words: Words) -> String {
             .collect::<String>()
     };
     let head = fits(&mut text.chars(), room - room / 3);
-    let tail: String = fits(&mut text.chars().rev(), room / 3).chars().rev().collect();
+    let tail: String = fits(&mut text.chars().rev(), room / 3)
+        .chars()
+        .rev()
+        .collect();
     let left = text.chars().count() - head.chars().count() - tail.chars().count();
     format!("{head}{}{tail}", mark(left))
 }

@@ -24,7 +24,10 @@ impl Words {
     }
 
     pub fn run_of(self, run: &str, plan: &str) -> String {
-        self.either(format!("  run {run} of {plan}"), format!("  运行 {run}，计划 {plan}"))
+        self.either(
+            format!("  run {run} of {plan}"),
+            format!("  运行 {run}，计划 {plan}"),
+        )
     }
 
     /// Since when it is asked, and until when it is open.
@@ -63,9 +66,12 @@ impl Words {
     pub fn call(self, kind: Waiting) -> &'static str {
         match kind {
             Waiting::Answer => self.either("what was sent", "已发送的内容"),
-            Waiting::Confirm | Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
-                self.either("what goes out", "将要发送的内容")
-            }
+            Waiting::Confirm
+            | Waiting::Input
+            | Waiting::Retry
+            | Waiting::Poll
+            | Waiting::Outcome
+            | Waiting::Time => self.either("what goes out", "将要发送的内容"),
         }
     }
 
@@ -82,16 +88,25 @@ impl Words {
     }
 
     pub fn more_lines(self, count: usize) -> String {
-        self.either(format!("  and {count} more lines"), format!("  还有 {count} 行"))
+        self.either(
+            format!("  and {count} more lines"),
+            format!("  还有 {count} 行"),
+        )
     }
 
     pub fn more_characters(self, count: usize) -> String {
-        self.either(format!(" … {count} more characters … "), format!(" … 还有 {count} 个字符 … "))
+        self.either(
+            format!(" … {count} more characters … "),
+            format!(" … 还有 {count} 个字符 … "),
+        )
     }
 
     pub fn more_questions(self, count: usize, command: &str) -> String {
         let english = format!("and {count} more questions; `{command}` shows all");
-        self.either(english, format!("还有 {count} 个问题；`{command}` 显示全部"))
+        self.either(
+            english,
+            format!("还有 {count} 个问题；`{command}` 显示全部"),
+        )
     }
 
     pub fn answered_by(self, role: &str) -> String {

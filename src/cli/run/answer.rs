@@ -28,7 +28,11 @@ const MOST_TOLD: usize = 8;
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn print(outcome: &Outcome, until: Option<UpTo<'_>>, look: OutputOptions) -> Result<Exit, Failure> {
+pub fn print(
+    outcome: &Outcome,
+    until: Option<UpTo<'_>>,
+    look: OutputOptions,
+) -> Result<Exit, Failure> {
     let terminal = look.terminal;
     match look.format {
         RunFormat::Json => terminal.print_json(&document(outcome, look.output)?)?,
@@ -60,7 +64,9 @@ pub fn print(outcome: &Outcome, until: Option<UpTo<'_>>, look: OutputOptions) ->
         return Ok(interrupted(outcome, interruption, until, terminal));
     }
     if outcome.error.as_deref().is_some_and(is_out_of_reach) {
-        terminal.say("check that the service runs and its address is right, or try the plan with `--mock`");
+        terminal.say(
+            "check that the service runs and its address is right, or try the plan with `--mock`",
+        );
         return Ok(Exit::Environment);
     }
     Ok(match outcome.state {
@@ -72,13 +78,21 @@ pub fn print(outcome: &Outcome, until: Option<UpTo<'_>>, look: OutputOptions) ->
 }
 
 /// Why the process let go of the run, and how it goes on.
-fn interrupted(outcome: &Outcome, why: &Interruption, until: Option<UpTo<'_>>, terminal: Terminal) -> Exit {
+fn interrupted(
+    outcome: &Outcome,
+    why: &Interruption,
+    until: Option<UpTo<'_>>,
+    terminal: Terminal,
+) -> Exit {
     let run = &outcome.run;
     let go_on = || terminal.command(&format!("run --resume {run}"));
     match why {
         Interruption::Journal(why) => {
             terminal.complain(why);
-            terminal.say(&format!("the run stopped where it was; go on with `{}`", go_on()));
+            terminal.say(&format!(
+                "the run stopped where it was; go on with `{}`",
+                go_on()
+            ));
             Exit::Environment
         }
         Interruption::Asked => {
@@ -88,9 +102,16 @@ fn interrupted(outcome: &Outcome, why: &Interruption, until: Option<UpTo<'_>>, t
         Interruption::Reached => {
             if let Some(UpTo { step, goes_on }) = until {
                 let on = format!("; go on with `{}`", go_on());
-                terminal.say(&format!("stopped after `{step}`{}", if goes_on { &on } else { "" }));
+                terminal.say(&format!(
+                    "stopped after `{step}`{}",
+                    if goes_on { &on } else { "" }
+                ));
             }
-            if outcome.error.is_some() { Exit::Findings } else { Exit::Fine }
+            if outcome.error.is_some() {
+                Exit::Findings
+            } else {
+                Exit::Fine
+            }
         }
         Interruption::Failed(_) => {
             terminal.say(&format!(
@@ -102,7 +123,10 @@ fn interrupted(outcome: &Outcome, why: &Interruption, until: Option<UpTo<'_>>, t
         }
         Interruption::Waiting { events, .. } => {
             if !events.is_empty() {
-                terminal.say(&format!("the run {run} is paused: {}", visible_line(events)));
+                terminal.say(&format!(
+                    "the run {run} is paused: {}",
+                    visible_line(events)
+                ));
             }
             Exit::Paused
         }
@@ -115,7 +139,9 @@ fn document(outcome: &Outcome, output: RunOutput) -> Result<String, Failure> {
         RunOutput::Reply => {
             let mut text = Vec::new();
             let written = outcome.write_json(&mut text);
-            written.map_err(|error| Failure::Environment(format!("the outcome cannot be written: {error}")))?;
+            written.map_err(|error| {
+                Failure::Environment(format!("the outcome cannot be written: {error}"))
+            })?;
             format!("{}\n", String::from_utf8_lossy(&text))
         }
         RunOutput::Last => pretty(&results::last_with_status(outcome)),
@@ -128,13 +154,20 @@ fn document(outcome: &Outcome, output: RunOutput) -> Result<String, Failure> {
 /// What is printed of a run for people, as text that ends with a newline.
 fn shown(outcome: &Outcome, look: OutputOptions) -> String {
     match look.output {
-        RunOutput::Reply => outcome.shown_reply().map(|reply| printed(&reply)).unwrap_or_default(),
+        RunOutput::Reply => outcome
+            .shown_reply()
+            .map(|reply| printed(&reply))
+            .unwrap_or_default(),
         RunOutput::Last => pretty(&results::last(outcome)),
         RunOutput::Full => pretty(&results::full(outcome)),
-        RunOutput::Observations => {
-            visible_text(&results::observation_lines(outcome, look.terminal.look.language)).into_owned()
+        RunOutput::Observations => visible_text(&results::observation_lines(
+            outcome,
+            look.terminal.look.language,
+        ))
+        .into_owned(),
+        RunOutput::Summary => {
+            visible_text(&results::summary(outcome, look.terminal.look.language)).into_owned()
         }
-        RunOutput::Summary => visible_text(&results::summary(outcome, look.terminal.look.language)).into_owned(),
     }
 }
 
@@ -142,7 +175,9 @@ fn shown(outcome: &Outcome, look: OutputOptions) -> String {
 fn output_of(outcome: &Outcome, step: &str) -> String {
     let steps = outcome.steps();
     let step = steps.iter().find(|report| *report.path == *step);
-    step.filter(|step| step.status == StepState::Completed).map(|step| printed(&step.output)).unwrap_or_default()
+    step.filter(|step| step.status == StepState::Completed)
+        .map(|step| printed(&step.output))
+        .unwrap_or_default()
 }
 
 /// Text as it is, all else as JSON.
@@ -154,7 +189,10 @@ fn printed(value: &Value) -> String {
 }
 
 fn pretty(json: &Json) -> String {
-    format!("{}\n", escape_json(&serde_json::to_string_pretty(json).unwrap_or_default()))
+    format!(
+        "{}\n",
+        escape_json(&serde_json::to_string_pretty(json).unwrap_or_default())
+    )
 }
 
 /// Whether the run failed because the other side could not be reached at all: nothing was sent.
@@ -181,23 +219,43 @@ fn explain_failure(outcome: &Outcome, error: &StepError, terminal: Terminal) {
     let steps = outcome.steps();
     let others: Vec<&StepReport> = steps
         .iter()
-        .filter(|step| step.status == StepState::Failed && root_of(&step.path) == &*step.path && *step.path != *own)
+        .filter(|step| {
+            step.status == StepState::Failed
+                && root_of(&step.path) == &*step.path
+                && *step.path != *own
+        })
         .collect();
     for step in others.iter().take(MOST_TOLD) {
-        let part = |name: &str| step.error.as_ref().and_then(|error| error.get(name)?.as_str()).unwrap_or_default();
-        let (path, message) = (visible_line(&step.path), visible_line(part("message")).into_owned());
-        terminal.say(&format!("  the step `{path}` failed, too, with {}: {message}", part("class")));
+        let part = |name: &str| {
+            step.error
+                .as_ref()
+                .and_then(|error| error.get(name)?.as_str())
+                .unwrap_or_default()
+        };
+        let (path, message) = (
+            visible_line(&step.path),
+            visible_line(part("message")).into_owned(),
+        );
+        terminal.say(&format!(
+            "  the step `{path}` failed, too, with {}: {message}",
+            part("class")
+        ));
     }
     if others.len() > MOST_TOLD {
-        terminal.say(&format!("  and {} more steps failed", others.len() - MOST_TOLD));
+        terminal.say(&format!(
+            "  and {} more steps failed",
+            others.len() - MOST_TOLD
+        ));
     }
 }
 
 /// The error where it began: steps around it pass it on as it is.
 fn innermost(error: &StepError) -> &StepError {
     let mut told = error;
-    while let Some(cause) =
-        told.cause.as_deref().filter(|cause| (&cause.class, &cause.message) == (&told.class, &told.message))
+    while let Some(cause) = told
+        .cause
+        .as_deref()
+        .filter(|cause| (&cause.class, &cause.message) == (&told.class, &told.message))
     {
         told = cause;
     }
@@ -205,10 +263,21 @@ fn innermost(error: &StepError) -> &StepError {
 }
 
 fn sentence(error: &StepError) -> String {
-    let whose =
-        if error.step.is_empty() { "the plan".to_owned() } else { format!("the step `{}`", visible_line(&error.step)) };
-    let place = error.place.as_ref().map(|place| format!(" ({})", visible_line(place))).unwrap_or_default();
-    format!("{whose} failed with {}: {}{place}", error.class, visible_line(&error.message))
+    let whose = if error.step.is_empty() {
+        "the plan".to_owned()
+    } else {
+        format!("the step `{}`", visible_line(&error.step))
+    };
+    let place = error
+        .place
+        .as_ref()
+        .map(|place| format!(" ({})", visible_line(place)))
+        .unwrap_or_default();
+    format!(
+        "{whose} failed with {}: {}{place}",
+        error.class,
+        visible_line(&error.message)
+    )
 }
 
 /// The step of the plan itself that a path is in.

@@ -24,7 +24,11 @@ impl OutputOptions {
     /// The reply, for people.
     #[must_use]
     pub fn plain(terminal: Terminal) -> Self {
-        Self { format: RunFormat::Human, output: RunOutput::Reply, terminal }
+        Self {
+            format: RunFormat::Human,
+            output: RunOutput::Reply,
+            terminal,
+        }
     }
 }
 
@@ -52,7 +56,10 @@ pub fn drive(
         return print_ended(planrun, run, output);
     }
     let until = until.map(|step| (step, run.is_durable()));
-    let until = until.as_ref().map(|(step, goes_on)| UpTo { step, goes_on: *goes_on });
+    let until = until.as_ref().map(|(step, goes_on)| UpTo {
+        step,
+        goes_on: *goes_on,
+    });
     drive_run(planrun, run, (cancel, until, recording), output)
 }
 
@@ -77,7 +84,11 @@ pub fn drive_run(
     let written = listener.close();
     let driven = driven??;
     if let Some(recording) = recording {
-        recording.write(&**planrun.host(), &driven.secrets, (&driven.outcome, continues))?;
+        recording.write(
+            &**planrun.host(),
+            &driven.secrets,
+            (&driven.outcome, continues),
+        )?;
     }
     let exit = answer::print(&driven.outcome, until, output)?;
     written.map(|()| exit)
@@ -109,8 +120,11 @@ fn tell_stuck(run: &str, (deaths, event): (u32, u64), terminal: Terminal) {
 /// # Errors
 /// When the process has nothing left to run it with.
 pub fn wait<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime =
+        runtime.map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
     Ok(runtime.block_on(future))
 }
 

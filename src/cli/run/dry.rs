@@ -35,10 +35,21 @@ pub fn tell(
         wanted: until.map(|until| &until.needed),
     };
     let mut forecast = forecast(&checked.plan, inputs.values(), &around);
-    for item in forecast.steps.iter_mut().filter(|item| item.confirm.is_none() && item.kind == "call") {
-        let question = item.tool.as_deref().and_then(|tool| workspace.question_before(tool));
+    for item in forecast
+        .steps
+        .iter_mut()
+        .filter(|item| item.confirm.is_none() && item.kind == "call")
+    {
+        let question = item
+            .tool
+            .as_deref()
+            .and_then(|tool| workspace.question_before(tool));
         let text = question.map(|text| Known::Value { value: text.into() });
-        item.confirm = text.map(|text| Gate { text, by: None, expires: None });
+        item.confirm = text.map(|text| Gate {
+            text,
+            by: None,
+            expires: None,
+        });
     }
     match look.format {
         RunFormat::Human | RunFormat::Quiet => look.terminal.print(&shown(&forecast))?,
@@ -55,7 +66,10 @@ pub fn tell(
 }
 
 fn shown(forecast: &Forecast) -> String {
-    let mut text = format!("dry run of {}: nothing is called\n", visible_line(&forecast.plan));
+    let mut text = format!(
+        "dry run of {}: nothing is called\n",
+        visible_line(&forecast.plan)
+    );
     // Writing to a string cannot fail.
     for item in &forecast.steps {
         let _ = writeln!(text, "  {}", head(item));
@@ -66,8 +80,20 @@ fn shown(forecast: &Forecast) -> String {
     if forecast.truncated {
         text.push_str("  and more steps\n");
     }
-    let calls: Vec<String> = forecast.calls.iter().map(|(effect, count)| format!("{count} {effect}")).collect();
-    let _ = writeln!(text, "calls: {}", if calls.is_empty() { "none".to_owned() } else { calls.join(", ") });
+    let calls: Vec<String> = forecast
+        .calls
+        .iter()
+        .map(|(effect, count)| format!("{count} {effect}"))
+        .collect();
+    let _ = writeln!(
+        text,
+        "calls: {}",
+        if calls.is_empty() {
+            "none".to_owned()
+        } else {
+            calls.join(", ")
+        }
+    );
     if let Some(why) = &forecast.fails {
         let _ = writeln!(text, "fails: {}", visible_line(why));
     }
@@ -81,7 +107,10 @@ fn shown(forecast: &Forecast) -> String {
 fn head(item: &Item) -> String {
     let mut parts = vec![visible_line(&item.path).into_owned()];
     parts.extend(item.effect.map(str::to_owned));
-    parts.push(item.tool.as_deref().map_or_else(|| item.kind.to_owned(), |tool| visible_line(tool).into_owned()));
+    parts.push(item.tool.as_deref().map_or_else(
+        || item.kind.to_owned(),
+        |tool| visible_line(tool).into_owned(),
+    ));
     let fate = match (item.runs, item.reason) {
         (Runs::Yes, _) => None,
         (Runs::Maybe, _) => Some(", perhaps"),
@@ -94,26 +123,54 @@ fn head(item: &Item) -> String {
 
 /// Arguments, the gate before it, and what it needs to be allowed.
 fn body(item: &Item) -> Vec<String> {
-    let value =
-        |(name, json): (&String, &serde_json::Value)| format!("{}: {}", visible_line(name), short(&json.to_string()));
+    let value = |(name, json): (&String, &serde_json::Value)| {
+        format!("{}: {}", visible_line(name), short(&json.to_string()))
+    };
     let mut lines: Vec<String> = item.arguments.iter().map(value).collect();
-    lines.extend(item.unknown.iter().map(|(name, unknown)| format!("{}: {}", visible_line(name), stands(unknown))));
+    lines.extend(
+        item.unknown
+            .iter()
+            .map(|(name, unknown)| format!("{}: {}", visible_line(name), stands(unknown))),
+    );
     if let Some(gate) = &item.confirm {
-        let role = gate.by.as_ref().map(|by| format!(" {}", known(by))).unwrap_or_default();
-        let expires = gate.expires.as_ref().map(|expires| format!(", for {}", spoken(expires))).unwrap_or_default();
+        let role = gate
+            .by
+            .as_ref()
+            .map(|by| format!(" {}", known(by)))
+            .unwrap_or_default();
+        let expires = gate
+            .expires
+            .as_ref()
+            .map(|expires| format!(", for {}", spoken(expires)))
+            .unwrap_or_default();
         lines.push(format!("asks{role}{expires}: {}", known(&gate.text)));
     }
     if let Some(permission) = &item.permission {
-        let granted = if permission.granted { "allowed" } else { "denied" };
-        lines.push(format!("allow {} {}: {granted}", permission.allow, visible_line(&permission.thing)));
+        let granted = if permission.granted {
+            "allowed"
+        } else {
+            "denied"
+        };
+        lines.push(format!(
+            "allow {} {}: {granted}",
+            permission.allow,
+            visible_line(&permission.thing)
+        ));
     }
     lines
 }
 
 /// A length of time as people say it.
 fn spoken(expires: &Known) -> String {
-    let Known::Value { value: Value::Duration(nanoseconds) } = expires else { return known(expires) };
-    short_duration(Duration::from_nanos(u64::try_from(*nanoseconds).unwrap_or(0)))
+    let Known::Value {
+        value: Value::Duration(nanoseconds),
+    } = expires
+    else {
+        return known(expires);
+    };
+    short_duration(Duration::from_nanos(
+        u64::try_from(*nanoseconds).unwrap_or(0),
+    ))
 }
 
 fn known(known: &Known) -> String {
@@ -125,10 +182,22 @@ fn known(known: &Known) -> String {
 
 /// What stands for something that is not known: `<profile.email> after profile`.
 fn stands(unknown: &Unknown) -> String {
-    let expression =
-        unknown.expression.as_deref().map_or("<not known>".to_owned(), |text| format!("<{}>", short(text)));
-    let after = if unknown.after.is_empty() { String::new() } else { format!(" after {}", unknown.after.join(", ")) };
-    let fails = unknown.fails.as_ref().map(|why| format!(" fails: {}", short(why))).unwrap_or_default();
+    let expression = unknown
+        .expression
+        .as_deref()
+        .map_or("<not known>".to_owned(), |text| {
+            format!("<{}>", short(text))
+        });
+    let after = if unknown.after.is_empty() {
+        String::new()
+    } else {
+        format!(" after {}", unknown.after.join(", "))
+    };
+    let fails = unknown
+        .fails
+        .as_ref()
+        .map(|why| format!(" fails: {}", short(why)))
+        .unwrap_or_default();
     format!("{expression}{}{fails}", visible_line(&after))
 }
 

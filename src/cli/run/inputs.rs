@@ -15,17 +15,25 @@ const MOST_INPUT: u64 = 64 * 1024 * 1024;
 ///
 /// # Errors
 /// When one is unknown, missing, or of another type.
-pub fn inputs(plan: &Plan, arguments: &RunArguments, known: Option<&Inputs>) -> Result<Inputs, Failure> {
+pub fn inputs(
+    plan: &Plan,
+    arguments: &RunArguments,
+    known: Option<&Inputs>,
+) -> Result<Inputs, Failure> {
     let mut reader = InputReader::new(plan);
     if let Some(known) = known {
         reader.take_over(known);
     }
     if let Some(path) = &arguments.input {
         let text = read_input(path)?;
-        let json: serde_json::Value = serde_json::from_str(&text)
-            .map_err(|error| Failure::Usage(format!("`{}` is not JSON: {error}", path.display())))?;
+        let json: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
+            Failure::Usage(format!("`{}` is not JSON: {error}", path.display()))
+        })?;
         let serde_json::Value::Object(fields) = json else {
-            return Err(Failure::Usage(format!("`{}` is no JSON object of inputs", path.display())));
+            return Err(Failure::Usage(format!(
+                "`{}` is no JSON object of inputs",
+                path.display()
+            )));
         };
         reader.take_object(fields)?;
     }
@@ -38,10 +46,15 @@ pub fn inputs(plan: &Plan, arguments: &RunArguments, known: Option<&Inputs>) -> 
 fn read_input(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = if path.as_os_str() == "-" {
-        io::stdin().lock().take(MOST_INPUT).read_to_string(&mut text)
+        io::stdin()
+            .lock()
+            .take(MOST_INPUT)
+            .read_to_string(&mut text)
     } else {
         std::fs::File::open(path).and_then(|file| file.take(MOST_INPUT).read_to_string(&mut text))
     };
-    read.map_err(|error| Failure::Environment(format!("cannot read `{}`: {error}", path.display())))?;
+    read.map_err(|error| {
+        Failure::Environment(format!("cannot read `{}`: {error}", path.display()))
+    })?;
     Ok(text)
 }

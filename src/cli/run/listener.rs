@@ -35,13 +35,23 @@ enum Audience {
 impl Listener {
     pub fn new(format: RunFormat, terminal: Terminal, plan: Option<&Plan>) -> Self {
         let audience = match format {
-            RunFormat::Human => Audience::People(Box::new(Progress::new(!terminal.quiet, terminal.look))),
+            RunFormat::Human => {
+                Audience::People(Box::new(Progress::new(!terminal.quiet, terminal.look)))
+            }
             RunFormat::Ndjson => Audience::Programs(io::BufWriter::new(io::stdout())),
             RunFormat::Json | RunFormat::Quiet => Audience::Nobody,
         };
         let tasks = plan.into_iter().flat_map(|plan| &plan.tasks);
-        let titles = tasks.map(|task| (task.name.clone(), task.title.clone())).collect();
-        Self { audience, open: 0, terminal, titles, unwritten: None }
+        let titles = tasks
+            .map(|task| (task.name.clone(), task.title.clone()))
+            .collect();
+        Self {
+            audience,
+            open: 0,
+            terminal,
+            titles,
+            unwritten: None,
+        }
     }
 
     /// Takes the live lines away.
@@ -54,7 +64,9 @@ impl Listener {
             Audience::Programs(_) => self.idle(),
             Audience::Nobody => {}
         }
-        self.unwritten.take().map_or(Ok(()), |error| written(Err(error)))
+        self.unwritten
+            .take()
+            .map_or(Ok(()), |error| written(Err(error)))
     }
 
     /// Notes why something could not be written. It does not stop the run.
@@ -73,16 +85,37 @@ impl Listener {
     }
 
     fn show(&mut self, kind: &EventKind<'_>) {
-        let Audience::People(progress) = &mut self.audience else { return };
+        let Audience::People(progress) = &mut self.audience else {
+            return;
+        };
         match kind {
             EventKind::StepRunning { path, tool, .. } => progress.started(path, tool),
-            EventKind::StepWaiting { path, attempt, wait, error: Some(_), .. } => {
+            EventKind::StepWaiting {
+                path,
+                attempt,
+                wait,
+                error: Some(_),
+                ..
+            } => {
                 progress.retrying(path, *attempt, *wait);
             }
-            EventKind::StepSettled { path, state, attempts, duration, error, .. } => {
+            EventKind::StepSettled {
+                path,
+                state,
+                attempts,
+                duration,
+                error,
+                ..
+            } => {
                 progress.finished(path, *state, *attempts, *duration, *error);
             }
-            EventKind::TaskSet { path, status, .. } | EventKind::TaskMoved { path, status, refused: None, .. } => {
+            EventKind::TaskSet { path, status, .. }
+            | EventKind::TaskMoved {
+                path,
+                status,
+                refused: None,
+                ..
+            } => {
                 progress.moved(path, self.titles.get(*path).map(|title| &**title), status);
             }
             EventKind::ListenerFired { path } => progress.fired(path),
@@ -90,11 +123,20 @@ impl Listener {
                 self.open += 1;
                 progress.close();
             }
-            EventKind::BudgetLow { budget, used, limit } => {
-                self.terminal.say(&format!("{used} of the budget of {limit} for {budget} is used"));
+            EventKind::BudgetLow {
+                budget,
+                used,
+                limit,
+            } => {
+                self.terminal.say(&format!(
+                    "{used} of the budget of {limit} for {budget} is used"
+                ));
             }
             EventKind::ResultNoted { path, note } => {
-                self.terminal.say(&format!("the result of {} counts, but breaks a format: {note}", visible_line(path)));
+                self.terminal.say(&format!(
+                    "the result of {} counts, but breaks a format: {note}",
+                    visible_line(path)
+                ));
             }
             EventKind::AnswerGiven { .. } => {
                 self.open = self.open.saturating_sub(1);
@@ -132,10 +174,21 @@ impl Observer for Listener {
             self.note(result);
         }
         self.show(&event.kind);
-        if let EventKind::SignalReceived { signal, refused: Some(why), .. } = event.kind {
+        if let EventKind::SignalReceived {
+            signal,
+            refused: Some(why),
+            ..
+        } = event.kind
+        {
             self.complain(&format!("the signal `{signal}` was not taken: {why}"));
         }
-        if let EventKind::TaskMoved { path, status, refused: Some(why), .. } = event.kind {
+        if let EventKind::TaskMoved {
+            path,
+            status,
+            refused: Some(why),
+            ..
+        } = event.kind
+        {
             self.complain(&format!("`{path}` was not moved to `{status}`: {why}"));
         }
     }

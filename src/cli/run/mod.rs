@@ -18,7 +18,9 @@ use super::{Exit, Failure, Terminal, ask};
 use crate::diag::render::human;
 use crate::engine::Program;
 use crate::project::{Location, Project};
-use crate::runs::{CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host, until_step};
+use crate::runs::{
+    CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host, until_step,
+};
 
 pub use drive::{OutputOptions, drive, drive_run, wait};
 
@@ -26,19 +28,39 @@ pub use drive::{OutputOptions, drive, drive_run, wait};
 ///
 /// # Errors
 /// When the plan, its inputs, its tools or the journal cannot be had.
-pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
-    let language = |location: &Location| arguments.language.or_else(|| Project::language(&*real_host(), location));
-    let output = |terminal: Terminal| OutputOptions { format: arguments.format, output: arguments.output, terminal };
+pub fn run(
+    arguments: &RunArguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let language = |location: &Location| {
+        arguments
+            .language
+            .or_else(|| Project::language(&*real_host(), location))
+    };
+    let output = |terminal: Terminal| OutputOptions {
+        format: arguments.format,
+        output: arguments.output,
+        terminal,
+    };
     let record = arguments.record.clone();
     if let Some(run) = &arguments.resume {
         let planrun = journal_of(arguments.file.as_deref(), project)?;
-        let terminal = terminal.beside(planrun.location()).speaking(language(planrun.location()));
+        let terminal = terminal
+            .beside(planrun.location())
+            .speaking(language(planrun.location()));
         let (output, options) = (output(terminal), options(arguments, terminal)?);
-        return drive(&planrun, (options, record), output, |options| planrun.resume(run, options));
+        return drive(&planrun, (options, record), output, |options| {
+            planrun.resume(run, options)
+        });
     }
-    let Some(file) = &arguments.file else { return Err(Failure::Usage("name a plan file".to_owned())) };
+    let Some(file) = &arguments.file else {
+        return Err(Failure::Usage("name a plan file".to_owned()));
+    };
     let workspace = Arc::new(Workspace::open(file, project)?);
-    let terminal = terminal.beside(&workspace.location).speaking(language(&workspace.location));
+    let terminal = terminal
+        .beside(&workspace.location)
+        .speaking(language(&workspace.location));
     let (output, mut options) = (output(terminal), options(arguments, terminal)?);
     let Some(checked) = checked_plan(&workspace, file, arguments.plan.as_deref(), terminal)? else {
         return Ok(Exit::Findings);
@@ -47,11 +69,23 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
         return Ok(Exit::Findings);
     }
     let planrun = Planrun::at(workspace.host.clone(), workspace.location.clone());
-    let base = arguments.base.as_deref().map(|base| wait(planrun.base(base))?.map_err(Failure::from)).transpose()?;
-    let inputs = inputs::inputs(&checked.plan, arguments, base.as_ref().map(crate::runs::Base::inputs))?;
+    let base = arguments
+        .base
+        .as_deref()
+        .map(|base| wait(planrun.base(base))?.map_err(Failure::from))
+        .transpose()?;
+    let inputs = inputs::inputs(
+        &checked.plan,
+        arguments,
+        base.as_ref().map(crate::runs::Base::inputs),
+    )?;
     if arguments.dry_run {
         let program = Program::new(checked.plan.clone());
-        let until = arguments.until.as_deref().map(|step| until_step(&program, step)).transpose()?;
+        let until = arguments
+            .until
+            .as_deref()
+            .map(|step| until_step(&program, step))
+            .transpose()?;
         return dry::tell(&workspace, &checked, &inputs, (until.as_ref(), output));
     }
     options.until.clone_from(&arguments.until);
@@ -74,7 +108,11 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
 /// How this process drives the run.
 fn options(arguments: &RunArguments, terminal: Terminal) -> Result<ResumeOptions, Failure> {
     let answering = ask::answering(arguments, terminal)?;
-    Ok(ResumeOptions { answering, until: arguments.until.clone(), ..ResumeOptions::default() })
+    Ok(ResumeOptions {
+        answering,
+        until: arguments.until.clone(),
+        ..ResumeOptions::default()
+    })
 }
 
 /// Whether the plan is not even started, since it could not be done as a whole; tells why. What `--until` leaves for a

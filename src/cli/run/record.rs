@@ -20,7 +20,10 @@ pub struct Recording {
 
 impl Recording {
     pub fn new(path: PathBuf) -> Self {
-        Self { path, recorder: Arc::default() }
+        Self {
+            path,
+            recorder: Arc::default(),
+        }
     }
 
     /// Nobody: every call goes on to the real tool.
@@ -44,12 +47,17 @@ impl Recording {
             "To use it in a test of `{plan}`, put it beside the plan as recordings/PLAN__TEST.yaml, such as \
              recordings/refund__it_is_refunded.yaml for the test \"it is refunded\" of refund.plan, and run `planrun test`."
         )];
-        about.push(format!("What the tools answered in the run {} of `{plan}`.", outcome.run));
+        about.push(format!(
+            "What the tools answered in the run {} of `{plan}`.",
+            outcome.run
+        ));
         if continues {
             about.push("Calls of earlier processes of the run are missing.".to_owned());
         }
         let text = self.recorder.recording(secrets).to_text(&about);
         let written = host.write_file(&self.path, text.as_bytes());
-        written.map_err(|error| Failure::Environment(format!("cannot write `{}`: {error}", self.path.display())))
+        written.map_err(|error| {
+            Failure::Environment(format!("cannot write `{}`: {error}", self.path.display()))
+        })
     }
 }

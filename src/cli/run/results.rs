@@ -92,7 +92,9 @@ pub fn full(outcome: &Outcome) -> Json {
 /// What the last step gave, where that is an object; else everything.
 pub fn last(outcome: &Outcome) -> Json {
     let steps = outcome.steps();
-    let output = last_row(&steps).filter(|row| row.ok).and_then(|row| row.output);
+    let output = last_row(&steps)
+        .filter(|row| row.ok)
+        .and_then(|row| row.output);
     match output {
         Some(output @ Value::Map(_)) => output.to_json(),
         _ => full(outcome),
@@ -117,7 +119,11 @@ pub fn observation_lines(outcome: &Outcome, language: Language) -> String {
     for (number, step) in (1..).zip(calls(&steps)) {
         let row = Row::of(step);
         let tool = row.tool.unwrap_or_default();
-        let came_to = if row.ok { step.output.to_json_text() } else { row.why().to_owned() };
+        let came_to = if row.ok {
+            step.output.to_json_text()
+        } else {
+            row.why().to_owned()
+        };
         let line = match (language, row.ok) {
             (Language::En, true) => format!("#{number} tool {tool} succeeded: {came_to}\n"),
             (Language::En, false) => format!("#{number} tool {tool} failed: {came_to}\n"),
@@ -159,17 +165,23 @@ pub fn observations(outcome: &Outcome) -> Json {
 pub fn summary(outcome: &Outcome, language: Language) -> String {
     match outcome.shown_reply().filter(|reply| !says_nothing(reply)) {
         Some(Value::String(text)) => format!("{}\n", text.trim()),
-        Some(reply) => format!("{}\n", serde_json::to_string_pretty(&reply.to_json()).unwrap_or_default()),
+        Some(reply) => format!(
+            "{}\n",
+            serde_json::to_string_pretty(&reply.to_json()).unwrap_or_default()
+        ),
         None => observation_lines(outcome, language),
     }
 }
 
 /// The same for programs: the reply, null where it says nothing, and the observations.
 pub fn summary_document(outcome: &Outcome) -> Json {
-    let reply = outcome.shown_reply().filter(|reply| !says_nothing(reply)).map(|reply| match reply {
-        Value::String(text) => text.trim().into(),
-        reply => reply.to_json(),
-    });
+    let reply = outcome
+        .shown_reply()
+        .filter(|reply| !says_nothing(reply))
+        .map(|reply| match reply {
+            Value::String(text) => text.trim().into(),
+            reply => reply.to_json(),
+        });
     json!({ "reply": reply, "observations": observations(outcome) })
 }
 
@@ -186,9 +198,16 @@ fn calls(steps: &[StepReport]) -> impl Iterator<Item = &StepReport> {
     let ended = |step: &&StepReport| match step.status {
         StepState::Failed | StepState::Unknown => true,
         StepState::Completed | StepState::Cancelled => step.attempts > 0,
-        StepState::Skipped | StepState::Pending | StepState::Queued | StepState::Running | StepState::Waiting => false,
+        StepState::Skipped
+        | StepState::Pending
+        | StepState::Queued
+        | StepState::Running
+        | StepState::Waiting => false,
     };
-    steps.iter().filter(|step| step.tool.is_some()).filter(ended)
+    steps
+        .iter()
+        .filter(|step| step.tool.is_some())
+        .filter(ended)
 }
 
 /// The last step of the plan itself that a guard or an early reply did not leave out.
@@ -219,9 +238,11 @@ impl<'a> Row<'a> {
         let (ok, skipped) = match step.status {
             StepState::Completed => (true, false),
             StepState::Failed | StepState::Cancelled | StepState::Unknown => (false, false),
-            StepState::Skipped | StepState::Pending | StepState::Queued | StepState::Running | StepState::Waiting => {
-                (false, true)
-            }
+            StepState::Skipped
+            | StepState::Pending
+            | StepState::Queued
+            | StepState::Running
+            | StepState::Waiting => (false, true),
         };
         let state = (!ok && step.status != StepState::Skipped).then(|| step.status.name());
         Self {
@@ -246,7 +267,9 @@ impl<'a> Row<'a> {
 
 impl<'a> Meta<'a> {
     fn of(outcome: &'a Outcome, rows: &[Row<'a>]) -> Self {
-        let which = |wanted: &dyn Fn(&&Row<'a>) -> bool| rows.iter().filter(wanted).map(|row| row.step_id).collect();
+        let which = |wanted: &dyn Fn(&&Row<'a>) -> bool| {
+            rows.iter().filter(wanted).map(|row| row.step_id).collect()
+        };
         let meant = |row: &&Row<'a>| !matches!(row.reason, Some("guard" | "replied"));
         Self {
             step_id: META,
@@ -254,7 +277,8 @@ impl<'a> Meta<'a> {
             task_status: task_status(outcome, rows.len()),
             reason: match &outcome.error {
                 Some(error) => Some(&error.message),
-                None => nothing_was_done(outcome, rows.len()).then_some("the plan has no steps and no reply"),
+                None => nothing_was_done(outcome, rows.len())
+                    .then_some("the plan has no steps and no reply"),
             },
             stats: Stats::of(rows),
             blocked_steps: which(&|row| row.skipped && meant(row)),

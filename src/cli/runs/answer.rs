@@ -43,7 +43,12 @@ pub struct Arguments {
     #[arg(long)]
     resume: bool,
     /// How it is told what was answered.
-    #[arg(long, value_name = "FORMAT", default_value = "human", conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "human",
+        conflicts_with = "resume"
+    )]
     format: Format,
 }
 
@@ -52,17 +57,27 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     let answered = if arguments.interactive {
         arguments.ask(planrun, to, terminal)?
     } else {
-        planrun.answer(to, &answers).map_err(|error| refused(error, terminal))?
+        planrun
+            .answer(to, &answers)
+            .map_err(|error| refused(error, terminal))?
     };
     if arguments.format == Format::Json {
-        let answered: Vec<Json> =
-            answered.iter().map(|one| json!({ "run": one.run, "path": one.path, "before": one.before })).collect();
+        let answered: Vec<Json> = answered
+            .iter()
+            .map(|one| json!({ "run": one.run, "path": one.path, "before": one.before }))
+            .collect();
         let document = json!({ "version": 1, "answers": answered });
-        terminal.print(&format!("{}\n", serde_json::to_string_pretty(&document).unwrap_or_default()))?;
+        terminal.print(&format!(
+            "{}\n",
+            serde_json::to_string_pretty(&document).unwrap_or_default()
+        ))?;
         return Ok(Exit::Fine);
     }
     for one in answered.iter().filter(|one| one.before) {
-        terminal.say(&format!("`{}` has this answer already", visible_line(&one.path)));
+        terminal.say(&format!(
+            "`{}` has this answer already",
+            visible_line(&one.path)
+        ));
     }
     let mut runs: Vec<&str> = answered.iter().map(|one| &*one.run).collect();
     runs.dedup();
@@ -79,29 +94,48 @@ impl Arguments {
                 planrun.open_run(run).map_err(nothing_told)?;
                 (Addressee::Run(run), rest)
             }
-            _ => return Err(Failure::Usage("name the run first, or write `--all` for every run that asks".to_owned())),
+            _ => {
+                return Err(Failure::Usage(
+                    "name the run first, or write `--all` for every run that asks".to_owned(),
+                ));
+            }
         };
         let read = |text: &String| {
             let (path, value) = split_answer(text).map_err(Failure::Usage)?;
             Ok(self.given(&path, parsed(&value)?))
         };
-        let answers = answers.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+        let answers = answers
+            .iter()
+            .map(read)
+            .collect::<Result<Vec<_>, Failure>>()?;
         match (answers.is_empty(), self.interactive) {
-            (true, false) => Err(Failure::Usage("write the answers as PATH=JSON, or `--interactive`".to_owned())),
-            (false, true) => {
-                Err(Failure::Usage("`--interactive` asks for the answers; leave PATH=JSON out".to_owned()))
-            }
+            (true, false) => Err(Failure::Usage(
+                "write the answers as PATH=JSON, or `--interactive`".to_owned(),
+            )),
+            (false, true) => Err(Failure::Usage(
+                "`--interactive` asks for the answers; leave PATH=JSON out".to_owned(),
+            )),
             (true, true) | (false, false) => Ok((to, answers)),
         }
     }
 
     fn given(&self, path: &str, value: Json) -> Given {
         let text = |text: &Option<String>| text.as_deref().map(Arc::from);
-        Given { path: path.into(), value, by: text(&self.by), note: text(&self.note) }
+        Given {
+            path: path.into(),
+            value,
+            by: text(&self.by),
+            note: text(&self.note),
+        }
     }
 
     /// Asks for one answer after the other.
-    fn ask(&self, planrun: &Planrun, to: Addressee<'_>, terminal: Terminal) -> Result<Vec<Answered>, Failure> {
+    fn ask(
+        &self,
+        planrun: &Planrun,
+        to: Addressee<'_>,
+        terminal: Terminal,
+    ) -> Result<Vec<Answered>, Failure> {
         let runs = match to {
             Addressee::Run(run) => vec![planrun.questions(run)?],
             Addressee::All => planrun.inbox(None)?,
@@ -121,7 +155,9 @@ impl Arguments {
                 given.by = given.by.or_else(|| question.by.clone());
                 match planrun.answer(Addressee::Run(open.run()), &[given]) {
                     Ok(taken) => answered.extend(taken),
-                    Err(error @ Error::Answer { .. }) => terminal.complain(&refused(error, terminal).to_string()),
+                    Err(error @ Error::Answer { .. }) => {
+                        terminal.complain(&refused(error, terminal).to_string())
+                    }
                     Err(error) => return Err(refused(error, terminal)),
                 }
             }
@@ -137,10 +173,18 @@ impl Arguments {
                 continue;
             }
             if !self.resume {
-                terminal.say(&format!("told; go on with `{}`", terminal.command(&format!("runs resume {run}"))));
+                terminal.say(&format!(
+                    "told; go on with `{}`",
+                    terminal.command(&format!("runs resume {run}"))
+                ));
                 continue;
             }
-            let one = resume(planrun, run, ResumeOptions::default(), OutputOptions::plain(terminal))?;
+            let one = resume(
+                planrun,
+                run,
+                ResumeOptions::default(),
+                OutputOptions::plain(terminal),
+            )?;
             if runs.len() == 1 || !matches!(one, Exit::Fine | Exit::Paused) {
                 exit = one;
             }
@@ -152,7 +196,10 @@ impl Arguments {
 /// Why an answer is refused, and how the run is stopped where that was meant.
 fn refused(error: Error, terminal: Terminal) -> Failure {
     match &error {
-        Error::Answer { run, error: error @ AnswerError::Twice { .. } } => {
+        Error::Answer {
+            run,
+            error: error @ AnswerError::Twice { .. },
+        } => {
             let stop = terminal.command(&format!("runs cancel {run}"));
             Failure::Usage(format!("{}; `{stop}` stops the run", refusal(error)))
         }

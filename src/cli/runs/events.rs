@@ -42,7 +42,12 @@ enum EventFormat {
 }
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let mut events = planrun.events(&arguments.run, EventOptions { from: arguments.from })?;
+    let mut events = planrun.events(
+        &arguments.run,
+        EventOptions {
+            from: arguments.from,
+        },
+    )?;
     if arguments.follow {
         wait(async {
             while let Some(event) = events.follow().await {
@@ -61,21 +66,28 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
 impl Arguments {
     fn print(&self, event: &RunEvent, terminal: Terminal) -> Result<(), Failure> {
         let entry = Entry::read(event.line.as_bytes());
-        let entry = entry.map_err(|error| Failure::Environment(format!("event {}: {error}", event.number)))?;
+        let entry = entry
+            .map_err(|error| Failure::Environment(format!("event {}: {error}", event.number)))?;
         if !self.wants(&entry) {
             return Ok(());
         }
         match self.format {
             EventFormat::Ndjson => terminal.print_json(&format!("{}\n", event.line)),
-            EventFormat::Human => terminal.print(&(told(&entry) + &asked_or_said(entry, terminal.look))),
+            EventFormat::Human => {
+                terminal.print(&(told(&entry) + &asked_or_said(entry, terminal.look)))
+            }
         }
     }
 
     fn wants(&self, entry: &Entry) -> bool {
         let inside = |path: &str, outer: &str| {
-            path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            path.strip_prefix(outer)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
-        let at = self.path.as_deref().is_none_or(|outer| inside(entry.path.as_deref().unwrap_or_default(), outer));
+        let at = self
+            .path
+            .as_deref()
+            .is_none_or(|outer| inside(entry.path.as_deref().unwrap_or_default(), outer));
         at && (self.event.is_empty() || self.event.iter().any(|name| name == entry.event.name()))
     }
 }
@@ -87,11 +99,23 @@ fn asked_or_said(mut entry: Entry, look: Look) -> String {
     match entry.waits_for {
         Some(Waiting::Confirm | Waiting::Input | Waiting::Answer) => {
             let at = entry.instant();
-            let Ok(question) = entry.question(&mut not_here) else { return String::new() };
-            Asked { project: None, run: None, path: &question.path(&path), question: &question }.told(at, look)
+            let Ok(question) = entry.question(&mut not_here) else {
+                return String::new();
+            };
+            Asked {
+                project: None,
+                run: None,
+                path: &question.path(&path),
+                question: &question,
+            }
+            .told(at, look)
         }
         _ if entry.event == EventName::AnswerGiven => {
-            let value = entry.answer(&mut not_here).ok().flatten().unwrap_or(Value::Null);
+            let value = entry
+                .answer(&mut not_here)
+                .ok()
+                .flatten()
+                .unwrap_or(Value::Null);
             said(&value, entry.by.as_deref(), entry.note.as_deref(), look)
         }
         _ => String::new(),
@@ -99,14 +123,44 @@ fn asked_or_said(mut entry: Entry, look: Look) -> String {
 }
 
 fn told(entry: &Entry) -> String {
-    let mut parts = vec![format!("{:>5}  {}  {:<15}", entry.number, entry.at, entry.event.name())];
+    let mut parts = vec![format!(
+        "{:>5}  {}  {:<15}",
+        entry.number,
+        entry.at,
+        entry.event.name()
+    )];
     let shown = |text: &str| visible_line(text).into_owned();
     parts.extend(entry.path.as_deref().map(shown));
-    parts.extend(entry.tool.as_deref().filter(|tool| !tool.is_empty()).map(shown));
-    parts.extend(entry.attempt.filter(|attempt| *attempt > 1).map(|attempt| format!("attempt {attempt}")));
+    parts.extend(
+        entry
+            .tool
+            .as_deref()
+            .filter(|tool| !tool.is_empty())
+            .map(shown),
+    );
+    parts.extend(
+        entry
+            .attempt
+            .filter(|attempt| *attempt > 1)
+            .map(|attempt| format!("attempt {attempt}")),
+    );
     parts.extend(entry.status.as_deref().map(shown));
-    parts.extend(entry.reason.as_deref().map(|reason| format!("({})", visible_line(reason))));
-    parts.extend(entry.wait_ms.map(|wait| format!("for {}", super::when::length(wait))));
-    parts.extend(entry.error.as_ref().map(|error| format!("{}: {}", error.class, visible_line(&error.message))));
+    parts.extend(
+        entry
+            .reason
+            .as_deref()
+            .map(|reason| format!("({})", visible_line(reason))),
+    );
+    parts.extend(
+        entry
+            .wait_ms
+            .map(|wait| format!("for {}", super::when::length(wait))),
+    );
+    parts.extend(
+        entry
+            .error
+            .as_ref()
+            .map(|error| format!("{}: {}", error.class, visible_line(&error.message))),
+    );
     format!("{}\n", parts.join("  ").trim_end())
 }

@@ -25,11 +25,21 @@ pub struct Arguments {
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     // On a terminal what it would act on is written out; elsewhere the lines are as they prove themselves.
-    let mut out: Box<dyn Write> =
-        if io::stdout().is_terminal() { Box::new(Harmless(terminal)) } else { Box::new(io::stdout().lock()) };
+    let mut out: Box<dyn Write> = if io::stdout().is_terminal() {
+        Box::new(Harmless(terminal))
+    } else {
+        Box::new(io::stdout().lock())
+    };
     let (exported, redacted) = planrun.export(&arguments.what, arguments.with_secrets, &mut out)?;
-    let marks = if redacted { ", with marks for what is secret; `--with-secrets` writes everything" } else { "" };
-    terminal.say(&format!("{} events of the run {}{marks}", exported.events, exported.run));
+    let marks = if redacted {
+        ", with marks for what is secret; `--with-secrets` writes everything"
+    } else {
+        ""
+    };
+    terminal.say(&format!(
+        "{} events of the run {}{marks}",
+        exported.events, exported.run
+    ));
     Ok(Exit::Fine)
 }
 
@@ -38,7 +48,9 @@ struct Harmless(Terminal);
 
 impl Write for Harmless {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.print_exactly(&String::from_utf8_lossy(bytes)).map_err(io::Error::other)?;
+        self.0
+            .print_exactly(&String::from_utf8_lossy(bytes))
+            .map_err(io::Error::other)?;
         Ok(bytes.len())
     }
 
@@ -51,13 +63,17 @@ pub fn verify(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure
     let verified = if arguments.what == "-" {
         verify_export(io::stdin().lock())
     } else {
-        let file = File::open(Path::new(&arguments.what))
-            .map_err(|error| Failure::Environment(format!("cannot read `{}`: {error}", arguments.what)))?;
+        let file = File::open(Path::new(&arguments.what)).map_err(|error| {
+            Failure::Environment(format!("cannot read `{}`: {error}", arguments.what))
+        })?;
         verify_export(BufReader::new(file))
     };
     match verified {
         Ok(exported) => {
-            terminal.say(&format!("whole and unaltered: {} events of the run {}", exported.events, exported.run));
+            terminal.say(&format!(
+                "whole and unaltered: {} events of the run {}",
+                exported.events, exported.run
+            ));
             Ok(Exit::Fine)
         }
         Err(fault) => {

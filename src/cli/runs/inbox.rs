@@ -37,7 +37,13 @@ const DEEPEST: usize = 8;
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let waiting = planrun.inbox(arguments.plan.as_deref())?;
-    show(waiting.iter().map(|open| (open, terminal.place, terminal.look)), arguments, terminal)?;
+    show(
+        waiting
+            .iter()
+            .map(|open| (open, terminal.place, terminal.look)),
+        arguments,
+        terminal,
+    )?;
     Ok(Exit::Fine)
 }
 
@@ -50,7 +56,9 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit,
         let planrun = Planrun::with_journal(real_host(), location);
         match planrun.and_then(|planrun| Ok((planrun.inbox(arguments.plan.as_deref())?, planrun))) {
             Ok((open, planrun)) => {
-                let look = terminal.speaking(Project::language(&**planrun.host(), planrun.location())).look;
+                let look = terminal
+                    .speaking(Project::language(&**planrun.host(), planrun.location()))
+                    .look;
                 waiting.extend(open.into_iter().map(|open| (open, place.clone(), look)));
             }
             Err(error) => {
@@ -59,7 +67,13 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit,
             }
         }
     }
-    show(waiting.iter().map(|(open, place, look)| (open, Some(&**place), *look)), arguments, terminal)?;
+    show(
+        waiting
+            .iter()
+            .map(|(open, place, look)| (open, Some(&**place), *look)),
+        arguments,
+        terminal,
+    )?;
     Ok(exit)
 }
 
@@ -70,14 +84,25 @@ pub(super) fn asked<'a>(
     path: &'a str,
     question: &'a Question,
 ) -> Asked<'a> {
-    Asked { project, run: Some((open.run(), open.plan())), path, question }
+    Asked {
+        project,
+        run: Some((open.run(), open.plan())),
+        path,
+        question,
+    }
 }
 
 /// All questions of a run for people, as lines; empty where nothing is asked.
-pub(super) fn questions_of(planrun: &Planrun, run: &str, terminal: Terminal) -> Result<String, Failure> {
+pub(super) fn questions_of(
+    planrun: &Planrun,
+    run: &str,
+    terminal: Terminal,
+) -> Result<String, Failure> {
     let (open, now) = (planrun.questions(run)?, planrun.host().now());
     let questions = open.questions();
-    let told = questions.iter().map(|(path, question)| asked(&open, terminal.place, path, question));
+    let told = questions
+        .iter()
+        .map(|(path, question)| asked(&open, terminal.place, path, question));
     Ok(told.map(|asked| asked.told(now, terminal.look)).collect())
 }
 
@@ -109,12 +134,21 @@ fn show<'a>(
 /// The folders of all projects in a folder and below it that have a journal.
 fn projects_below(folder: &Path) -> Vec<PathBuf> {
     let mut walk = ignore::WalkBuilder::new(folder);
-    walk.standard_filters(false).follow_links(false).max_depth(Some(DEEPEST)).filter_entry(|entry| {
-        let name = entry.file_name().to_string_lossy();
-        entry.file_type().is_some_and(|kind| kind.is_dir()) && !matches!(&*name, ".git" | "node_modules" | "target")
-    });
-    let folders = walk.build().filter_map(Result::ok).map(ignore::DirEntry::into_path);
-    let mut found: Vec<PathBuf> = folders.filter(|folder| journal_file(folder).is_file()).collect();
+    walk.standard_filters(false)
+        .follow_links(false)
+        .max_depth(Some(DEEPEST))
+        .filter_entry(|entry| {
+            let name = entry.file_name().to_string_lossy();
+            entry.file_type().is_some_and(|kind| kind.is_dir())
+                && !matches!(&*name, ".git" | "node_modules" | "target")
+        });
+    let folders = walk
+        .build()
+        .filter_map(Result::ok)
+        .map(ignore::DirEntry::into_path);
+    let mut found: Vec<PathBuf> = folders
+        .filter(|folder| journal_file(folder).is_file())
+        .collect();
     found.sort();
     found
 }

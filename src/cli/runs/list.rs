@@ -37,13 +37,18 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     if arguments.waiting {
         states.push(RunState::Paused.name().to_owned());
     }
-    let filter = RunFilter { plan: arguments.plan.clone(), states, limit: Some(arguments.limit) };
+    let filter = RunFilter {
+        plan: arguments.plan.clone(),
+        states,
+        limit: Some(arguments.limit),
+    };
     let rows = planrun.list(&filter)?;
     let now = planrun.host().now();
     match arguments.format {
         Format::Json => {
             let rows: Vec<_> = rows.iter().map(document).collect();
-            let text = serde_json::to_string_pretty(&json!({ "version": 1, "runs": rows })).unwrap_or_default();
+            let text = serde_json::to_string_pretty(&json!({ "version": 1, "runs": rows }))
+                .unwrap_or_default();
             terminal.print_json(&format!("{text}\n"))?;
         }
         Format::Human if rows.is_empty() => terminal.say("no runs"),
@@ -61,14 +66,26 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
 fn table(planrun: &Planrun, rows: &[RunSummary], now: i128) -> String {
     let mut lines = vec![["RUN", "PLAN", "STATE", "STEPS", "BEGAN", ""].map(str::to_owned)];
     for row in rows {
-        let steps = row.steps_all.map_or_else(String::new, |all| format!("{}/{all}", row.steps_done));
+        let steps = row
+            .steps_all
+            .map_or_else(String::new, |all| format!("{}/{all}", row.steps_done));
         let wake = row.wake_at.filter(|_| !row.ended);
-        let wake = wake.map(|wake| format!("{} {}", what_comes(planrun, row), away(wake, now, Language::En)));
+        let wake = wake.map(|wake| {
+            format!(
+                "{} {}",
+                what_comes(planrun, row),
+                away(wake, now, Language::En)
+            )
+        });
         let shown = |text: &str| visible_line(text).into_owned();
-        let rest = [row.error.as_deref().map(shown), row.note.as_deref().map(shown), wake]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>();
+        let rest = [
+            row.error.as_deref().map(shown),
+            row.note.as_deref().map(shown),
+            wake,
+        ]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>();
         let (run, plan) = (shown(&row.run), shown(&row.plan));
         lines.push([
             run,
@@ -80,7 +97,11 @@ fn table(planrun: &Planrun, rows: &[RunSummary], now: i128) -> String {
         ]);
     }
     let width = |column: usize| {
-        lines.iter().map(|line| unicode_width::UnicodeWidthStr::width(&*line[column])).max().unwrap_or(0)
+        lines
+            .iter()
+            .map(|line| unicode_width::UnicodeWidthStr::width(&*line[column]))
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..6).map(width).collect();
     let mut text = String::new();
@@ -123,7 +144,11 @@ fn document(row: &RunSummary) -> serde_json::Value {
 }
 
 fn state(text: &str) -> Result<String, String> {
-    let names: Vec<&str> = RunState::ALL.map(RunState::name).into_iter().chain([RunSummary::INTERRUPTED]).collect();
+    let names: Vec<&str> = RunState::ALL
+        .map(RunState::name)
+        .into_iter()
+        .chain([RunSummary::INTERRUPTED])
+        .collect();
     names
         .iter()
         .find(|name| **name == text)

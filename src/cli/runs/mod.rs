@@ -99,7 +99,11 @@ struct LookArguments {
 
 impl LookArguments {
     fn look(&self, terminal: Terminal) -> OutputOptions {
-        OutputOptions { format: self.format, output: self.output, terminal: terminal.speaking(self.language) }
+        OutputOptions {
+            format: self.format,
+            output: self.output,
+            terminal: terminal.speaking(self.language),
+        }
     }
 }
 
@@ -143,7 +147,11 @@ enum Format {
 ///
 /// # Errors
 /// When there is no journal, or it cannot be used.
-pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     if let RunsCommand::Export(arguments) = &arguments.command
         && arguments.verify
     {
@@ -156,7 +164,9 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     }
     let planrun = journal_of(None, project)?;
     let location = planrun.location();
-    let terminal = terminal.beside(location).speaking(Project::language(&**planrun.host(), location));
+    let terminal = terminal
+        .beside(location)
+        .speaking(Project::language(&**planrun.host(), location));
     match &arguments.command {
         RunsCommand::List(arguments) => list::run(&planrun, arguments, terminal),
         RunsCommand::Show(arguments) => show::run(&planrun, arguments, terminal),
@@ -174,14 +184,28 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
 }
 
 /// Goes on with a run where it was; of one that has ended, tells how.
-fn resume(planrun: &Planrun, run: &str, options: ResumeOptions, output: OutputOptions) -> Result<Exit, Failure> {
-    drive(planrun, (options, None), output, |options| planrun.resume(run, options))
+fn resume(
+    planrun: &Planrun,
+    run: &str,
+    options: ResumeOptions,
+    output: OutputOptions,
+) -> Result<Exit, Failure> {
+    drive(planrun, (options, None), output, |options| {
+        planrun.resume(run, options)
+    })
 }
 
-fn go_on(planrun: &Planrun, arguments: &ResumeArguments, terminal: Terminal) -> Result<Exit, Failure> {
+fn go_on(
+    planrun: &Planrun,
+    arguments: &ResumeArguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let output = arguments.look.look(terminal);
     if let Some(run) = &arguments.run {
-        let options = ResumeOptions { again: arguments.again, ..ResumeOptions::default() };
+        let options = ResumeOptions {
+            again: arguments.again,
+            ..ResumeOptions::default()
+        };
         return resume(planrun, run, options, output);
     }
     let mut exit = Exit::Fine;
@@ -191,7 +215,10 @@ fn go_on(planrun: &Planrun, arguments: &ResumeArguments, terminal: Terminal) -> 
             continue;
         }
         terminal.say(&format!("{} ({})", row.run, row.plan));
-        let options = ResumeOptions { retries: false, ..ResumeOptions::default() };
+        let options = ResumeOptions {
+            retries: false,
+            ..ResumeOptions::default()
+        };
         let one = resume(planrun, &row.run, options, output)?;
         if one != Exit::Fine && one != Exit::Paused {
             exit = one;
@@ -200,9 +227,18 @@ fn go_on(planrun: &Planrun, arguments: &ResumeArguments, terminal: Terminal) -> 
     Ok(exit)
 }
 
-fn retry(planrun: &Planrun, arguments: &RetryArguments, terminal: Terminal) -> Result<Exit, Failure> {
+fn retry(
+    planrun: &Planrun,
+    arguments: &RetryArguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let output = arguments.look.look(terminal);
-    drive(planrun, (ResumeOptions::default(), None), output, |options| planrun.retry(&arguments.run, options))
+    drive(
+        planrun,
+        (ResumeOptions::default(), None),
+        output,
+        |options| planrun.retry(&arguments.run, options),
+    )
 }
 
 /// Why a run is not told something.
@@ -214,8 +250,15 @@ fn nothing_told(error: Error) -> Failure {
 }
 
 /// Asks for the end of a run. One that nobody drives is driven to its end here.
-fn cancel(planrun: &Planrun, arguments: &CancelArguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let how = CancelOptions { keep: arguments.keep, force: arguments.force };
+fn cancel(
+    planrun: &Planrun,
+    arguments: &CancelArguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let how = CancelOptions {
+        keep: arguments.keep,
+        force: arguments.force,
+    };
     let options = ResumeOptions::default();
     let stop = options.cancel.clone();
     let run = match planrun.cancel(&arguments.run, how, options) {
@@ -231,7 +274,12 @@ fn cancel(planrun: &Planrun, arguments: &CancelArguments, terminal: Terminal) ->
         Err(error) => return Err(error.into()),
     };
     let id = run.id().to_owned();
-    drive_run(planrun, run, (stop, None, None), OutputOptions::plain(terminal))?;
+    drive_run(
+        planrun,
+        run,
+        (stop, None, None),
+        OutputOptions::plain(terminal),
+    )?;
     terminal.say(&format!("the run {id} is {}", planrun.run(&id)?.state));
     Ok(Exit::Fine)
 }

@@ -33,9 +33,12 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     let run = planrun.patchable(&arguments.run)?;
     let id = run.summary().run;
     let location = planrun.location();
-    let folder = Some(&location.folder).filter(|_| location.file.is_some()).map(PathBuf::as_path);
+    let folder = Some(&location.folder)
+        .filter(|_| location.file.is_some())
+        .map(PathBuf::as_path);
     let workspace = Arc::new(Workspace::open(&arguments.file, folder)?);
-    let Some(checked) = checked_plan(&workspace, &arguments.file, Some(run.plan()), terminal)? else {
+    let Some(checked) = checked_plan(&workspace, &arguments.file, Some(run.plan()), terminal)?
+    else {
         return Ok(Exit::Findings);
     };
     let patched = planrun.patch(&run, &checked).map_err(|error| match error {
@@ -43,27 +46,49 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
             if !report.diagnostics.is_empty() {
                 terminal.say_plainly(&human(&[*report], terminal.look));
             }
-            Failure::Usage("the rest of the plan could not be done as a whole, so nothing was changed".to_owned())
+            Failure::Usage(
+                "the rest of the plan could not be done as a whole, so nothing was changed"
+                    .to_owned(),
+            )
         }
         error => error.into(),
     })?;
     terminal.say(&format!("patched: {}", describe(&patched)));
     if !arguments.resume {
-        terminal.say(&format!("go on with `{}`", terminal.command(&format!("runs resume {id}"))));
+        terminal.say(&format!(
+            "go on with `{}`",
+            terminal.command(&format!("runs resume {id}"))
+        ));
         return Ok(Exit::Fine);
     }
-    resume(planrun, &id, ResumeOptions::default(), arguments.look.look(terminal))
+    resume(
+        planrun,
+        &id,
+        ResumeOptions::default(),
+        arguments.look.look(terminal),
+    )
 }
 
 fn describe(patched: &Patched) -> String {
-    let parts = [("added", &patched.added), ("replaced", &patched.replaced), ("removed", &patched.removed)];
+    let parts = [
+        ("added", &patched.added),
+        ("replaced", &patched.replaced),
+        ("removed", &patched.removed),
+    ];
     let parts: Vec<String> = parts
         .into_iter()
         .filter(|(_, names)| !names.is_empty())
         .map(|(word, names)| {
-            let names = names.iter().map(|name| visible_line(name)).collect::<Vec<_>>();
+            let names = names
+                .iter()
+                .map(|name| visible_line(name))
+                .collect::<Vec<_>>();
             format!("{word} {}", names.join(", "))
         })
         .collect();
-    if parts.is_empty() { "no named statement differs".to_owned() } else { parts.join("; ") }
+    if parts.is_empty() {
+        "no named statement differs".to_owned()
+    } else {
+        parts.join("; ")
+    }
 }

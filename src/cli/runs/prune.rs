@@ -36,7 +36,10 @@ const MOST_LISTED: usize = 20;
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let now = planrun.host().now();
     let before = arguments.days.map(|days| now - i128::from(days) * DAY);
-    let prune = Prune { before, keep: arguments.keep.unwrap_or(0) };
+    let prune = Prune {
+        before,
+        keep: arguments.keep.unwrap_or(0),
+    };
     let chosen = arguments.all || arguments.keep.is_some() || arguments.days.is_some();
     if arguments.dry_run || !chosen {
         let rows = planrun.prunable(prune)?;
@@ -54,7 +57,10 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
             "others use the journal just now: parts of what was deleted may stand in the file beside it until they end",
         );
     }
-    let (runs, values) = (counted(pruned.runs.len(), "run"), counted(pruned.values, "large value"));
+    let (runs, values) = (
+        counted(pruned.runs.len(), "run"),
+        counted(pruned.values, "large value"),
+    );
     terminal.say(&format!("deleted {runs} and {values}"));
     Ok(Exit::Fine)
 }
@@ -66,7 +72,10 @@ fn listed(rows: &[RunSummary], now: i128) -> String {
     };
     for row in rows.iter().take(MOST_LISTED) {
         let (run, plan) = (visible_line(&row.run), visible_line(&row.plan));
-        let (at, ago) = (moment(row.updated_at), away(row.updated_at, now, Language::En));
+        let (at, ago) = (
+            moment(row.updated_at),
+            away(row.updated_at, now, Language::En),
+        );
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {run}  {plan}  {}  ended {at}, {ago}", row.state);
     }

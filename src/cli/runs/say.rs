@@ -26,11 +26,18 @@ pub struct SignalArguments {
     resume: bool,
 }
 
-pub fn signal(planrun: &Planrun, arguments: &SignalArguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn signal(
+    planrun: &Planrun,
+    arguments: &SignalArguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let receiver = planrun.receiver(&arguments.run).map_err(nothing_told)?;
     let (name, text) = &arguments.what;
     let driven = if receiver.has_task(name) {
-        let context = arguments.context.as_deref().map_or(Ok(Json::Null), parsed)?;
+        let context = arguments
+            .context
+            .as_deref()
+            .map_or(Ok(Json::Null), parsed)?;
         receiver.move_task(name, text, context)?
     } else {
         receiver.signal(name, parsed(text)?)?
@@ -40,14 +47,24 @@ pub fn signal(planrun: &Planrun, arguments: &SignalArguments, terminal: Terminal
         return Ok(Exit::Fine);
     }
     if !arguments.resume {
-        terminal.say(&format!("told; go on with `{}`", terminal.command(&format!("runs resume {run}"))));
+        terminal.say(&format!(
+            "told; go on with `{}`",
+            terminal.command(&format!("runs resume {run}"))
+        ));
         return Ok(Exit::Fine);
     }
-    resume(planrun, run, ResumeOptions::default(), OutputOptions::plain(terminal))
+    resume(
+        planrun,
+        run,
+        ResumeOptions::default(),
+        OutputOptions::plain(terminal),
+    )
 }
 
 pub(super) fn parsed(text: &str) -> Result<Json, Failure> {
     serde_json::from_str(text).map_err(|error| {
-        Failure::Usage(format!("`{text}` is not JSON: {error}; text is written in quotes, such as '\"yes\"'"))
+        Failure::Usage(format!(
+            "`{text}` is not JSON: {error}; text is written in quotes, such as '\"yes\"'"
+        ))
     })
 }

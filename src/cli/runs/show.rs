@@ -34,7 +34,8 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     if arguments.format == Format::Json {
         let mut text = Vec::new();
         let written = outcome.write_json(&mut text);
-        written.map_err(|error| Failure::Environment(format!("the run cannot be written: {error}")))?;
+        written
+            .map_err(|error| Failure::Environment(format!("the run cannot be written: {error}")))?;
         text.push(b'\n');
         terminal.print_json(&String::from_utf8_lossy(&text))?;
         return Ok(Exit::Fine);
@@ -48,12 +49,24 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         row.events
     );
     let steps = outcome.steps();
-    let offsets: Vec<Option<u64>> = steps.iter().map(|step| since(step, row.created_at)).collect();
-    let ends = steps.iter().zip(&offsets).filter_map(|(step, offset)| Some((*offset)? + step.duration_ms));
+    let offsets: Vec<Option<u64>> = steps
+        .iter()
+        .map(|step| since(step, row.created_at))
+        .collect();
+    let ends = steps
+        .iter()
+        .zip(&offsets)
+        .filter_map(|(step, offset)| Some((*offset)? + step.duration_ms));
     let total = ends.max().unwrap_or(0).max(1);
-    let width = steps.iter().map(|step| step.path.chars().count()).max().unwrap_or(0);
+    let width = steps
+        .iter()
+        .map(|step| step.path.chars().count())
+        .max()
+        .unwrap_or(0);
     for (step, offset) in steps.iter().zip(&offsets) {
-        let bar = offset.map(|offset| bar(offset, step.duration_ms, total)).unwrap_or_default();
+        let bar = offset
+            .map(|offset| bar(offset, step.duration_ms, total))
+            .unwrap_or_default();
         let line = format!(
             "  {:<width$}  {:<9}  {:<bars$}  {:>7}  {}",
             visible_line(&step.path),
@@ -69,8 +82,17 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
     text.push_str(&tasks(&outcome));
     text.push_str(&looks(&outcome));
     if let Some(error) = &outcome.error {
-        let place = error.place.as_ref().map(|place| format!(" ({})", visible_line(place))).unwrap_or_default();
-        let _ = writeln!(text, "{}: {}{place}", error.class, visible_line(&error.message));
+        let place = error
+            .place
+            .as_ref()
+            .map(|place| format!(" ({})", visible_line(place)))
+            .unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{}: {}{place}",
+            error.class,
+            visible_line(&error.message)
+        );
     }
     text.push_str(&questions_of(planrun, &row.run, terminal)?);
     terminal.print(&text)?;
@@ -79,14 +101,29 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
 
 /// How the tasks of the plan stand, where it has some.
 fn tasks(outcome: &Outcome) -> String {
-    let one = |task: &TaskReport| format!("{} {}", visible_line(&task.name), visible_line(&task.status));
+    let one = |task: &TaskReport| {
+        format!(
+            "{} {}",
+            visible_line(&task.name),
+            visible_line(&task.status)
+        )
+    };
     let tasks: Vec<String> = outcome.tasks.iter().map(one).collect();
-    if tasks.is_empty() { String::new() } else { format!("tasks: {}\n", tasks.join(", ")) }
+    if tasks.is_empty() {
+        String::new()
+    } else {
+        format!("tasks: {}\n", tasks.join(", "))
+    }
 }
 
 /// What was found out of the effects, where anything looks at one.
 fn looks(outcome: &Outcome) -> String {
-    let Verification { verified, failed, inconclusive, .. } = outcome.verification;
+    let Verification {
+        verified,
+        failed,
+        inconclusive,
+        ..
+    } = outcome.verification;
     if verified + failed + inconclusive == 0 {
         return String::new();
     }
@@ -102,8 +139,12 @@ fn since(step: &StepReport, begun_at: i128) -> Option<u64> {
 fn bar(offset: u64, length: u64, total: u64) -> String {
     let column = |millis: u64| (millis * BAR / total).min(BAR - 1);
     let (first, last) = (column(offset), column(offset + length));
-    let repeat = |character: char, count: u64| std::iter::repeat_n(character, usize::try_from(count).unwrap_or(0));
-    repeat(' ', first).chain(repeat('━', last - first + 1)).collect()
+    let repeat = |character: char, count: u64| {
+        std::iter::repeat_n(character, usize::try_from(count).unwrap_or(0))
+    };
+    repeat(' ', first)
+        .chain(repeat('━', last - first + 1))
+        .collect()
 }
 
 fn remarks(step: &StepReport) -> String {
@@ -111,13 +152,20 @@ fn remarks(step: &StepReport) -> String {
     if step.attempts > 1 {
         remarks.push(format!("{} attempts", step.attempts));
     }
-    remarks.extend(step.attributes.iter().map(|attribute| (*attribute).to_owned()));
+    remarks.extend(
+        step.attributes
+            .iter()
+            .map(|attribute| (*attribute).to_owned()),
+    );
     remarks.extend(step.reason.map(str::to_owned));
     remarks.extend(step.again.map(|again| match again {
         "asked" => "done again".to_owned(),
         differs => format!("done again: its {differs} differ"),
     }));
-    let class = step.error.as_ref().and_then(|error| error.get("class").and_then(|class| class.as_str()));
+    let class = step
+        .error
+        .as_ref()
+        .and_then(|error| error.get("class").and_then(|class| class.as_str()));
     remarks.extend(class.map(str::to_owned));
     remarks.join(", ")
 }

@@ -14,14 +14,24 @@ pub fn moment(nanos: i128) -> String {
 /// `3m ago`, `in 2h`, `in 1d4h`. What is to come is rounded to the smaller unit: a moment after it was said that
 /// something takes two days, it is still two days away.
 pub fn away(nanos: i128, now: i128, language: Language) -> String {
-    let seconds = u64::try_from(((nanos - now).abs() + 500_000_000) / 1_000_000_000).unwrap_or(u64::MAX);
+    let seconds =
+        u64::try_from(((nanos - now).abs() + 500_000_000) / 1_000_000_000).unwrap_or(u64::MAX);
     let small = match seconds {
         0..3600 => 1,
         3600..82_800 => 60,
         _ => 3600,
     };
-    let (past, rounded) = (seconds / small * small, (seconds + small / 2) / small * small);
-    let text = |seconds: u64| if seconds == 0 { "0s".to_owned() } else { short_duration(Duration::from_secs(seconds)) };
+    let (past, rounded) = (
+        seconds / small * small,
+        (seconds + small / 2) / small * small,
+    );
+    let text = |seconds: u64| {
+        if seconds == 0 {
+            "0s".to_owned()
+        } else {
+            short_duration(Duration::from_secs(seconds))
+        }
+    };
     match (language, nanos > now) {
         (Language::En, true) => format!("in {}", text(rounded)),
         (Language::En, false) => format!("{} ago", text(past)),
@@ -47,6 +57,9 @@ mod tests {
             [at(5), at(90), at(3599), at(7199), at(100_000)],
             ["in 5s", "in 1m30s", "in 59m59s", "in 2h", "in 1d4h"]
         );
-        assert_eq!([at(-5), at(-7199), at(-172_799), at(0)], ["5s ago", "1h59m ago", "1d23h ago", "0s ago"]);
+        assert_eq!(
+            [at(-5), at(-7199), at(-172_799), at(0)],
+            ["5s ago", "1h59m ago", "1d23h ago", "0s ago"]
+        );
     }
 }

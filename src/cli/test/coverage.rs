@@ -36,8 +36,19 @@ impl Report {
 
 /// The goals of every plan that stands in the files.
 pub(super) fn goals(tested: &Tested) -> Vec<Goals> {
-    let sound = tested.files.iter().filter(|file| file.suite.broken.is_empty());
-    sound.flat_map(|file| file.suite.checked.plans.iter().map(|plan| Goals::of(&file.suite.source, plan))).collect()
+    let sound = tested
+        .files
+        .iter()
+        .filter(|file| file.suite.broken.is_empty());
+    sound
+        .flat_map(|file| {
+            file.suite
+                .checked
+                .plans
+                .iter()
+                .map(|plan| Goals::of(&file.suite.source, plan))
+        })
+        .collect()
 }
 
 /// Tells what was reached; files go into `folder`, text beside a document for programs to the messages.
@@ -73,8 +84,12 @@ pub(super) fn tell(
             continue;
         };
         let path: PathBuf = folder.join(name);
-        let cannot = |error| Failure::Environment(format!("cannot write `{}`: {error}", path.display()));
-        RealHost.make_folder(folder).and_then(|()| RealHost.write_file(&path, content.as_bytes())).map_err(cannot)?;
+        let cannot =
+            |error| Failure::Environment(format!("cannot write `{}`: {error}", path.display()));
+        RealHost
+            .make_folder(folder)
+            .and_then(|()| RealHost.write_file(&path, content.as_bytes()))
+            .map_err(cannot)?;
         terminal.say(&format!("coverage is in `{}`", path.display()));
     }
     Ok(coverage.share())

@@ -28,8 +28,14 @@ pub(super) struct FileExplored<'a> {
 }
 
 /// Explores around every case that passes.
-pub(super) fn explore_all<'a>(tested: &'a Tested, runs: &[FileRun<'a>], seeds: u64) -> Vec<FileExplored<'a>> {
-    let reach = Reach { seeds: if seeds == 0 { SEEDS } else { seeds } };
+pub(super) fn explore_all<'a>(
+    tested: &'a Tested,
+    runs: &[FileRun<'a>],
+    seeds: u64,
+) -> Vec<FileExplored<'a>> {
+    let reach = Reach {
+        seeds: if seeds == 0 { SEEDS } else { seeds },
+    };
     let one = |run: &FileRun<'a>| {
         let file = run.file;
         let passes = |prepared: &Prepared| {
@@ -37,13 +43,29 @@ pub(super) fn explore_all<'a>(tested: &'a Tested, runs: &[FileRun<'a>], seeds: u
                 std::sync::Arc::ptr_eq(&ran.test, &prepared.test)
                     && prepared.case.as_ref().is_ok_and(|case| case.row == ran.row)
             };
-            run.ran.iter().find(same).is_some_and(|ran| ran.faults.is_empty())
+            run.ran
+                .iter()
+                .find(same)
+                .is_some_and(|ran| ran.faults.is_empty())
         };
-        let cases = file.suite.cases().into_iter().filter(passes).filter_map(|prepared| prepared.case.ok());
+        let cases = file
+            .suite
+            .cases()
+            .into_iter()
+            .filter(passes)
+            .filter_map(|prepared| prepared.case.ok());
         let cases: Vec<Case> = cases.collect();
         let explored = explore(&file.suite, &tested.stages[file.project], &cases, reach);
-        let tests = explored.discoveries.iter().map(|found| smallest(tested, file, found)).collect();
-        FileExplored { file, explored, tests }
+        let tests = explored
+            .discoveries
+            .iter()
+            .map(|found| smallest(tested, file, found))
+            .collect();
+        FileExplored {
+            file,
+            explored,
+            tests,
+        }
     };
     runs.par_iter().map(one).collect()
 }
@@ -52,9 +74,14 @@ pub(super) fn explore_all<'a>(tested: &'a Tested, runs: &[FileRun<'a>], seeds: u
 fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String {
     let stage = &tested.stages[file.project];
     let manner = match discovery.fault {
-        Fault::Order(seed) => Manner { order: Order::Seeded(seed), ..Manner::default() },
+        Fault::Order(seed) => Manner {
+            order: Order::Seeded(seed),
+            ..Manner::default()
+        },
         // What was made up is written out.
-        Fault::Edge(_) | Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => Manner::default(),
+        Fault::Edge(_) | Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => {
+            Manner::default()
+        }
     };
     let shows = |test: &str| {
         let source = &file.suite.source;
@@ -62,12 +89,27 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
         let source = SourceFile::new(source.name(), format!("{}\n{test}", source.text()));
         let checked = tested.workspaces[file.project].check(&source);
         let suite = Suite::new(source, checked).with_recordings(&crate::host::RealHost);
-        let Some(prepared) = suite.cases().into_iter().find(|case| case.test.item.start as usize >= start) else {
+        let Some(prepared) = suite
+            .cases()
+            .into_iter()
+            .find(|case| case.test.item.start as usize >= start)
+        else {
             return false;
         };
-        let (Ok(case), Some(program)) = (&prepared.case, suite.program(&prepared.test)) else { return false };
-        let played = play(stage, program, case, cast(stage, case, manner), manner, &mut Silence);
-        breaches(&program.plan, &played).iter().any(|breach| breach.name() == discovery.breach.name())
+        let (Ok(case), Some(program)) = (&prepared.case, suite.program(&prepared.test)) else {
+            return false;
+        };
+        let played = play(
+            stage,
+            program,
+            case,
+            cast(stage, case, manner),
+            manner,
+            &mut Silence,
+        );
+        breaches(&program.plan, &played)
+            .iter()
+            .any(|breach| breach.name() == discovery.breach.name())
     };
     reproducer(&file.suite, discovery, &shows)
 }
@@ -80,11 +122,21 @@ pub(super) fn told(explored: &[FileExplored<'_>]) -> String {
         for (discovery, test) in file.explored.discoveries.iter().zip(&file.tests) {
             found += 1;
             let name = visible_line(file.file.suite.source.name());
-            let what = format!("{}: when {}", discovery.case.test.plan.name, discovery.fault);
-            let (what, breach) = (visible_line(&what).into_owned(), discovery.breach.to_string());
+            let what = format!(
+                "{}: when {}",
+                discovery.case.test.plan.name, discovery.fault
+            );
+            let (what, breach) = (
+                visible_line(&what).into_owned(),
+                discovery.breach.to_string(),
+            );
             let kind = discovery.breach.name();
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "FOUND [{kind}] {name}: {what}\n      {}\n", visible_line(&breach));
+            let _ = writeln!(
+                text,
+                "FOUND [{kind}] {name}: {what}\n      {}\n",
+                visible_line(&breach)
+            );
             let _ = writeln!(text, "{}", visible_text(test));
         }
     }

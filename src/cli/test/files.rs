@@ -76,8 +76,19 @@ pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Teste
     let read: Vec<Read> = found.files.par_iter().zip(&of_file).map(one).collect();
     let stages = workspaces.iter().map(stage).collect();
     let mut reports: Vec<FileReport> = workspaces.iter().flat_map(Workspace::findings).collect();
-    reports.retain(|report| report.diagnostics.iter().any(crate::diag::Diagnostic::is_error));
-    let mut tested = Tested { files: Vec::new(), stages, workspaces, reports, problems: found.problems };
+    reports.retain(|report| {
+        report
+            .diagnostics
+            .iter()
+            .any(crate::diag::Diagnostic::is_error)
+    });
+    let mut tested = Tested {
+        files: Vec::new(),
+        stages,
+        workspaces,
+        reports,
+        problems: found.problems,
+    };
     for read in read {
         match read {
             Read::File(file) => tested.files.push(*file),
@@ -108,14 +119,22 @@ fn read(file: &PlanFile, workspace: &Workspace, project: usize) -> Read {
 
 /// Whether a file has tests, though their plans may not be known.
 fn has_tests(suite: &Suite) -> bool {
-    suite.checked.tree.items.iter().any(|item| matches!(item.kind, crate::syntax::ast::ItemKind::Test(_)))
+    suite
+        .checked
+        .tree
+        .items
+        .iter()
+        .any(|item| matches!(item.kind, crate::syntax::ast::ItemKind::Test(_)))
 }
 
 pub(super) fn stage(workspace: &Workspace) -> Stage {
     Stage {
         limit: workspace.limit.clone(),
         // Tests are about plans, and answer what these ask.
-        defaults: Defaults { confirm: Arc::default(), ..workspace.defaults() },
+        defaults: Defaults {
+            confirm: Arc::default(),
+            ..workspace.defaults()
+        },
         root: workspace.project.root.clone(),
         made_up: Arc::default(),
     }

@@ -26,13 +26,25 @@ pub(super) fn tell(
     for problem in &tested.problems {
         terminal.complain(&problem.message);
     }
-    for file in tested.files.iter().filter(|file| !file.suite.broken.is_empty()) {
-        terminal.print(&findings(file.suite.source.clone(), file.suite.broken.clone(), terminal))?;
+    for file in tested
+        .files
+        .iter()
+        .filter(|file| !file.suite.broken.is_empty())
+    {
+        terminal.print(&findings(
+            file.suite.source.clone(),
+            file.suite.broken.clone(),
+            terminal,
+        ))?;
     }
     let (mut passed, mut failed) = (0, 0);
     for run in runs {
         for ran in &run.ran {
-            let name = format!("{}: {}", visible_line(run.file.suite.source.name()), visible_line(&ran.title));
+            let name = format!(
+                "{}: {}",
+                visible_line(run.file.suite.source.name()),
+                visible_line(&ran.title)
+            );
             if ran.faults.is_empty() {
                 passed += 1;
                 if terminal.verbose > 0 {
@@ -42,23 +54,46 @@ pub(super) fn tell(
             }
             failed += 1;
             terminal.print(&format!("FAIL  {name}\n"))?;
-            terminal.print(&findings(run.file.suite.source.clone(), ran.faults.clone(), terminal))?;
+            terminal.print(&findings(
+                run.file.suite.source.clone(),
+                ran.faults.clone(),
+                terminal,
+            ))?;
             for difference in &ran.differences {
                 terminal.print(&format!("{difference}\n"))?;
             }
         }
     }
-    let broken = tested.files.iter().filter(|file| !file.suite.broken.is_empty()).count();
+    let broken = tested
+        .files
+        .iter()
+        .filter(|file| !file.suite.broken.is_empty())
+        .count();
     let mut parts = vec![format!("{passed} passed")];
     parts.extend((failed > 0).then(|| format!("{failed} failed")));
     parts.extend((broken > 0).then(|| format!("{} not tested", counted(broken, "file"))));
     for path in &snapshots.unreferenced {
-        terminal.say(&format!("no test names the snapshot `{path}`; `--unreferenced delete` removes it"));
+        terminal.say(&format!(
+            "no test names the snapshot `{path}`; `--unreferenced delete` removes it"
+        ));
     }
-    parts.extend((snapshots.accepted > 0).then(|| format!("{} taken", counted(snapshots.accepted, "snapshot"))));
-    parts.extend((snapshots.removed > 0).then(|| format!("{} removed", counted(snapshots.removed, "snapshot"))));
-    parts.extend((snapshots.pending > 0).then(|| format!("{} to look at", counted(snapshots.pending, "snapshot"))));
-    terminal.print(&format!("{} ({})\n", parts.join(", "), short_duration(took)))
+    parts.extend(
+        (snapshots.accepted > 0)
+            .then(|| format!("{} taken", counted(snapshots.accepted, "snapshot"))),
+    );
+    parts.extend(
+        (snapshots.removed > 0)
+            .then(|| format!("{} removed", counted(snapshots.removed, "snapshot"))),
+    );
+    parts.extend(
+        (snapshots.pending > 0)
+            .then(|| format!("{} to look at", counted(snapshots.pending, "snapshot"))),
+    );
+    terminal.print(&format!(
+        "{} ({})\n",
+        parts.join(", "),
+        short_duration(took)
+    ))
 }
 
 fn findings(

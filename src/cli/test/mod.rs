@@ -43,7 +43,10 @@ Examples:
 /// Test plans without their systems.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
 pub struct Arguments {
     /// Files and folders. Folders are searched for *.plan, *.plan.json and *.plantest, except what git ignores.
     #[arg(value_name = "PATH", default_value = ".")]
@@ -128,30 +131,51 @@ pub(super) struct FileRun<'a> {
 ///
 /// # Errors
 /// When a path does not exist, no test is found, or the output cannot be written.
-pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     if let Some(run) = &arguments.replay {
         return replay::replay(run, arguments, project, terminal);
     }
     if arguments.review {
         let found = plan_files::find(&arguments.paths)?;
-        let paths: Vec<PathBuf> = found.files.iter().map(|file| file.path().to_owned()).collect();
+        let paths: Vec<PathBuf> = found
+            .files
+            .iter()
+            .map(|file| file.path().to_owned())
+            .collect();
         return review::review(&RealHost, &paths, terminal);
     }
     if arguments.watch {
-        return watch::watch(&arguments.paths, terminal, || once(arguments, project, terminal));
+        return watch::watch(&arguments.paths, terminal, || {
+            once(arguments, project, terminal)
+        });
     }
     once(arguments, project, terminal)
 }
 
-fn once(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+fn once(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let began = RealHost.monotonic();
     let measures = !arguments.coverage.is_empty() || arguments.min.is_some();
-    let mut tested =
-        if measures { files::open_all(&arguments.paths, project)? } else { files::open(&arguments.paths, project)? };
+    let mut tested = if measures {
+        files::open_all(&arguments.paths, project)?
+    } else {
+        files::open(&arguments.paths, project)?
+    };
     record::record_all(&mut tested, arguments, terminal)?;
     let (mut runs, seen) = run_all(&tested, arguments, measures);
     let snapshots = snapshots::settle(&RealHost, &tested, &mut runs, wanted(arguments)?, terminal)?;
-    let explored = if arguments.explore { explore::explore_all(&tested, &runs, arguments.seeds) } else { Vec::new() };
+    let explored = if arguments.explore {
+        explore::explore_all(&tested, &runs, arguments.seeds)
+    } else {
+        Vec::new()
+    };
     let took = RealHost.monotonic().saturating_sub(began);
     let broken = tested.is_broken();
     if runs.iter().all(|run| run.ran.is_empty()) && !broken {
@@ -166,47 +190,111 @@ fn once(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Re
     if arguments.explore {
         let told = explore::told(&explored);
         // Beside a document for programs.
-        if arguments.format == Format::Human { terminal.print(&told)? } else { terminal.say_plainly(&told) }
+        if arguments.format == Format::Human {
+            terminal.print(&told)?
+        } else {
+            terminal.say_plainly(&told)
+        }
     }
     let reached = if measures {
         let (goals, beside) = (coverage::goals(&tested), arguments.format != Format::Human);
-        Some(coverage::tell(&goals, &seen, &arguments.coverage, &arguments.coverage_dir, beside, terminal)?.percent())
+        Some(
+            coverage::tell(
+                &goals,
+                &seen,
+                &arguments.coverage,
+                &arguments.coverage_dir,
+                beside,
+                terminal,
+            )?
+            .percent(),
+        )
     } else {
         None
     };
-    let too_little = reached.zip(arguments.min).is_some_and(|(reached, min)| (reached as u64) < min);
+    let too_little = reached
+        .zip(arguments.min)
+        .is_some_and(|(reached, min)| (reached as u64) < min);
     if let (true, Some(reached), Some(min)) = (too_little, reached, arguments.min) {
-        terminal.complain(&format!("{reached} % is reached, and --min asks for {min} %"));
+        terminal.complain(&format!(
+            "{reached} % is reached, and --min asks for {min} %"
+        ));
     }
-    let discovered = explored.iter().any(|file| !file.explored.discoveries.is_empty());
-    let failed = runs.iter().flat_map(|run| &run.ran).any(|ran| !ran.faults.is_empty());
-    Ok(if failed || broken || discovered || too_little { Exit::Findings } else { Exit::Fine })
+    let discovered = explored
+        .iter()
+        .any(|file| !file.explored.discoveries.is_empty());
+    let failed = runs
+        .iter()
+        .flat_map(|run| &run.ran)
+        .any(|ran| !ran.faults.is_empty());
+    Ok(if failed || broken || discovered || too_little {
+        Exit::Findings
+    } else {
+        Exit::Fine
+    })
 }
 
 /// What is wanted of snapshots.
 fn wanted(arguments: &Arguments) -> Result<Wanted, Failure> {
-    let mode = Mode::chosen(&RealHost, arguments.accept).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mode = Mode::chosen(&RealHost, arguments.accept)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     let removes = arguments.unreferenced == Unreferenced::Delete;
-    Ok(Wanted { mode, removes, complete: arguments.filter.is_empty() })
+    Ok(Wanted {
+        mode,
+        removes,
+        complete: arguments.filter.is_empty(),
+    })
 }
 
 /// Plays every case that is wanted, as many at a time as there are threads; tells what they reached, if that is asked.
-fn run_all<'a>(tested: &'a Tested, arguments: &Arguments, measures: bool) -> (Vec<FileRun<'a>>, Seen) {
-    let wish = Wish { seeds: arguments.seeds, ..Wish::default() };
+fn run_all<'a>(
+    tested: &'a Tested,
+    arguments: &Arguments,
+    measures: bool,
+) -> (Vec<FileRun<'a>>, Seen) {
+    let wish = Wish {
+        seeds: arguments.seeds,
+        ..Wish::default()
+    };
     let mut wanted: Vec<(usize, Prepared)> = Vec::new();
-    for (index, file) in tested.files.iter().enumerate().filter(|(_, file)| file.suite.broken.is_empty()) {
+    for (index, file) in tested
+        .files
+        .iter()
+        .enumerate()
+        .filter(|(_, file)| file.suite.broken.is_empty())
+    {
         let cases = file.suite.cases().into_iter();
-        wanted.extend(cases.filter(|case| is_wanted(file, case, &arguments.filter)).map(|case| (index, case)));
+        wanted.extend(
+            cases
+                .filter(|case| is_wanted(file, case, &arguments.filter))
+                .map(|case| (index, case)),
+        );
     }
     let play = |(index, prepared): &(usize, Prepared)| {
         let file = &tested.files[*index];
         let (mut seen, mut nobody) = (Seen::default(), Silence);
-        let mut watching = Watching { seen: &mut seen, inner: &mut nobody };
-        let observer: &mut dyn Observer = if measures { &mut watching } else { &mut Silence };
-        let ran = file.suite.run(&tested.stages[file.project], prepared, wish, observer);
+        let mut watching = Watching {
+            seen: &mut seen,
+            inner: &mut nobody,
+        };
+        let observer: &mut dyn Observer = if measures {
+            &mut watching
+        } else {
+            &mut Silence
+        };
+        let ran = file
+            .suite
+            .run(&tested.stages[file.project], prepared, wish, observer);
         (*index, ran, seen)
     };
-    let mut runs: Vec<FileRun<'a>> = tested.files.iter().map(|file| FileRun { file, ran: Vec::new() }).collect();
+    let mut runs: Vec<FileRun<'a>> = tested
+        .files
+        .iter()
+        .map(|file| FileRun {
+            file,
+            ran: Vec::new(),
+        })
+        .collect();
     let mut all = Seen::default();
     for (index, ran, seen) in wanted.par_iter().map(play).collect::<Vec<_>>() {
         runs[index].ran.push(ran);
@@ -221,7 +309,9 @@ fn run_all<'a>(tested: &'a Tested, arguments: &Arguments, measures: bool) -> (Ve
 fn is_wanted(file: &TestedFile, prepared: &Prepared, filter: &[String]) -> bool {
     let named = |text: &String| {
         let test = &prepared.test;
-        [file.suite.source.name(), &*test.plan.name, &*test.name].iter().any(|name| name.contains(text.as_str()))
+        [file.suite.source.name(), &*test.plan.name, &*test.name]
+            .iter()
+            .any(|name| name.contains(text.as_str()))
     };
     filter.is_empty() || filter.iter().any(named)
 }
@@ -230,7 +320,12 @@ fn nothing_found(arguments: &Arguments) -> String {
     if !arguments.filter.is_empty() {
         return format!("no test is called like {}", arguments.filter.join(" or "));
     }
-    let shown = arguments.paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
+    let shown = arguments
+        .paths
+        .iter()
+        .map(|path| format!("`{}`", path.display()))
+        .collect::<Vec<_>>()
+        .join(", ");
     format!(
         "there is no test below {shown}: a test is written `test \"what it shows\" for PLAN {{ … }}` in a plan file"
     )

@@ -35,12 +35,20 @@ pub enum Record {
 ///
 /// # Errors
 /// When a recording cannot be written, or the double of the apps cannot start.
-pub(super) fn record_all(tested: &mut Tested, arguments: &Arguments, terminal: Terminal) -> Result<(), Failure> {
+pub(super) fn record_all(
+    tested: &mut Tested,
+    arguments: &Arguments,
+    terminal: Terminal,
+) -> Result<(), Failure> {
     if arguments.record == Record::None {
         return Ok(());
     }
     for project in 0..tested.workspaces.len() {
-        let doubles = if arguments.mock { Some(Doubles::start(&tested.workspaces[project])?) } else { None };
+        let doubles = if arguments.mock {
+            Some(Doubles::start(&tested.workspaces[project])?)
+        } else {
+            None
+        };
         for file in 0..tested.files.len() {
             if tested.files[file].project == project && tested.files[file].suite.broken.is_empty() {
                 record_file(tested, file, (arguments, doubles.as_ref()), terminal)?;
@@ -60,22 +68,48 @@ fn record_file(
     terminal: Terminal,
 ) -> Result<(), Failure> {
     let file = &tested.files[index];
-    let wanted = file.suite.cases().into_iter().filter(|case| is_wanted(file, case, &arguments.filter));
+    let wanted = file
+        .suite
+        .cases()
+        .into_iter()
+        .filter(|case| is_wanted(file, case, &arguments.filter));
     let wanted: Vec<Case> = wanted.filter_map(|prepared| prepared.case.ok()).collect();
     for case in wanted {
         let file = &tested.files[index];
         let suite = &file.suite;
-        let Some(program) = suite.program(&case.test).filter(|_| case.test.plan.not_yet.is_empty()) else { continue };
+        let Some(program) = suite
+            .program(&case.test)
+            .filter(|_| case.test.plan.not_yet.is_empty())
+        else {
+            continue;
+        };
         let there = suite.recordings.of(&case).map(Result::is_ok);
-        let Some(case) = to_record(case, there, arguments.record) else { continue };
+        let Some(case) = to_record(case, there, arguments.record) else {
+            continue;
+        };
         let workspace = &tested.workspaces[file.project];
         let tools = match doubles {
             Some(doubles) => workspace.catalog(Some(&|app| doubles.server.endpoint(app))),
             None => workspace.catalog(None),
         };
-        let (recorder, host, run) = (Arc::default(), workspace.host.clone(), new_run_id(&RealHost));
-        let live = Live { recorder, tools, host, run };
-        let played = record(&tested.stages[file.project], &suite.source, program, &case, live);
+        let (recorder, host, run) = (
+            Arc::default(),
+            workspace.host.clone(),
+            new_run_id(&RealHost),
+        );
+        let live = Live {
+            recorder,
+            tools,
+            host,
+            run,
+        };
+        let played = record(
+            &tested.stages[file.project],
+            &suite.source,
+            program,
+            &case,
+            live,
+        );
         keep(tested, index, &case, played, terminal)?;
     }
     Ok(())
@@ -85,19 +119,30 @@ fn record_file(
 /// recording, and one that can be read.
 fn to_record(case: Case, recorded: Option<bool>, wanted: Record) -> Option<Case> {
     match (wanted, recorded) {
-        (Record::All, _) | (Record::Once, None) => Some(Case { recording: None, ..case }),
+        (Record::All, _) | (Record::Once, None) => Some(Case {
+            recording: None,
+            ..case
+        }),
         (Record::New, None | Some(true)) => Some(case),
         (Record::None, _) | (Record::Once, Some(_)) | (Record::New, Some(false)) => None,
     }
 }
 
-fn keep(tested: &mut Tested, index: usize, case: &Case, session: Session, terminal: Terminal) -> Result<(), Failure> {
+fn keep(
+    tested: &mut Tested,
+    index: usize,
+    case: &Case,
+    session: Session,
+    terminal: Terminal,
+) -> Result<(), Failure> {
     let suite = &mut tested.files[index].suite;
     let path = suite.recordings.path(case);
     let shown = visible_line(&path.to_string_lossy()).into_owned();
     let title = visible_line(&case.title()).into_owned();
     if session.calls > 0 && !session.arrived {
-        terminal.complain(&format!("{title}: no tool could be reached, so nothing is kept in `{shown}`"));
+        terminal.complain(&format!(
+            "{title}: no tool could be reached, so nothing is kept in `{shown}`"
+        ));
         return Ok(());
     }
     let about = about(suite.source.name(), case);
@@ -106,13 +151,19 @@ fn keep(tested: &mut Tested, index: usize, case: &Case, session: Session, termin
         .keep(&RealHost, case, session.recording, &about)
         .map_err(|error| Failure::Environment(format!("{error}; {}", error.remedy)))?;
     if session.calls > 0 {
-        terminal.say(&format!("{title}: {} recorded in `{shown}`", counted(session.calls, "call")));
+        terminal.say(&format!(
+            "{title}: {} recorded in `{shown}`",
+            counted(session.calls, "call")
+        ));
     }
     Ok(())
 }
 
 fn about(plan_file: &str, case: &Case) -> Vec<String> {
-    let file = Path::new(plan_file).file_name().unwrap_or_default().to_string_lossy();
+    let file = Path::new(plan_file)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
     vec![
         format!("What the tools answered in the test {:?} of {file}.", case.title()),
         "`planrun test` gives these answers again and calls nothing; `planrun test --record all` makes them anew."
@@ -128,8 +179,12 @@ struct Doubles {
 
 impl Doubles {
     fn start(workspace: &Workspace) -> Result<Self, Failure> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build();
+        let runtime =
+            runtime.map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
         let server = runtime.block_on(workspace.start_mock())?;
         Ok(Self { runtime, server })
     }

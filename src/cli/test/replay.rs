@@ -40,7 +40,9 @@ pub(super) fn replay(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     if matches!(arguments.format, Format::Junit | Format::Github) {
-        return Err(Failure::Usage("`--replay` tells of a run as `human` or `json`".to_owned()));
+        return Err(Failure::Usage(
+            "`--replay` tells of a run as `human` or `json`".to_owned(),
+        ));
     }
     let named = named(&arguments.paths)?;
     let planrun = journal_of(named, project)?;
@@ -48,7 +50,10 @@ pub(super) fn replay(
     let recorded = planrun.recorded(run)?;
     let row = recorded.summary();
     if !row.ended && row.driven {
-        return Err(Failure::Usage(format!("the run `{}` goes on just now; replay it when it has ended", row.run)));
+        return Err(Failure::Usage(format!(
+            "the run `{}` goes on just now; replay it when it has ended",
+            row.run
+        )));
     }
     let file = place(named, recorded.file(), location)?;
     let workspace = Arc::new(Workspace::open(&file, project)?);
@@ -72,21 +77,43 @@ pub(super) fn replay(
     let mut found = inputs(&checked.plan, &then.inputs);
     let (mut steps, mut ended) = (0, RunState::Running);
     if found.is_empty() {
-        let defaults = Defaults { max_steps: loaded.max_steps, strict: loaded.strict, ..workspace.defaults() };
-        let stage = Stage { defaults, ..files::stage(&workspace) };
+        let defaults = Defaults {
+            max_steps: loaded.max_steps,
+            strict: loaded.strict,
+            ..workspace.defaults()
+        };
+        let stage = Stage {
+            defaults,
+            ..files::stage(&workspace)
+        };
         let program = Arc::new(Program::new(checked.plan.clone()));
-        let now = live_again(&stage, &program, &then).map_err(|error| Failure::Environment(error.to_string()))?;
+        let now = live_again(&stage, &program, &then)
+            .map_err(|error| Failure::Environment(error.to_string()))?;
         let views = Views::of(&outcome, now.played.outcome.as_ref());
-        steps = now.played.outcome.as_ref().map_or(0, |outcome| outcome.steps().len());
+        steps = now
+            .played
+            .outcome
+            .as_ref()
+            .map_or(0, |outcome| outcome.steps().len());
         ended = now.played.state;
         found = differences(&program, &then, &now, &views);
     }
-    let told = Report { run: &row.run, checked: &checked, steps, ended, found: &found };
+    let told = Report {
+        run: &row.run,
+        checked: &checked,
+        steps,
+        ended,
+        found: &found,
+    };
     match arguments.format {
         Format::Json => terminal.print_json(&told.json())?,
         Format::Human | Format::Junit | Format::Github => told.tell(terminal)?,
     }
-    Ok(if found.is_empty() { Exit::Fine } else { Exit::Findings })
+    Ok(if found.is_empty() {
+        Exit::Fine
+    } else {
+        Exit::Findings
+    })
 }
 
 /// The plan file that somebody names, if one does.
@@ -104,26 +131,40 @@ fn place(named: Option<&Path>, file: &str, location: &Location) -> Result<PathBu
         return Ok(named.to_owned());
     }
     let places = [PathBuf::from(file), location.folder.join(file)];
-    places.into_iter().find(|place| file != "-" && place.is_file()).ok_or_else(|| {
-        let shown = visible_line(file);
-        Failure::Environment(format!(
-            "the plan file of the run, `{shown}`, is not there; name the one to hold it against"
-        ))
-    })
+    places
+        .into_iter()
+        .find(|place| file != "-" && place.is_file())
+        .ok_or_else(|| {
+            let shown = visible_line(file);
+            Failure::Environment(format!(
+                "the plan file of the run, `{shown}`, is not there; name the one to hold it against"
+            ))
+        })
 }
 
 /// What the journal tells of a run.
 fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<Then, Failure> {
     let mut told = Told::default();
-    recorded.read_events(|entry, kept| told.take(entry, kept)).map_err(|error| match error {
-        Error::Event { run, number, why } => Failure::Environment(format!("event {number} of the run `{run}`: {why}")),
-        error => error.into(),
-    })?;
+    recorded
+        .read_events(|entry, kept| told.take(entry, kept))
+        .map_err(|error| match error {
+            Error::Event { run, number, why } => {
+                Failure::Environment(format!("event {number} of the run `{run}`: {why}"))
+            }
+            error => error.into(),
+        })?;
     // Of the tools as the plan of then saw them: a `tool` item of its own stands over the catalog's contract.
     let called = called(&loaded.program.plan);
-    let contracts = called.iter().map(|signature| (signature.path(), signature.digest().into()));
+    let contracts = called
+        .iter()
+        .map(|signature| (signature.path(), signature.digest().into()));
     let (inputs, contracts) = (loaded.inputs.values().clone(), contracts.collect());
-    Ok(Then { run: run.into(), inputs, contracts, told: told.finish() })
+    Ok(Then {
+        run: run.into(),
+        inputs,
+        contracts,
+        told: told.finish(),
+    })
 }
 
 /// Inputs of the run that the plan does not take any more, and those that it wants now.
@@ -132,19 +173,35 @@ fn inputs(plan: &Plan, given: &BTreeMap<Arc<str>, Value>) -> Vec<Difference> {
     let mut tell = |message: String| {
         let finding = Diagnostic::new(&codes::tests::REPLAY_PARTS, plan.span, message);
         let finding = finding.help("nothing of the run can be lived through again with that");
-        found.push(Difference { kind: Kind::Inputs, path: Arc::default(), finding });
+        found.push(Difference {
+            kind: Kind::Inputs,
+            path: Arc::default(),
+            finding,
+        });
     };
     for parameter in &plan.parameters {
         match given.get(&parameter.name) {
-            None if parameter.required => tell(format!("the run was given no input `{}`", parameter.name)),
+            None if parameter.required => {
+                tell(format!("the run was given no input `{}`", parameter.name))
+            }
             Some(value) if decode(&value.to_json(), &parameter.ty).is_err() => {
-                tell(format!("the input `{}` of the run does not fit {}", parameter.name, parameter.ty));
+                tell(format!(
+                    "the input `{}` of the run does not fit {}",
+                    parameter.name, parameter.ty
+                ));
             }
             None | Some(_) => {}
         }
     }
-    for name in given.keys().filter(|name| plan.parameters.iter().all(|parameter| parameter.name != **name)) {
-        tell(format!("the run was given an input `{name}`, which `{}` does not take", plan.name));
+    for name in given.keys().filter(|name| {
+        plan.parameters
+            .iter()
+            .all(|parameter| parameter.name != **name)
+    }) {
+        tell(format!(
+            "the run was given an input `{name}`, which `{}` does not take",
+            plan.name
+        ));
     }
     found
 }
@@ -168,16 +225,34 @@ impl Report<'_> {
             let end = match self.ended {
                 RunState::Completed => "the same reply",
                 RunState::Failed => "the same failure",
-                RunState::Running | RunState::Paused | RunState::Stalled | RunState::Cancelled => "the same end",
+                RunState::Running | RunState::Paused | RunState::Stalled | RunState::Cancelled => {
+                    "the same end"
+                }
             };
-            return terminal.print(&format!("the run {run} and `{plan}` agree: {steps}, {end}\n"));
+            return terminal.print(&format!(
+                "the run {run} and `{plan}` agree: {steps}, {end}\n"
+            ));
         }
-        let first: Vec<Diagnostic> = self.found.iter().take(MOST_TOLD).map(|one| one.finding.clone()).collect();
+        let first: Vec<Diagnostic> = self
+            .found
+            .iter()
+            .take(MOST_TOLD)
+            .map(|one| one.finding.clone())
+            .collect();
         let left = self.found.len() - first.len();
-        terminal.print(&human(&[FileReport::new(self.checked.source.clone(), first)], terminal.look))?;
+        terminal.print(&human(
+            &[FileReport::new(self.checked.source.clone(), first)],
+            terminal.look,
+        ))?;
         let places = counted(self.found.len(), "place");
-        let rest = if left > 0 { format!("; `--format json` has {left} more") } else { String::new() };
-        terminal.print(&format!("the run {run} and `{plan}` part at {places}{rest}\n"))
+        let rest = if left > 0 {
+            format!("; `--format json` has {left} more")
+        } else {
+            String::new()
+        };
+        terminal.print(&format!(
+            "the run {run} and `{plan}` part at {places}{rest}\n"
+        ))
     }
 
     /// The document for programs. Its version goes up when something that was there means another thing or goes.
@@ -186,8 +261,21 @@ impl Report<'_> {
         let one = |difference: &Difference| {
             let (kind, path) = (difference.kind.name(), difference.path.clone());
             let position = source.position(difference.finding.span.start);
-            let Diagnostic { message, expected, actual, .. } = difference.finding.clone();
-            Shape { kind, path, line: position.line, column: position.column, message, expected, actual }
+            let Diagnostic {
+                message,
+                expected,
+                actual,
+                ..
+            } = difference.finding.clone();
+            Shape {
+                kind,
+                path,
+                line: position.line,
+                column: position.column,
+                message,
+                expected,
+                actual,
+            }
         };
         let document = Document {
             version: 1,

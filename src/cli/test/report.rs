@@ -12,14 +12,28 @@ use crate::source::SourceFile;
 /// Everything that came of a run of the tests.
 pub(super) fn report(tested: &Tested, runs: &[FileRun<'_>], duration: Duration) -> Report {
     let mut files: Vec<FileReport> = runs.iter().map(file).collect();
-    for broken in tested.reports.iter().filter(|report| !report.diagnostics.is_empty()) {
-        let failures = broken.diagnostics.iter().map(|found| failure(&broken.source, found));
+    for broken in tested
+        .reports
+        .iter()
+        .filter(|report| !report.diagnostics.is_empty())
+    {
+        let failures = broken
+            .diagnostics
+            .iter()
+            .map(|found| failure(&broken.source, found));
         files.push(untested(broken.source.name(), failures.collect()));
     }
     for problem in &tested.problems {
         let path = problem.file.as_deref().unwrap_or_default();
         let message = problem.message.clone();
-        let failure = Failure { message, line: 1, column: 1, expected: None, actual: None, help: None };
+        let failure = Failure {
+            message,
+            line: 1,
+            column: 1,
+            expected: None,
+            actual: None,
+            help: None,
+        };
         files.push(untested(path, vec![failure]));
     }
     files.sort_by(|one, other| one.path.cmp(&other.path));
@@ -29,10 +43,20 @@ pub(super) fn report(tested: &Tested, runs: &[FileRun<'_>], duration: Duration) 
 fn file(run: &FileRun<'_>) -> FileReport {
     let suite = &run.file.suite;
     if !suite.broken.is_empty() {
-        return untested(suite.source.name(), suite.broken.iter().map(|found| failure(&suite.source, found)).collect());
+        return untested(
+            suite.source.name(),
+            suite
+                .broken
+                .iter()
+                .map(|found| failure(&suite.source, found))
+                .collect(),
+        );
     }
     let tests = run.ran.iter().map(|ran| test(&suite.source, ran));
-    FileReport { path: suite.source.name().to_owned(), tests: tests.collect() }
+    FileReport {
+        path: suite.source.name().to_owned(),
+        tests: tests.collect(),
+    }
 }
 
 fn test(source: &SourceFile, ran: &Ran) -> TestReport {
@@ -42,7 +66,11 @@ fn test(source: &SourceFile, ran: &Ran) -> TestReport {
         line: source.position(ran.test.span.start).line,
         status: status(ran),
         duration: ran.took,
-        failures: ran.faults.iter().map(|fault| failure(source, fault)).collect(),
+        failures: ran
+            .faults
+            .iter()
+            .map(|fault| failure(source, fault))
+            .collect(),
     }
 }
 
@@ -66,7 +94,10 @@ fn untested(path: &str, failures: Vec<Failure>) -> FileReport {
         duration: Duration::ZERO,
         failures,
     };
-    FileReport { path: path.to_owned(), tests: vec![check] }
+    FileReport {
+        path: path.to_owned(),
+        tests: vec![check],
+    }
 }
 
 fn failure(source: &SourceFile, found: &Diagnostic) -> Failure {

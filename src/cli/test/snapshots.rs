@@ -47,15 +47,21 @@ pub(super) fn settle(
     for (project, workspace) in tested.workspaces.iter().enumerate() {
         let store = Store::new(host, &workspace.project.root, wanted.mode);
         for run in runs.iter_mut().filter(|run| run.file.project == project) {
-            one_file(&store, run, &mut sum, terminal).map_err(|error| Failure::Environment(error.to_string()))?;
+            one_file(&store, run, &mut sum, terminal)
+                .map_err(|error| Failure::Environment(error.to_string()))?;
         }
         if wanted.complete {
-            let left = if wanted.removes { store.remove_unreferenced() } else { store.unreferenced() };
+            let left = if wanted.removes {
+                store.remove_unreferenced()
+            } else {
+                store.unreferenced()
+            };
             let left = left.map_err(|error| Failure::Environment(error.to_string()))?;
             if wanted.removes {
                 sum.removed += left.len();
             } else {
-                sum.unreferenced.extend(left.iter().map(|path| path.display().to_string()));
+                sum.unreferenced
+                    .extend(left.iter().map(|path| path.display().to_string()));
             }
         }
     }
@@ -75,7 +81,12 @@ fn one_file(
     for ran in run.ran.iter_mut().filter(|ran| ran.faults.is_empty()) {
         for kept in &ran.kept {
             let position = suite.source.position(kept.snapshot.span.start);
-            let place = Place { test: &ran.test.name, row: ran.row, kind: kept.snapshot.of, line: position.line };
+            let place = Place {
+                test: &ran.test.name,
+                row: ran.row,
+                kind: kept.snapshot.of,
+                line: position.line,
+            };
             let settled = shelf.settle(&place, &kept.text)?;
             sum.accepted += usize::from(settled.kept == Kept::Accepted);
             sum.pending += usize::from(settled.kept == Kept::Pending);
@@ -86,8 +97,16 @@ fn one_file(
         }
     }
     for test in &suite.checked.tests {
-        let mut rows = run.ran.iter().filter(|ran| Arc::ptr_eq(&ran.test, test)).peekable();
-        let compared = |ran: &Ran| ran.faults.iter().all(|fault| fault.code == &codes::tests::SNAPSHOT);
+        let mut rows = run
+            .ran
+            .iter()
+            .filter(|ran| Arc::ptr_eq(&ran.test, test))
+            .peekable();
+        let compared = |ran: &Ran| {
+            ran.faults
+                .iter()
+                .all(|fault| fault.code == &codes::tests::SNAPSHOT)
+        };
         if rows.peek().is_some() && rows.all(compared) {
             shelf.finished(&test.name);
         }
@@ -102,7 +121,9 @@ fn fault(span: crate::source::Span, settled: &Settled) -> Diagnostic {
     };
     let finding = Diagnostic::new(&codes::tests::SNAPSHOT, span, message);
     match settled.kept {
-        Kept::Pending => finding.help("look at it with `planrun test --review`, or take it with `--accept`"),
+        Kept::Pending => {
+            finding.help("look at it with `planrun test --review`, or take it with `--accept`")
+        }
         Kept::No | Kept::Accepted => {
             finding.help("nothing is written here; run `planrun test --review` on your own machine")
         }

@@ -14,7 +14,9 @@ pub mod types;
 use std::fmt;
 
 /// How much a finding weighs.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The plan does not run.
@@ -49,19 +51,39 @@ pub struct Code {
 
 impl Code {
     const fn error(name: &'static str, page: &'static str) -> Self {
-        Self { name, severity: Severity::Error, page, optional: false }
+        Self {
+            name,
+            severity: Severity::Error,
+            page,
+            optional: false,
+        }
     }
 
     const fn warning(name: &'static str, page: &'static str) -> Self {
-        Self { name, severity: Severity::Warning, page, optional: false }
+        Self {
+            name,
+            severity: Severity::Warning,
+            page,
+            optional: false,
+        }
     }
 
     const fn note(name: &'static str, page: &'static str) -> Self {
-        Self { name, severity: Severity::Note, page, optional: false }
+        Self {
+            name,
+            severity: Severity::Note,
+            page,
+            optional: false,
+        }
     }
 
     const fn optional_note(name: &'static str, page: &'static str) -> Self {
-        Self { name, severity: Severity::Note, page, optional: true }
+        Self {
+            name,
+            severity: Severity::Note,
+            page,
+            optional: true,
+        }
     }
 }
 

@@ -6,11 +6,11 @@ const ASCII: &str = "it changes the letters a to z only";
 const LISTS: &str = "a list is never changed, so this makes another one";
 const TIME: &str = "time is read in a step, so that a resumed run sees the same: `step now = sys.now()`, then `now`";
 const CHANCE: &str = "chance is read in a step, so that a resumed run sees the same: `step id = sys.uuid()`, then `id`";
-const PRINT: &str = "a plan prints nothing: what it tells is its `reply`, and `planrun run` shows every step";
+const PRINT: &str =
+    "a plan prints nothing: what it tells is its `reply`, and `planrun run` shows every step";
 const PARSE: &str = "texts are not read as JSON in a plan: declare what the tool gives, `tool ns.name(…) -> { field: string }`, and read its fields";
 const FOLD: &str = "nothing is carried over a list: `sum(xs)`, `size(xs)`, `xs.join(\", \")`, `.map`, `.filter` make one value of it; where calls depend on each other, `repeat` does";
-const CALLS: &str =
-    "calls for each element are a step, `step done = each x in xs max 100 { … yield … }`; values are `xs.map(x, e)`";
+const CALLS: &str = "calls for each element are a step, `step done = each x in xs max 100 { … yield … }`; values are `xs.map(x, e)`";
 const TYPES: &str = "types are known before the run: ask `x != null`, take the cases of a union apart with `match`, or give an unknown value a type, `let y: T = x`";
 const OUTSIDE: &str = "what a plan gets from outside is a parameter: `plan name(value: string)`";
 const FIELDS: &str = "an object is written out: `{ a: x.a, b: 1 }`";
@@ -52,10 +52,26 @@ pub static EXPRESSIONS: &[Phrase] = &[
     near("toLowerCase(s)", "s.lowerAscii()", ASCII),
     certain("s.strip()", "s.trim()"),
     certain("strip(s)", "s.trim()"),
-    near("s.trimEnd()", "s.trim()", "it takes the spaces away on both sides"),
-    near("s.trimStart()", "s.trim()", "it takes the spaces away on both sides"),
-    near("s.rstrip()", "s.trim()", "it takes the spaces away on both sides"),
-    near("s.lstrip()", "s.trim()", "it takes the spaces away on both sides"),
+    near(
+        "s.trimEnd()",
+        "s.trim()",
+        "it takes the spaces away on both sides",
+    ),
+    near(
+        "s.trimStart()",
+        "s.trim()",
+        "it takes the spaces away on both sides",
+    ),
+    near(
+        "s.rstrip()",
+        "s.trim()",
+        "it takes the spaces away on both sides",
+    ),
+    near(
+        "s.lstrip()",
+        "s.trim()",
+        "it takes the spaces away on both sides",
+    ),
     certain("s.startswith(a)", "s.startsWith(a)"),
     certain("s.starts_with(a)", "s.startsWith(a)"),
     certain("s.hasPrefix(a)", "s.startsWith(a)"),
@@ -68,10 +84,26 @@ pub static EXPRESSIONS: &[Phrase] = &[
     certain("s.replace_all(a, b)", "s.replace(a, b)"),
     certain("s.gsub(a, b)", "s.replace(a, b)"),
     certain("s.find(a)", "s.indexOf(a)"),
-    near("s.index(a)", "s.indexOf(a)", "it is -1 where the text is not there"),
-    near("s.slice(i)", "s.substring(i)", "positions count from 0, and from the front"),
-    near("s.slice(i, j)", "s.substring(i, j)", "positions count from 0, and from the front"),
-    near("s.substr(i, j)", "s.substring(i, i + j)", "the second position is where it ends"),
+    near(
+        "s.index(a)",
+        "s.indexOf(a)",
+        "it is -1 where the text is not there",
+    ),
+    near(
+        "s.slice(i)",
+        "s.substring(i)",
+        "positions count from 0, and from the front",
+    ),
+    near(
+        "s.slice(i, j)",
+        "s.substring(i, j)",
+        "positions count from 0, and from the front",
+    ),
+    near(
+        "s.substr(i, j)",
+        "s.substring(i, i + j)",
+        "the second position is where it ends",
+    ),
     near("s.match(a)", "s.matches(a)", "it is true or false"),
     near("s.test(a)", "s.matches(a)", "it is true or false"),
     certain("s.equals(a)", "s == a"),
@@ -82,9 +114,21 @@ pub static EXPRESSIONS: &[Phrase] = &[
     certain("s.lines()", "s.split(\"\\n\")"),
     certain("s.splitlines()", "s.split(\"\\n\")"),
     certain("s.encode()", "bytes(s)"),
-    told("s.title()", "", "there is only `s.upperAscii()`, for the whole text"),
-    told("s.capitalize()", "", "there is only `s.upperAscii()`, for the whole text"),
-    told("n.toFixed(i)", "\"%.2f\".format([n])", "the digits stand in the text, and the result is text"),
+    told(
+        "s.title()",
+        "",
+        "there is only `s.upperAscii()`, for the whole text",
+    ),
+    told(
+        "s.capitalize()",
+        "",
+        "there is only `s.upperAscii()`, for the whole text",
+    ),
+    told(
+        "n.toFixed(i)",
+        "\"%.2f\".format([n])",
+        "the digits stand in the text, and the result is text",
+    ),
     told("sprintf(a)", "\"… ${x} …\"", ""),
     // Conversions.
     certain("str(x)", "string(x)"),
@@ -120,13 +164,37 @@ pub static EXPRESSIONS: &[Phrase] = &[
     told("parse_json(s)", "", PARSE),
     told("fromJson(s)", "", PARSE),
     told("from_json(s)", "", PARSE),
-    near("date(s)", "timestamp(s)", "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`"),
-    near("datetime(s)", "timestamp(s)", "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`"),
-    near("parseDate(s)", "timestamp(s)", "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`"),
-    near("Date.parse(s)", "timestamp(s)", "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`"),
+    near(
+        "date(s)",
+        "timestamp(s)",
+        "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`",
+    ),
+    near(
+        "datetime(s)",
+        "timestamp(s)",
+        "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`",
+    ),
+    near(
+        "parseDate(s)",
+        "timestamp(s)",
+        "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`",
+    ),
+    near(
+        "Date.parse(s)",
+        "timestamp(s)",
+        "the text has a date, a time and an offset, as in `2026-03-02T09:00:00Z`",
+    ),
     // Numbers.
-    near("round(n)", "math.round(n)", "halves go away from zero, and the result is a double"),
-    near("Math.round(n)", "math.round(n)", "halves go away from zero, and the result is a double"),
+    near(
+        "round(n)",
+        "math.round(n)",
+        "halves go away from zero, and the result is a double",
+    ),
+    near(
+        "Math.round(n)",
+        "math.round(n)",
+        "halves go away from zero, and the result is a double",
+    ),
     certain("floor(n)", "math.floor(n)"),
     certain("ceil(n)", "math.ceil(n)"),
     certain("abs(n)", "math.abs(n)"),
@@ -148,11 +216,31 @@ pub static EXPRESSIONS: &[Phrase] = &[
     told("pow(a, b)", "", "there is no power: multiply, `n * n`"),
     told("Math.random()", "", CHANCE),
     told("random()", "", CHANCE),
-    near("avg(xs)", "double(sum(xs)) / double(size(xs))", "of an empty list it fails"),
-    near("mean(xs)", "double(sum(xs)) / double(size(xs))", "of an empty list it fails"),
-    near("xs.avg()", "double(sum(xs)) / double(size(xs))", "of an empty list it fails"),
-    near("xs.average()", "double(sum(xs)) / double(size(xs))", "of an empty list it fails"),
-    near("xs.mean()", "double(sum(xs)) / double(size(xs))", "of an empty list it fails"),
+    near(
+        "avg(xs)",
+        "double(sum(xs)) / double(size(xs))",
+        "of an empty list it fails",
+    ),
+    near(
+        "mean(xs)",
+        "double(sum(xs)) / double(size(xs))",
+        "of an empty list it fails",
+    ),
+    near(
+        "xs.avg()",
+        "double(sum(xs)) / double(size(xs))",
+        "of an empty list it fails",
+    ),
+    near(
+        "xs.average()",
+        "double(sum(xs)) / double(size(xs))",
+        "of an empty list it fails",
+    ),
+    near(
+        "xs.mean()",
+        "double(sum(xs)) / double(size(xs))",
+        "of an empty list it fails",
+    ),
     // Lists.
     certain("xs.includes(x)", "x in xs"),
     certain("xs.include(x)", "x in xs"),
@@ -187,13 +275,29 @@ pub static EXPRESSIONS: &[Phrase] = &[
     near("xs.add(a)", "xs + [a]", LISTS),
     near("append(xs, a)", "xs + [a]", LISTS),
     near("xs.extend(ys)", "xs + ys", LISTS),
-    near("xs.slice(i)", "xs.slice(i, size(xs))", "positions count from 0, and from the front"),
-    near("xs.at(i)", "xs[i]", "positions count from 0, and from the front"),
+    near(
+        "xs.slice(i)",
+        "xs.slice(i, size(xs))",
+        "positions count from 0, and from the front",
+    ),
+    near(
+        "xs.at(i)",
+        "xs[i]",
+        "positions count from 0, and from the front",
+    ),
     near("xs.get(i)", "xs[i]", "a position that is not there fails"),
     certain("range(n)", "lists.range(n)"),
     told("range(a, b)", "lists.range(b - a).map(i, a + i)", ""),
-    told("enumerate(xs)", "xs.transformList(i, x, …)", "with calls in it: `each x, i in xs max 100 { … }`"),
-    told("zip(xs, ys)", "xs.transformList(i, x, { a: x, b: ys[i] })", ""),
+    told(
+        "enumerate(xs)",
+        "xs.transformList(i, x, …)",
+        "with calls in it: `each x, i in xs max 100 { … }`",
+    ),
+    told(
+        "zip(xs, ys)",
+        "xs.transformList(i, x, { a: x, b: ys[i] })",
+        "",
+    ),
     told("xs.forEach(x, e)", "", CALLS),
     told("xs.each(x, e)", "", CALLS),
     told("forEach(xs, e)", "", CALLS),
@@ -203,8 +307,16 @@ pub static EXPRESSIONS: &[Phrase] = &[
     told("xs.accumulate(a)", "", FOLD),
     told("reduce(xs)", "", FOLD),
     told("fold(xs)", "", FOLD),
-    told("xs.groupBy(x, e)", "", "there are no groups: filter once for each, `xs.filter(x, x.kind == \"a\")`"),
-    told("groupBy(xs)", "", "there are no groups: filter once for each, `xs.filter(x, x.kind == \"a\")`"),
+    told(
+        "xs.groupBy(x, e)",
+        "",
+        "there are no groups: filter once for each, `xs.filter(x, x.kind == \"a\")`",
+    ),
+    told(
+        "groupBy(xs)",
+        "",
+        "there are no groups: filter once for each, `xs.filter(x, x.kind == \"a\")`",
+    ),
     told("any(xs)", "xs.exists(x, …)", ""),
     told("all(xs)", "xs.all(x, …)", ""),
     told("map(xs)", "xs.map(x, …)", ""),
@@ -220,7 +332,11 @@ pub static EXPRESSIONS: &[Phrase] = &[
     certain("Object.keys(m)", "entries(m).map(one, one.key)"),
     certain("Object.values(m)", "entries(m).map(one, one.value)"),
     certain("Object.entries(m)", "entries(m)"),
-    near("m.get(k)", "m[k]", "a key that is not there fails; `m[k] ?? other` gives another value then"),
+    near(
+        "m.get(k)",
+        "m[k]",
+        "a key that is not there fails; `m[k] ?? other` gives another value then",
+    ),
     certain("m.get(k, d)", "m[k] ?? d"),
     certain("m.has(k)", "k in m"),
     certain("m.contains(k)", "k in m"),
@@ -232,8 +348,16 @@ pub static EXPRESSIONS: &[Phrase] = &[
     told("merge(m)", "", FIELDS),
     told("Object.assign(m)", "", FIELDS),
     told("dict(m)", "", FIELDS),
-    told("copy(x)", "", "values never change, so no copy is needed: use the value itself"),
-    told("deepcopy(x)", "", "values never change, so no copy is needed: use the value itself"),
+    told(
+        "copy(x)",
+        "",
+        "values never change, so no copy is needed: use the value itself",
+    ),
+    told(
+        "deepcopy(x)",
+        "",
+        "values never change, so no copy is needed: use the value itself",
+    ),
     // What is there, and of which type.
     certain("None", "null"),
     certain("none", "null"),
@@ -293,16 +417,44 @@ pub static EXPRESSIONS: &[Phrase] = &[
     told("process.env", "", OUTSIDE),
     told("sleep(x)", "", "waiting is a step: `step pause = wait 5s`"),
     told("wait(x)", "", "waiting is a step: `step pause = wait 5s`"),
-    told("setTimeout(x)", "", "waiting is a step: `step pause = wait 5s`"),
-    told("fetch(x)", "", "a request is a step: `step page = http.fetch(url: \"…\")`, with `use http` at the head"),
-    told("open(x)", "", "a file is read in a step: `step text = fs.read(path: \"…\")`, with `use fs` at the head"),
+    told(
+        "setTimeout(x)",
+        "",
+        "waiting is a step: `step pause = wait 5s`",
+    ),
+    told(
+        "fetch(x)",
+        "",
+        "a request is a step: `step page = http.fetch(url: \"…\")`, with `use http` at the head",
+    ),
+    told(
+        "open(x)",
+        "",
+        "a file is read in a step: `step text = fs.read(path: \"…\")`, with `use fs` at the head",
+    ),
     told(
         "ask(x)",
         "",
         "a request to an agent is `step x = ask agent(\"…\") -> T`; a question to a person `step x = input \"…\" -> { field: T }`",
     ),
-    told("input(x)", "", "a question to a person is `step x = input \"…\" -> { field: T }`"),
-    told("this", "", "values are named bare: a parameter or a step is its own name"),
-    told("self", "", "values are named bare: a parameter or a step is its own name"),
-    told("it", "", "name the element: `xs.map(x, …)`, `each x in xs max 100 { … }`"),
+    told(
+        "input(x)",
+        "",
+        "a question to a person is `step x = input \"…\" -> { field: T }`",
+    ),
+    told(
+        "this",
+        "",
+        "values are named bare: a parameter or a step is its own name",
+    ),
+    told(
+        "self",
+        "",
+        "values are named bare: a parameter or a step is its own name",
+    ),
+    told(
+        "it",
+        "",
+        "name the element: `xs.map(x, …)`, `each x in xs max 100 { … }`",
+    ),
 ];

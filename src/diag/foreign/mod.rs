@@ -33,17 +33,32 @@ pub struct Phrase {
 
 /// The same, under another name.
 const fn certain(wrong: &'static str, right: &'static str) -> Phrase {
-    Phrase { wrong, right, certainty: Certainty::Certain, note: "" }
+    Phrase {
+        wrong,
+        right,
+        certainty: Certainty::Certain,
+        note: "",
+    }
 }
 
 /// Nearly the same; the note says what is not.
 const fn near(wrong: &'static str, right: &'static str, note: &'static str) -> Phrase {
-    Phrase { wrong, right, certainty: Certainty::Near, note }
+    Phrase {
+        wrong,
+        right,
+        certainty: Certainty::Near,
+        note,
+    }
 }
 
 /// What has to be written anew.
 const fn told(wrong: &'static str, right: &'static str, note: &'static str) -> Phrase {
-    Phrase { wrong, right, certainty: Certainty::Told, note }
+    Phrase {
+        wrong,
+        right,
+        certainty: Certainty::Told,
+        note,
+    }
 }
 
 /// What a phrase of an expression looks like.
@@ -74,7 +89,15 @@ impl Phrase {
         let (head, arguments) = match self.wrong.split_once('(') {
             Some((head, rest)) => {
                 let inside = rest.trim_end_matches(')');
-                (head, Some(inside.split(", ").filter(|argument| !argument.is_empty()).collect()))
+                (
+                    head,
+                    Some(
+                        inside
+                            .split(", ")
+                            .filter(|argument| !argument.is_empty())
+                            .collect(),
+                    ),
+                )
             }
             None => (self.wrong, None),
         };
@@ -84,7 +107,12 @@ impl Phrase {
             None if root.is_empty() => Shape::Name,
             None => Shape::Field,
         };
-        Parts { shape, root, name, arguments: arguments.unwrap_or_default() }
+        Parts {
+            shape,
+            root,
+            name,
+            arguments: arguments.unwrap_or_default(),
+        }
     }
 
     /// The remedy in words; `right` is its counterpart with the author's own values, where they are known.
@@ -103,9 +131,17 @@ impl Phrase {
 pub const RECEIVERS: [&str; 6] = ["s", "xs", "m", "c", "n", "x"];
 
 /// The phrases of a shape with a name, hanging from `root`: a receiver or the name of an object of another language.
-pub fn phrases(shape: Shape, root: &str, name: &str) -> impl Iterator<Item = (&'static Phrase, Parts)> {
-    let wanted = move |parts: &Parts| parts.shape == shape && parts.name == name && parts.root == root;
-    EXPRESSIONS.iter().map(|phrase| (phrase, phrase.parts())).filter(move |(_, parts)| wanted(parts))
+pub fn phrases(
+    shape: Shape,
+    root: &str,
+    name: &str,
+) -> impl Iterator<Item = (&'static Phrase, Parts)> {
+    let wanted =
+        move |parts: &Parts| parts.shape == shape && parts.name == name && parts.root == root;
+    EXPRESSIONS
+        .iter()
+        .map(|phrase| (phrase, phrase.parts()))
+        .filter(move |(_, parts)| wanted(parts))
 }
 
 /// Whether some phrase hangs from this name, which is an object of another language then.
@@ -115,8 +151,9 @@ pub fn is_root(name: &str) -> bool {
 }
 
 /// What holds the result of a step elsewhere.
-pub const RESULTS: [&str; 9] =
-    ["output", "outputs", "result", "results", "value", "data", "body", "response", "return"];
+pub const RESULTS: [&str; 9] = [
+    "output", "outputs", "result", "results", "value", "data", "body", "response", "return",
+];
 /// What holds steps and inputs elsewhere.
 pub const CONTEXTS: [&str; 12] = [
     "steps",
@@ -142,7 +179,9 @@ pub fn is_null(name: &str) -> bool {
 /// The phrase that begins with a word.
 #[must_use]
 pub fn word(table: &'static [Phrase], word: &str) -> Option<&'static Phrase> {
-    table.iter().find(|phrase| phrase.wrong.split([' ', '(', '.', ':']).next() == Some(word))
+    table
+        .iter()
+        .find(|phrase| phrase.wrong.split([' ', '(', '.', ':']).next() == Some(word))
 }
 
 /// The counterpart with the author's own text in place of the names that stand for it, each whole word once or more.
@@ -151,7 +190,9 @@ pub fn fill(right: &str, values: &[(&str, String)]) -> String {
     let mut filled = String::new();
     let mut rest = right;
     while let Some(first) = rest.chars().next() {
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .unwrap_or(rest.len());
         let end = if end == 0 { first.len_utf8() } else { end };
         let (word, behind) = rest.split_at(end);
         let member = filled.ends_with('.');
@@ -173,29 +214,58 @@ mod tests {
     #[test]
     fn phrases_are_taken_apart() {
         let parts = |wrong: &'static str| told(wrong, "", "x").parts();
-        let call = Parts { shape: Shape::Call, root: "Math", name: "max", arguments: vec!["a", "b"] };
+        let call = Parts {
+            shape: Shape::Call,
+            root: "Math",
+            name: "max",
+            arguments: vec!["a", "b"],
+        };
         assert_eq!(parts("Math.max(a, b)"), call);
-        assert_eq!(parts("xs.length"), Parts { shape: Shape::Field, root: "xs", name: "length", arguments: vec![] });
-        assert_eq!(parts("None"), Parts { shape: Shape::Name, root: "", name: "None", arguments: vec![] });
+        assert_eq!(
+            parts("xs.length"),
+            Parts {
+                shape: Shape::Field,
+                root: "xs",
+                name: "length",
+                arguments: vec![]
+            }
+        );
+        assert_eq!(
+            parts("None"),
+            Parts {
+                shape: Shape::Name,
+                root: "",
+                name: "None",
+                arguments: vec![]
+            }
+        );
     }
 
     #[test]
     fn the_author_s_values_take_the_place_of_names() {
         let values = [("xs", "a.xs".to_owned()), ("x", "1".to_owned())];
         assert_eq!(fill("xs + [x]", &values), "a.xs + [1]");
-        assert_eq!(fill("e.x + \"xs\"", &[("x", "y".to_owned())]), "e.x + \"xs\"");
+        assert_eq!(
+            fill("e.x + \"xs\"", &[("x", "y".to_owned())]),
+            "e.x + \"xs\""
+        );
     }
 
     #[test]
     fn no_phrase_is_said_twice_and_each_says_something() {
         let mut seen = BTreeSet::new();
         let tables = [EXPRESSIONS, STATEMENTS, CLAUSES, ITEMS, TYPES, MARKS];
-        for (index, phrase) in
-            tables.iter().enumerate().flat_map(|(index, table)| table.iter().map(move |one| (index, one)))
+        for (index, phrase) in tables
+            .iter()
+            .enumerate()
+            .flat_map(|(index, table)| table.iter().map(move |one| (index, one)))
         {
             assert!(seen.insert((index, phrase.wrong)), "{phrase:?}");
             assert!(!phrase.help(None).is_empty(), "{phrase:?}");
-            assert!(phrase.certainty == Certainty::Told || !phrase.right.is_empty(), "{phrase:?}");
+            assert!(
+                phrase.certainty == Certainty::Told || !phrase.right.is_empty(),
+                "{phrase:?}"
+            );
         }
     }
 }

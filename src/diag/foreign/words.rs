@@ -5,21 +5,20 @@ use super::{Phrase, certain, near, told};
 const LOOP: &str = "a loop is a step with a bound, and its value is the list of what it yields";
 const BLOCKS: &str = "a block ends with its `}`";
 const EARLY: &str = "an early end is guarded: `reply value when condition`, in a block `yield value when condition`; `each` goes over a list that is filtered before";
-const FUNCTIONS: &str =
-    "there are no functions: a value is a `let`, several steps are a `plan` of their own, which others call";
-const PRINT: &str = "a plan prints nothing: what it tells is its `reply`, and `planrun run` shows every step";
+const FUNCTIONS: &str = "there are no functions: a value is a `let`, several steps are a `plan` of their own, which others call";
+const PRINT: &str =
+    "a plan prints nothing: what it tells is its `reply`, and `planrun run` shows every step";
 const ARMS: &str = "an arm names what it catches, and gives a value, a call, `do { … }` or `fail`";
 const ROUNDS: &str = "rounds carry a state, and `next null` ends them";
-const OWN_FAILURES: &str =
-    "each step says itself what to do where it fails; for several, `step x = do { … } recover … => …`";
+const OWN_FAILURES: &str = "each step says itself what to do where it fails; for several, `step x = do { … } recover … => …`";
 const NAMESPACES: &str = "namespaces of tools are named at the head of the file: `use kit`";
-const MACROS: &str = "a macro takes the name and the expression, with a comma between: `xs.map(x, x.name)`";
+const MACROS: &str =
+    "a macro takes the name and the expression, with a comma between: `xs.map(x, x.name)`";
 const CALLS: &str = "a step calls by itself: leave the word out";
 const ENDS: &str = "what an end takes back is the `undo` of each step; what happens at the end in any case is `listener l on plan is completed || plan is failed { … }`";
 const INPUTS: &str = "inputs are the parameters of the plan: `plan name(a: string)`";
 const NO_YAML: &str = "a plan is a text of its own, and no YAML";
-const OBJECTS: &str =
-    "an object with fields that are known is `{ a: string, b?: int }`, one with others `map<string, T>`";
+const OBJECTS: &str = "an object with fields that are known is `{ a: string, b?: int }`, one with others `map<string, T>`";
 const CHOICES: &str = "a choice between values is `condition ? one : other`";
 const WAITS: &str = "a step waits by itself for what it reads: leave the word out";
 const TYPED: &str = "types are known before the run: ask `x != null`, or take the cases of a union apart with `match`";
@@ -38,14 +37,46 @@ pub static STATEMENTS: &[Phrase] = &[
     told("echo s", "", PRINT),
     told("log(s)", "", PRINT),
     told("console.log(s)", "", PRINT),
-    told("for x in xs { … }", "step r = each x in xs max 100 { … yield x }", LOOP),
-    told("foreach x in xs { … }", "step r = each x in xs max 100 { … yield x }", LOOP),
-    told("forEach x in xs { … }", "step r = each x in xs max 100 { … yield x }", LOOP),
-    told("each x in xs { … }", "step r = each x in xs max 100 { … yield x }", LOOP),
-    told("map x in xs { … }", "step r = each x in xs max 100 { … yield x }", LOOP),
-    told("while n > 1 { … }", "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }", ROUNDS),
-    told("loop { … }", "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }", ROUNDS),
-    told("repeat 3 { … }", "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }", ROUNDS),
+    told(
+        "for x in xs { … }",
+        "step r = each x in xs max 100 { … yield x }",
+        LOOP,
+    ),
+    told(
+        "foreach x in xs { … }",
+        "step r = each x in xs max 100 { … yield x }",
+        LOOP,
+    ),
+    told(
+        "forEach x in xs { … }",
+        "step r = each x in xs max 100 { … yield x }",
+        LOOP,
+    ),
+    told(
+        "each x in xs { … }",
+        "step r = each x in xs max 100 { … yield x }",
+        LOOP,
+    ),
+    told(
+        "map x in xs { … }",
+        "step r = each x in xs max 100 { … yield x }",
+        LOOP,
+    ),
+    told(
+        "while n > 1 { … }",
+        "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }",
+        ROUNDS,
+    ),
+    told(
+        "loop { … }",
+        "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }",
+        ROUNDS,
+    ),
+    told(
+        "repeat 3 { … }",
+        "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }",
+        ROUNDS,
+    ),
     certain("elif n > 1 { … }", "else if n > 1 { … }"),
     certain("elsif n > 1 { … }", "else if n > 1 { … }"),
     certain("elseif n > 1 { … }", "else if n > 1 { … }"),
@@ -65,18 +96,58 @@ pub static STATEMENTS: &[Phrase] = &[
         "step r = match s { \"a\" => ns.tool(…), _ => ns.other(…) }",
         "of values `let v = match s { … }`",
     ),
-    told("try { … }", "step a = ns.tool(…) recover transient => null", OWN_FAILURES),
-    told("catch (e) { … }", "step a = ns.tool(…) recover transient => null", OWN_FAILURES),
-    told("except e { … }", "step a = ns.tool(…) recover transient => null", OWN_FAILURES),
+    told(
+        "try { … }",
+        "step a = ns.tool(…) recover transient => null",
+        OWN_FAILURES,
+    ),
+    told(
+        "catch (e) { … }",
+        "step a = ns.tool(…) recover transient => null",
+        OWN_FAILURES,
+    ),
+    told(
+        "except e { … }",
+        "step a = ns.tool(…) recover transient => null",
+        OWN_FAILURES,
+    ),
     told("finally { … }", "", ENDS),
     told("defer { … }", "", ENDS),
-    told("throw s", "fail tool.refused \"…\"", "a failure has a class"),
-    told("raise s", "fail tool.refused \"…\"", "a failure has a class"),
-    told("error s", "fail tool.refused \"…\"", "a failure has a class"),
-    told("abort s", "fail tool.refused \"…\"", "a failure has a class"),
-    told("panic s", "fail tool.refused \"…\"", "a failure has a class"),
-    told("exit s", "fail tool.refused \"…\"", "a good end is a `reply`"),
-    told("stop s", "fail tool.refused \"…\"", "a good end is a `reply`"),
+    told(
+        "throw s",
+        "fail tool.refused \"…\"",
+        "a failure has a class",
+    ),
+    told(
+        "raise s",
+        "fail tool.refused \"…\"",
+        "a failure has a class",
+    ),
+    told(
+        "error s",
+        "fail tool.refused \"…\"",
+        "a failure has a class",
+    ),
+    told(
+        "abort s",
+        "fail tool.refused \"…\"",
+        "a failure has a class",
+    ),
+    told(
+        "panic s",
+        "fail tool.refused \"…\"",
+        "a failure has a class",
+    ),
+    told(
+        "exit s",
+        "fail tool.refused \"…\"",
+        "a good end is a `reply`",
+    ),
+    told(
+        "stop s",
+        "fail tool.refused \"…\"",
+        "a good end is a `reply`",
+    ),
     told("assert n > 1", "ensure n > 1 else \"…\"", ""),
     told("require n > 1", "ensure n > 1 else \"…\"", ""),
     told("check n > 1", "ensure n > 1 else \"…\"", ""),
@@ -92,7 +163,11 @@ pub static STATEMENTS: &[Phrase] = &[
         "step a = ns.tool(…)",
         "a step waits by itself for what it reads; effects run at the same time in `parallel { … }`",
     ),
-    told("await ns.tool(…)", "step a = ns.tool(…)", "a step waits by itself for what it reads"),
+    told(
+        "await ns.tool(…)",
+        "step a = ns.tool(…)",
+        "a step waits by itself for what it reads",
+    ),
     told(
         "spawn ns.tool(…)",
         "step a = ns.tool(…)",
@@ -103,12 +178,24 @@ pub static STATEMENTS: &[Phrase] = &[
     told("invoke ns.tool(…)", "step a = ns.tool(…)", ""),
     told("exec ns.tool(…)", "step a = ns.tool(…)", ""),
     told("do { … }", "step a = do { … yield value }", ""),
-    told("race { … }", "step a = race { one: ns.tool(…), other: ns.other(…) }", ""),
+    told(
+        "race { … }",
+        "step a = race { one: ns.tool(…), other: ns.other(…) }",
+        "",
+    ),
     told("sleep 5s", "step pause = wait 5s", ""),
     told("delay 5s", "step pause = wait 5s", ""),
     told("wait 5s", "step pause = wait 5s", ""),
-    told("input \"Name?\" -> { a: string }", "step form = input \"Name?\" -> { a: string }", ""),
-    told("ask agent(\"…\")", "step answer = ask agent(\"…\") -> string", ""),
+    told(
+        "input \"Name?\" -> { a: string }",
+        "step form = input \"Name?\" -> { a: string }",
+        "",
+    ),
+    told(
+        "ask agent(\"…\")",
+        "step answer = ask agent(\"…\") -> string",
+        "",
+    ),
     told("infer(\"…\")", "step answer = infer(\"…\") -> string", ""),
     told("begin", "", BLOCKS),
     told("end", "", BLOCKS),
@@ -125,7 +212,11 @@ pub static STATEMENTS: &[Phrase] = &[
     ),
     told("inputs { … }", "", INPUTS),
     told("params { … }", "", INPUTS),
-    told("steps { … }", "", "steps stand one below the other in the plan: `step a = ns.tool(…)`"),
+    told(
+        "steps { … }",
+        "",
+        "steps stand one below the other in the plan: `step a = ns.tool(…)`",
+    ),
 ];
 
 /// What stands behind a step elsewhere, as a clause does here.
@@ -139,15 +230,35 @@ pub static CLAUSES: &[Phrase] = &[
     certain("if flag", "when flag"),
     certain("where flag", "when flag"),
     told("unless flag", "when !flag", ""),
-    told("retries 3", "retry { attempts: 3 }", "`attempts` counts the first one too"),
-    told("attempts 3", "retry { attempts: 3 }", "`attempts` counts the first one too"),
+    told(
+        "retries 3",
+        "retry { attempts: 3 }",
+        "`attempts` counts the first one too",
+    ),
+    told(
+        "attempts 3",
+        "retry { attempts: 3 }",
+        "`attempts` counts the first one too",
+    ),
     certain("depends_on f", "after f"),
     certain("dependsOn f", "after f"),
     certain("needs f", "after f"),
     certain("requires f", "after f"),
-    told("rollback ns.tool(…)", "undo …", "it is done where the plan fails later"),
-    told("compensate ns.tool(…)", "undo …", "it is done where the plan fails later"),
-    told("revert ns.tool(…)", "undo …", "it is done where the plan fails later"),
+    told(
+        "rollback ns.tool(…)",
+        "undo …",
+        "it is done where the plan fails later",
+    ),
+    told(
+        "compensate ns.tool(…)",
+        "undo …",
+        "it is done where the plan fails later",
+    ),
+    told(
+        "revert ns.tool(…)",
+        "undo …",
+        "it is done where the plan fails later",
+    ),
     told(
         "on_failure ns.tool(…)",
         "undo …",
@@ -183,7 +294,11 @@ pub static ITEMS: &[Phrase] = &[
     told("pipeline f() { … }", "plan f() { … }", ""),
     told("flow f() { … }", "plan f() { … }", ""),
     told("async f() { … }", "plan f() { … }", ""),
-    told("export plan f() { … }", "plan f() { … }", "every plan of a file can be called"),
+    told(
+        "export plan f() { … }",
+        "plan f() { … }",
+        "every plan of a file can be called",
+    ),
     told("interface F", "type F = { a: string }", ""),
     told("class F", "type F = { a: string }", ""),
     told("struct F", "type F = { a: string }", ""),
@@ -227,7 +342,11 @@ pub static TYPES: &[Phrase] = &[
     certain("Any", "any"),
     near("object", "any", OBJECTS),
     near("Object", "any", OBJECTS),
-    near("dict", "map<string, any>", "fields that are known are written out: `{ a: string, b?: int }`"),
+    near(
+        "dict",
+        "map<string, any>",
+        "fields that are known are written out: `{ a: string, b?: int }`",
+    ),
     near("list", "any[]", "say of what: `string[]`"),
     near("array", "any[]", "say of what: `string[]`"),
     near("Array", "any[]", "say of what: `string[]`"),
@@ -260,10 +379,26 @@ pub static MARKS: &[Phrase] = &[
     certain("lt", "<"),
     certain("mod", "%"),
     told("**", "", "there is no power: multiply, `n * n`"),
-    told("++", "", "a value never changes: name another one, `let m = n + 1`"),
-    told("--", "", "a value never changes: name another one, `let m = n - 1`"),
-    told("+=", "", "a value never changes: name another one, `let m = n + 1`"),
-    told("-=", "", "a value never changes: name another one, `let m = n - 1`"),
+    told(
+        "++",
+        "",
+        "a value never changes: name another one, `let m = n + 1`",
+    ),
+    told(
+        "--",
+        "",
+        "a value never changes: name another one, `let m = n - 1`",
+    ),
+    told(
+        "+=",
+        "",
+        "a value never changes: name another one, `let m = n + 1`",
+    ),
+    told(
+        "-=",
+        "",
+        "a value never changes: name another one, `let m = n - 1`",
+    ),
     told("=>", "", MACROS),
     told("->", "", MACROS),
     told("lambda", "", MACROS),
@@ -272,7 +407,11 @@ pub static MARKS: &[Phrase] = &[
         "",
         "a list is made from another one with `xs.map(x, x.name)`, with calls in it by a step `each x in xs max 100 { … }`",
     ),
-    told("...", "", "a list is extended with `xs + [x]`, an object is written out: `{ a: x.a, b: 1 }`"),
+    told(
+        "...",
+        "",
+        "a list is extended with `xs + [x]`, an object is written out: `{ a: x.a, b: 1 }`",
+    ),
     told("if", "", CHOICES),
     told("then", "", CHOICES),
     told(
@@ -283,7 +422,11 @@ pub static MARKS: &[Phrase] = &[
     told("await", "", WAITS),
     told("typeof", "", TYPED),
     told("instanceof", "", TYPED),
-    told("spawn", "", "reads run at the same time by themselves, effects in `parallel { … }`: leave the word out"),
+    told(
+        "spawn",
+        "",
+        "reads run at the same time by themselves, effects in `parallel { … }`: leave the word out",
+    ),
     told("async", "", WAITS),
     told("call", "", CALLS),
     told("run", "", CALLS),

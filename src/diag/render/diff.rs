@@ -17,7 +17,11 @@ const MOST_PAIRS: usize = 10_000_000;
 pub fn unified_diff(name: &str, old: &str, new: &str) -> String {
     let name = visible_line(name);
     let changes = TextDiff::from_lines(old, new);
-    changes.unified_diff().context_radius(CONTEXT_LINES).header(&format!("a/{name}"), &format!("b/{name}")).to_string()
+    changes
+        .unified_diff()
+        .context_radius(CONTEXT_LINES)
+        .header(&format!("a/{name}"), &format!("b/{name}"))
+        .to_string()
 }
 
 /// A unified diff for a terminal: coloured, and what a terminal would act on is written out.
@@ -25,7 +29,9 @@ pub fn unified_diff(name: &str, old: &str, new: &str) -> String {
 pub fn coloured_diff(diff: &str) -> String {
     let mut coloured = String::with_capacity(diff.len());
     for line in diff.split_inclusive('\n') {
-        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let (line, end) = line
+            .strip_suffix('\n')
+            .map_or((line, ""), |line| (line, "\n"));
         let line = visible_line(line);
         let drawn = match line.as_bytes().first() {
             Some(b'+') => line.green().to_string(),
@@ -46,7 +52,10 @@ pub fn numbered_diff(old: &str, new: &str, look: Look) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let digits = old.len().max(new.len()).to_string().len();
     let mut out = String::new();
-    for (index, group) in group_diff_ops(operations(&old, &new), CONTEXT_LINES).iter().enumerate() {
+    for (index, group) in group_diff_ops(operations(&old, &new), CONTEXT_LINES)
+        .iter()
+        .enumerate()
+    {
         if index > 0 {
             let dots = if look.unicode { "⋮" } else { ":" };
             // Writing to a string does not fail.
@@ -61,22 +70,51 @@ pub fn numbered_diff(old: &str, new: &str, look: Look) -> String {
 
 /// The smallest change, or, where looking for it would take too long, the part that differs as a whole.
 fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let before = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let before = old
+        .iter()
+        .zip(new)
+        .take_while(|(old, new)| old == new)
+        .count();
     let (old_rest, new_rest) = (&old[before..], &new[before..]);
-    let after = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(old, new)| old == new).count();
+    let after = old_rest
+        .iter()
+        .rev()
+        .zip(new_rest.iter().rev())
+        .take_while(|(old, new)| old == new)
+        .count();
     let (old_len, new_len) = (old_rest.len() - after, new_rest.len() - after);
     if old_len.saturating_mul(new_len) <= MOST_PAIRS {
         return capture_diff_slices(Algorithm::Myers, old, new);
     }
     let (old_end, new_end) = (before + old_len, before + new_len);
     vec![
-        DiffOp::Equal { old_index: 0, new_index: 0, len: before },
-        DiffOp::Replace { old_index: before, old_len, new_index: before, new_len },
-        DiffOp::Equal { old_index: old_end, new_index: new_end, len: after },
+        DiffOp::Equal {
+            old_index: 0,
+            new_index: 0,
+            len: before,
+        },
+        DiffOp::Replace {
+            old_index: before,
+            old_len,
+            new_index: before,
+            new_len,
+        },
+        DiffOp::Equal {
+            old_index: old_end,
+            new_index: new_end,
+            len: after,
+        },
     ]
 }
 
-fn push(out: &mut String, old: &[&str], new: &[&str], operation: &DiffOp, digits: usize, look: Look) {
+fn push(
+    out: &mut String,
+    old: &[&str],
+    new: &[&str],
+    operation: &DiffOp,
+    digits: usize,
+    look: Look,
+) {
     let (tag, old_lines, new_lines) = operation.as_tag_tuple();
     if tag == DiffTag::Equal {
         for (was, is) in old_lines.zip(new_lines) {
@@ -92,13 +130,24 @@ fn push(out: &mut String, old: &[&str], new: &[&str], operation: &DiffOp, digits
     }
 }
 
-fn push_line(out: &mut String, places: [Option<usize>; 2], sign: char, line: &str, digits: usize, look: Look) {
+fn push_line(
+    out: &mut String,
+    places: [Option<usize>; 2],
+    sign: char,
+    line: &str,
+    digits: usize,
+    look: Look,
+) {
     let [old, new] = places.map(|at| at.map(|at| (at + 1).to_string()).unwrap_or_default());
     let bar = if look.unicode { '│' } else { '|' };
     let line = visible_line(line);
     let text = format!("{sign} {line}");
     // Nothing ends in blanks that nobody wrote.
-    let text = if line.is_empty() { text.trim_end() } else { &text };
+    let text = if line.is_empty() {
+        text.trim_end()
+    } else {
+        &text
+    };
     let text = match sign {
         '-' if look.color => text.red().to_string(),
         '+' if look.color => text.green().to_string(),
@@ -129,23 +178,54 @@ mod tests {
    10 │+ \\u{202e}k
 10 11 │  j
 ";
-        assert_eq!(format!("\n{}", numbered_diff(old, new, Look::PLAIN)), expected);
+        assert_eq!(
+            format!("\n{}", numbered_diff(old, new, Look::PLAIN)),
+            expected
+        );
         assert_eq!(numbered_diff(old, old, Look::PLAIN), "");
-        let coloured = numbered_diff("a", "b", Look { color: true, unicode: false, width: 80, ..Look::PLAIN });
-        assert_eq!(coloured, "1   |\u{1b}[31m- a\u{1b}[39m\n  1 |\u{1b}[32m+ b\u{1b}[39m\n");
+        let coloured = numbered_diff(
+            "a",
+            "b",
+            Look {
+                color: true,
+                unicode: false,
+                width: 80,
+                ..Look::PLAIN
+            },
+        );
+        assert_eq!(
+            coloured,
+            "1   |\u{1b}[31m- a\u{1b}[39m\n  1 |\u{1b}[32m+ b\u{1b}[39m\n"
+        );
     }
 
     #[test]
     fn what_differs_everywhere_is_shown_as_replaced() {
-        let many = |word: &str| (0..5000).map(|line| format!("{word}{line}")).collect::<Vec<_>>().join("\n");
-        let diff = numbered_diff(&format!("same\n{}", many("a")), &format!("same\n{}", many("b")), Look::PLAIN);
+        let many = |word: &str| {
+            (0..5000)
+                .map(|line| format!("{word}{line}"))
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        let diff = numbered_diff(
+            &format!("same\n{}", many("a")),
+            &format!("same\n{}", many("b")),
+            Look::PLAIN,
+        );
         assert_eq!(diff.lines().count(), 10_001);
-        assert!(diff.starts_with("   1    1 │  same\n   2      │- a0\n"), "{}", &diff[..80]);
+        assert!(
+            diff.starts_with("   1    1 │  same\n   2      │- a0\n"),
+            "{}",
+            &diff[..80]
+        );
     }
 
     #[test]
     fn a_unified_diff_in_colour_acts_on_no_terminal() {
         let diff = coloured_diff(&unified_diff("a", "x\n", "\u{1b}[2J\n"));
-        assert!(diff.contains("\u{1b}[32m+\\u{1b}[2J\u{1b}[39m\n"), "{diff:?}");
+        assert!(
+            diff.contains("\u{1b}[32m+\\u{1b}[2J\u{1b}[39m\n"),
+            "{diff:?}"
+        );
     }
 }

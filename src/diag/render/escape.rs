@@ -73,7 +73,12 @@ fn push_json(out: &mut String, document: &str) {
     for character in document.chars() {
         if character != '\n' && is_hidden(character) {
             let mut units = [0; 2];
-            out.extend(character.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+            out.extend(
+                character
+                    .encode_utf16(&mut units)
+                    .iter()
+                    .map(|unit| format!("\\u{unit:04x}")),
+            );
         } else {
             out.push(character);
         }
@@ -147,7 +152,10 @@ mod tests {
     #[test]
     fn f18_no_line_is_a_command_of_continuous_integration() {
         let told = |text: &str| without_commands(text).into_owned();
-        assert_eq!(told("a\n  ::stop-commands::x\n::b"), "a\n  \\u{3a}:stop-commands::x\n\\u{3a}:b");
+        assert_eq!(
+            told("a\n  ::stop-commands::x\n::b"),
+            "a\n  \\u{3a}:stop-commands::x\n\\u{3a}:b"
+        );
         assert_eq!(
             told("x ##[group]y ###vso[task] ## Title [a] #["),
             "x #\\u{23}[group]y ##\\u{23}vso[task] ## Title [a] #["
@@ -157,7 +165,10 @@ mod tests {
         );
         let document = "{\"a\": \"##[x] ##vso[y] ## z\\u0085\u{9b}\u{7f}\u{202e}\"}";
         let escaped = escape_json(document);
-        assert!(!escaped.contains("##[") && !escaped.contains("##vso[") && escaped.contains("## z"), "{escaped}");
+        assert!(
+            !escaped.contains("##[") && !escaped.contains("##vso[") && escaped.contains("## z"),
+            "{escaped}"
+        );
         assert!(escaped.is_ascii(), "{escaped}");
         let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(value(&escaped), value(document));

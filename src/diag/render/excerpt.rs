@@ -55,26 +55,49 @@ impl Excerpt {
     /// first.
     pub(super) fn new(source: &SourceFile, diagnostic: &Diagnostic, columns: usize) -> Self {
         let mut wanted = vec![place(source, diagnostic.span, &diagnostic.note, true)];
-        wanted.extend(diagnostic.labels.iter().map(|label| place(source, label.span, &label.message, false)));
-        let mut excerpt =
-            Self { name: visible_line(source.name()).into_owned(), text: String::new(), blocks: vec![], marks: vec![] };
+        wanted.extend(
+            diagnostic
+                .labels
+                .iter()
+                .map(|label| place(source, label.span, &label.message, false)),
+        );
+        let mut excerpt = Self {
+            name: visible_line(source.name()).into_owned(),
+            text: String::new(),
+            blocks: vec![],
+            marks: vec![],
+        };
         for lines in blocks(source, &wanted) {
             let start = excerpt.text.len();
             let first_line = lines.start;
             let count = lines.len();
             for number in lines {
-                let here: Vec<_> = wanted.iter().filter(|place| place.position.line == number).collect();
+                let here: Vec<_> = wanted
+                    .iter()
+                    .filter(|place| place.position.line == number)
+                    .collect();
                 let text = source.line(number).map_or("", |span| source.slice(span));
                 excerpt.push_line(text, &here, columns);
             }
-            excerpt.blocks.push(Block { range: start..excerpt.text.len(), first_line, lines: count });
+            excerpt.blocks.push(Block {
+                range: start..excerpt.text.len(),
+                first_line,
+                lines: count,
+            });
         }
         excerpt
     }
 
     fn push_line(&mut self, line: &str, places: &[&Wanted<'_>], columns: usize) {
-        let anchor = places.iter().find(|place| place.primary).or_else(|| places.first());
-        let window = window(line, anchor.map_or(0..0, |place| place.range.clone()), columns);
+        let anchor = places
+            .iter()
+            .find(|place| place.primary)
+            .or_else(|| places.first());
+        let window = window(
+            line,
+            anchor.map_or(0..0, |place| place.range.clone()),
+            columns,
+        );
         if window.start > 0 {
             self.text.push('…');
         }
@@ -92,7 +115,9 @@ impl Excerpt {
         let moved = |offset: usize| {
             let offset = offset.clamp(window.start, window.end);
             let index = offsets.partition_point(|(from, _)| *from < offset);
-            offsets.get(index).map_or(self.text.len() - 1, |(_, to)| *to)
+            offsets
+                .get(index)
+                .map_or(self.text.len() - 1, |(_, to)| *to)
         };
         let marks = places.iter().map(|place| Mark {
             range: moved(place.range.start)..moved(place.range.end),
@@ -108,8 +133,17 @@ impl Excerpt {
 fn place<'a>(source: &SourceFile, span: Span, message: &'a str, primary: bool) -> Wanted<'a> {
     let position = source.position(span.start);
     let line = source.line(position.line).unwrap_or_default();
-    let within = |offset: u32| offset.clamp(line.start, line.end).saturating_sub(line.start) as usize;
-    Wanted { position, range: within(span.start)..within(span.end), message, primary }
+    let within = |offset: u32| {
+        offset
+            .clamp(line.start, line.end)
+            .saturating_sub(line.start) as usize
+    };
+    Wanted {
+        position,
+        range: within(span.start)..within(span.end),
+        message,
+        primary,
+    }
 }
 
 /// The marked lines with one line around, as runs; the run of the primary place first.
@@ -117,9 +151,16 @@ fn blocks(source: &SourceFile, wanted: &[Wanted<'_>]) -> Vec<Range<u32>> {
     let mut numbers = BTreeSet::new();
     for place in wanted {
         let line = place.position.line;
-        numbers.extend([line.saturating_sub(1), line, line + 1].into_iter().filter(|number| {
-            *number == line || source.line(*number).is_some_and(|span| !source.slice(span).trim().is_empty())
-        }));
+        numbers.extend(
+            [line.saturating_sub(1), line, line + 1]
+                .into_iter()
+                .filter(|number| {
+                    *number == line
+                        || source
+                            .line(*number)
+                            .is_some_and(|span| !source.slice(span).trim().is_empty())
+                }),
+        );
     }
     let mut runs: Vec<Range<u32>> = Vec::new();
     for number in numbers {
@@ -128,7 +169,10 @@ fn blocks(source: &SourceFile, wanted: &[Wanted<'_>]) -> Vec<Range<u32>> {
             Some(_) | None => runs.push(number..number + 1),
         }
     }
-    let primary = wanted.iter().find(|place| place.primary).map_or(0, |place| place.position.line);
+    let primary = wanted
+        .iter()
+        .find(|place| place.primary)
+        .map_or(0, |place| place.position.line);
     runs.sort_by_key(|run| !run.contains(&primary));
     runs
 }
@@ -173,7 +217,10 @@ fn shown_columns(character: char) -> usize {
     }
     let mut shown = String::new();
     push_visible(&mut shown, character);
-    shown.chars().map(|character| character.width().unwrap_or(0)).sum()
+    shown
+        .chars()
+        .map(|character| character.width().unwrap_or(0))
+        .sum()
 }
 
 impl SourceCode for Excerpt {
@@ -184,9 +231,15 @@ impl SourceCode for Excerpt {
         context_lines_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let (start, end) = (span.offset(), span.offset() + span.len());
-        let block = self.blocks.iter().find(|block| block.range.contains(&start) && end <= block.range.end);
+        let block = self
+            .blocks
+            .iter()
+            .find(|block| block.range.contains(&start) && end <= block.range.end);
         let block = block.ok_or(MietteError::OutOfBounds)?;
-        let mut position = Position { line: block.first_line, column: 1 };
+        let mut position = Position {
+            line: block.first_line,
+            column: 1,
+        };
         if context_lines_before == 0 && context_lines_after == 0 {
             // Asked for the place itself: what the drawing's heading names.
             let mark = self.marks.iter().find(|mark| mark.range == (start..end));

@@ -14,7 +14,11 @@ pub fn github(report: &Report) -> String {
         }
     }
     for problem in &report.problems {
-        out.push_str(&workflow_command("error", &[("title", "planrun")], &visible_text(&problem.message)));
+        out.push_str(&workflow_command(
+            "error",
+            &[("title", "planrun")],
+            &visible_text(&problem.message),
+        ));
     }
     out
 }
@@ -22,8 +26,10 @@ pub fn github(report: &Report) -> String {
 /// One command on its line: its properties, then its text. Whoever calls it has made the text harmless for terminals.
 #[must_use]
 pub fn workflow_command(command: &str, properties: &[(&str, &str)], text: &str) -> String {
-    let properties: Vec<String> =
-        properties.iter().map(|(name, value)| format!("{name}={}", property(value))).collect();
+    let properties: Vec<String> = properties
+        .iter()
+        .map(|(name, value)| format!("{name}={}", property(value)))
+        .collect();
     format!("::{command} {}::{}\n", properties.join(","), data(text))
 }
 
@@ -41,17 +47,27 @@ fn push_command(out: &mut String, file: &FileReport, diagnostic: &Diagnostic) {
     let mut properties = vec![("file", &*name), ("line", line.as_str())];
     // The runner drops columns where an annotation goes over several lines.
     if start.line == end.line {
-        properties.extend([("col", &*column), ("endLine", &*end_line), ("endColumn", &*end_column)]);
+        properties.extend([
+            ("col", &*column),
+            ("endLine", &*end_line),
+            ("endColumn", &*end_column),
+        ]);
     } else {
         properties.push(("endLine", &end_line));
     }
     properties.push(("title", diagnostic.code.name));
-    out.push_str(&workflow_command(command, &properties, &sentences(diagnostic)));
+    out.push_str(&workflow_command(
+        command,
+        &properties,
+        &sentences(diagnostic),
+    ));
 }
 
 /// Text behind the second `::`, where only the end of the line and the escape itself mean something.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 /// Text between the commas.

@@ -23,30 +23,73 @@ const LEAST_COLUMNS: usize = 40;
 #[must_use]
 pub fn human(reports: &[FileReport], look: Look) -> String {
     let handler = handler(look);
-    let all = reports.iter().flat_map(|report| report.diagnostics.iter().map(move |found| (report, found)));
+    let all = reports
+        .iter()
+        .flat_map(|report| report.diagnostics.iter().map(move |found| (report, found)));
     let left_out = all.clone().count().saturating_sub(MOST_DRAWN);
     let drawings = all.take(MOST_DRAWN).map(|(report, found)| {
         let heading = format!("{}[{}]", found.severity, found.code.name);
-        drawing(&handler, &report.source, found, heading, facts(&report.source, found, look), look)
+        drawing(
+            &handler,
+            &report.source,
+            found,
+            heading,
+            facts(&report.source, found, look),
+            look,
+        )
     });
-    let left_out = (left_out > 0)
-        .then(|| format!("{left_out} more findings are not drawn: --format short has them all, a line each\n"));
-    let explained = reports.iter().flat_map(|report| &report.diagnostics).filter(|found| !found.code.page.is_empty());
+    let left_out = (left_out > 0).then(|| {
+        format!(
+            "{left_out} more findings are not drawn: --format short has them all, a line each\n"
+        )
+    });
+    let explained = reports
+        .iter()
+        .flat_map(|report| &report.diagnostics)
+        .filter(|found| !found.code.page.is_empty());
     let worst = explained.min_by_key(|diagnostic| diagnostic.severity);
-    let more = worst.map(|diagnostic| format!("More about a code: planrun explain {}\n", diagnostic.code.name));
+    let more = worst.map(|diagnostic| {
+        format!(
+            "More about a code: planrun explain {}\n",
+            diagnostic.code.name
+        )
+    });
     drawings.chain(left_out).chain(more).collect()
 }
 
 /// One drawing with a heading of its own, and words of its own below it.
 #[must_use]
-pub fn drawn(source: &SourceFile, found: &Diagnostic, heading: String, below: &[(&str, String)], look: Look) -> String {
-    let below = below.iter().map(|(word, fact)| (*word, wrap(&visible_text(fact), fact_width(look))));
-    drawing(&handler(look), source, found, heading, below.collect(), look)
+pub fn drawn(
+    source: &SourceFile,
+    found: &Diagnostic,
+    heading: String,
+    below: &[(&str, String)],
+    look: Look,
+) -> String {
+    let below = below
+        .iter()
+        .map(|(word, fact)| (*word, wrap(&visible_text(fact), fact_width(look))));
+    drawing(
+        &handler(look),
+        source,
+        found,
+        heading,
+        below.collect(),
+        look,
+    )
 }
 
 fn handler(look: Look) -> GraphicalReportHandler {
-    let characters = if look.unicode { ThemeCharacters::unicode() } else { ThemeCharacters::ascii() };
-    let styles = if look.color { ThemeStyles::ansi() } else { ThemeStyles::none() };
+    let characters = if look.unicode {
+        ThemeCharacters::unicode()
+    } else {
+        ThemeCharacters::ascii()
+    };
+    let styles = if look.color {
+        ThemeStyles::ansi()
+    } else {
+        ThemeStyles::none()
+    };
     GraphicalReportHandler::new_themed(GraphicalTheme { characters, styles })
         .with_width(look.width)
         .with_context_lines(1)
@@ -89,9 +132,15 @@ fn drawing(
 /// What is told below the drawing.
 fn facts<'a>(source: &SourceFile, diagnostic: &'a Diagnostic, look: Look) -> Vec<Fact<'a>> {
     let width = fact_width(look);
-    let facts = plain::facts(diagnostic).map(|(word, fact)| (word, wrap(&visible_text(&fact), width)));
+    let facts =
+        plain::facts(diagnostic).map(|(word, fact)| (word, wrap(&visible_text(&fact), width)));
     let mut facts = facts.collect::<Vec<_>>();
-    facts.extend(diagnostic.fix.as_ref().map(|fix| ("fix", remedy(source, fix, width))));
+    facts.extend(
+        diagnostic
+            .fix
+            .as_ref()
+            .map(|fix| ("fix", remedy(source, fix, width))),
+    );
     facts
 }
 
@@ -106,9 +155,17 @@ fn lines(facts: Vec<Fact<'_>>, look: Look) -> Vec<String> {
     let mut lines = Vec::new();
     for (word, texts) in facts {
         for (index, text) in texts.iter().enumerate() {
-            let word = if index == 0 { format!("{word}:") } else { String::new() };
+            let word = if index == 0 {
+                format!("{word}:")
+            } else {
+                String::new()
+            };
             let word = format!("{word:<width$}", width = longest + 1);
-            lines.push(if look.color { format!("  {} {text}", word.cyan()) } else { format!("  {word} {text}") });
+            lines.push(if look.color {
+                format!("  {} {text}", word.cyan())
+            } else {
+                format!("  {word} {text}")
+            });
         }
     }
     lines
@@ -116,9 +173,18 @@ fn lines(facts: Vec<Fact<'_>>, look: Look) -> Vec<String> {
 
 /// The title of a fix and what it would change, a line each.
 fn remedy(source: &SourceFile, fix: &Fix, width: usize) -> Vec<String> {
-    let caution = if fix.safe { "" } else { " (may change the meaning)" };
+    let caution = if fix.safe {
+        ""
+    } else {
+        " (may change the meaning)"
+    };
     let mut lines = wrap(&format!("{}{caution}", visible_text(&fix.title)), width);
-    lines.extend(fix.edits.iter().take(LISTED_EDITS).map(|edit| change(source, edit)));
+    lines.extend(
+        fix.edits
+            .iter()
+            .take(LISTED_EDITS)
+            .map(|edit| change(source, edit)),
+    );
     if fix.edits.len() > LISTED_EDITS {
         lines.push(format!("and {} more edits", fix.edits.len() - LISTED_EDITS));
     }

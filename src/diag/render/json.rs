@@ -13,7 +13,11 @@ pub fn json(report: &Report) -> String {
     let diagnostics = report
         .files
         .iter()
-        .flat_map(|file| file.diagnostics.iter().map(|diagnostic| finding(&file.source, diagnostic)))
+        .flat_map(|file| {
+            file.diagnostics
+                .iter()
+                .map(|diagnostic| finding(&file.source, diagnostic))
+        })
         .collect();
     let document = Document {
         version: 1,
@@ -92,10 +96,14 @@ struct Replacement<'a> {
 }
 
 fn finding<'a>(source: &'a SourceFile, diagnostic: &'a Diagnostic) -> Finding<'a> {
-    let own = (!diagnostic.note.is_empty())
-        .then(|| Marked { span: range(source, diagnostic.span), message: diagnostic.note.as_str() });
-    let further =
-        diagnostic.labels.iter().map(|label| Marked { span: range(source, label.span), message: &label.message });
+    let own = (!diagnostic.note.is_empty()).then(|| Marked {
+        span: range(source, diagnostic.span),
+        message: diagnostic.note.as_str(),
+    });
+    let further = diagnostic.labels.iter().map(|label| Marked {
+        span: range(source, label.span),
+        message: &label.message,
+    });
     Finding {
         code: diagnostic.code.name,
         severity: diagnostic.severity,
@@ -112,14 +120,28 @@ fn finding<'a>(source: &'a SourceFile, diagnostic: &'a Diagnostic) -> Finding<'a
 }
 
 fn remedy<'a>(source: &SourceFile, fix: &'a Fix) -> Remedy<'a> {
-    let edits = fix.edits.iter().map(|edit| Replacement { span: range(source, edit.span), text: &edit.text });
-    Remedy { safe: fix.safe, title: &fix.title, edits: edits.collect() }
+    let edits = fix.edits.iter().map(|edit| Replacement {
+        span: range(source, edit.span),
+        text: &edit.text,
+    });
+    Remedy {
+        safe: fix.safe,
+        title: &fix.title,
+        edits: edits.collect(),
+    }
 }
 
 fn range(source: &SourceFile, span: Span) -> Range {
     let point = |offset| {
         let place = source.position(offset);
-        Point { line: place.line, column: place.column, offset }
+        Point {
+            line: place.line,
+            column: place.column,
+            offset,
+        }
     };
-    Range { start: point(span.start), end: point(span.end) }
+    Range {
+        start: point(span.start),
+        end: point(span.end),
+    }
 }

@@ -23,12 +23,24 @@ fn document(writer: &mut Xml, report: &Report) -> io::Result<()> {
     let failures = report.files.iter().map(failures).sum::<usize>();
     let counts = [cases, failures, report.problems.len()].map(|count| count.to_string());
     let [tests, failures, errors] = &counts;
-    let attributes =
-        [("name", NAME), ("tests", tests.as_str()), ("failures", failures.as_str()), ("errors", errors.as_str())];
-    let whole = writer.create_element("testsuites").with_attributes(attributes);
+    let attributes = [
+        ("name", NAME),
+        ("tests", tests.as_str()),
+        ("failures", failures.as_str()),
+        ("errors", errors.as_str()),
+    ];
+    let whole = writer
+        .create_element("testsuites")
+        .with_attributes(attributes);
     whole.write_inner_content(|writer| {
-        report.files.iter().try_for_each(|file| suite(writer, file))?;
-        report.problems.iter().try_for_each(|problem| problem_suite(writer, problem))
+        report
+            .files
+            .iter()
+            .try_for_each(|file| suite(writer, file))?;
+        report
+            .problems
+            .iter()
+            .try_for_each(|problem| problem_suite(writer, problem))
     })?;
     Ok(())
 }
@@ -39,27 +51,44 @@ fn cases(file: &FileReport) -> usize {
 }
 
 fn failures(file: &FileReport) -> usize {
-    file.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count()
+    file.diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.is_error())
+        .count()
 }
 
 fn suite(writer: &mut Xml, file: &FileReport) -> io::Result<()> {
     let name = visible_line(file.source.name());
     let counts = [cases(file).to_string(), failures(file).to_string()];
-    let attributes =
-        [("name", &*name), ("tests", counts[0].as_str()), ("failures", counts[1].as_str()), ("errors", "0")];
-    writer.create_element("testsuite").with_attributes(attributes).write_inner_content(|writer| {
-        if file.diagnostics.is_empty() {
-            writer
-                .create_element("testcase")
-                .with_attributes([("name", "check"), ("classname", &*name)])
-                .write_empty()?;
-        }
-        file.diagnostics.iter().try_for_each(|diagnostic| case(writer, file, &name, diagnostic))
-    })?;
+    let attributes = [
+        ("name", &*name),
+        ("tests", counts[0].as_str()),
+        ("failures", counts[1].as_str()),
+        ("errors", "0"),
+    ];
+    writer
+        .create_element("testsuite")
+        .with_attributes(attributes)
+        .write_inner_content(|writer| {
+            if file.diagnostics.is_empty() {
+                writer
+                    .create_element("testcase")
+                    .with_attributes([("name", "check"), ("classname", &*name)])
+                    .write_empty()?;
+            }
+            file.diagnostics
+                .iter()
+                .try_for_each(|diagnostic| case(writer, file, &name, diagnostic))
+        })?;
     Ok(())
 }
 
-fn case(writer: &mut Xml, file: &FileReport, suite: &str, diagnostic: &Diagnostic) -> io::Result<()> {
+fn case(
+    writer: &mut Xml,
+    file: &FileReport,
+    suite: &str,
+    diagnostic: &Diagnostic,
+) -> io::Result<()> {
     let at = file.source.position(diagnostic.span.start);
     let name = format!("{} at {}:{}", diagnostic.code.name, at.line, at.column);
     let text = format!(
@@ -71,7 +100,9 @@ fn case(writer: &mut Xml, file: &FileReport, suite: &str, diagnostic: &Diagnosti
         sentences(diagnostic)
     );
     let message = visible_line(&diagnostic.message);
-    let element = writer.create_element("testcase").with_attributes([("name", name.as_str()), ("classname", suite)]);
+    let element = writer
+        .create_element("testcase")
+        .with_attributes([("name", name.as_str()), ("classname", suite)]);
     element.write_inner_content(|writer| {
         let inner = if diagnostic.is_error() {
             let attributes = [("message", &*message), ("type", diagnostic.code.name)];
@@ -85,17 +116,31 @@ fn case(writer: &mut Xml, file: &FileReport, suite: &str, diagnostic: &Diagnosti
 }
 
 fn problem_suite(writer: &mut Xml, problem: &Problem) -> io::Result<()> {
-    let name = problem.file.as_deref().map_or("planrun".into(), visible_line);
+    let name = problem
+        .file
+        .as_deref()
+        .map_or("planrun".into(), visible_line);
     let message = visible_line(&problem.message);
-    let attributes = [("name", &*name), ("tests", "1"), ("failures", "0"), ("errors", "1")];
-    writer.create_element("testsuite").with_attributes(attributes).write_inner_content(|writer| {
-        let case = writer.create_element("testcase").with_attributes([("name", "read"), ("classname", &*name)]);
-        case.write_inner_content(|writer| {
-            let error =
-                writer.create_element("error").with_attributes([("message", &*message), ("type", "environment")]);
-            error.write_empty().map(drop)
-        })
-        .map(drop)
-    })?;
+    let attributes = [
+        ("name", &*name),
+        ("tests", "1"),
+        ("failures", "0"),
+        ("errors", "1"),
+    ];
+    writer
+        .create_element("testsuite")
+        .with_attributes(attributes)
+        .write_inner_content(|writer| {
+            let case = writer
+                .create_element("testcase")
+                .with_attributes([("name", "read"), ("classname", &*name)]);
+            case.write_inner_content(|writer| {
+                let error = writer
+                    .create_element("error")
+                    .with_attributes([("message", &*message), ("type", "environment")]);
+                error.write_empty().map(drop)
+            })
+            .map(drop)
+        })?;
     Ok(())
 }

@@ -74,7 +74,12 @@ pub struct Look {
 
 impl Look {
     /// For files and pipes: no colour, 100 columns.
-    pub const PLAIN: Self = Self { color: false, unicode: true, width: 100, language: Language::En };
+    pub const PLAIN: Self = Self {
+        color: false,
+        unicode: true,
+        width: 100,
+        language: Language::En,
+    };
 }
 
 /// A language of people.
@@ -94,7 +99,10 @@ impl Language {
     /// The language with this word.
     #[must_use]
     pub fn find(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, language)| *language)
+        Self::WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, language)| *language)
     }
 }
 
@@ -113,7 +121,11 @@ impl FileReport {
     #[must_use]
     pub fn new(source: impl Into<Arc<SourceFile>>, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by_key(|diagnostic| diagnostic.span);
-        Self { source: source.into(), diagnostics, unknown: 0 }
+        Self {
+            source: source.into(),
+            diagnostics,
+            unknown: 0,
+        }
     }
 }
 

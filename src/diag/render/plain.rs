@@ -16,7 +16,10 @@ pub(super) fn sentences(diagnostic: &Diagnostic) -> String {
 
 /// A message, and a line for each fact beside it, with its word; nothing in them acts on a terminal.
 #[must_use]
-pub fn with_facts<'a>(message: &str, facts: impl IntoIterator<Item = (&'static str, Cow<'a, str>)>) -> String {
+pub fn with_facts<'a>(
+    message: &str,
+    facts: impl IntoIterator<Item = (&'static str, Cow<'a, str>)>,
+) -> String {
     let mut text = visible_text(message).into_owned();
     for (word, fact) in facts {
         text.push('\n');
@@ -29,18 +32,29 @@ pub fn with_facts<'a>(message: &str, facts: impl IntoIterator<Item = (&'static s
 
 /// What is told beside the message, a word each, in the order in which people ask.
 pub(super) fn facts(diagnostic: &Diagnostic) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
-    let available = (!diagnostic.available.is_empty()).then(|| Cow::Owned(names(&diagnostic.available)));
+    let available =
+        (!diagnostic.available.is_empty()).then(|| Cow::Owned(names(&diagnostic.available)));
     let facts = [
-        ("expected", diagnostic.expected.as_deref().map(Cow::Borrowed)),
+        (
+            "expected",
+            diagnostic.expected.as_deref().map(Cow::Borrowed),
+        ),
         ("actual", diagnostic.actual.as_deref().map(Cow::Borrowed)),
         ("available", available),
         ("help", diagnostic.help.as_deref().map(Cow::Borrowed)),
     ];
-    facts.into_iter().filter_map(|(word, fact)| Some((word, fact?)))
+    facts
+        .into_iter()
+        .filter_map(|(word, fact)| Some((word, fact?)))
 }
 
 fn names(available: &[String]) -> String {
-    let listed = available.iter().take(LISTED_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let listed = available
+        .iter()
+        .take(LISTED_NAMES)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     match available.len().checked_sub(LISTED_NAMES) {
         Some(more) if more > 0 => format!("{listed} and {more} more"),
         Some(_) | None => listed,

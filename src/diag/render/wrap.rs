@@ -27,7 +27,13 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Adds a word that begins at column `used`, cutting where the width ends; gives the column behind it.
-fn push_word(lines: &mut Vec<String>, line: &mut String, mut used: usize, word: &str, width: usize) -> usize {
+fn push_word(
+    lines: &mut Vec<String>,
+    line: &mut String,
+    mut used: usize,
+    word: &str,
+    width: usize,
+) -> usize {
     for character in word.chars() {
         let columns = character.width().unwrap_or(0);
         if used + columns > width {

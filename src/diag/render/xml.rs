@@ -14,7 +14,9 @@ pub fn xml_document(content: impl FnOnce(&mut Xml) -> io::Result<()>) -> String 
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     let declaration = Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None));
     // Writing to memory does not fail.
-    let _ = writer.write_event(declaration).and_then(|()| content(&mut writer));
+    let _ = writer
+        .write_event(declaration)
+        .and_then(|()| content(&mut writer));
     let mut text = String::from_utf8(writer.into_inner()).unwrap_or_default();
     text.push('\n');
     text

@@ -10,7 +10,9 @@ use crate::diag::render::{visible_line, visible_text};
 pub fn dot(drawing: &Drawing) -> String {
     let mut out = format!("digraph {} {{\n", quoted(&drawing.plan));
     out.push_str("    compound=true;\n    rankdir=TB;\n    fontname=\"sans-serif\";\n");
-    out.push_str("    node [shape=box, fontname=\"sans-serif\"];\n    edge [fontname=\"sans-serif\"];\n");
+    out.push_str(
+        "    node [shape=box, fontname=\"sans-serif\"];\n    edge [fontname=\"sans-serif\"];\n",
+    );
     let inside = drawing.inside();
     let mut open: Vec<usize> = Vec::new();
     for (place, node) in drawing.nodes.iter().enumerate() {
@@ -21,12 +23,19 @@ pub fn dot(drawing: &Drawing) -> String {
         let (indent, text) = (indent(open.len()), label(&node.lines()));
         // Writing to a string cannot fail.
         if inside[place].is_empty() {
-            let _ = writeln!(out, "{indent}{} [label={text}{}];", quoted(&node.id), shape(node.kind));
+            let _ = writeln!(
+                out,
+                "{indent}{} [label={text}{}];",
+                quoted(&node.id),
+                shape(node.kind)
+            );
         } else {
             // Graphviz draws a frame only around subgraphs whose name begins so.
             let _ = writeln!(out, "{indent}subgraph cluster_{place} {{");
-            let _ =
-                writeln!(out, "{indent}    label={text};\n{indent}    labeljust=l;\n{indent}    style=\"rounded\";");
+            let _ = writeln!(
+                out,
+                "{indent}    label={text};\n{indent}    labeljust=l;\n{indent}    style=\"rounded\";"
+            );
             open.push(place);
         }
     }
@@ -61,15 +70,30 @@ impl Ends {
     }
 }
 
-fn edge_line(drawing: &Drawing, inside: &[Vec<usize>], ends: &Ends, edge: DrawnEdge, out: &mut String) {
-    let (Some(tail), Some(head)) = (ends.last.get(edge.from), ends.first.get(edge.to)) else { return };
-    let mut attributes: Vec<String> = style(edge.kind).iter().map(|one| (*one).to_owned()).collect();
+fn edge_line(
+    drawing: &Drawing,
+    inside: &[Vec<usize>],
+    ends: &Ends,
+    edge: DrawnEdge,
+    out: &mut String,
+) {
+    let (Some(tail), Some(head)) = (ends.last.get(edge.from), ends.first.get(edge.to)) else {
+        return;
+    };
+    let mut attributes: Vec<String> = style(edge.kind)
+        .iter()
+        .map(|one| (*one).to_owned())
+        .collect();
     for (word, place) in [("ltail", edge.from), ("lhead", edge.to)] {
         if !inside[place].is_empty() {
             attributes.push(format!("{word}=cluster_{place}"));
         }
     }
-    let attributes = if attributes.is_empty() { String::new() } else { format!(" [{}]", attributes.join(", ")) };
+    let attributes = if attributes.is_empty() {
+        String::new()
+    } else {
+        format!(" [{}]", attributes.join(", "))
+    };
     let [tail, head] = [tail, head].map(|place| quoted(&drawing.nodes[*place].id));
     let _ = writeln!(out, "    {tail} -> {head}{attributes};");
 }
@@ -113,11 +137,19 @@ const fn style(kind: EdgeKind) -> &'static [&'static str] {
 
 /// A quoted name: only quotes and backslashes mean something in it.
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", visible_line(text).replace('\\', "\\\\").replace('"', "\\\""))
+    format!(
+        "\"{}\"",
+        visible_line(text)
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"")
+    )
 }
 
 /// A quoted label: line breaks are written, and `&` would begin an entity.
 fn label(text: &str) -> String {
-    let text = visible_text(text).replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;");
+    let text = visible_text(text)
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('&', "&amp;");
     format!("\"{}\"", text.replace('\n', "\\n"))
 }

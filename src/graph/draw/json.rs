@@ -17,13 +17,24 @@ pub fn json(drawing: &Drawing) -> String {
         marks: &node.marks,
         parent: node.parent.map(id),
     });
-    let edges = drawing.edges.iter().map(|edge| Arrow { from: id(edge.from), to: id(edge.to), kind: edge.kind });
+    let edges = drawing.edges.iter().map(|edge| Arrow {
+        from: id(edge.from),
+        to: id(edge.to),
+        kind: edge.kind,
+    });
     let mut inside = drawing.inside();
     let own = inside.pop().unwrap_or_default();
-    let frames = inside.iter().enumerate().filter(|(_, inside)| !inside.is_empty());
+    let frames = inside
+        .iter()
+        .enumerate()
+        .filter(|(_, inside)| !inside.is_empty());
     let levels = Levels::of(drawing);
     let block = |frame: Option<usize>, own: &[usize]| {
-        let Ways { roots, leaves, levels } = levels.ways(own);
+        let Ways {
+            roots,
+            leaves,
+            levels,
+        } = levels.ways(own);
         let names = |places: Vec<usize>| places.into_iter().map(id).collect();
         Block {
             block: frame.map(id),
@@ -78,7 +89,10 @@ struct Arrow<'a> {
 
 /// What stands in one frame by what it waits for there.
 #[derive(Serialize)]
-#[expect(clippy::struct_field_names, reason = "the names are those of the document")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names are those of the document"
+)]
 struct Block<'a> {
     /// The frame; null for the plan's own statements.
     block: Option<&'a str>,
@@ -120,13 +134,22 @@ impl Levels {
     /// Sorts the statements of a block.
     fn ways(&self, own: &[usize]) -> Ways {
         let place = |node: usize| own.binary_search(&node).ok();
-        let after = own.iter().map(|node| self.after[*node].iter().filter_map(|reader| place(*reader)).collect());
+        let after = own.iter().map(|node| {
+            self.after[*node]
+                .iter()
+                .filter_map(|reader| place(*reader))
+                .collect()
+        });
         let after: Vec<Vec<usize>> = after.collect();
         let mut before = vec![0_usize; own.len()];
         for reader in after.iter().flatten() {
             before[*reader] += 1;
         }
-        let which = |wanted: &dyn Fn(usize) -> bool| (0..own.len()).filter(|place| wanted(*place)).collect::<Vec<_>>();
+        let which = |wanted: &dyn Fn(usize) -> bool| {
+            (0..own.len())
+                .filter(|place| wanted(*place))
+                .collect::<Vec<_>>()
+        };
         let at = |places: &[usize]| places.iter().map(|place| own[*place]).collect::<Vec<_>>();
         let mut level = which(&|place| before[place] == 0);
         let (roots, leaves) = (at(&level), at(&which(&|place| after[place].is_empty())));
@@ -145,6 +168,10 @@ impl Levels {
             next.sort_unstable();
             level = next;
         }
-        Ways { roots, leaves, levels }
+        Ways {
+            roots,
+            leaves,
+            levels,
+        }
     }
 }

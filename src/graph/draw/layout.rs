@@ -39,7 +39,14 @@ pub(super) struct Wire {
 impl Wire {
     /// An arrow that says nothing else.
     pub const fn new(from: usize, to: usize) -> Self {
-        Self { from, to, layers: 1, hidden: false, leaves: None, arrives: None }
+        Self {
+            from,
+            to,
+            layers: 1,
+            hidden: false,
+            leaves: None,
+            arrives: None,
+        }
     }
 }
 
@@ -56,18 +63,48 @@ pub(super) struct Layout {
 
 /// Lays out boxes of these sizes (width, height) with a margin around. `None` where more than `most` places would be
 /// needed: the library's time grows faster than their number. What is needed is taken from `most`.
-pub(super) fn layout(sizes: &[(f64, f64)], wires: &[Wire], margin: f64, most: &mut usize) -> Option<Layout> {
+pub(super) fn layout(
+    sizes: &[(f64, f64)],
+    wires: &[Wire],
+    margin: f64,
+    most: &mut usize,
+) -> Option<Layout> {
     let downwards = Downwards::of(sizes.len(), wires);
     *most = most.checked_sub(downwards.places(sizes.len()))?;
-    let mut graph = Graph::with_options(GraphOptions { directed: true, multigraph: true, compound: false });
+    let mut graph = Graph::with_options(GraphOptions {
+        directed: true,
+        multigraph: true,
+        compound: false,
+    });
     for (node, (width, height)) in sizes.iter().enumerate() {
-        graph.set_node(name(node), Some(NodeLabel { width: *width, height: *height, ..NodeLabel::default() }));
+        graph.set_node(
+            name(node),
+            Some(NodeLabel {
+                width: *width,
+                height: *height,
+                ..NodeLabel::default()
+            }),
+        );
     }
     // Upside down, as the ranker keeps nodes near the ends of their edges and what can start at once belongs on top.
-    for (index, edge) in downwards.edges.iter().enumerate().filter(|(_, edge)| edge.upper != edge.lower) {
+    for (index, edge) in downwards
+        .edges
+        .iter()
+        .enumerate()
+        .filter(|(_, edge)| edge.upper != edge.lower)
+    {
         let minlen = i32::try_from(edge.layers).unwrap_or(i32::MAX);
-        let label = EdgeLabel { labelpos: LabelPos::Center, minlen, ..EdgeLabel::default() };
-        graph.set_edge(name(edge.lower), name(edge.upper), Some(label), Some(&name(index)));
+        let label = EdgeLabel {
+            labelpos: LabelPos::Center,
+            minlen,
+            ..EdgeLabel::default()
+        };
+        graph.set_edge(
+            name(edge.lower),
+            name(edge.upper),
+            Some(label),
+            Some(&name(index)),
+        );
     }
     dagre::layout(
         &mut graph,
@@ -121,11 +158,24 @@ impl Downwards {
             turns[*node] = turn;
         }
         let turned = |wire: &Wire| {
-            let Wire { from, to, layers, .. } = *wire;
-            let (upper, lower) = if turns[from] > turns[to] { (to, from) } else { (from, to) };
-            Edge { upper, lower, layers }
+            let Wire {
+                from, to, layers, ..
+            } = *wire;
+            let (upper, lower) = if turns[from] > turns[to] {
+                (to, from)
+            } else {
+                (from, to)
+            };
+            Edge {
+                upper,
+                lower,
+                layers,
+            }
         };
-        Self { order, edges: wires.iter().map(turned).collect() }
+        Self {
+            order,
+            edges: wires.iter().map(turned).collect(),
+        }
     }
 
     fn layers(&self, nodes: usize) -> Vec<usize> {
@@ -145,7 +195,10 @@ impl Downwards {
     /// Boxes, and where arrows cross a layer or the middle between two: what the library will have to place.
     fn places(&self, nodes: usize) -> usize {
         let layers = self.layers(nodes);
-        let crossed = self.edges.iter().map(|edge| (2 * (layers[edge.lower] - layers[edge.upper])).saturating_sub(1));
+        let crossed = self
+            .edges
+            .iter()
+            .map(|edge| (2 * (layers[edge.lower] - layers[edge.upper])).saturating_sub(1));
         nodes + crossed.sum::<usize>()
     }
 }
@@ -162,7 +215,14 @@ fn finish(
     margin: f64,
     downwards: &Downwards,
 ) -> Option<Layout> {
-    let middle = |node| graph.node(&name(node)).and_then(|node| Some(Point { x: node.x?, y: node.y? }));
+    let middle = |node| {
+        graph.node(&name(node)).and_then(|node| {
+            Some(Point {
+                x: node.x?,
+                y: node.y?,
+            })
+        })
+    };
     let mut middles = (0..sizes.len()).map(middle).collect::<Option<Vec<_>>>()?;
     // Upper and lower box, and what the wire passes between them.
     let mut inner: Vec<Vec<Point>> = Vec::with_capacity(wires.len());
@@ -172,25 +232,57 @@ fn finish(
             continue;
         }
         let label = graph.edge(&name(edge.lower), &name(edge.upper), Some(&name(index)))?;
-        let passed = label.points.iter().rev().skip(1).take(label.points.len().saturating_sub(2));
-        inner.push(passed.map(|point| Point { x: point.x, y: point.y }).collect());
+        let passed = label
+            .points
+            .iter()
+            .rev()
+            .skip(1)
+            .take(label.points.len().saturating_sub(2));
+        inner.push(
+            passed
+                .map(|point| Point {
+                    x: point.x,
+                    y: point.y,
+                })
+                .collect(),
+        );
     }
     let bands = Bands::of(&middles, sizes);
     let ends = ends(&middles, sizes, wires, downwards, &inner);
     let mut paths = Vec::with_capacity(wires.len());
-    for (((wire, edge), inner), (start, end)) in wires.iter().zip(&downwards.edges).zip(&inner).zip(ends) {
+    for (((wire, edge), inner), (start, end)) in
+        wires.iter().zip(&downwards.edges).zip(&inner).zip(ends)
+    {
         let mut path = Vec::new();
         if edge.upper != edge.lower {
             let (upper, lower) = (middles[edge.upper], middles[edge.lower]);
-            path.push(Point { x: start, y: upper.y + sizes[edge.upper].1 / 2.0 });
-            path.push(Point { x: start, y: upper.y + bands.half(upper.y) });
+            path.push(Point {
+                x: start,
+                y: upper.y + sizes[edge.upper].1 / 2.0,
+            });
+            path.push(Point {
+                x: start,
+                y: upper.y + bands.half(upper.y),
+            });
             for point in inner {
                 let half = bands.half(point.y);
-                path.push(Point { y: point.y - half, ..*point });
-                path.push(Point { y: point.y + half, ..*point });
+                path.push(Point {
+                    y: point.y - half,
+                    ..*point
+                });
+                path.push(Point {
+                    y: point.y + half,
+                    ..*point
+                });
             }
-            path.push(Point { x: end, y: lower.y - bands.half(lower.y) });
-            path.push(Point { x: end, y: lower.y - sizes[edge.lower].1 / 2.0 });
+            path.push(Point {
+                x: end,
+                y: lower.y - bands.half(lower.y),
+            });
+            path.push(Point {
+                x: end,
+                y: lower.y - sizes[edge.lower].1 / 2.0,
+            });
             path.dedup();
             if wire.from != edge.upper {
                 path.reverse();
@@ -199,7 +291,11 @@ fn finish(
         paths.push(path);
     }
     let size = into_view(&mut middles, &mut paths, sizes, margin);
-    Some(Layout { size, middles, paths })
+    Some(Layout {
+        size,
+        middles,
+        paths,
+    })
 }
 
 /// The heights of the layers: within one, lines only go straight down.
@@ -207,8 +303,11 @@ struct Bands(Vec<(f64, f64)>);
 
 impl Bands {
     fn of(middles: &[Point], sizes: &[(f64, f64)]) -> Self {
-        let mut bands: Vec<(f64, f64)> =
-            middles.iter().zip(sizes).map(|(middle, (_, height))| (middle.y, height / 2.0)).collect();
+        let mut bands: Vec<(f64, f64)> = middles
+            .iter()
+            .zip(sizes)
+            .map(|(middle, (_, height))| (middle.y, height / 2.0))
+            .collect();
         bands.sort_by(|one, other| one.0.total_cmp(&other.0));
         let mut merged: Vec<(f64, f64)> = Vec::new();
         for (y, half) in bands {
@@ -223,7 +322,10 @@ impl Bands {
     /// Half the height of the layer at this y; none between layers.
     fn half(&self, y: f64) -> f64 {
         let place = self.0.partition_point(|(middle, _)| *middle < y - 0.5);
-        self.0.get(place).filter(|(middle, _)| (middle - y).abs() < 0.5).map_or(0.0, |(_, half)| *half)
+        self.0
+            .get(place)
+            .filter(|(middle, _)| (middle - y).abs() < 0.5)
+            .map_or(0.0, |(_, half)| *half)
     }
 }
 
@@ -235,28 +337,42 @@ fn ends(
     downwards: &Downwards,
     inner: &[Vec<Point>],
 ) -> Vec<(f64, f64)> {
-    let mut ends: Vec<(f64, f64)> =
-        downwards.edges.iter().map(|edge| (middles[edge.upper].x, middles[edge.lower].x)).collect();
+    let mut ends: Vec<(f64, f64)> = downwards
+        .edges
+        .iter()
+        .map(|edge| (middles[edge.upper].x, middles[edge.lower].x))
+        .collect();
     let mut below: Vec<Vec<(f64, usize)>> = vec![Vec::new(); middles.len()];
     let mut above = below.clone();
     for (index, (wire, edge)) in wires.iter().zip(&downwards.edges).enumerate() {
         let turned = wire.from != edge.upper;
-        let (upper, lower) = if turned { (wire.arrives, wire.leaves) } else { (wire.leaves, wire.arrives) };
+        let (upper, lower) = if turned {
+            (wire.arrives, wire.leaves)
+        } else {
+            (wire.leaves, wire.arrives)
+        };
         let (first, last) = (inner[index].first(), inner[index].last());
         match upper {
             Some(offset) => ends[index].0 += offset,
             None if wire.hidden => {}
-            None => below[edge.upper].push((first.map_or(middles[edge.lower].x, |point| point.x), index)),
+            None => below[edge.upper]
+                .push((first.map_or(middles[edge.lower].x, |point| point.x), index)),
         }
         match lower {
             Some(offset) => ends[index].1 += offset,
             None if wire.hidden => {}
-            None => above[edge.lower].push((last.map_or(middles[edge.upper].x, |point| point.x), index)),
+            None => {
+                above[edge.lower].push((last.map_or(middles[edge.upper].x, |point| point.x), index))
+            }
         }
     }
     for (node, (below, above)) in below.iter_mut().zip(&mut above).enumerate() {
-        spread(below, sizes[node].0, |index, offset| ends[index].0 += offset);
-        spread(above, sizes[node].0, |index, offset| ends[index].1 += offset);
+        spread(below, sizes[node].0, |index, offset| {
+            ends[index].0 += offset
+        });
+        spread(above, sizes[node].0, |index, offset| {
+            ends[index].1 += offset
+        });
     }
     ends
 }
@@ -265,7 +381,11 @@ fn ends(
 fn spread(ends: &mut [(f64, usize)], width: f64, mut place: impl FnMut(usize, f64)) {
     ends.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
     let gaps = f64::from(u32::try_from(ends.len().saturating_sub(1)).unwrap_or(u32::MAX));
-    let gap = if gaps > 0.0 { ((width - 14.0).max(0.0) / gaps).min(END_GAP) } else { 0.0 };
+    let gap = if gaps > 0.0 {
+        ((width - 14.0).max(0.0) / gaps).min(END_GAP)
+    } else {
+        0.0
+    };
     let mut offset = -gaps * gap / 2.0;
     for (_, index) in ends {
         place(*index, offset);
@@ -274,15 +394,32 @@ fn spread(ends: &mut [(f64, usize)], width: f64, mut place: impl FnMut(usize, f6
 }
 
 /// Moves everything right and down to the margin; returns the size of it all.
-fn into_view(middles: &mut [Point], paths: &mut [Vec<Point>], sizes: &[(f64, f64)], margin: f64) -> Point {
-    let corners = middles.iter().zip(sizes).flat_map(|(middle, (width, height))| {
-        [-0.5, 0.5].map(|side| Point { x: middle.x + side * width, y: middle.y + side * height })
-    });
+fn into_view(
+    middles: &mut [Point],
+    paths: &mut [Vec<Point>],
+    sizes: &[(f64, f64)],
+    margin: f64,
+) -> Point {
+    let corners = middles
+        .iter()
+        .zip(sizes)
+        .flat_map(|(middle, (width, height))| {
+            [-0.5, 0.5].map(|side| Point {
+                x: middle.x + side * width,
+                y: middle.y + side * height,
+            })
+        });
     let all: Vec<_> = corners.chain(paths.iter().flatten().copied()).collect();
     let least = |of: fn(&Point) -> f64| all.iter().map(of).reduce(f64::min).unwrap_or(0.0);
     let greatest = |of: fn(&Point) -> f64| all.iter().map(of).reduce(f64::max).unwrap_or(0.0);
-    let (left, top) = (least(|point| point.x) - margin, least(|point| point.y) - margin);
-    let size = Point { x: greatest(|point| point.x) + margin - left, y: greatest(|point| point.y) + margin - top };
+    let (left, top) = (
+        least(|point| point.x) - margin,
+        least(|point| point.y) - margin,
+    );
+    let size = Point {
+        x: greatest(|point| point.x) + margin - left,
+        y: greatest(|point| point.y) + margin - top,
+    };
     for point in middles.iter_mut().chain(paths.iter_mut().flatten()) {
         point.x -= left;
         point.y -= top;
@@ -297,7 +434,9 @@ mod tests {
     use super::*;
 
     fn wires(ends: &[(usize, usize)]) -> Vec<Wire> {
-        ends.iter().map(|(from, to)| Wire::new(*from, *to)).collect()
+        ends.iter()
+            .map(|(from, to)| Wire::new(*from, *to))
+            .collect()
     }
 
     proptest! {
@@ -353,8 +492,9 @@ mod tests {
     #[test]
     fn many_diamonds_take_no_time_and_too_much_is_refused() {
         let rows = 100;
-        let edges: Vec<_> =
-            (0..3 * rows).map(|from| (from, from + if from % 3 == 0 { 1 } else { 3 - from % 3 })).collect();
+        let edges: Vec<_> = (0..3 * rows)
+            .map(|from| (from, from + if from % 3 == 0 { 1 } else { 3 - from % 3 }))
+            .collect();
         let more = (0..rows).map(|row| (3 * row, 3 * row + 2));
         let edges: Vec<_> = edges.into_iter().chain(more).collect();
         assert!(layout(&sizes(3 * rows + 1), &wires(&edges), 16.0, &mut 5000).is_some());
@@ -365,8 +505,15 @@ mod tests {
     #[test]
     fn the_deepest_drawing_fits_a_small_stack_and_is_the_same_twice() {
         let chain: Vec<_> = (1..1000).map(|to| Wire::new(to - 1, to)).collect();
-        let draw = move || layout(&sizes(1000), &chain, 16.0, &mut 5000).unwrap().middles;
-        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(draw.clone()).unwrap();
+        let draw = move || {
+            layout(&sizes(1000), &chain, 16.0, &mut 5000)
+                .unwrap()
+                .middles
+        };
+        let thread = std::thread::Builder::new()
+            .stack_size(2 << 20)
+            .spawn(draw.clone())
+            .unwrap();
         assert_eq!(thread.join().unwrap(), draw());
     }
 }

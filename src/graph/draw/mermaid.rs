@@ -33,9 +33,17 @@ pub fn mermaid(drawing: &Drawing) -> String {
     for edge in &drawing.edges {
         let mark = match edge.kind {
             EdgeKind::Data | EdgeKind::Order => String::new(),
-            marked @ (EdgeKind::After | EdgeKind::Guard | EdgeKind::Listener) => format!("|{}|", marked.mark()),
+            marked @ (EdgeKind::After | EdgeKind::Guard | EdgeKind::Listener) => {
+                format!("|{}|", marked.mark())
+            }
         };
-        let _ = writeln!(out, "    n{} {}{mark} n{}", edge.from, arrow(edge.kind), edge.to);
+        let _ = writeln!(
+            out,
+            "    n{} {}{mark} n{}",
+            edge.from,
+            arrow(edge.kind),
+            edge.to
+        );
     }
     out
 }

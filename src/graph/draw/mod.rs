@@ -144,7 +144,13 @@ impl NodeKind {
 
 impl EdgeKind {
     /// Every kind, in the order of a key.
-    const ALL: [Self; 5] = [Self::Data, Self::After, Self::Guard, Self::Listener, Self::Order];
+    const ALL: [Self; 5] = [
+        Self::Data,
+        Self::After,
+        Self::Guard,
+        Self::Listener,
+        Self::Order,
+    ];
 
     /// What an arrow of this kind is marked with; data speaks for itself.
     const fn mark(self) -> &'static str {
@@ -171,7 +177,10 @@ impl DrawnNode {
 
     /// Name, work and clauses, one a line.
     fn lines(&self) -> String {
-        let said = [&self.label, &self.detail].into_iter().chain(&self.marks).filter(|line| !line.is_empty());
+        let said = [&self.label, &self.detail]
+            .into_iter()
+            .chain(&self.marks)
+            .filter(|line| !line.is_empty());
         said.map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 }
@@ -182,7 +191,11 @@ impl Drawing {
         let whole = self.nodes.len();
         let mut inside = vec![Vec::new(); whole + 1];
         for (index, node) in self.nodes.iter().enumerate() {
-            inside[node.parent.filter(|parent| *parent < index).unwrap_or(whole)].push(index);
+            inside[node
+                .parent
+                .filter(|parent| *parent < index)
+                .unwrap_or(whole)]
+            .push(index);
         }
         inside
     }
@@ -202,7 +215,8 @@ impl Drawing {
     /// other.
     pub(super) fn beside(&self, one: usize, other: usize) -> Option<(usize, usize)> {
         let depths = (self.depth(one), self.depth(other));
-        let up = |node: usize, steps: usize| std::iter::once(node).chain(self.around(node)).nth(steps);
+        let up =
+            |node: usize, steps: usize| std::iter::once(node).chain(self.around(node)).nth(steps);
         let mut one = up(one, depths.0.saturating_sub(depths.1))?;
         let mut other = up(other, depths.1.saturating_sub(depths.0))?;
         while one != other {
@@ -235,10 +249,38 @@ mod tests {
             plan: "入职 \"x\"".into(),
             marks: vec!["deadline 5m".into()],
             nodes: vec![
-                node("profile", NodeKind::Step, "profile", "hr.create", &["confirm \"</text><script>\""], None),
-                node("mails", NodeKind::Each, "mails", "each of 经理", &["max 2", "settle"], None),
-                node("mails.sent", NodeKind::Step, "sent", "<\"a\" & #1; \\n>\u{1b}[31m", &[], Some(1)),
-                node("alarm", NodeKind::Listener, "listener alarm", "on signal \"x\"", &[], None),
+                node(
+                    "profile",
+                    NodeKind::Step,
+                    "profile",
+                    "hr.create",
+                    &["confirm \"</text><script>\""],
+                    None,
+                ),
+                node(
+                    "mails",
+                    NodeKind::Each,
+                    "mails",
+                    "each of 经理",
+                    &["max 2", "settle"],
+                    None,
+                ),
+                node(
+                    "mails.sent",
+                    NodeKind::Step,
+                    "sent",
+                    "<\"a\" & #1; \\n>\u{1b}[31m",
+                    &[],
+                    Some(1),
+                ),
+                node(
+                    "alarm",
+                    NodeKind::Listener,
+                    "listener alarm",
+                    "on signal \"x\"",
+                    &[],
+                    None,
+                ),
                 node("reply", NodeKind::Reply, "reply 欢迎`x`", "", &[], None),
             ],
             edges: vec![
@@ -262,11 +304,20 @@ mod tests {
         insta::assert_snapshot!("json", json(&drawing));
         insta::assert_snapshot!("text", outline(&drawing));
         insta::assert_snapshot!("svg", svg(&drawing).unwrap());
-        for text in [dot(&drawing), mermaid(&drawing), json(&drawing), outline(&drawing), svg(&drawing).unwrap()] {
+        for text in [
+            dot(&drawing),
+            mermaid(&drawing),
+            json(&drawing),
+            outline(&drawing),
+            svg(&drawing).unwrap(),
+        ] {
             assert!(!text.contains('\u{1b}'), "{text}");
         }
         for text in [mermaid(&drawing), svg(&drawing).unwrap()] {
-            assert!(!text.contains("<script") && !text.contains("</text><"), "{text}");
+            assert!(
+                !text.contains("<script") && !text.contains("</text><"),
+                "{text}"
+            );
         }
     }
 

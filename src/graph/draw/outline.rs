@@ -8,7 +8,11 @@ use crate::diag::render::visible_line;
 /// One statement a line, what stands in it indented below it; behind each what it waits for.
 #[must_use]
 pub fn outline(drawing: &Drawing) -> String {
-    let mut out = format!("plan {}{}\n", visible_line(&drawing.plan), marks(&drawing.marks));
+    let mut out = format!(
+        "plan {}{}\n",
+        visible_line(&drawing.plan),
+        marks(&drawing.marks)
+    );
     let mut above: Vec<Vec<(EdgeKind, usize)>> = vec![Vec::new(); drawing.nodes.len()];
     for edge in &drawing.edges {
         if let Some(own) = above.get_mut(edge.to) {
@@ -17,7 +21,10 @@ pub fn outline(drawing: &Drawing) -> String {
     }
     let mut depths: Vec<usize> = Vec::with_capacity(drawing.nodes.len());
     for (index, node) in drawing.nodes.iter().enumerate() {
-        let depth = node.parent.and_then(|parent| depths.get(parent)).map_or(1, |depth| depth + 1);
+        let depth = node
+            .parent
+            .and_then(|parent| depths.get(parent))
+            .map_or(1, |depth| depth + 1);
         depths.push(depth);
         let awaited = awaited(drawing, node, &mut above[index]);
         // Writing to a string cannot fail.
@@ -78,14 +85,29 @@ fn awaited(drawing: &Drawing, node: &DrawnNode, above: &mut [(EdgeKind, usize)])
     }
     above.sort_unstable();
     let name = |place: &usize| {
-        let Some(from) = drawing.nodes.get(*place) else { return "" };
+        let Some(from) = drawing.nodes.get(*place) else {
+            return "";
+        };
         // Names have no dots.
-        if from.parent == node.parent { from.id.rsplit('.').next().unwrap_or("") } else { &*from.id }
+        if from.parent == node.parent {
+            from.id.rsplit('.').next().unwrap_or("")
+        } else {
+            &*from.id
+        }
     };
-    let parts = above.chunk_by(|(one, _), (other, _)| one == other).map(|same| {
-        let names = same.iter().map(|(_, place)| visible_line(name(place))).collect::<Vec<_>>().join(", ");
-        format!("{} {names}", same.first().map_or("", |(kind, _)| word(*kind)))
-    });
+    let parts = above
+        .chunk_by(|(one, _), (other, _)| one == other)
+        .map(|same| {
+            let names = same
+                .iter()
+                .map(|(_, place)| visible_line(name(place)))
+                .collect::<Vec<_>>()
+                .join(", ");
+            format!(
+                "{} {names}",
+                same.first().map_or("", |(kind, _)| word(*kind))
+            )
+        });
     format!("  <- {}", parts.collect::<Vec<_>>().join("; "))
 }
 

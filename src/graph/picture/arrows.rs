@@ -29,7 +29,10 @@ impl<'a> Events<'a> {
     }
 
     pub fn sets(&mut self, place: usize, plan: &'a Plan, set: &Set) {
-        self.moves.entry((ptr::from_ref(plan), set.task)).or_default().push((place, set.status));
+        self.moves
+            .entry((ptr::from_ref(plan), set.task))
+            .or_default()
+            .push((place, set.status));
     }
 
     pub fn declares(&mut self, place: usize, plan: &'a Plan, task: TaskId) {
@@ -43,20 +46,44 @@ impl<'a> Events<'a> {
             let mut sources = BTreeSet::new();
             event.leaves(&mut |leaf| {
                 if let EventKind::Task { task, test } = &leaf.kind {
-                    self.moved(drawing, (ptr::from_ref(*plan), *task), plan.task(*task), *test, *place, &mut sources);
+                    self.moved(
+                        drawing,
+                        (ptr::from_ref(*plan), *task),
+                        plan.task(*task),
+                        *test,
+                        *place,
+                        &mut sources,
+                    );
                 }
             });
-            edges.extend(sources.into_iter().map(|from| DrawnEdge { from, to: *place, kind: EdgeKind::Listener }));
+            edges.extend(sources.into_iter().map(|from| DrawnEdge {
+                from,
+                to: *place,
+                kind: EdgeKind::Listener,
+            }));
         }
         for (place, plan, task) in &self.readers {
             let key = (ptr::from_ref(*plan), *task);
-            let above = |from: &usize| drawing.beside(*from, *place).is_some_and(|(from, to)| from < to);
-            let moves = self.moves.get(&key).map_or(&[][..], Vec::as_slice).iter().map(|(from, _)| *from);
+            let above = |from: &usize| {
+                drawing
+                    .beside(*from, *place)
+                    .is_some_and(|(from, to)| from < to)
+            };
+            let moves = self
+                .moves
+                .get(&key)
+                .map_or(&[][..], Vec::as_slice)
+                .iter()
+                .map(|(from, _)| *from);
             let mut sources: Vec<usize> = moves.filter(above).take(MOST_SETS + 1).collect();
             if sources.is_empty() || sources.len() > MOST_SETS {
                 sources = self.declared.get(&key).copied().into_iter().collect();
             }
-            edges.extend(sources.into_iter().map(|from| DrawnEdge { from, to: *place, kind: EdgeKind::Data }));
+            edges.extend(sources.into_iter().map(|from| DrawnEdge {
+                from,
+                to: *place,
+                kind: EdgeKind::Data,
+            }));
         }
         edges
     }
@@ -72,7 +99,9 @@ impl<'a> Events<'a> {
     ) {
         let moves = self.moves.get(&key).map_or(&[][..], Vec::as_slice);
         let outside = |place: usize| drawing.beside(place, listener).is_some();
-        let fit = moves.iter().filter(|(place, status)| test.holds(task, *status) && outside(*place));
+        let fit = moves
+            .iter()
+            .filter(|(place, status)| test.holds(task, *status) && outside(*place));
         let fit: Vec<usize> = fit.take(MOST_SETS + 1).map(|(place, _)| *place).collect();
         let begins = test.holds(task, Status(0));
         if fit.is_empty() || fit.len() > MOST_SETS || begins || task.external {
@@ -115,9 +144,15 @@ impl Picture {
                     // Those of an `if` are those of its frame.
                     Edge::Guard if branches.is_branch(source) => continue,
                     Edge::Guard => {
-                        let read = graph.wanted(source).filter(|(_, edge)| matches!(edge, Edge::Data | Edge::State));
+                        let read = graph
+                            .wanted(source)
+                            .filter(|(_, edge)| matches!(edge, Edge::Data | Edge::State));
                         let from = read.filter_map(|(above, _)| place(above));
-                        self.drawing.edges.extend(from.map(|from| DrawnEdge { from, to, kind: EdgeKind::Guard }));
+                        self.drawing.edges.extend(from.map(|from| DrawnEdge {
+                            from,
+                            to,
+                            kind: EdgeKind::Guard,
+                        }));
                         continue;
                     }
                     // Arrows of the order are those between frames.
@@ -125,13 +160,21 @@ impl Picture {
                     Edge::Listener => EdgeKind::Listener,
                 };
                 let from = place(source);
-                self.drawing.edges.extend(from.map(|from| DrawnEdge { from, to, kind }));
+                self.drawing
+                    .edges
+                    .extend(from.map(|from| DrawnEdge { from, to, kind }));
             }
         }
         for (condition, frame) in branches.conditions() {
-            let read = graph.wanted(condition).filter(|(_, edge)| matches!(edge, Edge::Data | Edge::State));
+            let read = graph
+                .wanted(condition)
+                .filter(|(_, edge)| matches!(edge, Edge::Data | Edge::State));
             let from = read.filter_map(|(above, _)| place(above));
-            self.drawing.edges.extend(from.map(|from| DrawnEdge { from, to: frame, kind: EdgeKind::Guard }));
+            self.drawing.edges.extend(from.map(|from| DrawnEdge {
+                from,
+                to: frame,
+                kind: EdgeKind::Guard,
+            }));
         }
     }
 
@@ -143,7 +186,9 @@ impl Picture {
         self.order();
         let Self { mut drawing, .. } = self;
         in_source_order(&mut drawing);
-        drawing.edges.sort_unstable_by_key(|edge| (edge.to, edge.from, edge.kind));
+        drawing
+            .edges
+            .sort_unstable_by_key(|edge| (edge.to, edge.from, edge.kind));
         drawing.edges.dedup();
         drawing
     }
@@ -153,7 +198,8 @@ impl Picture {
 fn in_source_order(drawing: &mut Drawing) {
     let mut inside = drawing.inside();
     for inside in &mut inside {
-        inside.sort_by_key(|node| matches!(drawing.nodes[*node].kind, Shape::Recover | Shape::Undo));
+        inside
+            .sort_by_key(|node| matches!(drawing.nodes[*node].kind, Shape::Recover | Shape::Undo));
     }
     let whole = drawing.nodes.len();
     let mut order = Vec::with_capacity(whole);
@@ -166,8 +212,14 @@ fn in_source_order(drawing: &mut Drawing) {
     for (place, node) in order.iter().enumerate() {
         places[*node] = place;
     }
-    let mut nodes: Vec<_> = std::mem::take(&mut drawing.nodes).into_iter().map(Some).collect();
-    drawing.nodes = order.iter().filter_map(|node| nodes[*node].take()).collect();
+    let mut nodes: Vec<_> = std::mem::take(&mut drawing.nodes)
+        .into_iter()
+        .map(Some)
+        .collect();
+    drawing.nodes = order
+        .iter()
+        .filter_map(|node| nodes[*node].take())
+        .collect();
     for node in &mut drawing.nodes {
         node.parent = node.parent.map(|parent| places[parent]);
     }

@@ -38,18 +38,36 @@ impl<'a> Branches<'a> {
         let mut with_else: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         let own = own_conditions(block);
         for (index, node) in block.nodes.iter().enumerate() {
-            if matches!(node.kind, NodeKind::Condition(_)) && !own.contains(&super::super::narrow(index)) {
+            if matches!(node.kind, NodeKind::Condition(_))
+                && !own.contains(&super::super::narrow(index))
+            {
                 conditions.insert(super::super::narrow(index));
             }
-            let last = node.guard.iter().rev().find(|atom| !own.contains(&atom.condition.0));
+            let last = node
+                .guard
+                .iter()
+                .rev()
+                .find(|atom| !own.contains(&atom.condition.0));
             if let Some(atom) = last.filter(|atom| atom.negated) {
                 with_else.entry(atom.condition.0).or_default().push(index);
             }
         }
         let alone = |inside: &[usize]| matches!(inside, [only] if conditions.contains(&super::super::narrow(*only)));
-        let chained = with_else.iter().filter(|(_, inside)| alone(inside)).map(|(condition, _)| *condition).collect();
+        let chained = with_else
+            .iter()
+            .filter(|(_, inside)| alone(inside))
+            .map(|(condition, _)| *condition)
+            .collect();
         let with_else = with_else.into_keys().collect();
-        Self { block, around, conditions, with_else, chained, open: Vec::new(), drawn: BTreeMap::new() }
+        Self {
+            block,
+            around,
+            conditions,
+            with_else,
+            chained,
+            open: Vec::new(),
+            drawn: BTreeMap::new(),
+        }
     }
 
     /// The condition behind the `when` of a statement.
@@ -63,7 +81,9 @@ impl<'a> Branches<'a> {
 
     /// The frames of `if`s, each with one of its conditions.
     pub fn conditions(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.drawn.iter().map(|(condition, frame)| (*condition as usize, *frame))
+        self.drawn
+            .iter()
+            .map(|(condition, frame)| (*condition as usize, *frame))
     }
 
     /// Whether a condition is that of an `if`.
@@ -80,14 +100,25 @@ impl<'a> Branches<'a> {
         words: Words<'_>,
     ) -> Option<usize> {
         let wanted = self.openings(index);
-        let same = self.open.iter().zip(&wanted).take_while(|((known, _), wanted)| known == *wanted).count();
+        let same = self
+            .open
+            .iter()
+            .zip(&wanted)
+            .take_while(|((known, _), wanted)| known == *wanted)
+            .count();
         self.open.truncate(same);
         for opening in wanted.into_iter().skip(same) {
             let parent = self.open.last().map_or(self.around, |(_, frame)| *frame);
             let frame = match opening {
                 Opening::Parallel(_) => {
                     let label = "parallel".to_owned();
-                    Some(picture.frame(&open.inner("parallel"), Shape::Parallel, label, String::new(), parent))
+                    Some(picture.frame(
+                        &open.inner("parallel"),
+                        Shape::Parallel,
+                        label,
+                        String::new(),
+                        parent,
+                    ))
                 }
                 Opening::Branch(atom) => self.branch(atom, parent, picture, open, words),
             };
@@ -100,7 +131,10 @@ impl<'a> Branches<'a> {
     fn openings(&self, index: usize) -> Vec<Opening> {
         let number = super::super::narrow(index);
         let node = &self.block.nodes[index];
-        let branches = node.guard.iter().filter(|atom| self.conditions.contains(&atom.condition.0));
+        let branches = node
+            .guard
+            .iter()
+            .filter(|atom| self.conditions.contains(&atom.condition.0));
         let mut openings: Vec<_> = branches.map(|atom| Opening::Branch(*atom)).collect();
         if let Some(parallel) = self.block.parallel_around(number) {
             let first = parallel.nodes.start;
@@ -121,18 +155,40 @@ impl<'a> Branches<'a> {
         words: Words<'_>,
     ) -> Option<usize> {
         let number = atom.condition.0;
-        let NodeKind::Condition(code) = &self.block.node(atom.condition).kind else { return parent };
+        let NodeKind::Condition(code) = &self.block.node(atom.condition).kind else {
+            return parent;
+        };
         // An `else if` stands in the frame of the first `if`.
-        let continued = self.block.node(atom.condition).guard.iter().rev().find_map(|before| {
-            let is_chain = before.negated && self.chained.contains(&before.condition.0);
-            is_chain.then(|| self.drawn.get(&before.condition.0).copied()).flatten()
-        });
+        let continued = self
+            .block
+            .node(atom.condition)
+            .guard
+            .iter()
+            .rev()
+            .find_map(|before| {
+                let is_chain = before.negated && self.chained.contains(&before.condition.0);
+                is_chain
+                    .then(|| self.drawn.get(&before.condition.0).copied())
+                    .flatten()
+            });
         let continued = continued.filter(|frame| Some(*frame) == parent);
         let has_arms = self.with_else.contains(&number) || continued.is_some();
-        let whole = continued.or_else(|| self.drawn.get(&number).copied()).unwrap_or_else(|| {
-            let detail = if has_arms { String::new() } else { words.code(code) };
-            picture.frame(&open.inner("if"), Shape::If, "if".to_owned(), detail, parent)
-        });
+        let whole = continued
+            .or_else(|| self.drawn.get(&number).copied())
+            .unwrap_or_else(|| {
+                let detail = if has_arms {
+                    String::new()
+                } else {
+                    words.code(code)
+                };
+                picture.frame(
+                    &open.inner("if"),
+                    Shape::If,
+                    "if".to_owned(),
+                    detail,
+                    parent,
+                )
+            });
         self.drawn.insert(number, whole);
         if atom.negated && self.chained.contains(&number) {
             return Some(whole);
@@ -141,8 +197,18 @@ impl<'a> Branches<'a> {
             picture.sequences.insert(Some(whole));
             return Some(whole);
         }
-        let (word, label) = if atom.negated { ("else", "else".to_owned()) } else { ("then", words.code(code)) };
-        let arm = picture.frame(&open.inner(word), Shape::Arm, label, String::new(), Some(whole));
+        let (word, label) = if atom.negated {
+            ("else", "else".to_owned())
+        } else {
+            ("then", words.code(code))
+        };
+        let arm = picture.frame(
+            &open.inner(word),
+            Shape::Arm,
+            label,
+            String::new(),
+            Some(whole),
+        );
         picture.sequences.insert(Some(arm));
         Some(arm)
     }

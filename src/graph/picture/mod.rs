@@ -20,12 +20,22 @@ use words::{Words, classes, pattern};
 pub fn drawing(plan: &Plan, graph: &Graph) -> Drawing {
     let words = Words { plan };
     let mut picture = Picture {
-        drawing: Drawing { plan: plan.name.to_string(), marks: words.policy(), ..Drawing::default() },
+        drawing: Drawing {
+            plan: plan.name.to_string(),
+            marks: words.policy(),
+            ..Drawing::default()
+        },
         file: plan.source.name().to_owned(),
         ..Picture::default()
     };
     // Only a stack of open blocks: nothing recurses over the plan.
-    let mut open = vec![Open { plan, graph, block: BlockId(0), parent: None, path: String::new() }];
+    let mut open = vec![Open {
+        plan,
+        graph,
+        block: BlockId(0),
+        parent: None,
+        path: String::new(),
+    }];
     let mut calls = Calls::default();
     while let Some(block) = open.pop() {
         let mut inner = Vec::new();
@@ -48,7 +58,11 @@ struct Open<'a> {
 
 impl Open<'_> {
     fn inner(&self, own: &str) -> String {
-        if self.path.is_empty() { own.to_owned() } else { format!("{}.{own}", self.path) }
+        if self.path.is_empty() {
+            own.to_owned()
+        } else {
+            format!("{}.{own}", self.path)
+        }
     }
 }
 
@@ -101,7 +115,11 @@ impl Picture {
         let count = self.wanted.entry(wanted.to_owned()).or_default();
         loop {
             *count += 1;
-            let id = if *count == 1 { wanted.to_owned() } else { format!("{wanted}#{count}") };
+            let id = if *count == 1 {
+                wanted.to_owned()
+            } else {
+                format!("{wanted}#{count}")
+            };
             if self.ids.insert(id.clone()) {
                 return id;
             }
@@ -109,9 +127,26 @@ impl Picture {
     }
 
     /// A frame of a block, without clauses.
-    fn frame(&mut self, wanted: &str, kind: Shape, label: String, detail: String, parent: Option<usize>) -> usize {
+    fn frame(
+        &mut self,
+        wanted: &str,
+        kind: Shape,
+        label: String,
+        detail: String,
+        parent: Option<usize>,
+    ) -> usize {
         let id = self.id(wanted);
-        self.add(DrawnNode { id, kind, label, detail, marks: Vec::new(), parent }, Standing::default())
+        self.add(
+            DrawnNode {
+                id,
+                kind,
+                label,
+                detail,
+                marks: Vec::new(),
+                parent,
+            },
+            Standing::default(),
+        )
     }
 
     fn block<'a>(&mut self, open: &Open<'a>, calls: &mut Calls<'a>, inner: &mut Vec<Open<'a>>) {
@@ -128,11 +163,25 @@ impl Picture {
             let parent = branches.frame_of(index, self, open, words);
             let when = branches.own_condition(index);
             let (kind, label, detail) = words.of(node);
-            let word = if matches!(node.kind, NodeKind::Set(_)) { &*label } else { kind.name() };
+            let word = if matches!(node.kind, NodeKind::Set(_)) {
+                &*label
+            } else {
+                kind.name()
+            };
             let name = node.name.as_deref().unwrap_or(word);
             let (id, path) = (self.id(&open.inner(name)), open.inner(name));
             let marks = words.marks(block, node, when);
-            let place = self.add(DrawnNode { id, kind, label, detail, marks, parent }, standing(node));
+            let place = self.add(
+                DrawnNode {
+                    id,
+                    kind,
+                    label,
+                    detail,
+                    marks,
+                    parent,
+                },
+                standing(node),
+            );
             places[index] = Some(place);
             if let Some(event) = node.event() {
                 calls.events.listens(place, open.plan, event);
@@ -140,7 +189,12 @@ impl Picture {
             match &node.kind {
                 NodeKind::Step(step) => self.bodies(open, step, place, &path, inner),
                 NodeKind::Listener(listener) => {
-                    inner.push(Open { block: listener.body, parent: Some(place), path, ..*open });
+                    inner.push(Open {
+                        block: listener.body,
+                        parent: Some(place),
+                        path,
+                        ..*open
+                    });
                 }
                 NodeKind::Set(set) => calls.events.sets(place, open.plan, set),
                 NodeKind::Task(task) => calls.events.declares(place, open.plan, *task),
@@ -163,15 +217,29 @@ impl Picture {
     }
 
     /// Opens the blocks of a step: its work in the step's own frame, arms in frames of their own.
-    fn bodies<'a>(&mut self, open: &Open<'a>, step: &'a Step, place: usize, path: &str, inner: &mut Vec<Open<'a>>) {
+    fn bodies<'a>(
+        &mut self,
+        open: &Open<'a>,
+        step: &'a Step,
+        place: usize,
+        path: &str,
+        inner: &mut Vec<Open<'a>>,
+    ) {
         let words = Words { plan: open.plan };
-        let within = |block: BlockId, parent: usize, path: String| Open { block, parent: Some(parent), path, ..*open };
+        let within = |block: BlockId, parent: usize, path: String| Open {
+            block,
+            parent: Some(parent),
+            path,
+            ..*open
+        };
         match &step.kind {
             StepKind::Do(body) => inner.push(within(*body, place, path.to_owned())),
             StepKind::Each(each) => inner.push(within(each.body, place, path.to_owned())),
             StepKind::Repeat(repeat) => inner.push(within(repeat.body, place, path.to_owned())),
             StepKind::Race(branches) => {
-                let arms = branches.iter().map(|(name, body)| (name.to_string(), *body));
+                let arms = branches
+                    .iter()
+                    .map(|(name, body)| (name.to_string(), *body));
                 self.arms(open, arms, place, path, inner);
             }
             StepKind::Match { arms, .. } => {
@@ -183,10 +251,19 @@ impl Picture {
                     self.called(open, index, place, path, inner);
                 }
             }
-            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged => {}
+            StepKind::Ask(_)
+            | StepKind::Infer(_)
+            | StepKind::Input(_)
+            | StepKind::Wait(_)
+            | StepKind::Damaged => {}
         }
-        let recover = step.recover.iter().map(|arm| (Shape::Recover, format!("recover{}", classes(arm)), arm.body));
-        let undo = step.undo().map(|undo| (Shape::Undo, "undo".to_owned(), undo.body));
+        let recover = step
+            .recover
+            .iter()
+            .map(|arm| (Shape::Recover, format!("recover{}", classes(arm)), arm.body));
+        let undo = step
+            .undo()
+            .map(|undo| (Shape::Undo, "undo".to_owned(), undo.body));
         for (kind, label, body) in recover.chain(undo) {
             // A short one is a mark on the step.
             if words.short(body).is_none() {
@@ -211,20 +288,44 @@ impl Picture {
             let path = labelled(open.plan, body, path, "arm");
             let short = words.short(body);
             let is_short = short.is_some();
-            let arm = self.frame(&path, Shape::Arm, label, short.unwrap_or_default(), Some(place));
+            let arm = self.frame(
+                &path,
+                Shape::Arm,
+                label,
+                short.unwrap_or_default(),
+                Some(place),
+            );
             if !is_short {
-                inner.push(Open { block: body, parent: Some(arm), path, ..*open });
+                inner.push(Open {
+                    block: body,
+                    parent: Some(arm),
+                    path,
+                    ..*open
+                });
             }
         }
     }
 
     /// A plan of the same file is drawn where it is called first. Others have drawings of their own.
-    fn called<'a>(&mut self, open: &Open<'a>, index: usize, place: usize, path: &str, inner: &mut Vec<Open<'a>>) {
+    fn called<'a>(
+        &mut self,
+        open: &Open<'a>,
+        index: usize,
+        place: usize,
+        path: &str,
+        inner: &mut Vec<Open<'a>>,
+    ) {
         if let (Some(plan), Some(graph)) = (open.plan.plans.get(index), open.graph.plans.get(index))
             && plan.source.name() == self.file
             && self.drawn.insert(plan.name.to_string())
         {
-            inner.push(Open { plan, graph, block: BlockId(0), parent: Some(place), path: path.to_owned() });
+            inner.push(Open {
+                plan,
+                graph,
+                block: BlockId(0),
+                parent: Some(place),
+                path: path.to_owned(),
+            });
         }
     }
 }
@@ -234,13 +335,22 @@ fn labelled(plan: &Plan, body: BlockId, path: &str, word: &str) -> String {
     let block = plan.block(body);
     // A call as an arm is a step that bears the label.
     let first = block.nodes.first().and_then(|node| node.name.as_deref());
-    format!("{path}.{}", block.label.as_deref().or(first).unwrap_or(word))
+    format!(
+        "{path}.{}",
+        block.label.as_deref().or(first).unwrap_or(word)
+    )
 }
 
 /// The statements of `undo do { … }`, which stand in a step without a name.
 fn unwrapped(plan: &Plan, body: BlockId) -> BlockId {
     match &*plan.block(body).nodes {
-        [Node { name: None, kind: NodeKind::Step(step), .. }] => match step.kind {
+        [
+            Node {
+                name: None,
+                kind: NodeKind::Step(step),
+                ..
+            },
+        ] => match step.kind {
             StepKind::Do(inner) => inner,
             _ => body,
         },
@@ -249,15 +359,32 @@ fn unwrapped(plan: &Plan, body: BlockId) -> BlockId {
 }
 
 fn standing(node: &Node) -> Standing {
-    let plain = Standing { order: node.order(), ..Standing::default() };
+    let plain = Standing {
+        order: node.order(),
+        ..Standing::default()
+    };
     match &node.kind {
-        NodeKind::Step(_) | NodeKind::Set(_) => Standing { acts: true, placed: !node.after.is_empty(), ..plain },
-        NodeKind::Ensure { .. } => Standing { decides: true, ..plain },
+        NodeKind::Step(_) | NodeKind::Set(_) => Standing {
+            acts: true,
+            placed: !node.after.is_empty(),
+            ..plain
+        },
+        NodeKind::Ensure { .. } => Standing {
+            decides: true,
+            ..plain
+        },
         NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => {
-            Standing { decides: node.decides(), ends: !node.decides(), ..plain }
+            Standing {
+                decides: node.decides(),
+                ends: !node.decides(),
+                ..plain
+            }
         }
         NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Task(_) | NodeKind::Listener(_) => {
-            Standing { floats: true, ..plain }
+            Standing {
+                floats: true,
+                ..plain
+            }
         }
     }
 }

@@ -12,11 +12,20 @@ impl Picture {
         let count = self.drawing.nodes.len();
         let mut into = vec![Vec::new(); count];
         for edge in &self.drawing.edges {
-            if let Some((from, to)) = self.drawing.beside(edge.from, edge.to).filter(|(from, to)| from < to) {
+            if let Some((from, to)) = self
+                .drawing
+                .beside(edge.from, edge.to)
+                .filter(|(from, to)| from < to)
+            {
                 into[to].push(from);
             }
         }
-        let mut page = Page { picture: self, into, leads: vec![false; count], below: vec![Below::default(); count] };
+        let mut page = Page {
+            picture: self,
+            into,
+            leads: vec![false; count],
+            below: vec![Below::default(); count],
+        };
         let mut edges = Vec::new();
         for (frame, inside) in page.picture.drawing.inside().into_iter().enumerate() {
             let frame = (frame < count).then_some(frame);
@@ -24,7 +33,11 @@ impl Picture {
                 page.sequence(&inside, &mut edges);
             }
         }
-        let order = edges.into_iter().map(|(from, to)| DrawnEdge { from, to, kind: EdgeKind::Order });
+        let order = edges.into_iter().map(|(from, to)| DrawnEdge {
+            from,
+            to,
+            kind: EdgeKind::Order,
+        });
         self.drawing.edges.extend(order);
     }
 
@@ -33,11 +46,17 @@ impl Picture {
         let inside = self.drawing.inside();
         // What stands in a frame has a higher number than the frame.
         for index in (0..self.drawing.nodes.len()).rev() {
-            if !matches!(self.drawing.nodes[index].kind, Shape::If | Shape::Arm | Shape::Parallel) {
+            if !matches!(
+                self.drawing.nodes[index].kind,
+                Shape::If | Shape::Arm | Shape::Parallel
+            ) {
                 continue;
             }
             let parts = inside[index].iter().map(|part| self.standings[*part]);
-            let mut own = super::Standing { floats: true, ..super::Standing::default() };
+            let mut own = super::Standing {
+                floats: true,
+                ..super::Standing::default()
+            };
             for part in parts {
                 own.order = own.order.max(part.order);
                 own.acts |= part.acts;
@@ -82,7 +101,12 @@ impl Page<'_> {
         for own in inside.iter().copied() {
             let standing = self.picture.standings[own];
             self.inherit(own, &reached);
-            if standing.floats || matches!(self.picture.drawing.nodes[own].kind, Shape::Recover | Shape::Undo) {
+            if standing.floats
+                || matches!(
+                    self.picture.drawing.nodes[own].kind,
+                    Shape::Recover | Shape::Undo
+                )
+            {
                 continue;
             }
             for above in self.into[own].clone() {
@@ -121,12 +145,22 @@ impl Page<'_> {
             let above = reached.barriers.iter().chain(&reached.since);
             awaited.extend(above.copied().filter(|above| !self.leads[*above]));
         } else if barriers {
-            let is_below = |above: &usize| self.into[own].contains(above) || self.below[own].barrier == Some(*above);
-            awaited.extend(reached.barriers.iter().copied().filter(|above| !is_below(above)));
+            let is_below = |above: &usize| {
+                self.into[own].contains(above) || self.below[own].barrier == Some(*above)
+            };
+            awaited.extend(
+                reached
+                    .barriers
+                    .iter()
+                    .copied()
+                    .filter(|above| !is_below(above)),
+            );
         }
         if let Some(decision) = reached.decision {
-            let through_barrier = barriers && reached.barriers.iter().any(|barrier| *barrier > decision);
-            let is_below = self.into[own].contains(&decision) || self.below[own].decision >= Some(decision);
+            let through_barrier =
+                barriers && reached.barriers.iter().any(|barrier| *barrier > decision);
+            let is_below =
+                self.into[own].contains(&decision) || self.below[own].decision >= Some(decision);
             if !(through_barrier || is_below || everything && self.leads[decision]) {
                 awaited.push(decision);
             }
@@ -151,7 +185,8 @@ impl Page<'_> {
     fn lead(&mut self, above: usize) {
         let mut open = vec![above];
         while let Some(above) = open.pop() {
-            if !std::mem::replace(&mut self.leads[above], true) && self.picture.drawing.nodes[above].kind == Shape::Let
+            if !std::mem::replace(&mut self.leads[above], true)
+                && self.picture.drawing.nodes[above].kind == Shape::Let
             {
                 open.extend(&self.into[above]);
             }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::graph::draw::NodeKind as Shape;
 use crate::sema::expr::{Code, Matcher};
 use crate::sema::{
-    Block, BlockId, Call, Listener, Node, NodeKind, OnFailure, Plan, Recover, Step, StepKind, Target, Verify, Wait,
+    Block, BlockId, Call, Listener, Node, NodeKind, OnFailure, Plan, Recover, Step, StepKind,
+    Target, Verify, Wait,
 };
 use crate::source::Span;
 use crate::syntax::json;
@@ -23,7 +24,11 @@ pub(super) struct Words<'a> {
 impl Words<'_> {
     /// What is written at a place. The JSON form has other words, which are none of a drawing.
     fn written(self, span: Span) -> String {
-        if json::is_json(&self.plan.source) { String::new() } else { one_line(self.plan.source.slice(span)) }
+        if json::is_json(&self.plan.source) {
+            String::new()
+        } else {
+            one_line(self.plan.source.slice(span))
+        }
     }
 
     pub fn code(self, code: &Code) -> String {
@@ -32,24 +37,44 @@ impl Words<'_> {
 
     /// Shape, name and work of a statement.
     pub fn of(self, node: &Node) -> (Shape, String, String) {
-        let name = || node.name.as_ref().map_or_else(String::new, ToString::to_string);
+        let name = || {
+            node.name
+                .as_ref()
+                .map_or_else(String::new, ToString::to_string)
+        };
         let (shape, label, detail) = match &node.kind {
             NodeKind::Condition(code) => (Shape::If, "if".to_owned(), self.code(code)),
             NodeKind::Step(step) => (shape(step), name(), self.work(step)),
             NodeKind::Let(_) => (Shape::Let, format!("let {}", name()), String::new()),
-            NodeKind::Ensure { condition, .. } => (Shape::Ensure, "ensure".to_owned(), self.code(condition)),
-            NodeKind::Fail(failing) => (Shape::Fail, format!("fail {}", failing.class), String::new()),
+            NodeKind::Ensure { condition, .. } => {
+                (Shape::Ensure, "ensure".to_owned(), self.code(condition))
+            }
+            NodeKind::Fail(failing) => (
+                Shape::Fail,
+                format!("fail {}", failing.class),
+                String::new(),
+            ),
             NodeKind::Reply(_) => (Shape::Reply, "reply".to_owned(), String::new()),
             NodeKind::Yield(code) => (Shape::Yield, "yield".to_owned(), self.code(code)),
             NodeKind::Next(code) => (Shape::Next, "next".to_owned(), self.code(code)),
-            NodeKind::Task(id) => (Shape::Task, format!("task {}", name()), self.plan.task(*id).title.to_string()),
+            NodeKind::Task(id) => (
+                Shape::Task,
+                format!("task {}", name()),
+                self.plan.task(*id).title.to_string(),
+            ),
             NodeKind::Set(set) => {
                 let task = self.plan.task(set.task);
-                (Shape::Set, format!("set {} {}", task.name, task.status_name(set.status)), String::new())
+                (
+                    Shape::Set,
+                    format!("set {} {}", task.name, task.status_name(set.status)),
+                    String::new(),
+                )
             }
-            NodeKind::Listener(listener) => {
-                (Shape::Listener, format!("listener {}", name()), format!("on {}", self.written(listener.on.span)))
-            }
+            NodeKind::Listener(listener) => (
+                Shape::Listener,
+                format!("listener {}", name()),
+                format!("on {}", self.written(listener.on.span)),
+            ),
         };
         (shape, label, one_line(&detail))
     }
@@ -76,10 +101,16 @@ impl Words<'_> {
 
     /// The clauses of a statement, one each.
     pub fn marks(self, block: &Block, node: &Node, when: Option<&Code>) -> Vec<String> {
-        let mut marks: Vec<String> = when.map(|when| format!("when {}", self.code(when))).into_iter().collect();
+        let mut marks: Vec<String> = when
+            .map(|when| format!("when {}", self.code(when)))
+            .into_iter()
+            .collect();
         if !node.after.is_empty() {
-            let mut names: Vec<&str> =
-                node.after.iter().filter_map(|after| block.node(after.node).name.as_deref()).collect();
+            let mut names: Vec<&str> = node
+                .after
+                .iter()
+                .filter_map(|after| block.node(after.node).name.as_deref())
+                .collect();
             names.dedup();
             marks.push(format!("after {}", names.join(", ")));
         }
@@ -101,20 +132,45 @@ impl Words<'_> {
     }
 
     fn bounds(self, listener: &Listener, marks: &mut Vec<String>) {
-        marks.extend(listener.when.as_ref().map(|when| format!("when {}", self.code(when))));
-        marks.extend(listener.max.as_ref().map(|max| format!("max {}", self.code(max))));
+        marks.extend(
+            listener
+                .when
+                .as_ref()
+                .map(|when| format!("when {}", self.code(when))),
+        );
+        marks.extend(
+            listener
+                .max
+                .as_ref()
+                .map(|max| format!("max {}", self.code(max))),
+        );
     }
 
     fn clauses(self, step: &Step, marks: &mut Vec<String>) {
         match &step.kind {
             StepKind::Each(each) => {
-                marks.extend(each.max.as_ref().map(|max| format!("max {}", self.code(max))));
-                marks.extend(each.parallel.as_ref().map(|width| format!("parallel {}", self.code(width))));
+                marks.extend(
+                    each.max
+                        .as_ref()
+                        .map(|max| format!("max {}", self.code(max))),
+                );
+                marks.extend(
+                    each.parallel
+                        .as_ref()
+                        .map(|width| format!("parallel {}", self.code(width))),
+                );
                 marks.extend(each.by.as_ref().map(|by| format!("by {}", self.code(by))));
                 marks.extend(each.settle.then(|| "settle".to_owned()));
             }
-            StepKind::Repeat(repeat) => marks.extend(repeat.max.as_ref().map(|max| format!("max {}", self.code(max)))),
-            StepKind::Input(input) => marks.extend(input.by.as_ref().map(|by| format!("by {}", self.code(by)))),
+            StepKind::Repeat(repeat) => marks.extend(
+                repeat
+                    .max
+                    .as_ref()
+                    .map(|max| format!("max {}", self.code(max))),
+            ),
+            StepKind::Input(input) => {
+                marks.extend(input.by.as_ref().map(|by| format!("by {}", self.code(by))))
+            }
             StepKind::Call(_)
             | StepKind::Do(_)
             | StepKind::Race(_)
@@ -133,12 +189,15 @@ impl Words<'_> {
             }
         }
         marks.extend(step.verify().map(|verify| self.looks(verify)));
+        marks.extend(step.recover.iter().filter_map(|arm| {
+            self.short(arm.body)
+                .map(|what| format!("recover{} => {what}", classes(arm)))
+        }));
         marks.extend(
-            step.recover
-                .iter()
-                .filter_map(|arm| self.short(arm.body).map(|what| format!("recover{} => {what}", classes(arm)))),
+            step.undo()
+                .and_then(|undo| self.short(undo.body))
+                .map(|what| format!("undo {what}")),
         );
-        marks.extend(step.undo().and_then(|undo| self.short(undo.body)).map(|what| format!("undo {what}")));
     }
 
     fn looks(self, verify: &Verify) -> String {
@@ -155,9 +214,10 @@ impl Words<'_> {
             NodeKind::Yield(code) if rest.is_empty() => Some(self.code(code)),
             NodeKind::Fail(failing) if rest.is_empty() => Some(format!("fail {}", failing.class)),
             // A `do` has a label, and its one step a name of its own.
-            NodeKind::Step(step) if block.label.is_none() && step.bodies().next().is_none() => {
-                rest.iter().all(|node| matches!(node.kind, NodeKind::Yield(_))).then(|| self.work(step))
-            }
+            NodeKind::Step(step) if block.label.is_none() && step.bodies().next().is_none() => rest
+                .iter()
+                .all(|node| matches!(node.kind, NodeKind::Yield(_)))
+                .then(|| self.work(step)),
             NodeKind::Step(_)
             | NodeKind::Yield(_)
             | NodeKind::Fail(_)
@@ -176,14 +236,23 @@ impl Words<'_> {
     pub fn policy(self) -> Vec<String> {
         let policy = &self.plan.policy;
         let budget = &policy.budget;
-        let length = |word: &str, length: Option<Duration>| length.map(|length| format!("{word} {}", duration(length)));
+        let length = |word: &str, length: Option<Duration>| {
+            length.map(|length| format!("{word} {}", duration(length)))
+        };
         let marks = [
             length("deadline", policy.deadline),
             length("timeout", policy.timeout),
-            policy.retry.attempts.map(|attempts| format!("retry {attempts}")),
-            policy.on_failure.map(|on_failure| format!("on_failure {}", on_failure_word(on_failure))),
+            policy
+                .retry
+                .attempts
+                .map(|attempts| format!("retry {attempts}")),
+            policy
+                .on_failure
+                .map(|on_failure| format!("on_failure {}", on_failure_word(on_failure))),
             budget.calls.map(|calls| format!("budget {calls} calls")),
-            budget.tokens.map(|tokens| format!("budget {tokens} tokens")),
+            budget
+                .tokens
+                .map(|tokens| format!("budget {tokens} tokens")),
             budget.cost.map(|cost| format!("budget cost {cost}")),
             length("budget time", budget.time),
         ];
@@ -208,7 +277,9 @@ pub(super) fn pattern(matcher: &Matcher) -> String {
         Matcher::Value(value) => value.to_string(),
         Matcher::Or(parts) => parts.iter().map(pattern).collect::<Vec<_>>().join(" | "),
         Matcher::Object(fields) => {
-            let fields = fields.iter().map(|(key, inner)| format!("{key}: {}", pattern(inner)));
+            let fields = fields
+                .iter()
+                .map(|(key, inner)| format!("{key}: {}", pattern(inner)));
             format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
         }
     }
@@ -223,8 +294,15 @@ fn called(call: &Call) -> String {
 
 const fn shape(step: &Step) -> Shape {
     match &step.kind {
-        StepKind::Call(Call { target: Target::Tool(_), .. }) | StepKind::Damaged => Shape::Step,
-        StepKind::Call(Call { target: Target::Plan(..), .. }) => Shape::Plan,
+        StepKind::Call(Call {
+            target: Target::Tool(_),
+            ..
+        })
+        | StepKind::Damaged => Shape::Step,
+        StepKind::Call(Call {
+            target: Target::Plan(..),
+            ..
+        }) => Shape::Plan,
         StepKind::Do(_) => Shape::Do,
         StepKind::Each(_) => Shape::Each,
         StepKind::Repeat(_) => Shape::Repeat,
@@ -255,7 +333,8 @@ fn one_line(text: &str) -> String {
         if closes {
             line.pop();
         }
-        if !opened && !(word.starts_with([')', ']']) && (closes || line.ends_with([')', ']', '}']))) {
+        if !opened && !(word.starts_with([')', ']']) && (closes || line.ends_with([')', ']', '}'])))
+        {
             line.push(' ');
         }
         line.push_str(word);
@@ -272,8 +351,15 @@ fn one_line(text: &str) -> String {
 /// A duration as a plan writes it, in the largest unit that is exact.
 fn duration(length: Duration) -> String {
     let millis = length.as_millis();
-    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s")];
-    let exact = units.into_iter().find(|(unit, _)| millis > 0 && millis.is_multiple_of(*unit));
+    let units = [
+        (86_400_000, "d"),
+        (3_600_000, "h"),
+        (60_000, "m"),
+        (1000, "s"),
+    ];
+    let exact = units
+        .into_iter()
+        .find(|(unit, _)| millis > 0 && millis.is_multiple_of(*unit));
     let (unit, word) = exact.unwrap_or((1, "ms"));
     format!("{}{word}", millis / unit)
 }

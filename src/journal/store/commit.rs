@@ -37,9 +37,16 @@ pub(super) fn number_at(place: i64) -> u64 {
 }
 
 /// Writes all of it, or nothing where the file refuses. Runs that are no longer ours are left out, each for itself.
-pub(super) fn write(connection: &mut Connection, works: &[Work], until: i64) -> rusqlite::Result<Vec<Outcome>> {
+pub(super) fn write(
+    connection: &mut Connection,
+    works: &[Work],
+    until: i64,
+) -> rusqlite::Result<Vec<Outcome>> {
     // Hashing needs no lock on the file.
-    let cut: Vec<_> = works.iter().map(|work| segments(&work.target, &work.batch.text)).collect();
+    let cut: Vec<_> = works
+        .iter()
+        .map(|work| segments(&work.target, &work.batch.text))
+        .collect();
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut outcomes = Vec::with_capacity(works.len());
     for (work, segments) in works.iter().zip(&cut) {
@@ -72,13 +79,21 @@ fn write_one(
     for (digest, bytes) in &work.batch.blobs {
         keep(transaction, target.id, digest, bytes)?;
     }
-    let mut insert = transaction.prepare_cached("INSERT INTO segments (id, last, chain, text) VALUES (?, ?, ?, ?)")?;
+    let mut insert = transaction
+        .prepare_cached("INSERT INTO segments (id, last, chain, text) VALUES (?, ?, ?, ?)")?;
     for segment in segments {
-        insert.execute(params![place(target.id, segment.first), segment.last, segment.chain, segment.text])?;
+        insert.execute(params![
+            place(target.id, segment.first),
+            segment.last,
+            segment.chain,
+            segment.text
+        ])?;
     }
     for message in &work.batch.taken {
         let delete = "DELETE FROM messages WHERE id = ? AND run = ?";
-        transaction.prepare_cached(delete)?.execute([*message, target.id])?;
+        transaction
+            .prepare_cached(delete)?
+            .execute([*message, target.id])?;
     }
     if work.close {
         give_back(transaction, &target)?;
@@ -123,11 +138,20 @@ fn advance(
 }
 
 /// Stores a value once, and that the run refers to it.
-pub(super) fn keep(connection: &Connection, run: i64, digest: &Digest, bytes: &[u8]) -> rusqlite::Result<()> {
+pub(super) fn keep(
+    connection: &Connection,
+    run: i64,
+    digest: &Digest,
+    bytes: &[u8],
+) -> rusqlite::Result<()> {
     let insert = "INSERT INTO blobs (digest, bytes) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING";
-    connection.prepare_cached(insert)?.execute(params![digest, bytes])?;
+    connection
+        .prepare_cached(insert)?
+        .execute(params![digest, bytes])?;
     let refer = "INSERT INTO refs (blob, run) SELECT id, ?2 FROM blobs WHERE digest = ?1 ON CONFLICT DO NOTHING";
-    connection.prepare_cached(refer)?.execute(params![digest, run])?;
+    connection
+        .prepare_cached(refer)?
+        .execute(params![digest, run])?;
     Ok(())
 }
 
@@ -136,7 +160,9 @@ pub(super) fn give_back(connection: &Connection, target: &Target) -> rusqlite::R
     let update =
         "UPDATE runs SET driver = NULL, process = NULL, machine = NULL, driven_since = NULL, driven_until = NULL
                   WHERE id = ? AND epoch = ?";
-    connection.prepare_cached(update)?.execute([target.id, target.epoch])?;
+    connection
+        .prepare_cached(update)?
+        .execute([target.id, target.epoch])?;
     Ok(())
 }
 
@@ -168,7 +194,12 @@ fn segments<'a>(target: &Target, text: &'a str) -> Vec<Segment<'a>> {
     let (mut begin, mut end, mut first) = (0, 0, last + 1);
     for line in text.split_inclusive('\n') {
         if end > begin && end - begin + line.len() > LONGEST_SEGMENT {
-            segments.push(Segment { first, last, chain, text: &text[begin..end] });
+            segments.push(Segment {
+                first,
+                last,
+                chain,
+                text: &text[begin..end],
+            });
             (begin, first) = (end, last + 1);
         }
         chain = link(&chain, line.strip_suffix('\n').unwrap_or(line));
@@ -176,7 +207,12 @@ fn segments<'a>(target: &Target, text: &'a str) -> Vec<Segment<'a>> {
         end += line.len();
     }
     if end > begin {
-        segments.push(Segment { first, last, chain, text: &text[begin..end] });
+        segments.push(Segment {
+            first,
+            last,
+            chain,
+            text: &text[begin..end],
+        });
     }
     segments
 }
@@ -187,14 +223,28 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_between_lines_and_the_chain_goes_on() {
-        let target = Target { id: 3, run: "r".into(), epoch: 1, last: 7, head: Digest::of(b"h") };
+        let target = Target {
+            id: 3,
+            run: "r".into(),
+            epoch: 1,
+            last: 7,
+            head: Digest::of(b"h"),
+        };
         let line = format!("{}\n", "x".repeat(100_000));
         let text = line.repeat(5);
         let cut = segments(&target, &text);
-        let numbers: Vec<_> = cut.iter().map(|segment| (segment.first, segment.last)).collect();
+        let numbers: Vec<_> = cut
+            .iter()
+            .map(|segment| (segment.first, segment.last))
+            .collect();
         assert_eq!(numbers, [(8, 9), (10, 11), (12, 12)]);
-        assert_eq!(cut.iter().map(|segment| segment.text).collect::<String>(), text);
-        let whole = text.lines().fold(target.head, |head, line| link(&head, line));
+        assert_eq!(
+            cut.iter().map(|segment| segment.text).collect::<String>(),
+            text
+        );
+        let whole = text
+            .lines()
+            .fold(target.head, |head, line| link(&head, line));
         assert_eq!(cut.last().unwrap().chain, whole);
         assert!(segments(&target, "").is_empty());
     }
@@ -203,6 +253,9 @@ mod tests {
     fn a_place_tells_run_and_number() {
         assert_eq!(place(3, 8), (3 << 32) + 8);
         assert_eq!(number_at(place(3, 8)), 8);
-        assert_eq!(number_at(place(1, u64::from(u32::MAX))), u64::from(u32::MAX));
+        assert_eq!(
+            number_at(place(1, u64::from(u32::MAX))),
+            u64::from(u32::MAX)
+        );
     }
 }

@@ -46,8 +46,14 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, NoDigest> {
         // Capital digits would make two texts of one hash.
-        let small = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        blake3::Hash::from_hex(text).ok().filter(|_| small).map(Self::from).ok_or(NoDigest)
+        let small = text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        blake3::Hash::from_hex(text)
+            .ok()
+            .filter(|_| small)
+            .map(Self::from)
+            .ok_or(NoDigest)
     }
 }
 
@@ -59,7 +65,11 @@ impl ToSql for Digest {
 
 impl FromSql for Digest {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        value.as_blob()?.try_into().map(Self).map_err(|_| FromSqlError::InvalidType)
+        value
+            .as_blob()?
+            .try_into()
+            .map(Self)
+            .map_err(|_| FromSqlError::InvalidType)
     }
 }
 
@@ -75,10 +85,16 @@ pub(super) struct Origin<'a> {
 impl Origin<'_> {
     /// The value of the chain before the first event.
     pub(super) fn head(&self) -> Digest {
-        let mut hasher = blake3::Hasher::new_derive_key("planrun journal 1, the beginning of a run");
+        let mut hasher =
+            blake3::Hasher::new_derive_key("planrun journal 1, the beginning of a run");
         let created_at = self.created_at.to_le_bytes();
-        let parts: [&[u8]; 5] =
-            [self.run.as_bytes(), self.plan.as_bytes(), &self.digest.0, &self.pinned.0, &created_at];
+        let parts: [&[u8]; 5] = [
+            self.run.as_bytes(),
+            self.plan.as_bytes(),
+            &self.digest.0,
+            &self.pinned.0,
+            &created_at,
+        ];
         for part in parts {
             // Lengths keep the end of one part from being the beginning of the next.
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -90,7 +106,11 @@ impl Origin<'_> {
 
 /// The chain after one more event: the hash of the value before it and of its line.
 pub(super) fn link(head: &Digest, line: &str) -> Digest {
-    blake3::Hasher::new().update(&head.0).update(line.as_bytes()).finalize().into()
+    blake3::Hasher::new()
+        .update(&head.0)
+        .update(line.as_bytes())
+        .finalize()
+        .into()
 }
 
 #[cfg(test)]
@@ -101,16 +121,31 @@ mod tests {
     fn texts_of_hashes_read_back_and_have_one_form() {
         let digest = Digest::of(b"x");
         assert_eq!(digest.to_string().parse(), Ok(digest));
-        assert_eq!(digest.to_string().to_uppercase().parse::<Digest>(), Err(NoDigest));
+        assert_eq!(
+            digest.to_string().to_uppercase().parse::<Digest>(),
+            Err(NoDigest)
+        );
         assert_eq!("12".parse::<Digest>(), Err(NoDigest));
     }
 
     #[test]
     fn a_chain_begins_with_everything_that_names_the_run() {
         let origin = |run, plan, at| {
-            Origin { run, plan, digest: Digest::of(b"d"), pinned: Digest::of(b"p"), created_at: at }.head()
+            Origin {
+                run,
+                plan,
+                digest: Digest::of(b"d"),
+                pinned: Digest::of(b"p"),
+                created_at: at,
+            }
+            .head()
         };
-        let heads = [origin("ab", "c", 1), origin("a", "bc", 1), origin("ab", "c", 2), origin("ab", "", 1)];
+        let heads = [
+            origin("ab", "c", 1),
+            origin("a", "bc", 1),
+            origin("ab", "c", 2),
+            origin("ab", "", 1),
+        ];
         for (index, head) in heads.iter().enumerate() {
             assert!(!heads[..index].contains(head));
             assert_ne!(link(head, "{}"), link(head, "{ }"));

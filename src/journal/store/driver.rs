@@ -39,11 +39,25 @@ pub struct Driver {
 
 impl Driver {
     pub(super) fn new(journal: Arc<Inner>, desk: Arc<Desk>, lease: Lease) -> Self {
-        let (id, run, last, after_crash) = (lease.id, lease.run.clone(), lease.last, lease.after_crash);
+        let (id, run, last, after_crash) =
+            (lease.id, lease.run.clone(), lease.last, lease.after_crash);
         let enrolled = desk.queue.enrol(lease.into());
         let (key, durable, heard) = (enrolled.key, enrolled.durable, enrolled.heard);
         let batch = Batch::default();
-        Self { journal, desk, key, id, run, after_crash, last, batch, durable, heard, seen: None, misused: None }
+        Self {
+            journal,
+            desk,
+            key,
+            id,
+            run,
+            after_crash,
+            last,
+            batch,
+            durable,
+            heard,
+            seen: None,
+            misused: None,
+        }
     }
 
     /// The id of the run.
@@ -70,7 +84,9 @@ impl Driver {
         if self.misused.is_some() {
             return;
         }
-        let Ok(line) = str::from_utf8(line) else { return self.misuse(format!("event {number} is no UTF-8")) };
+        let Ok(line) = str::from_utf8(line) else {
+            return self.misuse(format!("event {number} is no UTF-8"));
+        };
         if number != self.last + 1 || number > MOST_EVENTS {
             return self.misuse(format!("event {number} came after event {}", self.last));
         }
@@ -92,7 +108,9 @@ impl Driver {
     pub fn keep(&mut self, digest: Digest, bytes: impl Into<Vec<u8>>) {
         let bytes = bytes.into();
         if Digest::of(&bytes) != digest {
-            return self.misuse(format!("a value was handed over under {digest}, which is not its hash"));
+            return self.misuse(format!(
+                "a value was handed over under {digest}, which is not its hash"
+            ));
         }
         self.batch.blobs.push((digest, bytes));
     }
@@ -132,7 +150,10 @@ impl Driver {
     /// # Errors
     /// What the file says.
     pub fn inbox(&mut self) -> Result<Vec<Message>, JournalError> {
-        if self.seen.is_some_and(|seen| *self.heard.borrow_and_update() <= seen) {
+        if self
+            .seen
+            .is_some_and(|seen| *self.heard.borrow_and_update() <= seen)
+        {
             return Ok(Vec::new());
         }
         let messages = self.journal.messages(self.id, self.seen.unwrap_or(0))?;
@@ -162,12 +183,16 @@ impl Driver {
         (&self.durable, &self.heard)
     }
 
-    pub(super) fn watched_mut(&mut self) -> (&mut watch::Receiver<Durable>, &mut watch::Receiver<u64>) {
+    pub(super) fn watched_mut(
+        &mut self,
+    ) -> (&mut watch::Receiver<Durable>, &mut watch::Receiver<u64>) {
         (&mut self.durable, &mut self.heard)
     }
 
     pub(super) fn failure(&self) -> Option<JournalError> {
-        self.misused.clone().or_else(|| self.durable.borrow().failure.clone())
+        self.misused
+            .clone()
+            .or_else(|| self.durable.borrow().failure.clone())
     }
 
     fn misuse(&mut self, what: String) {
@@ -179,7 +204,11 @@ impl Driver {
 
 impl fmt::Debug for Driver {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Driver").field("run", &self.run).field("last", &self.last).finish_non_exhaustive()
+        formatter
+            .debug_struct("Driver")
+            .field("run", &self.run)
+            .field("last", &self.last)
+            .finish_non_exhaustive()
     }
 }
 

@@ -51,13 +51,30 @@ impl Events {
     pub(super) fn of(journal: Arc<Inner>, run: &str, from: u64) -> Result<Self, JournalError> {
         let (id, row) = journal.row(run)?;
         let from = from.max(1);
-        let (next, chain) = journal.read(|connection| start(connection, id, from))?.unwrap_or((1, row.origin()));
+        let (next, chain) = journal
+            .read(|connection| start(connection, id, from))?
+            .unwrap_or((1, row.origin()));
         let (run, last, head) = (run.to_owned(), row.events, row.head);
         let over = from > last && last > 0;
-        let mut events = Self { journal, id, run, from, next, last, head, chain, text: String::new(), given: 0, over };
+        let mut events = Self {
+            journal,
+            id,
+            run,
+            from,
+            next,
+            last,
+            head,
+            chain,
+            text: String::new(),
+            given: 0,
+            over,
+        };
         if last == 0 && chain != head {
             events.over = true;
-            return Err(events.damaged(Damage::Run { run: events.run.clone(), why: "it was altered".into() }));
+            return Err(events.damaged(Damage::Run {
+                run: events.run.clone(),
+                why: "it was altered".into(),
+            }));
         }
         Ok(events)
     }
@@ -74,7 +91,11 @@ impl Events {
             Err(error) => {
                 let told = self.journal.told(&error);
                 let unreadable = matches!(told, JournalError::Damaged { .. });
-                return Err(if unreadable { self.at_fault(self.last, "they cannot be read") } else { told });
+                return Err(if unreadable {
+                    self.at_fault(self.last, "they cannot be read")
+                } else {
+                    told
+                });
             }
         };
         let (first, last) = (number_at(segment.place), segment.last);
@@ -82,10 +103,17 @@ impl Events {
             return Err(self.at_fault(first.saturating_sub(1), "they are missing"));
         }
         let lines = segment.text.split_terminator('\n').count() as u64;
-        if last < first || last > self.last || lines != last - first + 1 || !segment.text.ends_with('\n') {
+        if last < first
+            || last > self.last
+            || lines != last - first + 1
+            || !segment.text.ends_with('\n')
+        {
             return Err(self.at_fault(last.clamp(first, self.last), "they were cut or altered"));
         }
-        let chain = segment.text.split_terminator('\n').fold(self.chain, |chain, line| link(&chain, line));
+        let chain = segment
+            .text
+            .split_terminator('\n')
+            .fold(self.chain, |chain, line| link(&chain, line));
         if chain != segment.chain || (last == self.last && chain != self.head) {
             return Err(self.at_fault(last, "they were altered"));
         }
@@ -103,7 +131,12 @@ impl Events {
 
     fn at_fault(&self, last: u64, why: &str) -> JournalError {
         let (run, first, last) = (self.run.clone(), self.next, last.max(self.next));
-        self.damaged(Damage::Events { run, first, last, why: why.into() })
+        self.damaged(Damage::Events {
+            run,
+            first,
+            last,
+            why: why.into(),
+        })
     }
 
     fn damaged(&self, what: Damage) -> JournalError {
@@ -131,7 +164,10 @@ impl Iterator for Events {
             let number = self.next;
             self.next += 1;
             if number >= self.from {
-                return Some(Ok(Recorded { number, line: line.to_owned() }));
+                return Some(Ok(Recorded {
+                    number,
+                    line: line.to_owned(),
+                }));
             }
         }
     }
@@ -141,7 +177,14 @@ impl RunRow {
     /// The chain before its first event.
     pub(super) fn origin(&self) -> Digest {
         let created_at = nanos(self.created_at);
-        Origin { run: &self.run, plan: &self.plan, digest: self.digest, pinned: self.pinned, created_at }.head()
+        Origin {
+            run: &self.run,
+            plan: &self.plan,
+            digest: self.digest,
+            pinned: self.pinned,
+            created_at,
+        }
+        .head()
     }
 }
 
@@ -157,14 +200,25 @@ fn start(connection: &Connection, run: i64, from: u64) -> rusqlite::Result<Optio
 }
 
 fn segment(connection: &Connection, run: i64, next: u64, last: u64) -> rusqlite::Result<Segment> {
-    let select = "SELECT id, last, chain, text FROM segments WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1";
-    connection.prepare_cached(select)?.query_row([place(run, next), place(run, last)], |row| {
-        Ok(Segment { place: row.get(0)?, last: row.get(1)?, chain: row.get(2)?, text: row.get(3)? })
-    })
+    let select =
+        "SELECT id, last, chain, text FROM segments WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1";
+    connection
+        .prepare_cached(select)?
+        .query_row([place(run, next), place(run, last)], |row| {
+            Ok(Segment {
+                place: row.get(0)?,
+                last: row.get(1)?,
+                chain: row.get(2)?,
+                text: row.get(3)?,
+            })
+        })
 }
 
 /// The last event of a run by its segments, and the chain after it.
 pub(super) fn newest(connection: &Connection, run: i64) -> rusqlite::Result<(u64, Digest)> {
-    let select = "SELECT last, chain FROM segments WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1";
-    connection.prepare_cached(select)?.query_row(places(run), |row| Ok((row.get(0)?, row.get(1)?)))
+    let select =
+        "SELECT last, chain FROM segments WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1";
+    connection
+        .prepare_cached(select)?
+        .query_row(places(run), |row| Ok((row.get(0)?, row.get(1)?)))
 }

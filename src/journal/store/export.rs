@@ -82,13 +82,16 @@ impl<W: Write> Hashed<'_, W> {
     fn line(&mut self, line: &[u8]) -> Result<(), JournalError> {
         for part in [line, b"\n"] {
             self.hasher.update(part);
-            self.writer.write_all(part).map_err(|error| refused(&error))?;
+            self.writer
+                .write_all(part)
+                .map_err(|error| refused(&error))?;
         }
         Ok(())
     }
 
     fn json(&mut self, line: &impl Serialize) -> Result<(), JournalError> {
-        let text = serde_json::to_vec(line).map_err(|error| JournalError::Output(error.to_string()))?;
+        let text =
+            serde_json::to_vec(line).map_err(|error| JournalError::Output(error.to_string()))?;
         self.line(&text)
     }
 }
@@ -97,10 +100,17 @@ impl<W: Write> Hashed<'_, W> {
 ///
 /// # Errors
 /// `NotFound`, `Damaged`, what the store says; `Output` where the writer refuses.
-pub fn export(store: &dyn Store, run: &str, writer: &mut impl Write) -> Result<Exported, JournalError> {
+pub fn export(
+    store: &dyn Store,
+    run: &str,
+    writer: &mut impl Write,
+) -> Result<Exported, JournalError> {
     let events = store.events(run, 1)?;
     let row = store.run(run)?;
-    let mut out = Hashed { writer, hasher: blake3::Hasher::new() };
+    let mut out = Hashed {
+        writer,
+        hasher: blake3::Hasher::new(),
+    };
     out.json(&header(&row))?;
     let mut values = 0;
     for digest in store.values(run)? {
@@ -139,15 +149,26 @@ pub fn export_shown(
         }
         lines.push((new, value_line(new, content)));
     }
-    let row = RunRow { pinned: lines.first().map_or(row.pinned, |(pinned, _)| *pinned), ..row };
-    let mut out = Hashed { writer, hasher: blake3::Hasher::new() };
-    out.json(&Header { redacted: true, ..header(&row) })?;
+    let row = RunRow {
+        pinned: lines.first().map_or(row.pinned, |(pinned, _)| *pinned),
+        ..row
+    };
+    let mut out = Hashed {
+        writer,
+        hasher: blake3::Hasher::new(),
+    };
+    out.json(&Header {
+        redacted: true,
+        ..header(&row)
+    })?;
     for (_, line) in &lines {
         out.json(line)?;
     }
     let seen = |line: String| {
         let line = shown.line(&line).into_owned();
-        renamed.iter().fold(line, |line, (old, new)| line.replace(old, new))
+        renamed
+            .iter()
+            .fold(line, |line, (old, new)| line.replace(old, new))
     };
     let (events, head) = write_events(events, &row, seen, &mut out)?;
     let values = u64::try_from(lines.len()).unwrap_or(u64::MAX);
@@ -156,12 +177,28 @@ pub fn export_shown(
 
 impl<W: Write> Hashed<'_, W> {
     /// Writes the footer.
-    fn end(mut self, row: RunRow, (events, values): (u64, u64), head: Digest) -> Result<Exported, JournalError> {
+    fn end(
+        mut self,
+        row: RunRow,
+        (events, values): (u64, u64),
+        head: Digest,
+    ) -> Result<Exported, JournalError> {
         let out = &mut self;
         let lines = Digest::from(out.hasher.finalize()).to_string();
-        out.json(&Footer { events, values, head: head.to_string(), lines })?;
+        out.json(&Footer {
+            events,
+            values,
+            head: head.to_string(),
+            lines,
+        })?;
         out.writer.flush().map_err(|error| refused(&error))?;
-        Ok(Exported { run: row.run, plan: row.plan, events, values, head })
+        Ok(Exported {
+            run: row.run,
+            plan: row.plan,
+            events,
+            values,
+            head,
+        })
     }
 }
 
@@ -178,7 +215,10 @@ fn write_events(
         let line = seen(event.line);
         head = link(&head, &line);
         count = event.number;
-        let line = format!("{before}{}{number}{line}{chain}{head}{behind}", event.number);
+        let line = format!(
+            "{before}{}{number}{line}{chain}{head}{behind}",
+            event.number
+        );
         out.line(line.as_bytes())?;
     }
     Ok((count, head))
@@ -201,8 +241,16 @@ fn header(row: &RunRow) -> Header {
 fn value_line(digest: Digest, bytes: Vec<u8>) -> ValueLine {
     let value = digest.to_string();
     match String::from_utf8(bytes) {
-        Ok(text) => ValueLine { value, text: Some(text), base64: None },
-        Err(error) => ValueLine { value, text: None, base64: Some(BASE64_STANDARD.encode(error.as_bytes())) },
+        Ok(text) => ValueLine {
+            value,
+            text: Some(text),
+            base64: None,
+        },
+        Err(error) => ValueLine {
+            value,
+            text: None,
+            base64: Some(BASE64_STANDARD.encode(error.as_bytes())),
+        },
     }
 }
 
@@ -216,7 +264,10 @@ impl Inner {
         let select = "SELECT digest FROM refs JOIN blobs ON blobs.id = refs.blob
                       WHERE refs.run = ?1 ORDER BY digest <> ?2, digest";
         self.read(|connection| {
-            connection.prepare_cached(select)?.query_map(rusqlite::params![run, pinned], |row| row.get(0))?.collect()
+            connection
+                .prepare_cached(select)?
+                .query_map(rusqlite::params![run, pinned], |row| row.get(0))?
+                .collect()
         })
     }
 }

@@ -23,20 +23,38 @@ pub enum JournalError {
         "the run `{run}` is there with another plan or other inputs: its hash is {there}, the one given is {given}; \
          take another run id, or give what it was started with"
     )]
-    OtherInput { run: String, there: Digest, given: Digest },
+    OtherInput {
+        run: String,
+        there: Digest,
+        given: Digest,
+    },
     #[error("{holder} drives the run `{run}`; wait until it has ended, or end that process")]
     Driven { run: String, holder: Box<Holder> },
-    #[error("another process has taken over the run `{run}`; what this one did since then was not written")]
+    #[error(
+        "another process has taken over the run `{run}`; what this one did since then was not written"
+    )]
     Fenced { run: String },
-    #[error("the journal {path} has format {found}, and this planrun knows formats up to {known}; use a newer planrun")]
-    NewerFormat { path: PathBuf, found: i64, known: i64 },
+    #[error(
+        "the journal {path} has format {found}, and this planrun knows formats up to {known}; use a newer planrun"
+    )]
+    NewerFormat {
+        path: PathBuf,
+        found: i64,
+        known: i64,
+    },
     #[error(
         "the journal {path} has the older format {found}; start any run beside it once, which brings it to format {known}"
     )]
-    OlderFormat { path: PathBuf, found: i64, known: i64 },
+    OlderFormat {
+        path: PathBuf,
+        found: i64,
+        known: i64,
+    },
     #[error("{path} is no journal: {why}; it was left as it is")]
     NoJournal { path: PathBuf, why: String },
-    #[error("the journal {path} is damaged: {what}; take it from a backup, or move it away to begin a new one")]
+    #[error(
+        "the journal {path} is damaged: {what}; take it from a backup, or move it away to begin a new one"
+    )]
     Damaged { path: PathBuf, what: Damage },
     #[error("no space is left for the journal {path}; make room and resume the run")]
     NoSpace { path: PathBuf },
@@ -57,7 +75,12 @@ pub enum JournalError {
 pub enum Damage {
     /// Events of a run, from one number to another, both included.
     #[error("{}: {why}", events(run, *first, *last))]
-    Events { run: String, first: u64, last: u64, why: String },
+    Events {
+        run: String,
+        first: u64,
+        last: u64,
+        why: String,
+    },
     #[error("the row of the run `{run}`: {why}")]
     Run { run: String, why: String },
     #[error("the value with the hash {digest} has another content")]
@@ -79,19 +102,26 @@ impl JournalError {
     pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         let (path, why) = (path.to_owned(), error.to_string());
         let Some(code) = error.sqlite_error_code() else {
-            return if is_content(error) { Self::damaged(&path, why) } else { Self::Io { path, why } };
+            return if is_content(error) {
+                Self::damaged(&path, why)
+            } else {
+                Self::Io { path, why }
+            };
         };
         match code {
-            ErrorCode::NotADatabase => Self::NoJournal { path, why: "it is no database".into() },
+            ErrorCode::NotADatabase => Self::NoJournal {
+                path,
+                why: "it is no database".into(),
+            },
             ErrorCode::DiskFull => Self::NoSpace { path },
             ErrorCode::SystemIoFailure if grew(error) => Self::NoSpace { path },
             ErrorCode::ReadOnly => Self::ReadOnly { path, why },
-            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
-                Self::Busy { path }
-            }
-            ErrorCode::DatabaseCorrupt | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => {
-                Self::damaged(&path, why)
-            }
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed => Self::Busy { path },
+            ErrorCode::DatabaseCorrupt
+            | ErrorCode::ConstraintViolation
+            | ErrorCode::TypeMismatch => Self::damaged(&path, why),
             // A list of another crate, most of which cannot come up here.
             _ => Self::Io { path, why },
         }
@@ -100,24 +130,39 @@ impl JournalError {
     pub(super) fn from_io(path: &Path, error: &io::Error) -> Self {
         let (path, why) = (path.to_owned(), error.to_string());
         match error.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly { path, why },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::ReadOnly { path, why }
+            }
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace { path },
             _ => Self::Io { path, why },
         }
     }
 
     fn damaged(path: &Path, why: String) -> Self {
-        Self::Damaged { path: path.to_owned(), what: Damage::File(why) }
+        Self::Damaged {
+            path: path.to_owned(),
+            what: Damage::File(why),
+        }
     }
 }
 
 /// A value of another type than was ever written.
 fn is_content(error: &rusqlite::Error) -> bool {
-    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
-    matches!(error, FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..))
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+    };
+    matches!(
+        error,
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+    )
 }
 
 /// The file of shared memory beside a journal could not grow, which `SQLite` does not tell as a full disk.
 fn grew(error: &rusqlite::Error) -> bool {
-    error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+    error
+        .sqlite_error()
+        .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }

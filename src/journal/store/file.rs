@@ -37,21 +37,34 @@ pub(super) fn connect(path: &Path, settings: &Settings) -> Result<Connection, Jo
     let connection = Connection::open_with_flags(path, flags).map_err(told)?;
     if connection.is_readonly(rusqlite::MAIN_DB).map_err(told)? {
         let why = "the system opens it for reading only".into();
-        return Err(JournalError::ReadOnly { path: path.to_owned(), why });
+        return Err(JournalError::ReadOnly {
+            path: path.to_owned(),
+            why,
+        });
     }
     guard(&connection, settings).map_err(told)?;
     let synchronous = match settings.synchronous {
         Synchronous::Full => "FULL",
         Synchronous::Normal => "NORMAL",
     };
-    connection.pragma_update(None, "synchronous", synchronous).map_err(told)?;
+    connection
+        .pragma_update(None, "synchronous", synchronous)
+        .map_err(told)?;
     // What is deleted is overwritten: a secret that a run held does not outlive it.
-    connection.pragma_update(None, "secure_delete", true).map_err(told)?;
+    connection
+        .pragma_update(None, "secure_delete", true)
+        .map_err(told)?;
     // A burst does not leave a large file beside the journal for ever.
-    connection.pragma_update(None, "journal_size_limit", 64 << 20).map_err(told)?;
+    connection
+        .pragma_update(None, "journal_size_limit", 64 << 20)
+        .map_err(told)?;
     if let Some(most) = settings.most_bytes {
-        let page: u64 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(told)?;
-        connection.pragma_update(None, "max_page_count", (most / page).max(1)).map_err(told)?;
+        let page: u64 = connection
+            .pragma_query_value(None, "page_size", |row| row.get(0))
+            .map_err(told)?;
+        connection
+            .pragma_update(None, "max_page_count", (most / page).max(1))
+            .map_err(told)?;
     }
     Ok(connection)
 }
@@ -61,9 +74,15 @@ pub(super) fn for_reading(path: &Path, settings: &Settings) -> Result<Connection
     let told = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     match fs::metadata(path) {
         Ok(metadata) if metadata.len() > 0 => recognise(path)?,
-        Ok(_) => return Err(JournalError::Absent { path: path.to_owned() }),
+        Ok(_) => {
+            return Err(JournalError::Absent {
+                path: path.to_owned(),
+            });
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(JournalError::Absent { path: path.to_owned() });
+            return Err(JournalError::Absent {
+                path: path.to_owned(),
+            });
         }
         Err(error) => return Err(JournalError::from_io(path, &error)),
     }
@@ -71,16 +90,23 @@ pub(super) fn for_reading(path: &Path, settings: &Settings) -> Result<Connection
     let mut connection = Connection::open_with_flags(path, flags).map_err(told)?;
     guard(&connection, settings).map_err(told)?;
     let mut standing = schema::look(&connection, path, LADDER);
-    if matches!(standing, Err(JournalError::Io { .. } | JournalError::ReadOnly { .. })) {
+    if matches!(
+        standing,
+        Err(JournalError::Io { .. } | JournalError::ReadOnly { .. })
+    ) {
         connection = without_neighbours(path, settings)?;
         standing = schema::look(&connection, path, LADDER);
     }
     let known = i64::try_from(LADDER.len()).unwrap_or(i64::MAX);
     match standing? {
-        Standing::Empty => Err(JournalError::Absent { path: path.to_owned() }),
-        Standing::Format(found) if found < known => {
-            Err(JournalError::OlderFormat { path: path.to_owned(), found, known })
-        }
+        Standing::Empty => Err(JournalError::Absent {
+            path: path.to_owned(),
+        }),
+        Standing::Format(found) if found < known => Err(JournalError::OlderFormat {
+            path: path.to_owned(),
+            found,
+            known,
+        }),
         Standing::Format(_) => Ok(connection),
     }
 }
@@ -94,9 +120,14 @@ fn without_neighbours(path: &Path, settings: &Settings) -> Result<Connection, Jo
              write, and read it there",
             beside(path, "-wal").display()
         );
-        return Err(JournalError::ReadOnly { path: path.to_owned(), why });
+        return Err(JournalError::ReadOnly {
+            path: path.to_owned(),
+            why,
+        });
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(address(path)?, flags).map_err(told)?;
     guard(&connection, settings).map_err(told)?;
     Ok(connection)
@@ -112,7 +143,10 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 /// The path as a URI that says that nobody changes the file.
 fn address(path: &Path) -> Result<String, JournalError> {
     let why = "its path is no Unicode";
-    let text = path.to_str().ok_or_else(|| JournalError::Io { path: path.to_owned(), why: why.into() })?;
+    let text = path.to_str().ok_or_else(|| JournalError::Io {
+        path: path.to_owned(),
+        why: why.into(),
+    })?;
     let mut address = String::from("file:");
     for character in text.chars() {
         match character {
@@ -136,10 +170,15 @@ fn guard(connection: &Connection, settings: &Settings) -> rusqlite::Result<()> {
 }
 
 /// Has commits written beside the file, once and for all. `SQLite` does not wait by itself here for others who open it.
-fn to_write_ahead(connection: &Connection, path: &Path, patience: Duration) -> Result<(), JournalError> {
+fn to_write_ahead(
+    connection: &Connection,
+    path: &Path,
+    patience: Duration,
+) -> Result<(), JournalError> {
     let mut left = patience;
     let mode: String = loop {
-        let asked = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0));
+        let asked =
+            connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0));
         match asked.map_err(|error| JournalError::from_sqlite(path, &error)) {
             Err(JournalError::Busy { .. }) if !left.is_zero() => {
                 thread::sleep(AGAIN);
@@ -151,8 +190,13 @@ fn to_write_ahead(connection: &Connection, path: &Path, patience: Duration) -> R
     if mode == "wal" {
         return Ok(());
     }
-    let why = "its disk has no shared memory, as disks of the network; put the project on a local one".into();
-    Err(JournalError::Io { path: path.to_owned(), why })
+    let why =
+        "its disk has no shared memory, as disks of the network; put the project on a local one"
+            .into();
+    Err(JournalError::Io {
+        path: path.to_owned(),
+        why,
+    })
 }
 
 /// Refuses a file that does not begin as a database does, or that was cut. An empty one is a new journal.
@@ -160,19 +204,30 @@ fn recognise(path: &Path) -> Result<(), JournalError> {
     let told = |error: io::Error| JournalError::from_io(path, &error);
     let mut header = Vec::new();
     let mut file = File::open(path).map_err(told)?;
-    file.by_ref().take(HEADER).read_to_end(&mut header).map_err(told)?;
+    file.by_ref()
+        .take(HEADER)
+        .read_to_end(&mut header)
+        .map_err(told)?;
     if header.is_empty() {
         return Ok(());
     }
     if !header.starts_with(MAGIC) {
-        return Err(JournalError::NoJournal { path: path.to_owned(), why: "it is no database".into() });
+        return Err(JournalError::NoJournal {
+            path: path.to_owned(),
+            why: "it is no database".into(),
+        });
     }
     // The size of a page; what is left of the last page is not read by `SQLite`, so it would not be missed.
-    let page = header.get(16..18).map_or(0, |bytes| u64::from(u16::from_be_bytes([bytes[0], bytes[1]])));
+    let page = header.get(16..18).map_or(0, |bytes| {
+        u64::from(u16::from_be_bytes([bytes[0], bytes[1]]))
+    });
     let length = file.metadata().map_err(told)?.len();
     if page > 1 && length % page != 0 && !waits(path) {
         let what = Damage::File(format!("it was cut off after {length} bytes"));
-        return Err(JournalError::Damaged { path: path.to_owned(), what });
+        return Err(JournalError::Damaged {
+            path: path.to_owned(),
+            what,
+        });
     }
     Ok(())
 }
@@ -203,7 +258,9 @@ fn make(path: &Path) -> io::Result<()> {
 
 /// The folder of a file; the current one for a name alone.
 pub(super) fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// Makes a folder, and those above it, for nobody but the user.
@@ -232,7 +289,10 @@ mod tests {
 
     #[test]
     fn a_path_may_hold_what_means_something_in_an_address() {
-        assert_eq!(address(Path::new("/a b/50%?#.db")).unwrap(), "file:/a b/50%25%3f%23.db?immutable=1");
+        assert_eq!(
+            address(Path::new("/a b/50%?#.db")).unwrap(),
+            "file:/a b/50%25%3f%23.db?immutable=1"
+        );
         assert_eq!(folder(Path::new("journal.db")), Path::new("."));
         assert_eq!(beside(Path::new("a/j.db"), "-wal"), Path::new("a/j.db-wal"));
     }

@@ -25,19 +25,28 @@ pub struct Seen {
 
 impl Inner {
     /// Says several things to a run at once, unless it has got further than somebody has seen.
-    pub(super) fn post_all(&self, run: &str, texts: &[String], seen: Seen) -> Result<bool, JournalError> {
+    pub(super) fn post_all(
+        &self,
+        run: &str,
+        texts: &[String],
+        seen: Seen,
+    ) -> Result<bool, JournalError> {
         self.change(|transaction| {
             let told = |error: rusqlite::Error| self.told(&error);
             let found = rows::find(transaction, run).map_err(told)?;
             let (id, row) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
             let newest = "SELECT coalesce(max(id), 0) FROM messages WHERE run = ?";
-            let newest: u64 = transaction.query_row(newest, [id], |row| row.get(0)).map_err(told)?;
+            let newest: u64 = transaction
+                .query_row(newest, [id], |row| row.get(0))
+                .map_err(told)?;
             if seen.events.is_some_and(|events| row.events != events) || newest > seen.message {
                 return Ok(false);
             }
             let insert = "INSERT INTO messages (run, at, text) VALUES (?, ?, ?)";
             for text in texts {
-                transaction.execute(insert, params![id, self.now(), text]).map_err(told)?;
+                transaction
+                    .execute(insert, params![id, self.now(), text])
+                    .map_err(told)?;
             }
             Ok(true)
         })
@@ -55,7 +64,9 @@ impl Inner {
             let found = rows::find(transaction, run).map_err(told)?;
             let (id, _) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
             let insert = "INSERT INTO messages (run, at, text) VALUES (?, ?, ?)";
-            transaction.execute(insert, params![id, self.now(), text]).map_err(told)?;
+            transaction
+                .execute(insert, params![id, self.now(), text])
+                .map_err(told)?;
             Ok(u64::try_from(transaction.last_insert_rowid()).unwrap_or(0))
         })
     }
@@ -66,7 +77,11 @@ impl Inner {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(select)?;
             let messages = statement.query_map(params![run, behind], |row| {
-                Ok(Message { id: row.get(0)?, at: row.get::<_, i64>(1)?.into(), text: row.get(2)? })
+                Ok(Message {
+                    id: row.get(0)?,
+                    at: row.get::<_, i64>(1)?.into(),
+                    text: row.get(2)?,
+                })
             })?;
             messages.collect()
         })

@@ -4,7 +4,9 @@ use std::fmt;
 
 use super::digest::Digest;
 use super::failure::JournalError;
-use super::{Created, Driver, Filter, Journal, Message, NewRun, Prune, Pruned, Recorded, RunRow, Seen};
+use super::{
+    Created, Driver, Filter, Journal, Message, NewRun, Prune, Pruned, Recorded, RunRow, Seen,
+};
 use crate::journal::Log;
 
 /// A place where runs are written down, each by one driver at a time, and read by everybody. Runs are named in full, unless

@@ -26,7 +26,8 @@ pub struct Holder {
 impl fmt::Display for Holder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "process {} on `{}`", self.process, self.machine)?;
-        let since = jiff::Timestamp::from_nanosecond(self.since).map(|since| since.round(jiff::Unit::Second));
+        let since = jiff::Timestamp::from_nanosecond(self.since)
+            .map(|since| since.round(jiff::Unit::Second));
         if let Ok(Ok(since)) = since {
             write!(formatter, " (since {since})")?;
         }
@@ -54,10 +55,20 @@ pub(super) enum Creation {
 
 impl Inner {
     /// Makes the row of a run and takes its lease, in one transaction.
-    pub(super) fn create_row(&self, new: &NewRun<'_>, driver: &str) -> Result<Creation, JournalError> {
+    pub(super) fn create_row(
+        &self,
+        new: &NewRun<'_>,
+        driver: &str,
+    ) -> Result<Creation, JournalError> {
         let pinned = Digest::of(new.pinned);
         let created_at = nanos(new.at);
-        let origin = Origin { run: new.run, plan: new.plan, digest: new.digest, pinned, created_at };
+        let origin = Origin {
+            run: new.run,
+            plan: new.plan,
+            digest: new.digest,
+            pinned,
+            created_at,
+        };
         let head = origin.head();
         self.change(|transaction| {
             let there = rows::find(transaction, new.run).map_err(|error| self.told(&error))?;
@@ -66,12 +77,26 @@ impl Inner {
                     return Ok(Creation::Exists(Box::new(row)));
                 }
                 let (there, given) = (row.digest, new.digest);
-                return Err(JournalError::OtherInput { run: new.run.into(), there, given });
+                return Err(JournalError::OtherInput {
+                    run: new.run.into(),
+                    there,
+                    given,
+                });
             }
-            let id = self.insert(transaction, &origin, &head, driver).map_err(|error| self.told(&error))?;
-            super::commit::keep(transaction, id, &pinned, new.pinned).map_err(|error| self.told(&error))?;
+            let id = self
+                .insert(transaction, &origin, &head, driver)
+                .map_err(|error| self.told(&error))?;
+            super::commit::keep(transaction, id, &pinned, new.pinned)
+                .map_err(|error| self.told(&error))?;
             let (run, after_crash) = (new.run.to_owned(), false);
-            Ok(Creation::New(Lease { id, run, epoch: 1, last: 0, head, after_crash }))
+            Ok(Creation::New(Lease {
+                id,
+                run,
+                epoch: 1,
+                last: 0,
+                head,
+                after_crash,
+            }))
         })
     }
 
@@ -106,31 +131,56 @@ impl Inner {
             if let Some(holder) = row.holder.clone()
                 && self.is_driven(&holder)
             {
-                return Err(JournalError::Driven { run: run.into(), holder: Box::new(holder) });
+                return Err(JournalError::Driven {
+                    run: run.into(),
+                    holder: Box::new(holder),
+                });
             }
             let epoch: i64 = transaction
                 .query_row(
                     "UPDATE runs SET epoch = epoch + 1, driver = ?2, process = ?3, machine = ?4,
                                      driven_since = ?5, driven_until = ?6
                      WHERE id = ?1 RETURNING epoch",
-                    params![id, driver, std::process::id(), self.machine.name, self.now(), self.until()],
+                    params![
+                        id,
+                        driver,
+                        std::process::id(),
+                        self.machine.name,
+                        self.now(),
+                        self.until()
+                    ],
                     |row| row.get(0),
                 )
                 .map_err(told)?;
             self.whole(transaction, id, &row)?;
-            Ok(Lease { id, run: run.into(), epoch, last: row.events, head: row.head, after_crash })
+            Ok(Lease {
+                id,
+                run: run.into(),
+                epoch,
+                last: row.events,
+                head: row.head,
+                after_crash,
+            })
         })
     }
 
     /// New events must not be put behind others than the row tells of.
     fn whole(&self, at: &Connection, id: i64, row: &RunRow) -> Result<(), JournalError> {
-        let newest = super::events::newest(at, id).optional().map_err(|error| self.told(&error))?;
+        let newest = super::events::newest(at, id)
+            .optional()
+            .map_err(|error| self.told(&error))?;
         let there = newest.unwrap_or_else(|| (0, row.origin()));
         if there == (row.events, row.head) {
             return Ok(());
         }
-        let why = format!("it speaks of {} events, which are not those that are there", row.events);
-        Err(self.damaged(Damage::Run { run: row.run.clone(), why }))
+        let why = format!(
+            "it speaks of {} events, which are not those that are there",
+            row.events
+        );
+        Err(self.damaged(Damage::Run {
+            run: row.run.clone(),
+            why,
+        }))
     }
 
     /// Whether this holder can still write. On this machine its lock tells; of others only their time is known.
@@ -148,6 +198,7 @@ impl Inner {
 
     /// When a lease that is taken or renewed now ends.
     fn until(&self) -> i64 {
-        self.now().saturating_add(i64::try_from(self.settings.lease.as_nanos()).unwrap_or(i64::MAX))
+        self.now()
+            .saturating_add(i64::try_from(self.settings.lease.as_nanos()).unwrap_or(i64::MAX))
     }
 }

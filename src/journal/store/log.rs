@@ -64,7 +64,11 @@ impl Log for Driver {
         let messages = self.inbox().unwrap_or_default();
         messages
             .into_iter()
-            .map(|message| Message { id: message.id, at: Some(message.at), text: message.text })
+            .map(|message| Message {
+                id: message.id,
+                at: Some(message.at),
+                text: message.text,
+            })
             .collect()
     }
 

@@ -11,7 +11,9 @@ use tokio::sync::watch;
 use super::digest::{Digest, Origin, link};
 use super::failure::JournalError;
 use super::interface::{Lease, RecordedEvents, Store};
-use super::{Created, Filter, Holder, Message, NewRun, Prune, Pruned, Recorded, RunRow, Seen, nanos};
+use super::{
+    Created, Filter, Holder, Message, NewRun, Prune, Pruned, Recorded, RunRow, Seen, nanos,
+};
 use crate::host::Host;
 use crate::journal::log::{self, Log, Summary};
 use crate::protocol::run_id_fault;
@@ -49,7 +51,10 @@ struct StoredRun {
 impl MemoryStore {
     #[must_use]
     pub fn new(host: Arc<dyn Host>) -> Self {
-        Self { host, content: Arc::default() }
+        Self {
+            host,
+            content: Arc::default(),
+        }
     }
 
     fn content(&self) -> MutexGuard<'_, Content> {
@@ -62,12 +67,21 @@ impl MemoryStore {
         let (driver, since) = (format!("memory-{}", content.leases), self.host.now());
         let stored = content.find(run)?;
         if let Some(holder) = stored.row.holder.clone() {
-            return Err(JournalError::Driven { run: run.into(), holder: Box::new(holder) });
+            return Err(JournalError::Driven {
+                run: run.into(),
+                holder: Box::new(holder),
+            });
         }
         let (process, machine) = (std::process::id(), "memory".to_owned());
         let mut heard = stored.heard.subscribe();
         heard.mark_changed();
-        stored.row.holder = Some(Holder { driver, process, machine, since, until: i128::MAX });
+        stored.row.holder = Some(Holder {
+            driver,
+            process,
+            machine,
+            since,
+            until: i128::MAX,
+        });
         Ok(MemoryLease {
             store: self.clone(),
             run: run.to_owned(),
@@ -90,7 +104,11 @@ impl Content {
     fn post(&mut self, run: &str, text: &str, at: i128) -> Result<u64, JournalError> {
         let id = self.messages + 1;
         let stored = self.find(run)?;
-        stored.messages.push(Message { id, at, text: text.to_owned() });
+        stored.messages.push(Message {
+            id,
+            at,
+            text: text.to_owned(),
+        });
         stored.heard.send_replace(id);
         self.messages = id;
         Ok(id)
@@ -98,17 +116,30 @@ impl Content {
 
     /// The runs that have ended and may go, the newest first.
     fn prunable(&self, prune: Prune) -> Vec<RunRow> {
-        let mut ended: Vec<&RunRow> =
-            self.runs.iter().rev().map(|stored| &stored.row).filter(|row| row.ended).collect();
+        let mut ended: Vec<&RunRow> = self
+            .runs
+            .iter()
+            .rev()
+            .map(|stored| &stored.row)
+            .filter(|row| row.ended)
+            .collect();
         ended.sort_by_key(|row| std::cmp::Reverse(row.created_at));
         let old = |row: &&RunRow| prune.before.is_none_or(|before| row.updated_at < before);
-        ended.into_iter().skip(prune.keep).filter(|row| row.holder.is_none()).filter(old).cloned().collect()
+        ended
+            .into_iter()
+            .skip(prune.keep)
+            .filter(|row| row.holder.is_none())
+            .filter(old)
+            .cloned()
+            .collect()
     }
 }
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("MemoryStore").finish_non_exhaustive()
+        formatter
+            .debug_struct("MemoryStore")
+            .finish_non_exhaustive()
     }
 }
 
@@ -128,7 +159,14 @@ impl Store for MemoryStore {
         }
         let pinned = Digest::of(new.pinned);
         let created_at = nanos(new.at);
-        let chain = Origin { run: new.run, plan: new.plan, digest: new.digest, pinned, created_at }.head();
+        let chain = Origin {
+            run: new.run,
+            plan: new.plan,
+            digest: new.digest,
+            pinned,
+            created_at,
+        }
+        .head();
         let row = RunRow {
             run: new.run.to_owned(),
             plan: new.plan.to_owned(),
@@ -147,8 +185,15 @@ impl Store for MemoryStore {
             head: chain,
             holder: None,
         };
-        let (lines, messages, values, heard) = (Vec::new(), Vec::new(), vec![pinned], watch::Sender::new(0));
-        content.runs.push(StoredRun { row, lines, messages, values, heard });
+        let (lines, messages, values, heard) =
+            (Vec::new(), Vec::new(), vec![pinned], watch::Sender::new(0));
+        content.runs.push(StoredRun {
+            row,
+            lines,
+            messages,
+            values,
+            heard,
+        });
         content.blobs.insert(pinned, new.pinned.to_vec());
         Ok(Created::New(Box::new(self.lease(&mut content, new.run)?)))
     }
@@ -163,14 +208,26 @@ impl Store for MemoryStore {
             return Ok(stored.row.clone());
         }
         let begins = |row: &&RunRow| !prefix.is_empty() && row.run.starts_with(prefix);
-        let mut found: Vec<&RunRow> = content.runs.iter().map(|stored| &stored.row).filter(begins).collect();
+        let mut found: Vec<&RunRow> = content
+            .runs
+            .iter()
+            .map(|stored| &stored.row)
+            .filter(begins)
+            .collect();
         found.sort_by(|one, other| one.run.cmp(&other.run));
         match found.as_slice() {
             [] => Err(JournalError::NotFound { run: prefix.into() }),
             [one] => Ok((*one).clone()),
             many => {
-                let runs = many.iter().take(MAX_NAMED).map(|row| row.run.clone()).collect();
-                Err(JournalError::Ambiguous { prefix: prefix.into(), runs })
+                let runs = many
+                    .iter()
+                    .take(MAX_NAMED)
+                    .map(|row| row.run.clone())
+                    .collect();
+                Err(JournalError::Ambiguous {
+                    prefix: prefix.into(),
+                    runs,
+                })
             }
         }
     }
@@ -181,10 +238,18 @@ impl Store for MemoryStore {
             filter.plan.as_ref().is_none_or(|plan| row.plan == *plan)
                 && (filter.states.is_empty() || filter.states.contains(&row.state))
                 && filter.since.is_none_or(|since| row.created_at >= since)
-                && filter.due.is_none_or(|due| row.wake_at.is_some_and(|wake| wake <= due))
+                && filter
+                    .due
+                    .is_none_or(|due| row.wake_at.is_some_and(|wake| wake <= due))
         };
-        let mut rows: Vec<RunRow> =
-            content.runs.iter().rev().map(|stored| &stored.row).filter(passes).cloned().collect();
+        let mut rows: Vec<RunRow> = content
+            .runs
+            .iter()
+            .rev()
+            .map(|stored| &stored.row)
+            .filter(passes)
+            .cloned()
+            .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.created_at));
         rows.truncate(filter.limit.unwrap_or(usize::MAX));
         Ok(rows)
@@ -192,7 +257,10 @@ impl Store for MemoryStore {
 
     fn is_driven(&self, row: &RunRow) -> bool {
         let mut content = self.content();
-        row.holder.is_some() && content.find(&row.run).is_ok_and(|stored| stored.row.holder == row.holder)
+        row.holder.is_some()
+            && content
+                .find(&row.run)
+                .is_ok_and(|stored| stored.row.holder == row.holder)
     }
 
     fn wait_given_back(&self, _: &str) {
@@ -202,8 +270,12 @@ impl Store for MemoryStore {
     fn events(&self, run: &str, from: u64) -> Result<RecordedEvents, JournalError> {
         let mut content = self.content();
         let lines = content.find(run)?.lines.clone();
-        let events = (1..).zip(lines).map(|(number, line)| Recorded { number, line });
-        Ok(Box::new(events.skip_while(move |event| event.number < from).map(Ok)))
+        let events = (1..)
+            .zip(lines)
+            .map(|(number, line)| Recorded { number, line });
+        Ok(Box::new(
+            events.skip_while(move |event| event.number < from).map(Ok),
+        ))
     }
 
     fn pinned(&self, run: &str) -> Result<Vec<u8>, JournalError> {
@@ -221,7 +293,11 @@ impl Store for MemoryStore {
     }
 
     fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
-        self.content().blobs.get(&digest).cloned().ok_or(JournalError::NoValue { digest })
+        self.content()
+            .blobs
+            .get(&digest)
+            .cloned()
+            .ok_or(JournalError::NoValue { digest })
     }
 
     fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
@@ -232,7 +308,11 @@ impl Store for MemoryStore {
         let (mut content, now) = (self.content(), self.host.now());
         let stored = content.find(run)?;
         let newest = stored.messages.last().map_or(0, |message| message.id);
-        if seen.events.is_some_and(|events| stored.row.events != events) || newest > seen.message {
+        if seen
+            .events
+            .is_some_and(|events| stored.row.events != events)
+            || newest > seen.message
+        {
             return Ok(false);
         }
         for text in texts {
@@ -251,12 +331,23 @@ impl Store for MemoryStore {
 
     fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
         let mut content = self.content();
-        let runs: Vec<String> = content.prunable(prune).into_iter().map(|row| row.run).collect();
-        content.runs.retain(|stored| !runs.contains(&stored.row.run));
+        let runs: Vec<String> = content
+            .prunable(prune)
+            .into_iter()
+            .map(|row| row.run)
+            .collect();
+        content
+            .runs
+            .retain(|stored| !runs.contains(&stored.row.run));
         let before = content.blobs.len();
-        let Content { runs: left, blobs, .. } = &mut *content;
+        let Content {
+            runs: left, blobs, ..
+        } = &mut *content;
         blobs.retain(|digest, _| left.iter().any(|stored| stored.values.contains(digest)));
-        Ok(Pruned { runs, values: before - blobs.len() })
+        Ok(Pruned {
+            runs,
+            values: before - blobs.len(),
+        })
     }
 
     fn compact(&self) -> Result<(), JournalError> {
@@ -293,7 +384,12 @@ impl MemoryLease {
         if let Some(why) = &self.misused {
             return Err(JournalError::Misused(why.clone()));
         }
-        let Batch { lines, blobs, summary, taken } = std::mem::take(&mut self.batch);
+        let Batch {
+            lines,
+            blobs,
+            summary,
+            taken,
+        } = std::mem::take(&mut self.batch);
         let (mut content, now) = (self.store.content(), self.store.host.now());
         let stored = content.find(&self.run)?;
         for line in lines {
@@ -302,8 +398,18 @@ impl MemoryLease {
             stored.lines.push(line);
         }
         self.durable = stored.row.events;
-        stored.messages.retain(|message| !taken.contains(&message.id));
-        if let Some(Summary { state, wake, error, note, steps_done, steps_all }) = summary {
+        stored
+            .messages
+            .retain(|message| !taken.contains(&message.id));
+        if let Some(Summary {
+            state,
+            wake,
+            error,
+            note,
+            steps_done,
+            steps_all,
+        }) = summary
+        {
             let row = &mut stored.row;
             (row.state, row.ended) = (state.name().to_owned(), state.is_ended());
             (row.error, row.note, row.wake_at, row.updated_at) = (error, note, wake, now);
@@ -323,8 +429,12 @@ impl Log for MemoryLease {
     fn append(&mut self, number: u64, line: &[u8]) {
         let fault = match str::from_utf8(line) {
             Err(_) => Some(format!("event {number} is no UTF-8")),
-            Ok(_) if number != self.last + 1 => Some(format!("event {number} came after event {}", self.last)),
-            Ok(line) if line.is_empty() || line.contains('\n') => Some(format!("event {number} is not one line")),
+            Ok(_) if number != self.last + 1 => {
+                Some(format!("event {number} came after event {}", self.last))
+            }
+            Ok(line) if line.is_empty() || line.contains('\n') => {
+                Some(format!("event {number} is not one line"))
+            }
             Ok(_) => None,
         };
         if self.misused.is_some() || fault.is_some() {
@@ -332,11 +442,15 @@ impl Log for MemoryLease {
             return;
         }
         self.last = number;
-        self.batch.lines.push(String::from_utf8_lossy(line).into_owned());
+        self.batch
+            .lines
+            .push(String::from_utf8_lossy(line).into_owned());
     }
 
     fn keep(&mut self, _digest: &str, content: &[u8]) {
-        self.batch.blobs.push((Digest::of(content), content.to_vec()));
+        self.batch
+            .blobs
+            .push((Digest::of(content), content.to_vec()));
     }
 
     fn summarize(&mut self, summary: &Summary) {
@@ -353,7 +467,9 @@ impl Log for MemoryLease {
     }
 
     fn broken(&self) -> Option<String> {
-        self.misused.clone().map(|why| JournalError::Misused(why).to_string())
+        self.misused
+            .clone()
+            .map(|why| JournalError::Misused(why).to_string())
     }
 
     fn changed(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
@@ -367,10 +483,17 @@ impl Log for MemoryLease {
     fn messages(&mut self) -> Vec<log::Message> {
         self.heard.mark_unchanged();
         let said = self.store.said(&self.run).unwrap_or_default();
-        let new: Vec<Message> = said.into_iter().filter(|message| message.id > self.seen).collect();
+        let new: Vec<Message> = said
+            .into_iter()
+            .filter(|message| message.id > self.seen)
+            .collect();
         self.seen = new.last().map_or(self.seen, |message| message.id);
         new.into_iter()
-            .map(|message| log::Message { id: message.id, at: Some(message.at), text: message.text })
+            .map(|message| log::Message {
+                id: message.id,
+                at: Some(message.at),
+                text: message.text,
+            })
             .collect()
     }
 

@@ -73,7 +73,12 @@ pub enum Synchronous {
 impl Default for Settings {
     fn default() -> Self {
         let (lease, patience) = (Duration::from_secs(30), Duration::from_secs(30));
-        Self { synchronous: Synchronous::Full, lease, patience, most_bytes: None }
+        Self {
+            synchronous: Synchronous::Full,
+            lease,
+            patience,
+            most_bytes: None,
+        }
     }
 }
 
@@ -123,7 +128,11 @@ impl Journal {
     ///
     /// # Errors
     /// Where the file is no journal, is damaged, has a newer format, or cannot be written. It is then left as it is.
-    pub fn open(path: &Path, settings: Settings, host: Arc<dyn Host>) -> Result<Self, JournalError> {
+    pub fn open(
+        path: &Path,
+        settings: Settings,
+        host: Arc<dyn Host>,
+    ) -> Result<Self, JournalError> {
         let connection = file::for_writing(path, &settings)?;
         Ok(Self::with(path, settings, host, connection, None))
     }
@@ -132,11 +141,24 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Self::open`]; `Absent` where there is none.
-    pub fn read(path: &Path, settings: Settings, host: Arc<dyn Host>) -> Result<Self, JournalError> {
+    pub fn read(
+        path: &Path,
+        settings: Settings,
+        host: Arc<dyn Host>,
+    ) -> Result<Self, JournalError> {
         let connection = file::for_reading(path, &settings)?;
         let why = "it was opened for reading only".into();
-        let unwritable = JournalError::ReadOnly { path: path.to_owned(), why };
-        Ok(Self::with(path, settings, host, connection, Some(unwritable)))
+        let unwritable = JournalError::ReadOnly {
+            path: path.to_owned(),
+            why,
+        };
+        Ok(Self::with(
+            path,
+            settings,
+            host,
+            connection,
+            Some(unwritable),
+        ))
     }
 
     /// Opens the journal that is at this path for writing; where it can only be read, for that, and whoever wants to
@@ -144,7 +166,11 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn open_there(path: &Path, settings: Settings, host: Arc<dyn Host>) -> Result<Self, JournalError> {
+    pub fn open_there(
+        path: &Path,
+        settings: Settings,
+        host: Arc<dyn Host>,
+    ) -> Result<Self, JournalError> {
         let reading = file::for_reading(path, &settings)?;
         let (connection, unwritable) = match file::for_writing(path, &settings) {
             Ok(connection) => (connection, None),
@@ -163,7 +189,17 @@ impl Journal {
         let machine = Machine::here(&*host);
         let (front, writer) = (Mutex::new(front), Mutex::new(None));
         let path = path.to_owned();
-        Self { inner: Arc::new(Inner { path, settings, host, machine, unwritable, front, writer }) }
+        Self {
+            inner: Arc::new(Inner {
+                path,
+                settings,
+                host,
+                machine,
+                unwritable,
+                front,
+                writer,
+            }),
+        }
     }
 
     /// Makes a new run that this process drives, unless a run of this id is there with the same digest.
@@ -193,7 +229,11 @@ impl Journal {
 
     /// Waits until a driver of this process that was dropped has given its run back.
     pub fn wait_given_back(&self, run: &str) {
-        let desk = self.inner.writer().as_ref().map(|writer| Arc::clone(&writer.desk));
+        let desk = self
+            .inner
+            .writer()
+            .as_ref()
+            .map(|writer| Arc::clone(&writer.desk));
         if let Some(desk) = desk {
             desk.queue.wait_given_back(run);
         }
@@ -202,7 +242,11 @@ impl Journal {
     fn begin(&self, lease: lease::Lease) -> Result<Driver, JournalError> {
         let mut writer = self.inner.writer();
         let writer = self.inner.started(&mut writer)?;
-        Ok(Driver::new(Arc::clone(&self.inner), Arc::clone(&writer.desk), lease))
+        Ok(Driver::new(
+            Arc::clone(&self.inner),
+            Arc::clone(&writer.desk),
+            lease,
+        ))
     }
 
     /// The run of this id, or the only one whose id begins so.
@@ -224,7 +268,9 @@ impl Journal {
     /// Whether the holder of a run lives, as far as can be told.
     #[must_use]
     pub fn is_driven(&self, row: &RunRow) -> bool {
-        row.holder.as_ref().is_some_and(|holder| self.inner.is_driven(holder))
+        row.holder
+            .as_ref()
+            .is_some_and(|holder| self.inner.is_driven(holder))
     }
 
     /// The events of a run, named in full, from this number on, each proved by the chain before it is given.
@@ -258,9 +304,12 @@ impl Journal {
     /// `NoValue`, `Damaged`; else what the file says.
     pub fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
         let select = "SELECT bytes FROM blobs WHERE digest = ?";
-        let bytes: Option<Vec<u8>> = self
-            .inner
-            .read(|connection| connection.prepare_cached(select)?.query_row([digest], |row| row.get(0)).optional())?;
+        let bytes: Option<Vec<u8>> = self.inner.read(|connection| {
+            connection
+                .prepare_cached(select)?
+                .query_row([digest], |row| row.get(0))
+                .optional()
+        })?;
         let bytes = bytes.ok_or(JournalError::NoValue { digest })?;
         if Digest::of(&bytes) == digest {
             return Ok(bytes);
@@ -328,7 +377,10 @@ impl Journal {
 
 impl fmt::Debug for Inner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Journal").field("path", &self.path).finish_non_exhaustive()
+        formatter
+            .debug_struct("Journal")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -349,7 +401,12 @@ impl Inner {
         self.writable()?;
         match writer {
             Some(writer) => Ok(writer),
-            None => Ok(writer.insert(Writer::start(&self.path, &self.settings, &self.host, &self.machine)?)),
+            None => Ok(writer.insert(Writer::start(
+                &self.path,
+                &self.settings,
+                &self.host,
+                &self.machine,
+            )?)),
         }
     }
 
@@ -363,16 +420,23 @@ impl Inner {
         found.ok_or_else(|| JournalError::NotFound { run: run.into() })
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, JournalError> {
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, JournalError> {
         read(&self.front()).map_err(|error| self.told(&error))
     }
 
     /// Changes the file at once or not at all.
-    fn change<T>(&self, change: impl FnOnce(&Transaction<'_>) -> Result<T, JournalError>) -> Result<T, JournalError> {
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
         self.writable()?;
         let mut front = self.front();
-        let transaction =
-            front.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| self.told(&error))?;
+        let transaction = front
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(|error| self.told(&error))?;
         let changed = change(&transaction)?;
         transaction.commit().map_err(|error| self.told(&error))?;
         Ok(changed)
@@ -383,7 +447,10 @@ impl Inner {
     }
 
     fn damaged(&self, what: Damage) -> JournalError {
-        JournalError::Damaged { path: self.path.clone(), what }
+        JournalError::Damaged {
+            path: self.path.clone(),
+            what,
+        }
     }
 
     // A transaction that a panic cuts short is taken back, so what is behind a poisoned lock is whole.

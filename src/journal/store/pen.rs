@@ -23,7 +23,11 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) fn new(queue: Arc<Queue>, pen: Pen, at_once: bool) -> Self {
-        Self { queue, pen: Mutex::new(pen), at_once }
+        Self {
+            queue,
+            pen: Mutex::new(pen),
+            at_once,
+        }
     }
 
     // A transaction that a panic cuts short is taken back, so what is behind a poisoned lock is whole.
@@ -33,7 +37,11 @@ impl Desk {
 
     /// Sees to it that what waits is written: here, or by the thread where that would mean to wait for anybody.
     pub(super) fn attend(&self) {
-        let written = self.at_once && self.pen.try_lock().is_ok_and(|mut pen| pen.write_without_waiting(&self.queue));
+        let written = self.at_once
+            && self
+                .pen
+                .try_lock()
+                .is_ok_and(|mut pen| pen.write_without_waiting(&self.queue));
         if !written {
             self.queue.wake();
         }
@@ -42,7 +50,10 @@ impl Desk {
 
 impl fmt::Debug for Desk {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Desk").field("queue", &self.queue).finish_non_exhaustive()
+        formatter
+            .debug_struct("Desk")
+            .field("queue", &self.queue)
+            .finish_non_exhaustive()
     }
 }
 
@@ -58,9 +69,21 @@ pub(super) struct Pen {
 }
 
 impl Pen {
-    pub(super) fn new(path: &Path, settings: &Settings, host: &Arc<dyn Host>, connection: Connection) -> Self {
+    pub(super) fn new(
+        path: &Path,
+        settings: &Settings,
+        host: &Arc<dyn Host>,
+        connection: Connection,
+    ) -> Self {
         let (lease, patience) = (settings.lease, settings.patience);
-        Self { connection, path: path.to_owned(), host: Arc::clone(host), lease, patience, version: 0 }
+        Self {
+            connection,
+            path: path.to_owned(),
+            host: Arc::clone(host),
+            lease,
+            patience,
+            version: 0,
+        }
     }
 
     /// One transaction for all that waits; false where nothing does. A run that was taken over is left out, the others
@@ -81,7 +104,11 @@ impl Pen {
             return false;
         }
         let works = queue.take();
-        let outcomes = if works.is_empty() { Ok(Vec::new()) } else { self.commit(&works) };
+        let outcomes = if works.is_empty() {
+            Ok(Vec::new())
+        } else {
+            self.commit(&works)
+        };
         // It was set before, so it can be set.
         let _ = self.connection.busy_timeout(self.patience);
         if matches!(outcomes, Err(JournalError::Busy { .. })) {
@@ -94,10 +121,16 @@ impl Pen {
 
     fn commit(&mut self, works: &[Work]) -> Result<Vec<commit::Outcome>, JournalError> {
         let until = self.until();
-        commit::write(&mut self.connection, works, until).map_err(|error| JournalError::from_sqlite(&self.path, &error))
+        commit::write(&mut self.connection, works, until)
+            .map_err(|error| JournalError::from_sqlite(&self.path, &error))
     }
 
-    fn settle(&self, queue: &Queue, works: Vec<Work>, outcomes: Result<Vec<commit::Outcome>, JournalError>) {
+    fn settle(
+        &self,
+        queue: &Queue,
+        works: Vec<Work>,
+        outcomes: Result<Vec<commit::Outcome>, JournalError>,
+    ) {
         match outcomes {
             Ok(outcomes) => {
                 for (work, outcome) in works.into_iter().zip(outcomes) {
@@ -123,7 +156,9 @@ impl Pen {
         }
         let until = self.until();
         // What keeps a renewal from being written keeps events from it, too, and is told there.
-        let Ok(lost) = commit::renew(&mut self.connection, &targets, until) else { return };
+        let Ok(lost) = commit::renew(&mut self.connection, &targets, until) else {
+            return;
+        };
         for (key, run) in lost {
             queue.fail(key, JournalError::Fenced { run });
         }
@@ -131,7 +166,9 @@ impl Pen {
 
     /// Own commits do not change the version, so a process alone asks no more than this.
     pub(super) fn listen(&mut self, queue: &Queue) {
-        let version = self.connection.pragma_query_value(None, "data_version", |row| row.get(0));
+        let version = self
+            .connection
+            .pragma_query_value(None, "data_version", |row| row.get(0));
         let Ok(version) = version else { return };
         if version == self.version {
             return;
@@ -146,10 +183,13 @@ impl Pen {
 
     fn newest(&self, target: &Target) -> rusqlite::Result<u64> {
         let select = "SELECT coalesce(max(id), 0) FROM messages WHERE run = ?";
-        self.connection.prepare_cached(select)?.query_row([target.id], |row| row.get(0))
+        self.connection
+            .prepare_cached(select)?
+            .query_row([target.id], |row| row.get(0))
     }
 
     fn until(&self) -> i64 {
-        nanos(self.host.now()).saturating_add(i64::try_from(self.lease.as_nanos()).unwrap_or(i64::MAX))
+        nanos(self.host.now())
+            .saturating_add(i64::try_from(self.lease.as_nanos()).unwrap_or(i64::MAX))
     }
 }

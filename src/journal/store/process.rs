@@ -24,18 +24,26 @@ impl Machine {
         let name = node(host);
         let boot = host.read_bounded(Path::new(BOOT), 64).unwrap_or_default();
         let mark = blake3::hash(format!("{name} {}", boot.trim()).as_bytes()).to_hex();
-        Self { mark: mark.chars().take(12).collect(), name }
+        Self {
+            mark: mark.chars().take(12).collect(),
+            name,
+        }
     }
 
     /// Whether a driver of this id can be asked for its lock.
     fn is_of(&self, driver: &str) -> bool {
-        driver.split_once('-').is_some_and(|(mark, _)| mark == self.mark)
+        driver
+            .split_once('-')
+            .is_some_and(|(mark, _)| mark == self.mark)
     }
 }
 
 #[cfg(unix)]
 fn node(_: &dyn Host) -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
 }
 
 #[cfg(not(unix))]
@@ -69,7 +77,10 @@ impl Presence {
         loop {
             let driver = format!("{}-{:016x}", machine.mark, host.random());
             // The file gets its name when it is locked, so that nobody takes it for one of the dead.
-            let (new, path) = (drivers.join(format!("{driver}.new")), drivers.join(format!("{driver}.lock")));
+            let (new, path) = (
+                drivers.join(format!("{driver}.new")),
+                drivers.join(format!("{driver}.lock")),
+            );
             let mut options = File::options();
             options.write(true).create_new(true);
             #[cfg(unix)]
@@ -81,7 +92,13 @@ impl Presence {
                 Err(TryLockError::WouldBlock) => Err(io::ErrorKind::NotFound.into()),
             };
             match locked {
-                Ok(()) => return Ok(Self { driver, path, _locked: file }),
+                Ok(()) => {
+                    return Ok(Self {
+                        driver,
+                        path,
+                        _locked: file,
+                    });
+                }
                 // Somebody who cleared away was in between.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -120,9 +137,14 @@ fn is_free(path: &Path) -> Life {
 
 /// Removes the files of drivers of this machine that are dead.
 fn clear(drivers: &Path, machine: &Machine) {
-    let Ok(entries) = fs::read_dir(drivers) else { return };
+    let Ok(entries) = fs::read_dir(drivers) else {
+        return;
+    };
     for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
-        let own = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| machine.is_of(name));
+        let own = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| machine.is_of(name));
         if own && is_free(&path) == Life::Dead {
             // Another process may have been faster.
             let _ = fs::remove_file(&path);
@@ -171,7 +193,13 @@ mod tests {
         let presence = Presence::take(&journal, &machine, &host).unwrap();
         let next = Presence::take(&journal, &machine, &host).unwrap();
         assert_eq!(
-            (dead.exists(), half.exists(), elsewhere.exists(), presence.path.exists(), next.path.exists()),
+            (
+                dead.exists(),
+                half.exists(),
+                elsewhere.exists(),
+                presence.path.exists(),
+                next.path.exists()
+            ),
             (false, false, true, true, true)
         );
     }

@@ -37,7 +37,9 @@ impl Inner {
                 for run in runs {
                     // It may have been taken up again, or deleted by somebody else, since it was listed.
                     let found = rows::find(transaction, run).map_err(|error| self.told(&error))?;
-                    let Some((id, row)) = found.filter(|(_, row)| self.may_go(row, prune)) else { continue };
+                    let Some((id, row)) = found.filter(|(_, row)| self.may_go(row, prune)) else {
+                        continue;
+                    };
                     pruned.values += delete(transaction, id).map_err(|error| self.told(&error))?;
                     pruned.runs.push(row.run);
                 }
@@ -51,7 +53,10 @@ impl Inner {
         let mut found = Vec::new();
         for run in self.list_ended()?.into_iter().skip(prune.keep) {
             let row = self.read(|connection| rows::find(connection, &run))?;
-            found.extend(row.map(|(_, row)| row).filter(|row| self.may_go(row, prune)));
+            found.extend(
+                row.map(|(_, row)| row)
+                    .filter(|row| self.may_go(row, prune)),
+            );
         }
         Ok(found)
     }
@@ -61,34 +66,61 @@ impl Inner {
     pub(super) fn compact(&self) -> Result<(), JournalError> {
         self.writable()?;
         self.read(|connection| connection.execute_batch("VACUUM"))?;
-        let busy: bool =
-            self.read(|connection| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)))?;
-        if busy { Err(JournalError::Busy { path: self.path.clone() }) } else { Ok(()) }
+        let busy: bool = self.read(|connection| {
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+        })?;
+        if busy {
+            Err(JournalError::Busy {
+                path: self.path.clone(),
+            })
+        } else {
+            Ok(())
+        }
     }
 
     fn list_ended(&self) -> Result<Vec<String>, JournalError> {
         let select = "SELECT run FROM runs WHERE ended ORDER BY created_at DESC, id DESC";
-        self.read(|connection| connection.prepare(select)?.query_map([], |row| row.get(0))?.collect())
+        self.read(|connection| {
+            connection
+                .prepare(select)?
+                .query_map([], |row| row.get(0))?
+                .collect()
+        })
     }
 
     fn may_go(&self, row: &RunRow, prune: Prune) -> bool {
-        let old = prune.before.is_none_or(|before| nanos(row.updated_at) < nanos(before));
-        row.ended && old && !row.holder.as_ref().is_some_and(|holder| self.is_driven(holder))
+        let old = prune
+            .before
+            .is_none_or(|before| nanos(row.updated_at) < nanos(before));
+        row.ended
+            && old
+            && !row
+                .holder
+                .as_ref()
+                .is_some_and(|holder| self.is_driven(holder))
     }
 }
 
 /// Deletes everything of one run; gives how many values went with it.
 fn delete(connection: &Connection, run: i64) -> rusqlite::Result<usize> {
     let [first, last] = commit::places(run);
-    connection.prepare_cached("DELETE FROM segments WHERE id BETWEEN ? AND ?")?.execute([first, last])?;
-    connection.prepare_cached("DELETE FROM messages WHERE run = ?")?.execute([run])?;
+    connection
+        .prepare_cached("DELETE FROM segments WHERE id BETWEEN ? AND ?")?
+        .execute([first, last])?;
+    connection
+        .prepare_cached("DELETE FROM messages WHERE run = ?")?
+        .execute([run])?;
     let values = connection
         .prepare_cached(
             "DELETE FROM blobs WHERE id IN (SELECT blob FROM refs WHERE run = ?1)
              AND NOT EXISTS (SELECT 1 FROM refs WHERE blob = blobs.id AND run <> ?1)",
         )?
         .execute(params![run])?;
-    connection.prepare_cached("DELETE FROM refs WHERE run = ?")?.execute([run])?;
-    connection.prepare_cached("DELETE FROM runs WHERE id = ?")?.execute([run])?;
+    connection
+        .prepare_cached("DELETE FROM refs WHERE run = ?")?
+        .execute([run])?;
+    connection
+        .prepare_cached("DELETE FROM runs WHERE id = ?")?
+        .execute([run])?;
     Ok(values)
 }

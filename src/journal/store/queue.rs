@@ -67,7 +67,12 @@ impl Batch {
     }
 
     fn bytes(&self) -> usize {
-        self.text.len() + self.blobs.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
+        self.text.len()
+            + self
+                .blobs
+                .iter()
+                .map(|(_, bytes)| bytes.len())
+                .sum::<usize>()
     }
 
     /// Puts a later one behind this, and leaves that empty.
@@ -106,7 +111,13 @@ pub(super) struct Target {
 
 impl From<Lease> for Target {
     fn from(lease: Lease) -> Self {
-        Self { id: lease.id, run: lease.run, epoch: lease.epoch, last: lease.last, head: lease.head }
+        Self {
+            id: lease.id,
+            run: lease.run,
+            epoch: lease.epoch,
+            last: lease.last,
+            head: lease.head,
+        }
     }
 }
 
@@ -179,26 +190,43 @@ pub(super) struct Enrolled {
 
 impl Queue {
     pub(super) fn enrol(&self, target: Target) -> Enrolled {
-        let (durable, told) = watch::channel(Durable { through: target.last, failure: None });
+        let (durable, told) = watch::channel(Durable {
+            through: target.last,
+            failure: None,
+        });
         let (heard, ear) = watch::channel(0);
         let mut state = self.state();
         let key = state.next;
         state.next += 1;
         let (pending, spare) = (Batch::default(), Batch::default());
-        let mut entry = Entry { target, pending, spare, closing: false, durable, heard };
+        let mut entry = Entry {
+            target,
+            pending,
+            spare,
+            closing: false,
+            durable,
+            heard,
+        };
         if let Some(error) = &state.ended {
             entry.fail(error.clone());
         } else {
             state.entries.insert(key, entry);
         }
-        Enrolled { key, durable: told, heard: ear }
+        Enrolled {
+            key,
+            durable: told,
+            heard: ear,
+        }
     }
 
     /// Takes what a driver hands over and leaves it an empty batch; waits where too much waits already. Somebody has to
     /// see to it that it is written.
     pub(super) fn hand_over(&self, key: u64, batch: &mut Batch) {
         let full = |state: &mut State| state.bytes > MOST_WAITING && !state.stop;
-        let mut state = self.done.wait_while(self.state(), full).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self
+            .done
+            .wait_while(self.state(), full)
+            .unwrap_or_else(PoisonError::into_inner);
         let State { entries, bytes, .. } = &mut *state;
         let Some(entry) = entries.get_mut(&key).filter(|entry| !entry.failed()) else {
             batch.clear();
@@ -224,13 +252,26 @@ impl Queue {
     /// Waits until the lease was given back.
     pub(super) fn wait_closed(&self, key: u64) {
         let there = |state: &mut State| state.entries.contains_key(&key);
-        drop(self.done.wait_while(self.state(), there).unwrap_or_else(PoisonError::into_inner));
+        drop(
+            self.done
+                .wait_while(self.state(), there)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
     }
 
     /// Waits until nothing of this run that was dropped is still being written.
     pub(super) fn wait_given_back(&self, run: &str) {
-        let going = |state: &mut State| state.entries.values().any(|entry| entry.closing && entry.target.run == run);
-        drop(self.done.wait_while(self.state(), going).unwrap_or_else(PoisonError::into_inner));
+        let going = |state: &mut State| {
+            state
+                .entries
+                .values()
+                .any(|entry| entry.closing && entry.target.run == run)
+        };
+        drop(
+            self.done
+                .wait_while(self.state(), going)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
     }
 
     /// Asks the writer to end when everything is written.
@@ -242,7 +283,11 @@ impl Queue {
     /// Waits so long at most until there is something to write; true where nothing more will come.
     pub(super) fn wait(&self, at_most: Duration) -> bool {
         let idle = |state: &mut State| {
-            !state.stop && !state.entries.values().any(|entry| entry.closing || !entry.pending.is_empty())
+            !state.stop
+                && !state
+                    .entries
+                    .values()
+                    .any(|entry| entry.closing || !entry.pending.is_empty())
         };
         let waited = self.work.wait_timeout_while(self.state(), at_most, idle);
         waited.unwrap_or_else(PoisonError::into_inner).0.stop
@@ -258,7 +303,13 @@ impl Queue {
             }
             let batch = std::mem::replace(&mut entry.pending, std::mem::take(&mut entry.spare));
             let (target, failed) = (entry.target.clone(), entry.failed());
-            works.push(Work { key: *key, target, batch, close: entry.closing, failed });
+            works.push(Work {
+                key: *key,
+                target,
+                batch,
+                close: entry.closing,
+                failed,
+            });
         }
         works
     }
@@ -284,7 +335,9 @@ impl Queue {
                 Ok(target) => {
                     let through = target.last;
                     entry.target = target;
-                    entry.durable.send_modify(|durable| durable.through = through);
+                    entry
+                        .durable
+                        .send_modify(|durable| durable.through = through);
                 }
                 Err(error) => entry.fail(error),
             }
@@ -304,7 +357,8 @@ impl Queue {
     pub(super) fn targets(&self) -> Vec<(u64, Target)> {
         let state = self.state();
         let open = state.entries.iter().filter(|(_, entry)| !entry.failed());
-        open.map(|(key, entry)| (*key, entry.target.clone())).collect()
+        open.map(|(key, entry)| (*key, entry.target.clone()))
+            .collect()
     }
 
     /// Nothing of this run can be written any more.
@@ -369,11 +423,21 @@ mod tests {
     }
 
     fn target(run: &str) -> Target {
-        Target { id: 1, run: run.into(), epoch: 1, last: 0, head: Digest::of(b"") }
+        Target {
+            id: 1,
+            run: run.into(),
+            epoch: 1,
+            last: 0,
+            head: Digest::of(b""),
+        }
     }
 
     fn batch(text: &str) -> Batch {
-        Batch { text: text.into(), lines: text.lines().count() as u64, ..Batch::default() }
+        Batch {
+            text: text.into(),
+            lines: text.lines().count() as u64,
+            ..Batch::default()
+        }
     }
 
     /// The writer: takes and settles until it is told to stop, or until it has written so many batches and breaks off.
@@ -390,11 +454,19 @@ mod tests {
             for work in works {
                 let mut target = work.target.clone();
                 if target.run == refused {
-                    queue.settle(work, Err(JournalError::Fenced { run: refused.into() }));
+                    queue.settle(
+                        work,
+                        Err(JournalError::Fenced {
+                            run: refused.into(),
+                        }),
+                    );
                     continue;
                 }
                 target.last += work.batch.lines;
-                written.entry(target.run.clone()).or_default().push_str(&work.batch.text);
+                written
+                    .entry(target.run.clone())
+                    .or_default()
+                    .push_str(&work.batch.text);
                 queue.settle(work, Ok(target));
             }
         }
@@ -424,12 +496,19 @@ mod tests {
         let alone = || {
             let queue = Queue::default();
             let (first, second) = (queue.enrol(target("a")), queue.enrol(target("b")));
-            for (key, text) in [(first.key, "a\n"), (second.key, "x\n"), (first.key, "b\nc\n")] {
+            for (key, text) in [
+                (first.key, "a\n"),
+                (second.key, "x\n"),
+                (first.key, "b\nc\n"),
+            ] {
                 queue.hand_over(key, &mut batch(text));
             }
             assert!(!queue.wait(Duration::ZERO), "there is something");
             let works = queue.take();
-            let texts: Vec<_> = works.iter().map(|work| (work.batch.text.as_str(), work.batch.lines)).collect();
+            let texts: Vec<_> = works
+                .iter()
+                .map(|work| (work.batch.text.as_str(), work.batch.lines))
+                .collect();
             assert_eq!(texts, [("a\nb\nc\n", 3), ("x\n", 1)]);
             queue.stop();
             assert!(queue.wait(Duration::ZERO) && queue.take().is_empty());
@@ -447,7 +526,10 @@ mod tests {
             queue.hand_over(key, &mut batch("b\n"));
             queue.put_back(works);
             let works = queue.take();
-            assert_eq!((works[0].batch.text.as_str(), works[0].batch.lines), ("a\nb\n", 2));
+            assert_eq!(
+                (works[0].batch.text.as_str(), works[0].batch.lines),
+                ("a\nb\n", 2)
+            );
         };
         shuttle::check_random(alone, 1);
     }
@@ -463,12 +545,21 @@ mod tests {
             let behind = Arc::clone(&queue);
             let writer = thread::spawn(move || write(&behind, usize::MAX, ""));
             for driver in drivers {
-                assert_eq!(driver.join().unwrap(), Durable { through: 3, failure: None });
+                assert_eq!(
+                    driver.join().unwrap(),
+                    Durable {
+                        through: 3,
+                        failure: None
+                    }
+                );
             }
             queue.stop();
             let written = writer.join().unwrap();
             let whole = || "1234\n5678\n90\n".to_owned();
-            assert_eq!(written, BTreeMap::from([("a".to_owned(), whole()), ("b".to_owned(), whole())]));
+            assert_eq!(
+                written,
+                BTreeMap::from([("a".to_owned(), whole()), ("b".to_owned(), whole())])
+            );
             assert_eq!(queue.state().bytes, 0, "there is room again for all");
         });
     }
@@ -483,8 +574,17 @@ mod tests {
             });
             let behind = Arc::clone(&queue);
             let writer = thread::spawn(move || write(&behind, usize::MAX, "lost"));
-            assert_eq!(lost.join().unwrap().failure, Some(JournalError::Fenced { run: "lost".into() }));
-            assert_eq!(kept.join().unwrap(), Durable { through: 3, failure: None });
+            assert_eq!(
+                lost.join().unwrap().failure,
+                Some(JournalError::Fenced { run: "lost".into() })
+            );
+            assert_eq!(
+                kept.join().unwrap(),
+                Durable {
+                    through: 3,
+                    failure: None
+                }
+            );
             queue.stop();
             assert_eq!(writer.join().unwrap().len(), 1);
             assert_eq!(queue.state().bytes, 0);
@@ -502,7 +602,9 @@ mod tests {
             let written = write(&queue, 2, "");
             for (driver, run) in drivers.into_iter().zip(["a", "b"]) {
                 let durable = driver.join().unwrap();
-                let lines = written.get(run).map_or(0, |text| text.lines().count() as u64);
+                let lines = written
+                    .get(run)
+                    .map_or(0, |text| text.lines().count() as u64);
                 assert_eq!(durable.through, lines, "what was told is what was written");
                 assert!(durable.failure == Some(gone()) || lines == 3, "{durable:?}");
             }
@@ -525,7 +627,10 @@ mod tests {
                 told.store(true, Ordering::SeqCst);
             });
             thread::yield_now();
-            assert!(!handed.load(Ordering::SeqCst), "it waits while the first is being written");
+            assert!(
+                !handed.load(Ordering::SeqCst),
+                "it waits while the first is being written"
+            );
             for work in works {
                 queue.settle(work, Ok(target("a")));
             }

@@ -82,7 +82,10 @@ impl Inner {
             0 => Err(JournalError::NotFound { run: prefix.into() }),
             _ => {
                 let runs = others.into_iter().map(|row| row.run).collect();
-                Err(JournalError::Ambiguous { prefix: prefix.into(), runs })
+                Err(JournalError::Ambiguous {
+                    prefix: prefix.into(),
+                    runs,
+                })
             }
         }
     }
@@ -90,7 +93,12 @@ impl Inner {
     /// The runs that pass, the newest first.
     pub(super) fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError> {
         let (text, wanted) = select(filter);
-        self.read(|connection| connection.prepare(&text)?.query_map(params_from_iter(wanted), read)?.collect())
+        self.read(|connection| {
+            connection
+                .prepare(&text)?
+                .query_map(params_from_iter(wanted), read)?
+                .collect()
+        })
     }
 }
 
@@ -115,16 +123,26 @@ fn select(filter: &Filter) -> (String, Vec<Value>) {
         wanted.push(nanos(due).into());
         conditions.push("wake_at <= ?");
     }
-    wanted.push(filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)).into());
+    wanted.push(
+        filter
+            .limit
+            .map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX))
+            .into(),
+    );
     let conditions = conditions.join(" AND ");
-    let text = format!("SELECT {COLUMNS} FROM runs WHERE {conditions} ORDER BY created_at DESC, id DESC LIMIT ?");
+    let text = format!(
+        "SELECT {COLUMNS} FROM runs WHERE {conditions} ORDER BY created_at DESC, id DESC LIMIT ?"
+    );
     (text, wanted)
 }
 
 /// The run of exactly this id, and the number of its row.
 pub(super) fn find(connection: &Connection, run: &str) -> rusqlite::Result<Option<(i64, RunRow)>> {
-    let mut statement = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM runs WHERE run = ?"))?;
-    statement.query_row([run], |row| Ok((row.get(0)?, read(row)?))).optional()
+    let mut statement =
+        connection.prepare_cached(&format!("SELECT {COLUMNS} FROM runs WHERE run = ?"))?;
+    statement
+        .query_row([run], |row| Ok((row.get(0)?, read(row)?)))
+        .optional()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
@@ -132,7 +150,13 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let holder = match row.get(16)? {
         Some(driver) => {
             let (process, machine) = (row.get(17)?, row.get(18)?);
-            Some(Holder { driver, process, machine, since: moment(19)?, until: moment(20)? })
+            Some(Holder {
+                driver,
+                process,
+                machine,
+                since: moment(19)?,
+                until: moment(20)?,
+            })
         }
         None => None,
     };
@@ -166,19 +190,56 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         climb(&mut connection, std::path::Path::new("j"), LADDER).unwrap();
         let filters = [
-            (Filter { limit: Some(9), ..Filter::default() }, "runs_by_age"),
-            (Filter { since: Some(1), ..Filter::default() }, "runs_by_age"),
-            (Filter { plan: Some("p".into()), ..Filter::default() }, "runs_by_plan"),
-            (Filter { states: vec!["paused".into()], ..Filter::default() }, "runs_by_state"),
-            (Filter { due: Some(1), ..Filter::default() }, "runs_by_"),
+            (
+                Filter {
+                    limit: Some(9),
+                    ..Filter::default()
+                },
+                "runs_by_age",
+            ),
+            (
+                Filter {
+                    since: Some(1),
+                    ..Filter::default()
+                },
+                "runs_by_age",
+            ),
+            (
+                Filter {
+                    plan: Some("p".into()),
+                    ..Filter::default()
+                },
+                "runs_by_plan",
+            ),
+            (
+                Filter {
+                    states: vec!["paused".into()],
+                    ..Filter::default()
+                },
+                "runs_by_state",
+            ),
+            (
+                Filter {
+                    due: Some(1),
+                    ..Filter::default()
+                },
+                "runs_by_",
+            ),
         ];
         for (filter, index) in filters {
             let (text, wanted) = select(&filter);
-            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {text}")).unwrap();
-            let plan = statement.query_map(params_from_iter(wanted), |row| row.get::<_, String>(3)).unwrap();
+            let mut statement = connection
+                .prepare(&format!("EXPLAIN QUERY PLAN {text}"))
+                .unwrap();
+            let plan = statement
+                .query_map(params_from_iter(wanted), |row| row.get::<_, String>(3))
+                .unwrap();
             let plan = plan.map(Result::unwrap).collect::<Vec<_>>().join("; ");
             assert!(plan.contains(index), "{filter:?}: {plan}");
-            assert!(filter.due.is_some() || !plan.contains("TEMP B-TREE"), "{filter:?}: {plan}");
+            assert!(
+                filter.due.is_some() || !plan.contains("TEMP B-TREE"),
+                "{filter:?}: {plan}"
+            );
         }
     }
 }

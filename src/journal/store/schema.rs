@@ -22,45 +22,72 @@ pub(super) enum Standing {
 }
 
 /// Looks whether the file is a journal of a format that the ladder knows.
-pub(super) fn look(connection: &Connection, path: &Path, ladder: &[Step]) -> Result<Standing, JournalError> {
+pub(super) fn look(
+    connection: &Connection,
+    path: &Path,
+    ladder: &[Step],
+) -> Result<Standing, JournalError> {
     let told = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     // All from one moment: another process may be making the file.
-    let _moment = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose().map_err(told)?;
+    let _moment = connection
+        .is_autocommit()
+        .then(|| connection.unchecked_transaction())
+        .transpose()
+        .map_err(told)?;
     let application = pragma(connection, "application_id").map_err(told)?;
     let found = pragma(connection, "user_version").map_err(told)?;
     if application != APPLICATION {
-        let tables: i64 =
-            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(told)?;
+        let tables: i64 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .map_err(told)?;
         if application == 0 && found == 0 && tables == 0 {
             return Ok(Standing::Empty);
         }
         let why = "it is a database of another program".into();
-        return Err(JournalError::NoJournal { path: path.to_owned(), why });
+        return Err(JournalError::NoJournal {
+            path: path.to_owned(),
+            why,
+        });
     }
     let known = i64::try_from(ladder.len()).unwrap_or(i64::MAX);
     if found > known {
-        return Err(JournalError::NewerFormat { path: path.to_owned(), found, known });
+        return Err(JournalError::NewerFormat {
+            path: path.to_owned(),
+            found,
+            known,
+        });
     }
     if found < 1 {
         let why = format!("it says that it has the format {found}, which never was");
-        return Err(JournalError::NoJournal { path: path.to_owned(), why });
+        return Err(JournalError::NoJournal {
+            path: path.to_owned(),
+            why,
+        });
     }
     Ok(Standing::Format(found))
 }
 
 /// Brings a file to the newest format, at once or not at all.
-pub(super) fn climb(connection: &mut Connection, path: &Path, ladder: &[Step]) -> Result<(), JournalError> {
+pub(super) fn climb(
+    connection: &mut Connection,
+    path: &Path,
+    ladder: &[Step],
+) -> Result<(), JournalError> {
     let told = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
     if let Standing::Format(found) = look(connection, path, ladder)?
         && usize::try_from(found) == Ok(ladder.len())
     {
         return Ok(());
     }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(told)?;
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(told)?;
     // Another process may have been first.
     let done = match look(&transaction, path, ladder)? {
         Standing::Empty => {
-            transaction.pragma_update(None, "application_id", APPLICATION).map_err(told)?;
+            transaction
+                .pragma_update(None, "application_id", APPLICATION)
+                .map_err(told)?;
             0
         }
         Standing::Format(found) => usize::try_from(found).unwrap_or(0),
@@ -68,7 +95,9 @@ pub(super) fn climb(connection: &mut Connection, path: &Path, ladder: &[Step]) -
     for step in ladder.iter().skip(done) {
         transaction.execute_batch(step).map_err(told)?;
     }
-    transaction.pragma_update(None, "user_version", ladder.len()).map_err(told)?;
+    transaction
+        .pragma_update(None, "user_version", ladder.len())
+        .map_err(told)?;
     transaction.commit().map_err(told)
 }
 
@@ -80,7 +109,8 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
 mod tests {
     use super::*;
 
-    const SECOND: Step = "ALTER TABLE runs ADD COLUMN owner TEXT; UPDATE runs SET owner = 'of ' || plan;";
+    const SECOND: Step =
+        "ALTER TABLE runs ADD COLUMN owner TEXT; UPDATE runs SET owner = 'of ' || plan;";
     const BROKEN: Step = "DELETE FROM runs; SELECT no_such_function();";
 
     fn version(connection: &Connection) -> i64 {
@@ -106,7 +136,9 @@ mod tests {
         let ladder = [LADDER[0], SECOND];
         climb(&mut connection, Path::new("j"), &ladder).unwrap();
         assert_eq!(version(&connection), 2);
-        let owner: String = connection.query_row("SELECT owner FROM runs", [], |row| row.get(0)).unwrap();
+        let owner: String = connection
+            .query_row("SELECT owner FROM runs", [], |row| row.get(0))
+            .unwrap();
         assert_eq!(owner, "of p");
         climb(&mut connection, Path::new("j"), &ladder).unwrap();
     }
@@ -114,10 +146,19 @@ mod tests {
     #[test]
     fn a_step_that_fails_leaves_the_older_file_whole() {
         let mut connection = older_file();
-        assert!(climb(&mut connection, Path::new("j"), &[LADDER[0], SECOND, BROKEN]).is_err());
+        assert!(
+            climb(
+                &mut connection,
+                Path::new("j"),
+                &[LADDER[0], SECOND, BROKEN]
+            )
+            .is_err()
+        );
         assert_eq!(version(&connection), 1);
         assert!(connection.prepare("SELECT owner FROM runs").is_err());
-        let runs: i64 = connection.query_row("SELECT count(*) FROM runs", [], |row| row.get(0)).unwrap();
+        let runs: i64 = connection
+            .query_row("SELECT count(*) FROM runs", [], |row| row.get(0))
+            .unwrap();
         assert_eq!(runs, 1);
     }
 
@@ -126,9 +167,18 @@ mod tests {
         let mut connection = older_file();
         connection.pragma_update(None, "user_version", 7).unwrap();
         let error = climb(&mut connection, Path::new("j"), LADDER).unwrap_err();
-        assert_eq!(error, JournalError::NewerFormat { path: "j".into(), found: 7, known: 1 });
+        assert_eq!(
+            error,
+            JournalError::NewerFormat {
+                path: "j".into(),
+                found: 7,
+                known: 1
+            }
+        );
         let mut other = Connection::open_in_memory().unwrap();
-        other.execute_batch("CREATE TABLE photos (name TEXT)").unwrap();
+        other
+            .execute_batch("CREATE TABLE photos (name TEXT)")
+            .unwrap();
         let error = climb(&mut other, Path::new("j"), LADDER).unwrap_err();
         assert!(matches!(error, JournalError::NoJournal { .. }), "{error}");
         assert!(other.prepare("SELECT * FROM runs").is_err());

@@ -24,8 +24,16 @@ pub struct ExportFault {
 /// # Errors
 /// The first line that does not fit.
 pub fn verify_export(reader: impl BufRead) -> Result<Exported, ExportFault> {
-    let mut proof = Proof { reader, line: Vec::new(), number: 0, before: blake3::Hasher::new() };
-    proof.whole().map_err(|why| ExportFault { line: proof.number, why })
+    let mut proof = Proof {
+        reader,
+        line: Vec::new(),
+        number: 0,
+        before: blake3::Hasher::new(),
+    };
+    proof.whole().map_err(|why| ExportFault {
+        line: proof.number,
+        why,
+    })
 }
 
 /// What was read, and the line that is being proved.
@@ -42,7 +50,13 @@ impl<R: BufRead> Proof<R> {
     fn whole(&mut self) -> Result<Exported, String> {
         self.next()?;
         let (header, origin) = self.header()?;
-        let mut exported = Exported { run: header.run, plan: header.plan, events: 0, values: 0, head: origin };
+        let mut exported = Exported {
+            run: header.run,
+            plan: header.plan,
+            events: 0,
+            values: 0,
+            head: origin,
+        };
         self.next()?;
         while self.line.starts_with(b"{\"value\":") {
             let digest = self.value()?;
@@ -73,7 +87,9 @@ impl<R: BufRead> Proof<R> {
         }
         self.number += 1;
         self.line.clear();
-        self.reader.read_until(b'\n', &mut self.line).map_err(|error| error.to_string())?;
+        self.reader
+            .read_until(b'\n', &mut self.line)
+            .map_err(|error| error.to_string())?;
         if self.line.pop() == Some(b'\n') {
             return Ok(());
         }
@@ -88,10 +104,14 @@ impl<R: BufRead> Proof<R> {
         }
         if header.version > VERSION {
             let found = header.version;
-            return Err(format!("it has version {found}, and this planrun knows up to {VERSION}; use a newer planrun"));
+            return Err(format!(
+                "it has version {found}, and this planrun knows up to {VERSION}; use a newer planrun"
+            ));
         }
-        let created_at: jiff::Timestamp =
-            header.created_at.parse().map_err(|_| "`created_at` is no moment".to_owned())?;
+        let created_at: jiff::Timestamp = header
+            .created_at
+            .parse()
+            .map_err(|_| "`created_at` is no moment".to_owned())?;
         let origin = Origin {
             run: &header.run,
             plan: &header.plan,
@@ -107,7 +127,9 @@ impl<R: BufRead> Proof<R> {
         let line: ValueLine = self.json("a value")?;
         let bytes = match (line.text, line.base64) {
             (Some(text), None) => text.into_bytes(),
-            (None, Some(text)) => BASE64_STANDARD.decode(text).map_err(|_| "its base64 is broken".to_owned())?,
+            (None, Some(text)) => BASE64_STANDARD
+                .decode(text)
+                .map_err(|_| "its base64 is broken".to_owned())?,
             (Some(_), Some(_)) | (None, None) => return Err("it has not one content".into()),
         };
         let digest = digest(&line.value)?;
@@ -123,12 +145,20 @@ impl<R: BufRead> Proof<R> {
         let [before, behind_number, before_chain, behind] = EVENT;
         let broken = || format!("it is not event {number} of the run as it was exported");
         let text = str::from_utf8(&self.line).map_err(|_| broken())?;
-        let rest = text.strip_prefix(before).and_then(|rest| rest.strip_prefix(&number.to_string()));
-        let rest = rest.and_then(|rest| rest.strip_prefix(behind_number)).and_then(|rest| rest.strip_suffix(behind));
-        let (event, chain) = rest.and_then(|rest| rest.rsplit_once(before_chain)).ok_or_else(broken)?;
+        let rest = text
+            .strip_prefix(before)
+            .and_then(|rest| rest.strip_prefix(&number.to_string()));
+        let rest = rest
+            .and_then(|rest| rest.strip_prefix(behind_number))
+            .and_then(|rest| rest.strip_suffix(behind));
+        let (event, chain) = rest
+            .and_then(|rest| rest.rsplit_once(before_chain))
+            .ok_or_else(broken)?;
         let head = link(&exported.head, event);
         if digest(chain)? != head {
-            return Err(format!("event {number} was altered, or one before it is missing"));
+            return Err(format!(
+                "event {number} was altered, or one before it is missing"
+            ));
         }
         (exported.events, exported.head) = (number, head);
         Ok(())
@@ -137,10 +167,16 @@ impl<R: BufRead> Proof<R> {
     fn footer(&self, exported: &Exported) -> Result<(), String> {
         let footer: Footer = self.json("an event or the footer")?;
         if footer.events != exported.events {
-            return Err(format!("the footer speaks of {} events, and there are {}", footer.events, exported.events));
+            return Err(format!(
+                "the footer speaks of {} events, and there are {}",
+                footer.events, exported.events
+            ));
         }
         if footer.values != exported.values {
-            return Err(format!("the footer speaks of {} values, and there are {}", footer.values, exported.values));
+            return Err(format!(
+                "the footer speaks of {} values, and there are {}",
+                footer.values, exported.values
+            ));
         }
         if digest(&footer.head)? != exported.head {
             return Err("the footer has another end of the chain: the run was altered".into());
@@ -149,7 +185,11 @@ impl<R: BufRead> Proof<R> {
             return Err("the lines above are not those that were exported".into());
         }
         let exact = serde_json::to_vec(&footer).is_ok_and(|text| text == self.line);
-        if exact { Ok(()) } else { Err("the footer was altered".into()) }
+        if exact {
+            Ok(())
+        } else {
+            Err("the footer was altered".into())
+        }
     }
 
     fn json<T: DeserializeOwned>(&self, what: &str) -> Result<T, String> {

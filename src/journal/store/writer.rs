@@ -30,21 +30,31 @@ impl Writer {
         host: &Arc<dyn Host>,
         machine: &Machine,
     ) -> Result<Self, JournalError> {
-        let presence = Presence::take(path, machine, &**host).map_err(|error| JournalError::from_io(path, &error))?;
+        let presence = Presence::take(path, machine, &**host)
+            .map_err(|error| JournalError::from_io(path, &error))?;
         let pen = Pen::new(path, settings, host, file::connect(path, settings)?);
         let at_once = settings.synchronous == Synchronous::Normal;
         let desk = Arc::new(Desk::new(Arc::new(Queue::default()), pen, at_once));
         let (own, host, lease) = (Arc::clone(&desk), Arc::clone(host), settings.lease);
-        let ended = JournalError::Io { path: path.to_owned(), why: "its writer has ended".into() };
+        let ended = JournalError::Io {
+            path: path.to_owned(),
+            why: "its writer has ended".into(),
+        };
         let ending = Ending(Arc::clone(&desk.queue), ended);
         // Not by the thread, which begins some time later.
         let begun = host.monotonic();
-        let thread = thread::Builder::new().name("planrun journal".into()).spawn(move || {
-            let _ending = ending;
-            serve(&own, &*host, lease, begun);
-        });
+        let thread = thread::Builder::new()
+            .name("planrun journal".into())
+            .spawn(move || {
+                let _ending = ending;
+                serve(&own, &*host, lease, begun);
+            });
         let thread = Some(thread.map_err(|error| JournalError::from_io(path, &error))?);
-        Ok(Self { desk, presence, thread })
+        Ok(Self {
+            desk,
+            presence,
+            thread,
+        })
     }
 }
 

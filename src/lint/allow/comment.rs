@@ -31,22 +31,41 @@ pub(super) fn all<'a>(source: &'a SourceFile, tree: &File) -> Vec<Allow<'a>> {
 /// Prose that happens to begin with `allow (` is none: between the parentheses stand codes, behind them nothing or a colon.
 fn read<'a>(source: &'a SourceFile, comment: &Comment) -> Option<Allow<'a>> {
     let text = source.slice(comment.span);
-    let inner = text.strip_prefix("//")?.trim_start().strip_prefix("allow")?.trim_start().strip_prefix('(')?;
+    let inner = text
+        .strip_prefix("//")?
+        .trim_start()
+        .strip_prefix("allow")?
+        .trim_start()
+        .strip_prefix('(')?;
     let (list, rest) = inner.split_once(')')?;
     let rest = rest.trim();
-    let reason = rest.strip_prefix(':').or_else(|| rest.is_empty().then_some(""))?.trim();
+    let reason = rest
+        .strip_prefix(':')
+        .or_else(|| rest.is_empty().then_some(""))?
+        .trim();
     let mut at = comment.span.start as usize + text.len() - inner.len();
     let mut codes = Vec::new();
     for part in list.split(',') {
         let name = part.trim();
-        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_') {
+        if name.is_empty()
+            || !name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+        {
             return None;
         }
         let start = at + part.len() - part.trim_start().len();
-        codes.push(Named { text: name, span: Span::new(start, start + name.len()) });
+        codes.push(Named {
+            text: name,
+            span: Span::new(start, start + name.len()),
+        });
         at += part.len() + 1;
     }
-    Some(Allow { span: comment.span, codes, reason })
+    Some(Allow {
+        span: comment.span,
+        codes,
+        reason,
+    })
 }
 
 #[cfg(test)]
@@ -55,24 +74,42 @@ mod tests {
 
     fn shown(text: &str) -> Option<String> {
         let source = SourceFile::new("x", format!("ab {text}"));
-        let comment = Comment { span: Span::new(3, 3 + text.len()), kind: CommentKind::Plain };
+        let comment = Comment {
+            span: Span::new(3, 3 + text.len()),
+            kind: CommentKind::Plain,
+        };
         let allow = read(&source, &comment)?;
         let names = allow.codes.iter().map(|named| {
             assert_eq!(source.slice(named.span), named.text);
             named.text
         });
-        Some(format!("{}|{}", names.collect::<Vec<_>>().join(" "), allow.reason))
+        Some(format!(
+            "{}|{}",
+            names.collect::<Vec<_>>().join(" "),
+            allow.reason
+        ))
     }
 
     #[test]
     fn codes_and_reasons_are_read_and_prose_is_not() {
-        assert_eq!(shown("// allow(unused-let): later").unwrap(), "unused-let|later");
-        assert_eq!(shown("//allow ( a-b ,c ) :  why, so").unwrap(), "a-b c|why, so");
+        assert_eq!(
+            shown("// allow(unused-let): later").unwrap(),
+            "unused-let|later"
+        );
+        assert_eq!(
+            shown("//allow ( a-b ,c ) :  why, so").unwrap(),
+            "a-b c|why, so"
+        );
         assert_eq!(shown("// allow(a)").unwrap(), "a|");
         assert_eq!(shown("// allow(a):").unwrap(), "a|");
-        for prose in
-            ["// allow", "// allow(a", "// allow()", "// allow(a b): c", "// allow(guests) to come in", "// allows(a)"]
-        {
+        for prose in [
+            "// allow",
+            "// allow(a",
+            "// allow()",
+            "// allow(a b): c",
+            "// allow(guests) to come in",
+            "// allows(a)",
+        ] {
             assert_eq!(shown(prose), None, "{prose}");
         }
     }

@@ -16,8 +16,9 @@ pub(super) fn apply(source: &SourceFile, checked: &mut CheckedFile) {
     let mut found = Vec::new();
     for allow in &allows {
         let scope = scope::of(source, &checked.tree, allow.span);
-        let within =
-            |diagnostic: &Diagnostic| scope.start <= diagnostic.span.start && diagnostic.span.start < scope.end;
+        let within = |diagnostic: &Diagnostic| {
+            scope.start <= diagnostic.span.start && diagnostic.span.start < scope.end
+        };
         for named in &allow.codes {
             let Some(code) = codes::find(named.text) else {
                 found.push(unknown(named));
@@ -47,7 +48,11 @@ pub(super) fn apply(source: &SourceFile, checked: &mut CheckedFile) {
 }
 
 fn unknown(named: &Named<'_>) -> Diagnostic {
-    let finding = Diagnostic::new(&UNKNOWN_ALLOW, named.span, format!("there is no code `{}`", named.text));
+    let finding = Diagnostic::new(
+        &UNKNOWN_ALLOW,
+        named.span,
+        format!("there is no code `{}`", named.text),
+    );
     match nearest(named.text, codes::all().map(|code| code.name)) {
         Some(near) => finding.did_you_mean(near, named.span, near.name),
         None => finding.help("`planrun explain` lists all codes"),
@@ -55,13 +60,26 @@ fn unknown(named: &Named<'_>) -> Diagnostic {
 }
 
 /// `error` is the place of an error that the comment wants to allow.
-fn unused(source: &SourceFile, allow: &Allow<'_>, named: &Named<'_>, error: Option<Span>) -> Diagnostic {
+fn unused(
+    source: &SourceFile,
+    allow: &Allow<'_>,
+    named: &Named<'_>,
+    error: Option<Span>,
+) -> Diagnostic {
     let removal = removal(source, allow, named);
     let (message, help) = match error {
-        Some(_) => ("is an error here, and errors cannot be allowed", "mend the error: a plan with one does not run"),
+        Some(_) => (
+            "is an error here, and errors cannot be allowed",
+            "mend the error: a plan with one does not run",
+        ),
         None => ("is not found in what this comment speaks of", "take it out"),
     };
-    let mut finding = Diagnostic::new(&UNUSED_ALLOW, named.span, format!("`{}` {message}", named.text)).help(help);
+    let mut finding = Diagnostic::new(
+        &UNUSED_ALLOW,
+        named.span,
+        format!("`{}` {message}", named.text),
+    )
+    .help(help);
     if let Some(error) = error {
         finding = finding.label(error, "this error");
     }
@@ -70,21 +88,43 @@ fn unused(source: &SourceFile, allow: &Allow<'_>, named: &Named<'_>, error: Opti
 
 /// What goes with one code: itself and a comma, or all of the comment with the only one.
 fn removal(source: &SourceFile, allow: &Allow<'_>, named: &Named<'_>) -> Span {
-    let index = allow.codes.iter().position(|other| other.span == named.span).unwrap_or_default();
-    let other = |index: Option<usize>| index.and_then(|index| allow.codes.get(index)).map(|other| other.span);
+    let index = allow
+        .codes
+        .iter()
+        .position(|other| other.span == named.span)
+        .unwrap_or_default();
+    let other = |index: Option<usize>| {
+        index
+            .and_then(|index| allow.codes.get(index))
+            .map(|other| other.span)
+    };
     if let Some(before) = other(index.checked_sub(1)) {
-        return Span { start: before.end, end: named.span.end };
+        return Span {
+            start: before.end,
+            end: named.span.end,
+        };
     }
     if let Some(after) = other(Some(index + 1)) {
-        return Span { start: named.span.start, end: after.start };
+        return Span {
+            start: named.span.start,
+            end: after.start,
+        };
     }
-    let line = source.line(source.position(allow.span.start).line).unwrap_or(allow.span);
-    let before = source.slice(Span { start: line.start, end: allow.span.start });
+    let line = source
+        .line(source.position(allow.span.start).line)
+        .unwrap_or(allow.span);
+    let before = source.slice(Span {
+        start: line.start,
+        end: allow.span.start,
+    });
     if before.trim().is_empty() {
         // The whole line, with its end.
         let rest = source.text().get(line.end as usize..).unwrap_or("");
         let end = rest.find('\n').map_or(0, |line_break| line_break + 1);
         return Span::new(line.start as usize, line.end as usize + end);
     }
-    Span::new(line.start as usize + before.trim_end().len(), allow.span.end as usize)
+    Span::new(
+        line.start as usize + before.trim_end().len(),
+        allow.span.end as usize,
+    )
 }

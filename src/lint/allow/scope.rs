@@ -1,23 +1,41 @@
 //! What an `allow` comment speaks of: its own line behind code, else the next statement or item, else the next line.
 
 use crate::source::{SourceFile, Span};
-use crate::syntax::ast::{ArmBody, Block, ClauseKind, File, ItemKind, Statement, StatementKind, Step, StepBody, Undo};
+use crate::syntax::ast::{
+    ArmBody, Block, ClauseKind, File, ItemKind, Statement, StatementKind, Step, StepBody, Undo,
+};
 
 /// The range in which findings begin that the comment allows.
 pub(super) fn of(source: &SourceFile, tree: &File, comment: Span) -> Span {
     let line = line_of(source, comment.start);
-    if !source.slice(Span { start: line.start, end: comment.start }).trim().is_empty() {
+    if !source
+        .slice(Span {
+            start: line.start,
+            end: comment.start,
+        })
+        .trim()
+        .is_empty()
+    {
         return line;
     }
     let next = next_code(source.text(), comment.end as usize);
     let bounds = Span::new(comment.end as usize, next);
-    beginning(tree, bounds).unwrap_or_else(|| Span { start: comment.end, ..line_of(source, Span::at(next).start) })
+    beginning(tree, bounds).unwrap_or_else(|| Span {
+        start: comment.end,
+        ..line_of(source, Span::at(next).start)
+    })
 }
 
 /// The line of an offset; the end of an empty last line belongs to it.
 fn line_of(source: &SourceFile, offset: u32) -> Span {
-    let line = source.line(source.position(offset).line).unwrap_or(Span { start: offset, end: offset });
-    Span { start: line.start, end: line.end.saturating_add(1) }
+    let line = source.line(source.position(offset).line).unwrap_or(Span {
+        start: offset,
+        end: offset,
+    });
+    Span {
+        start: line.start,
+        end: line.end.saturating_add(1),
+    }
 }
 
 /// Where the first thing behind `from` begins that is neither space nor comment.
@@ -46,7 +64,11 @@ fn beginning(tree: &File, bounds: Span) -> Option<Span> {
         }
         let found = match &item.kind {
             ItemKind::Plan(plan) => in_block(&plan.body, bounds),
-            ItemKind::Test(test) => test.body.iter().map(|statement| statement.span).find(|span| begins(*span)),
+            ItemKind::Test(test) => test
+                .body
+                .iter()
+                .map(|statement| statement.span)
+                .find(|span| begins(*span)),
             ItemKind::Use(_) | ItemKind::Type(_) | ItemKind::Tool(_) | ItemKind::Error => None,
         };
         if found.is_some() {
@@ -60,7 +82,10 @@ fn in_block(block: &Block, bounds: Span) -> Option<Span> {
     if bounds.end < block.span.start || block.span.end < bounds.start {
         return None;
     }
-    block.statements.iter().find_map(|statement| in_statement(statement, bounds))
+    block
+        .statements
+        .iter()
+        .find_map(|statement| in_statement(statement, bounds))
 }
 
 fn in_statement(statement: &Statement, bounds: Span) -> Option<Span> {
@@ -69,10 +94,14 @@ fn in_statement(statement: &Statement, bounds: Span) -> Option<Span> {
     }
     match &statement.kind {
         StatementKind::Step(step) => in_step(step, bounds),
-        StatementKind::If { arms, otherwise } => {
-            arms.iter().map(|(_, block)| block).chain(otherwise).find_map(|block| in_block(block, bounds))
+        StatementKind::If { arms, otherwise } => arms
+            .iter()
+            .map(|(_, block)| block)
+            .chain(otherwise)
+            .find_map(|block| in_block(block, bounds)),
+        StatementKind::Listener { body, .. } | StatementKind::Parallel(body) => {
+            in_block(body, bounds)
         }
-        StatementKind::Listener { body, .. } | StatementKind::Parallel(body) => in_block(body, bounds),
         StatementKind::Policy(_)
         | StatementKind::Allow(_)
         | StatementKind::Let { .. }
@@ -89,7 +118,9 @@ fn in_statement(statement: &Statement, bounds: Span) -> Option<Span> {
 
 fn in_step(step: &Step, bounds: Span) -> Option<Span> {
     let within = match &step.body {
-        StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => in_block(body, bounds),
+        StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => {
+            in_block(body, bounds)
+        }
         StepBody::Race(arms) => arms.iter().find_map(|(_, body)| in_arm(body, bounds)),
         StepBody::Match { arms, .. } => arms.iter().find_map(|arm| in_arm(&arm.body, bounds)),
         StepBody::Call(_)
@@ -123,6 +154,8 @@ fn in_step(step: &Step, bounds: Span) -> Option<Span> {
 fn in_arm(body: &ArmBody, bounds: Span) -> Option<Span> {
     match body {
         ArmBody::Do(block) => in_block(block, bounds),
-        ArmBody::Expr(_) | ArmBody::Ask { .. } | ArmBody::Infer { .. } | ArmBody::Fail { .. } => None,
+        ArmBody::Expr(_) | ArmBody::Ask { .. } | ArmBody::Infer { .. } | ArmBody::Fail { .. } => {
+            None
+        }
     }
 }

@@ -59,26 +59,47 @@ impl<'a> Flow<'a> {
             if let Some(start) = way.iter().position(|link| link.at == at) {
                 // What was found later has to come earlier.
                 let circle = way.split_off(start).into_iter().rev().collect();
-                return if start == 0 { Cause::Circle(circle) } else { Cause::Elsewhere };
+                return if start == 0 {
+                    Cause::Circle(circle)
+                } else {
+                    Cause::Elsewhere
+                };
             }
             let (missing, set) = match self.missing(at, event) {
                 Ok(missing) => missing,
-                Err(root) => return if way.is_empty() { Cause::Root(root) } else { Cause::Elsewhere },
+                Err(root) => {
+                    return if way.is_empty() {
+                        Cause::Root(root)
+                    } else {
+                        Cause::Elsewhere
+                    };
+                }
             };
             way.push(Link { at, event, set });
-            let Some(next) = self.held_by(missing) else { return Cause::Elsewhere };
-            let Some(waited) = self.at(next).event() else { return Cause::Elsewhere };
+            let Some(next) = self.held_by(missing) else {
+                return Cause::Elsewhere;
+            };
+            let Some(waited) = self.at(next).event() else {
+                return Cause::Elsewhere;
+            };
             (at, event) = (next, waited);
         }
         Cause::Elsewhere
     }
 
     /// The statement that would have to run, and cannot; or the reason where there is none.
-    #[expect(clippy::type_complexity, reason = "a statement and the `set` that it is, if it is one")]
+    #[expect(
+        clippy::type_complexity,
+        reason = "a statement and the `set` that it is, if it is one"
+    )]
     fn missing(&self, at: At, event: &Event) -> Result<(At, Option<(At, &'a Set)>), Root> {
-        let Some(ways) = ways(self, at, event) else { return Err(Root::NoEvent) };
+        let Some(ways) = ways(self, at, event) else {
+            return Err(Root::NoEvent);
+        };
         let unreached = |way: &Way| {
-            let found = way.iter().find(|(thing, states)| states.is_disjoint(&states_of(self, at, **thing)));
+            let found = way
+                .iter()
+                .find(|(thing, states)| states.is_disjoint(&states_of(self, at, **thing)));
             found.map(|(thing, states)| (*thing, states.clone()))
         };
         if ways.is_empty() {
@@ -92,7 +113,8 @@ impl<'a> Flow<'a> {
             Some((Thing::Plan, _)) => Err(Root::PlanEnds),
             Some((Thing::Step(step), _)) if self.begins(step) => Err(Root::NoState(step)),
             Some((Thing::Step(step), _)) => Ok((step, None)),
-            Some((thing @ Thing::Task(task), states)) => match self.sources(thing, &states).first() {
+            Some((thing @ Thing::Task(task), states)) => match self.sources(thing, &states).first()
+            {
                 Some(set) => Ok((set.0, Some(*set))),
                 None => Err(Root::NotSet(task, states.into_iter().map(Status).collect())),
             },
@@ -101,7 +123,9 @@ impl<'a> Flow<'a> {
 
     /// The `set`s that lead a task to one of these statuses.
     fn sources(&self, thing: Thing, states: &BTreeSet<u32>) -> Vec<(At, &'a Set)> {
-        let Thing::Task(task) = thing else { return Vec::new() };
+        let Thing::Task(task) = thing else {
+            return Vec::new();
+        };
         let leads = |(_, set): &&(At, &'a Set)| set.task == task && states.contains(&set.status.0);
         self.sets.iter().filter(leads).copied().collect()
     }
@@ -111,7 +135,8 @@ impl<'a> Flow<'a> {
         for _ in 0..MOST_LINKS {
             if !self.opens(at.block) {
                 let owner = self.owner(at.block)?;
-                let fires = self.begins(owner) && matches!(self.at(owner).kind, NodeKind::Listener(_));
+                let fires =
+                    self.begins(owner) && matches!(self.at(owner).kind, NodeKind::Listener(_));
                 if fires {
                     return Some(owner);
                 }
@@ -136,7 +161,10 @@ impl<'a> Flow<'a> {
         let graph = self.block_graph(at.block);
         let mut open = vec![at.node];
         while let Some(vertex) = open.pop() {
-            for edge in graph.dag.edges_directed(NodeIndex::new(vertex), Direction::Incoming) {
+            for edge in graph
+                .dag
+                .edges_directed(NodeIndex::new(vertex), Direction::Incoming)
+            {
                 let source = edge.source().index();
                 if *edge.weight() == Edge::Listener || self.settles[at.block.0 as usize][source] {
                     continue;
@@ -148,12 +176,18 @@ impl<'a> Flow<'a> {
             }
         }
         let waits = graph.vertex(u32::try_from(at.node).unwrap_or(u32::MAX));
-        let above = |place: usize| (0..place).map(|node| At { node, ..at }).filter(|above| !self.settles(*above));
+        let above = |place: usize| {
+            (0..place)
+                .map(|node| At { node, ..at })
+                .filter(|above| !self.settles(*above))
+        };
         let undecided = || above(at.node).find(|above| self.at(*above).decides());
         let is_barrier = |above: &At| graph.barriers.get(above.node) == Some(&true);
         match waits {
             Vertex::Everything(place) => above(place as usize).next(),
-            Vertex::Barriers(place) => undecided().or_else(|| above(place as usize).find(is_barrier)),
+            Vertex::Barriers(place) => {
+                undecided().or_else(|| above(place as usize).find(is_barrier))
+            }
             Vertex::Decisions => undecided(),
             Vertex::Free | Vertex::Join => None,
         }
@@ -161,7 +195,9 @@ impl<'a> Flow<'a> {
 
     /// The step that waits in vain, in or as a step that has begun and never ends; or a statement in it to go on from.
     fn stuck_in(&self, at: At) -> Result<At, Option<At>> {
-        let Some(step) = self.at(at).step() else { return Err(None) };
+        let Some(step) = self.at(at).step() else {
+            return Err(None);
+        };
         let body: Option<BlockId> = match &step.kind {
             StepKind::Wait(_) => return Ok(at),
             StepKind::Do(body) => Some(*body),
@@ -177,7 +213,13 @@ impl<'a> Flow<'a> {
         };
         let Some(block) = body else { return Err(None) };
         let mut nodes = (0..self.plan.block(block).nodes.len()).map(|node| At { block, node });
-        let Some(inner) = nodes.find(|inner| !self.settles(*inner)) else { return Err(None) };
-        if self.begins(inner) { self.stuck_in(inner) } else { Err(Some(inner)) }
+        let Some(inner) = nodes.find(|inner| !self.settles(*inner)) else {
+            return Err(None);
+        };
+        if self.begins(inner) {
+            self.stuck_in(inner)
+        } else {
+            Err(Some(inner))
+        }
     }
 }

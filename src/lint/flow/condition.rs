@@ -27,7 +27,12 @@ pub(super) enum Thing {
 pub(super) type Way = BTreeMap<Thing, BTreeSet<u32>>;
 
 /// The states of a plan: while it runs, and its ends.
-const PLAN_STATES: [PlanTest; 4] = [PlanTest::Completed, PlanTest::Failed, PlanTest::Cancelled, PlanTest::Stalled];
+const PLAN_STATES: [PlanTest; 4] = [
+    PlanTest::Completed,
+    PlanTest::Failed,
+    PlanTest::Cancelled,
+    PlanTest::Stalled,
+];
 
 /// What a statement waits for.
 pub(super) struct Condition {
@@ -41,22 +46,34 @@ pub(super) struct Condition {
 
 impl Condition {
     pub(super) fn of(flow: &Flow<'_>, at: At, event: &Event) -> Self {
-        Self { ways: ways(flow, at, event), things: things(flow, at, event), comes: Cell::new(false) }
+        Self {
+            ways: ways(flow, at, event),
+            things: things(flow, at, event),
+            comes: Cell::new(false),
+        }
     }
 
     /// Whether it can come true, for a listener by an event.
     pub(super) fn can_hold(&self, flow: &Flow<'_>, at: At) -> bool {
         if !self.comes.get() {
-            self.comes.set(self.ways.as_ref().is_none_or(|ways| ways.iter().any(|way| self.is_open(flow, at, way))));
+            self.comes.set(
+                self.ways
+                    .as_ref()
+                    .is_none_or(|ways| ways.iter().any(|way| self.is_open(flow, at, way))),
+            );
         }
         self.comes.get()
     }
 
     fn is_open(&self, flow: &Flow<'_>, at: At, way: &Way) -> bool {
         let listens = matches!(flow.at(at).kind, NodeKind::Listener(_));
-        let reached = way.iter().all(|(thing, states)| !states.is_disjoint(&states_of(flow, at, *thing)));
+        let reached = way
+            .iter()
+            .all(|(thing, states)| !states.is_disjoint(&states_of(flow, at, *thing)));
         let happens = |thing: &Thing| match way.get(thing) {
-            Some(states) => eventful(flow, at, *thing).iter().any(|state| states.contains(state)),
+            Some(states) => eventful(flow, at, *thing)
+                .iter()
+                .any(|state| states.contains(state)),
             None => *thing == Thing::Outside || !eventful(flow, at, *thing).is_empty(),
         };
         reached && (!listens || self.things.iter().any(happens))
@@ -73,12 +90,21 @@ fn alternatives(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> Option<
         EventKind::Not(inner) => alternatives(flow, at, inner, !wanted),
         EventKind::All(parts) | EventKind::Any(parts) => {
             let together = matches!(event.kind, EventKind::All(_)) == wanted;
-            let mut ways = if together { vec![Way::new()] } else { Vec::new() };
+            let mut ways = if together {
+                vec![Way::new()]
+            } else {
+                Vec::new()
+            };
             for part in parts {
                 let next = alternatives(flow, at, part, wanted)?;
                 if together {
-                    let pairs = ways.iter().flat_map(|one| next.iter().map(move |other| (one, other)));
-                    ways = pairs.filter_map(|(one, other)| both(one, other)).take(MOST_ALTERNATIVES + 1).collect();
+                    let pairs = ways
+                        .iter()
+                        .flat_map(|one| next.iter().map(move |other| (one, other)));
+                    ways = pairs
+                        .filter_map(|(one, other)| both(one, other))
+                        .take(MOST_ALTERNATIVES + 1)
+                        .collect();
                 } else {
                     ways.extend(next);
                 }
@@ -94,7 +120,9 @@ fn alternatives(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> Option<
         | EventKind::Signal(_)
         | EventKind::Damaged => {
             let (thing, states) = leaf(flow, at, event, wanted);
-            Some(vec![states.map(|states| (thing, states)).into_iter().collect()])
+            Some(vec![
+                states.map(|states| (thing, states)).into_iter().collect(),
+            ])
         }
     }
 }
@@ -103,14 +131,26 @@ fn alternatives(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> Option<
 fn leaf(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> (Thing, Option<BTreeSet<u32>>) {
     let thing = thing(flow, at, event);
     let states = match &event.kind {
-        EventKind::Step { test: Some(test), .. } if thing != Thing::Outside => {
+        EventKind::Step {
+            test: Some(test), ..
+        } if thing != Thing::Outside => {
             let holds = |state: &(u32, StepState)| test_holds(*test, state.1) == wanted;
-            Some(step_states().filter(holds).map(|(number, _)| number).collect())
+            Some(
+                step_states()
+                    .filter(holds)
+                    .map(|(number, _)| number)
+                    .collect(),
+            )
         }
         EventKind::Task { task: id, test } if *test != crate::sema::TaskTest::Any => {
             let task = flow.plan.task(*id);
             let holds = |status: &Status| test.holds(task, *status) == wanted;
-            Some(task.all_statuses().filter(holds).map(|status| status.0).collect())
+            Some(
+                task.all_statuses()
+                    .filter(holds)
+                    .map(|status| status.0)
+                    .collect(),
+            )
         }
         EventKind::Plan(test) if *test != PlanTest::Any => {
             let holds = |number: &u32| plan_holds(*test, *number) == wanted;
@@ -137,9 +177,11 @@ fn thing(flow: &Flow<'_>, at: At, event: &Event) -> Thing {
         },
         EventKind::Task { task, .. } => Thing::Task(*task),
         EventKind::Plan(_) => Thing::Plan,
-        EventKind::Signal(_) | EventKind::Damaged | EventKind::Not(_) | EventKind::All(_) | EventKind::Any(_) => {
-            Thing::Outside
-        }
+        EventKind::Signal(_)
+        | EventKind::Damaged
+        | EventKind::Not(_)
+        | EventKind::All(_)
+        | EventKind::Any(_) => Thing::Outside,
     }
 }
 
@@ -155,11 +197,15 @@ fn things(flow: &Flow<'_>, at: At, event: &Event) -> BTreeSet<Thing> {
 pub(super) fn states_of(flow: &Flow<'_>, at: At, thing: Thing) -> BTreeSet<u32> {
     match thing {
         Thing::Task(task) => flow.statuses(task).iter().map(|status| status.0).collect(),
-        Thing::Step(step) => {
-            step_states().filter(|(_, state)| step_can_be(flow, step, *state)).map(|(number, _)| number).collect()
-        }
+        Thing::Step(step) => step_states()
+            .filter(|(_, state)| step_can_be(flow, step, *state))
+            .map(|(number, _)| number)
+            .collect(),
         // The flow of the plan is over when the plan ends, so nothing in it waits for that.
-        Thing::Plan if !matches!(flow.at(at).kind, NodeKind::Listener(_)) && flow.firing(at.block).is_none() => {
+        Thing::Plan
+            if !matches!(flow.at(at).kind, NodeKind::Listener(_))
+                && flow.firing(at.block).is_none() =>
+        {
             BTreeSet::from([0])
         }
         Thing::Plan | Thing::Outside => (0..=4).collect(),
@@ -179,11 +225,16 @@ fn eventful(flow: &Flow<'_>, at: At, thing: Thing) -> BTreeSet<u32> {
 }
 
 fn step_can_be(flow: &Flow<'_>, at: At, state: StepState) -> bool {
-    let effect = flow.at(at).step().map_or(Effect::Effect, |step| step.effect);
+    let effect = flow
+        .at(at)
+        .step()
+        .map_or(Effect::Effect, |step| step.effect);
     match state {
         // An abort comes at any time, and takes with it what has not begun.
         StepState::Pending | StepState::Skipped | StepState::Cancelled => true,
-        StepState::Queued | StepState::Running | StepState::Waiting | StepState::Failed => flow.begins(at),
+        StepState::Queued | StepState::Running | StepState::Waiting | StepState::Failed => {
+            flow.begins(at)
+        }
         StepState::Completed => flow.begins(at) && flow.ends(at),
         // What changes nothing is simply done again.
         StepState::Unknown => flow.begins(at) && effect > Effect::Read,
@@ -211,10 +262,14 @@ fn test_holds(test: StateTest, state: StepState) -> bool {
 }
 
 fn plan_holds(test: PlanTest, number: u32) -> bool {
-    let state = number.checked_sub(1).and_then(|index| PLAN_STATES.get(index as usize));
+    let state = number
+        .checked_sub(1)
+        .and_then(|index| PLAN_STATES.get(index as usize));
     match test {
         PlanTest::Any => true,
         PlanTest::Settled => state.is_some_and(|state| *state != PlanTest::Stalled),
-        PlanTest::Completed | PlanTest::Failed | PlanTest::Cancelled | PlanTest::Stalled => state == Some(&test),
+        PlanTest::Completed | PlanTest::Failed | PlanTest::Cancelled | PlanTest::Stalled => {
+            state == Some(&test)
+        }
     }
 }

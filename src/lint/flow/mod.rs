@@ -14,7 +14,8 @@ use petgraph::visit::EdgeRef;
 
 use crate::graph::{self, BlockGraph, Graph, Vertex};
 use crate::sema::{
-    BlockId, Event, Listener, Node, NodeKind, OnFailure, Place, Plan, Set, Status, StepKind, Task, TaskId, Wait,
+    BlockId, Event, Listener, Node, NodeKind, OnFailure, Place, Plan, Set, Status, StepKind, Task,
+    TaskId, Wait,
 };
 
 pub(super) use cause::{Cause, Link, Root};
@@ -62,14 +63,29 @@ impl<'a> Flow<'a> {
             sets: sets(plan),
             conditions: BTreeMap::new(),
             fails: fails(plan),
-            begins: plan.blocks.iter().map(|block| vec![false; block.nodes.len()]).collect(),
-            settles: graph.blocks.iter().map(|block| vec![false; block.dag.node_count()]).collect(),
+            begins: plan
+                .blocks
+                .iter()
+                .map(|block| vec![false; block.nodes.len()])
+                .collect(),
+            settles: graph
+                .blocks
+                .iter()
+                .map(|block| vec![false; block.dag.node_count()])
+                .collect(),
             statuses: plan.tasks.iter().map(at_first).collect(),
             goes_on: goes_on == OnFailure::Settle,
             graph: graph.clone(),
         };
-        flow.conditions = flow.waiting().map(|(at, event)| (at, Condition::of(&flow, at, event))).collect();
-        let size: usize = graph.blocks.iter().map(|block| block.dag.node_count() + block.dag.edge_count()).sum();
+        flow.conditions = flow
+            .waiting()
+            .map(|(at, event)| (at, Condition::of(&flow, at, event)))
+            .collect();
+        let size: usize = graph
+            .blocks
+            .iter()
+            .map(|block| block.dag.node_count() + block.dag.edge_count())
+            .sum();
         for _ in 0..=MOST_WORK / size.max(1) {
             if !flow.round() {
                 return Some(flow);
@@ -103,7 +119,9 @@ impl<'a> Flow<'a> {
 
     /// Whether what a statement waits for can come true; so can nothing at all.
     pub(super) fn comes(&self, at: At) -> bool {
-        self.conditions.get(&at).is_none_or(|condition| condition.can_hold(self, at))
+        self.conditions
+            .get(&at)
+            .is_none_or(|condition| condition.can_hold(self, at))
     }
 
     /// The statement that a block belongs to.
@@ -125,10 +143,19 @@ impl<'a> Flow<'a> {
     /// The statements whose value a place holds, as seen from a block: several in branches of one `if`.
     pub(super) fn places(&self, mut block: BlockId, place: Place) -> Vec<At> {
         for _ in 0..place.up {
-            let Some(owner) = self.owner(block) else { return Vec::new() };
+            let Some(owner) = self.owner(block) else {
+                return Vec::new();
+            };
             block = owner.block;
         }
-        self.block_graph(block).slots.nodes(place.slot).map(|node| At { block, node: node as usize }).collect()
+        self.block_graph(block)
+            .slots
+            .nodes(place.slot)
+            .map(|node| At {
+                block,
+                node: node as usize,
+            })
+            .collect()
     }
 
     pub(super) fn block_graph(&self, block: BlockId) -> &BlockGraph {
@@ -141,7 +168,9 @@ impl<'a> Flow<'a> {
 
     /// Whether a block can run.
     fn opens(&self, block: BlockId) -> bool {
-        let Some(owner) = self.owner(block) else { return true };
+        let Some(owner) = self.owner(block) else {
+            return true;
+        };
         self.begins(owner)
             && match &self.at(owner).kind {
                 NodeKind::Listener(_) => self.comes(owner),
@@ -185,9 +214,14 @@ impl<'a> Flow<'a> {
             let at = At { block, node };
             let (above, guards) = self.above(at, &mut join);
             let begins = above
-                && match self.block_graph(block).vertex(u32::try_from(node).unwrap_or(u32::MAX)) {
+                && match self
+                    .block_graph(block)
+                    .vertex(u32::try_from(node).unwrap_or(u32::MAX))
+                {
                     Vertex::Everything(place) => marks.settled >= place as usize,
-                    Vertex::Barriers(place) => marks.decided >= node && marks.passed >= place as usize,
+                    Vertex::Barriers(place) => {
+                        marks.decided >= node && marks.passed >= place as usize
+                    }
                     Vertex::Decisions => marks.decided >= node,
                     Vertex::Free | Vertex::Join => true,
                 };
@@ -196,7 +230,12 @@ impl<'a> Flow<'a> {
             news |= begins && !std::mem::replace(&mut self.begins[index][node], begins);
             news |= settles && !std::mem::replace(&mut self.settles[index][node], settles);
             let is_barrier = self.block_graph(block).barriers.get(node) == Some(&true);
-            marks.pass(node, settles, settles || !is_barrier, settles || !statement.decides());
+            marks.pass(
+                node,
+                settles,
+                settles || !is_barrier,
+                settles || !statement.decides(),
+            );
         }
         news
     }
@@ -226,7 +265,9 @@ impl<'a> Flow<'a> {
 
     /// Whether a statement that has begun can end.
     fn ends(&self, at: At) -> bool {
-        let Some(step) = self.at(at).step() else { return true };
+        let Some(step) = self.at(at).step() else {
+            return true;
+        };
         let fails = step.within().is_some() || !matches!(step.kind, StepKind::Wait(_));
         if fails && (self.goes_on || !step.recover.is_empty()) {
             return true;
@@ -255,7 +296,10 @@ impl<'a> Flow<'a> {
         let nodes = &self.plan.block(block).nodes;
         for (node, statement) in nodes.iter().enumerate() {
             let early = !statement.guard.is_empty()
-                && matches!(statement.kind, NodeKind::Yield(_) | NodeKind::Reply(_) | NodeKind::Fail(_));
+                && matches!(
+                    statement.kind,
+                    NodeKind::Yield(_) | NodeKind::Reply(_) | NodeKind::Fail(_)
+                );
             if early {
                 return true;
             }
@@ -278,7 +322,11 @@ struct Marks {
 impl Marks {
     /// Moves each mark past a statement that it has come to.
     fn pass(&mut self, node: usize, settled: bool, passed: bool, decided: bool) {
-        let marks = [(&mut self.settled, settled), (&mut self.passed, passed), (&mut self.decided, decided)];
+        let marks = [
+            (&mut self.settled, settled),
+            (&mut self.passed, passed),
+            (&mut self.decided, decided),
+        ];
         for (mark, behind) in marks {
             *mark += usize::from(behind && *mark == node);
         }
@@ -288,7 +336,19 @@ impl Marks {
 fn all(plan: &Plan) -> impl Iterator<Item = (At, &Node)> {
     plan.blocks.iter().enumerate().flat_map(|(index, block)| {
         let block_id = BlockId(u32::try_from(index).unwrap_or(u32::MAX));
-        block.nodes.iter().enumerate().map(move |(node, statement)| (At { block: block_id, node }, statement))
+        block
+            .nodes
+            .iter()
+            .enumerate()
+            .map(move |(node, statement)| {
+                (
+                    At {
+                        block: block_id,
+                        node,
+                    },
+                    statement,
+                )
+            })
     })
 }
 
@@ -302,7 +362,13 @@ fn owners(plan: &Plan) -> Vec<Option<At>> {
 
 fn sets(plan: &Plan) -> Vec<(At, &Set)> {
     all(plan)
-        .filter_map(|(at, node)| if let NodeKind::Set(set) = &node.kind { Some((at, &**set)) } else { None })
+        .filter_map(|(at, node)| {
+            if let NodeKind::Set(set) = &node.kind {
+                Some((at, &**set))
+            } else {
+                None
+            }
+        })
         .collect()
 }
 
@@ -311,10 +377,15 @@ fn fails(plan: &Plan) -> Vec<(BlockId, Vec<(TaskId, Status)>)> {
         NodeKind::Listener(listener) => Some(listener.body),
         _ => None,
     });
-    bodies.map(|body| (body, plan.fails_with(body))).filter(|(_, tasks)| !tasks.is_empty()).collect()
+    bodies
+        .map(|body| (body, plan.fails_with(body)))
+        .filter(|(_, tasks)| !tasks.is_empty())
+        .collect()
 }
 
 /// The first status, and all where somebody outside may move the task.
 fn at_first(task: &Task) -> BTreeSet<Status> {
-    task.all_statuses().take(if task.external { usize::MAX } else { 1 }).collect()
+    task.all_statuses()
+        .take(if task.external { usize::MAX } else { 1 })
+        .collect()
 }

@@ -21,7 +21,8 @@ pub(in crate::lint) fn is_before(graph: &BlockGraph, earlier: usize, later: usiz
         match graph.vertex(u32::try_from(vertex).unwrap_or(u32::MAX)) {
             Vertex::Everything(place) if earlier < place as usize => return Some(true),
             Vertex::Barriers(place) => {
-                let barriers = (earlier..place as usize).filter(|above| graph.barriers.get(*above) == Some(&true));
+                let barriers = (earlier..place as usize)
+                    .filter(|above| graph.barriers.get(*above) == Some(&true));
                 open.extend(barriers.filter(|above| seen.insert(*above)));
             }
             Vertex::Free | Vertex::Decisions | Vertex::Everything(_) | Vertex::Join => {}
@@ -29,7 +30,10 @@ pub(in crate::lint) fn is_before(graph: &BlockGraph, earlier: usize, later: usiz
         if seen.contains(&earlier) {
             return Some(true);
         }
-        for edge in graph.dag.edges_directed(NodeIndex::new(vertex), Direction::Incoming) {
+        for edge in graph
+            .dag
+            .edges_directed(NodeIndex::new(vertex), Direction::Incoming)
+        {
             let source = edge.source().index();
             if source == earlier && *edge.weight() != Edge::Listener {
                 return Some(true);

@@ -7,17 +7,31 @@ use crate::lint::least::Least;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let own = subject.plan.policy.budget.calls;
-    let Some(budget) = own.or(subject.project.policy.budget.calls) else { return };
+    let Some(budget) = own.or(subject.project.policy.budget.calls) else {
+        return;
+    };
     let calls = Least::of(subject).calls(subject.plan);
     if calls <= budget {
         return;
     }
-    let written = subject.setting(policy).and_then(|policy| entry(policy, "budget"));
-    let span = written.filter(|_| own.is_some()).map_or(subject.plan.span, |written| written.span);
-    let whose = if own.is_some() { "this budget" } else { "the project's budget" };
-    let message = format!("{whose} allows {budget} calls, and every run that ends well makes {calls} at least");
+    let written = subject
+        .setting(policy)
+        .and_then(|policy| entry(policy, "budget"));
+    let span = written
+        .filter(|_| own.is_some())
+        .map_or(subject.plan.span, |written| written.span);
+    let whose = if own.is_some() {
+        "this budget"
+    } else {
+        "the project's budget"
+    };
+    let message = format!(
+        "{whose} allows {budget} calls, and every run that ends well makes {calls} at least"
+    );
     let finding = Diagnostic::new(&codes::safety::BUDGET_IMPOSSIBLE, span, message)
-        .help(format!("allow {calls} calls or more; retries and loops need more than that"))
+        .help(format!(
+            "allow {calls} calls or more; retries and loops need more than that"
+        ))
         .expected(format!("{calls} calls or more"), budget);
     found.push(finding);
 }

@@ -21,11 +21,16 @@ struct Quick<'a> {
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(flow) = subject.flow() else { return };
     let quick = quick(flow);
-    let starts = |set: &Set, other: &Quick<'_>| other.listener.when.is_none() && is_true(flow, &other.listener.on, set);
+    let starts = |set: &Set, other: &Quick<'_>| {
+        other.listener.when.is_none() && is_true(flow, &other.listener.on, set)
+    };
     let next = |from: usize| {
         let sets = quick[from].sets.iter();
         sets.flat_map(|set| {
-            let fired = quick.iter().enumerate().filter(|(_, other)| starts(set, other));
+            let fired = quick
+                .iter()
+                .enumerate()
+                .filter(|(_, other)| starts(set, other));
             fired.map(|(to, _)| (*set, to))
         })
         .collect::<Vec<_>>()
@@ -67,19 +72,40 @@ fn round_trip<'a>(
 }
 
 fn report(flow: &Flow<'_>, quick: &[Quick<'_>], way: &[(usize, &Set)]) -> Diagnostic {
-    let name = |index: usize| format!("`{}`", flow.at(quick[index].at).name.as_deref().unwrap_or("a listener"));
+    let name = |index: usize| {
+        format!(
+            "`{}`",
+            flow.at(quick[index].at)
+                .name
+                .as_deref()
+                .unwrap_or("a listener")
+        )
+    };
     let moved = |set: &Set| {
         let task = flow.plan.task(set.task);
         format!("`{}` is {}", task.name, task.status_name(set.status))
     };
-    let chain = way.iter().map(|(at, set)| format!("{} -> {}", name(*at), moved(set))).collect::<Vec<_>>();
+    let chain = way
+        .iter()
+        .map(|(at, set)| format!("{} -> {}", name(*at), moved(set)))
+        .collect::<Vec<_>>();
     let first = way.first().map_or(0, |(at, _)| *at);
     let message = match way {
-        [_] => format!("{} starts itself again and again, with nothing in between", name(first)),
-        _ => format!("{} and what it starts go round and round, with nothing in between", name(first)),
+        [_] => format!(
+            "{} starts itself again and again, with nothing in between",
+            name(first)
+        ),
+        _ => format!(
+            "{} and what it starts go round and round, with nothing in between",
+            name(first)
+        ),
     };
-    let mut diagnostic = Diagnostic::new(&codes::order::BUSY_LOOP, quick[first].listener.span, message)
-        .note("fires until its `max` is used up");
+    let mut diagnostic = Diagnostic::new(
+        &codes::order::BUSY_LOOP,
+        quick[first].listener.span,
+        message,
+    )
+    .note("fires until its `max` is used up");
     for (_, set) in way {
         diagnostic = diagnostic.label(set.span, "starts the next round");
     }
@@ -93,14 +119,25 @@ fn report(flow: &Flow<'_>, quick: &[Quick<'_>], way: &[(usize, &Set)]) -> Diagno
 fn quick<'a>(flow: &Flow<'a>) -> Vec<Quick<'a>> {
     let mut quick = Vec::new();
     for (at, _) in flow.waiting() {
-        let NodeKind::Listener(listener) = &flow.at(at).kind else { continue };
-        let once = listener.max.as_ref().is_none_or(|max| matches!(max.constant(), Some(Value::Int(..=1))));
+        let NodeKind::Listener(listener) = &flow.at(at).kind else {
+            continue;
+        };
+        let once = listener
+            .max
+            .as_ref()
+            .is_none_or(|max| matches!(max.constant(), Some(Value::Int(..=1))));
         if once {
             continue;
         }
-        let sets =
-            flow.sets().filter(|(set, _)| set.block == listener.body && at_once(flow, *set)).map(|(_, set)| *set);
-        quick.push(Quick { at, listener, sets: sets.collect() });
+        let sets = flow
+            .sets()
+            .filter(|(set, _)| set.block == listener.body && at_once(flow, *set))
+            .map(|(_, set)| *set);
+        quick.push(Quick {
+            at,
+            listener,
+            sets: sets.collect(),
+        });
     }
     quick
 }
@@ -112,12 +149,19 @@ fn at_once(flow: &Flow<'_>, at: At) -> bool {
         return false;
     }
     let takes_time = |node: usize| flow.at(At { node, ..at }).step().is_some();
-    if graph.vertex(u32::try_from(at.node).unwrap_or(u32::MAX)).waits_for_everything() {
+    if graph
+        .vertex(u32::try_from(at.node).unwrap_or(u32::MAX))
+        .waits_for_everything()
+    {
         return !(0..at.node).any(takes_time);
     }
     let (mut open, mut seen) = (vec![at.node], BTreeSet::new());
     while let Some(vertex) = open.pop() {
-        for above in graph.dag.neighbors_directed(NodeIndex::new(vertex), Direction::Incoming).map(NodeIndex::index) {
+        for above in graph
+            .dag
+            .neighbors_directed(NodeIndex::new(vertex), Direction::Incoming)
+            .map(NodeIndex::index)
+        {
             if above < graph.nodes && takes_time(above) {
                 return false;
             }
@@ -134,11 +178,17 @@ fn is_true(flow: &Flow<'_>, event: &Event, set: &Set) -> bool {
     match &event.kind {
         EventKind::All(parts) => parts.iter().all(|part| is_true(flow, part, set)),
         EventKind::Any(parts) => parts.iter().any(|part| is_true(flow, part, set)),
-        EventKind::Task { task, test } => *task == set.task && test.holds(flow.plan.task(*task), set.status),
+        EventKind::Task { task, test } => {
+            *task == set.task && test.holds(flow.plan.task(*task), set.status)
+        }
         EventKind::Not(inner) => match &inner.kind {
-            EventKind::Task { task, test } => *task == set.task && !test.holds(flow.plan.task(*task), set.status),
+            EventKind::Task { task, test } => {
+                *task == set.task && !test.holds(flow.plan.task(*task), set.status)
+            }
             _ => false,
         },
-        EventKind::Step { .. } | EventKind::Plan(_) | EventKind::Signal(_) | EventKind::Damaged => false,
+        EventKind::Step { .. } | EventKind::Plan(_) | EventKind::Signal(_) | EventKind::Damaged => {
+            false
+        }
     }
 }

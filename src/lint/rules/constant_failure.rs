@@ -14,7 +14,9 @@ const SHOWN: usize = 60;
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     found.extend(subject.constants().lost().iter().map(finding));
     for (_, node) in nodes(subject.plan) {
-        let NodeKind::Ensure { condition, .. } = &node.kind else { continue };
+        let NodeKind::Ensure { condition, .. } = &node.kind else {
+            continue;
+        };
         if let Some(Value::Bool(false)) = subject.known(condition)
             && !condition.is_invalid()
         {
@@ -43,6 +45,9 @@ pub(in crate::lint) fn finding(lost: &Lost) -> Diagnostic {
             return finding;
         }
         told.push(led.span);
-        finding.label(led.span, format!("`{}` is {}", led.name, led.value.preview(SHOWN)))
+        finding.label(
+            led.span,
+            format!("`{}` is {}", led.name, led.value.preview(SHOWN)),
+        )
     })
 }

@@ -25,20 +25,32 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             }
             index += run.len().max(1);
         }
-        found.extend(block.nodes.iter().filter_map(|node| elements(subject, node.step()?)));
+        found.extend(
+            block
+                .nodes
+                .iter()
+                .filter_map(|node| elements(subject, node.step()?)),
+        );
     }
 }
 
 /// The longest row of steps from here on of which none needs another, where at least one makes the others wait. A step that asks
 /// somebody, or waits, stands where it stands for a reason.
 fn neighbours(block: &Block, graph: &BlockGraph, first: usize) -> Vec<usize> {
-    let together = |index: usize| u32::try_from(index).is_ok_and(|index| block.parallel_around(index).is_some());
+    let together = |index: usize| {
+        u32::try_from(index).is_ok_and(|index| block.parallel_around(index).is_some())
+    };
     let mut row: Vec<usize> = Vec::new();
     let mut barrier = false;
     for (index, node) in block.nodes.iter().enumerate().skip(first) {
-        let NodeKind::Step(step) = &node.kind else { break };
+        let NodeKind::Step(step) = &node.kind else {
+            break;
+        };
         let stands = node.guard.is_empty() && node.after.is_empty() && !together(index);
-        if !stands || waits_for_somebody(step) || row.iter().any(|above| needs(graph, index, *above)) {
+        if !stands
+            || waits_for_somebody(step)
+            || row.iter().any(|above| needs(graph, index, *above))
+        {
             break;
         }
         barrier |= step.order == OrderClass::Barrier;
@@ -50,14 +62,18 @@ fn neighbours(block: &Block, graph: &BlockGraph, first: usize) -> Vec<usize> {
 fn waits_for_somebody(step: &Step) -> bool {
     let clauses = step.clauses.as_ref();
     let asks = clauses.is_some_and(|clauses| clauses.confirm.is_some() || clauses.until.is_some());
-    asks || step.order == OrderClass::Clock || matches!(step.kind, StepKind::Input(_) | StepKind::Wait(_))
+    asks || step.order == OrderClass::Clock
+        || matches!(step.kind, StepKind::Input(_) | StepKind::Wait(_))
 }
 
 /// Whether a statement reads another, directly or by way of others.
 fn needs(graph: &BlockGraph, later: usize, earlier: usize) -> bool {
     let (mut open, mut seen) = (vec![later], BTreeSet::new());
     while let Some(vertex) = open.pop() {
-        for edge in graph.dag.edges_directed(NodeIndex::new(vertex), Direction::Incoming) {
+        for edge in graph
+            .dag
+            .edges_directed(NodeIndex::new(vertex), Direction::Incoming)
+        {
             let source = edge.source().index();
             if source == earlier {
                 return true;
@@ -73,10 +89,18 @@ fn needs(graph: &BlockGraph, later: usize, earlier: usize) -> bool {
 
 /// An `each` that takes one element at a time and begins with reads.
 fn elements(subject: &Subject<'_>, step: &Step) -> Option<Diagnostic> {
-    let StepKind::Each(each) = &step.kind else { return None };
-    let mut body = subject.plan.block(each.body).nodes.iter().filter_map(|node| node.step());
-    let reads_first =
-        body.find(|inner| inner.order > OrderClass::Pure).is_some_and(|first| first.order == OrderClass::Read);
+    let StepKind::Each(each) = &step.kind else {
+        return None;
+    };
+    let mut body = subject
+        .plan
+        .block(each.body)
+        .nodes
+        .iter()
+        .filter_map(|node| node.step());
+    let reads_first = body
+        .find(|inner| inner.order > OrderClass::Pure)
+        .is_some_and(|first| first.order == OrderClass::Read);
     if each.parallel.is_some() || !each.in_turn || !reads_first {
         return None;
     }
@@ -88,22 +112,38 @@ fn elements(subject: &Subject<'_>, step: &Step) -> Option<Diagnostic> {
 }
 
 fn report(subject: &Subject<'_>, block: &Block, row: &[usize]) -> Diagnostic {
-    let nodes = row.iter().filter_map(|index| block.nodes.get(*index)).collect::<Vec<_>>();
-    let names = nodes.iter().filter_map(|node| node.name.as_deref()).map(|name| format!("`{name}`"));
-    let message =
-        format!("{} need nothing of each other and run one after the other", names.collect::<Vec<_>>().join(", "));
+    let nodes = row
+        .iter()
+        .filter_map(|index| block.nodes.get(*index))
+        .collect::<Vec<_>>();
+    let names = nodes
+        .iter()
+        .filter_map(|node| node.name.as_deref())
+        .map(|name| format!("`{name}`"));
+    let message = format!(
+        "{} need nothing of each other and run one after the other",
+        names.collect::<Vec<_>>().join(", ")
+    );
     let spans = nodes.iter().map(|node| node.span).collect::<Vec<_>>();
     let whole = match (spans.first(), spans.last()) {
         (Some(first), Some(last)) => first.to(*last),
         _ => subject.plan.span,
     };
-    let place = nodes.first().and_then(|node| node.step()).map_or(whole, |step| step.span);
+    let place = nodes
+        .first()
+        .and_then(|node| node.step())
+        .map_or(whole, |step| step.span);
     let mut diagnostic = Diagnostic::new(&codes::order::COULD_RUN_TOGETHER, place, message)
         .note("the first of them")
         .help("where the order does not matter, put them into a `parallel { … }`");
     // The lines of a text that spans several would be indented with the rest.
-    if subject.is_text() && !["\"\"\"", "'''"].iter().any(|quotes| subject.source.slice(whole).contains(quotes)) {
-        diagnostic = diagnostic.unsafe_fix("wrap them in `parallel`", wrapped(subject.source, whole));
+    if subject.is_text()
+        && !["\"\"\"", "'''"]
+            .iter()
+            .any(|quotes| subject.source.slice(whole).contains(quotes))
+    {
+        diagnostic =
+            diagnostic.unsafe_fix("wrap them in `parallel`", wrapped(subject.source, whole));
     }
     diagnostic
 }
@@ -112,8 +152,14 @@ fn report(subject: &Subject<'_>, block: &Block, row: &[usize]) -> Diagnostic {
 fn wrapped(source: &SourceFile, whole: Span) -> Vec<Edit> {
     let text = source.text();
     let (start, end) = (whole.start as usize, whole.end as usize);
-    let line = text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
-    let margin = text.get(line..start).filter(|margin| margin.trim().is_empty()).unwrap_or("");
+    let line = text
+        .get(..start)
+        .and_then(|before| before.rfind('\n'))
+        .map_or(0, |at| at + 1);
+    let margin = text
+        .get(line..start)
+        .filter(|margin| margin.trim().is_empty())
+        .unwrap_or("");
     let body = text.get(start..end).unwrap_or("").replace('\n', "\n    ");
     let text = format!("parallel {{\n{margin}    {body}\n{margin}}}");
     vec![Edit { span: whole, text }]

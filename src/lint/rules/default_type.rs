@@ -10,19 +10,32 @@ const SHOWN: usize = 60;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
-        let StepKind::Input(input) = &site.step.kind else { continue };
+        let StepKind::Input(input) = &site.step.kind else {
+            continue;
+        };
         for field in &input.fields {
             let written = field.prefill.as_ref().or(field.known.as_ref());
-            let (Some(default), Some(options)) = (written, &field.options) else { continue };
-            let (Some(value), Some(Value::List(choices))) = (subject.known(default), subject.known(options)) else {
+            let (Some(default), Some(options)) = (written, &field.options) else {
+                continue;
+            };
+            let (Some(value), Some(Value::List(choices))) =
+                (subject.known(default), subject.known(options))
+            else {
                 continue;
             };
             // A field of which nothing is known is asked for, and nothing stands in it.
             if value.is_null() || choices.contains(value) {
                 continue;
             }
-            let told = choices.iter().map(|choice| choice.preview(SHOWN)).collect::<Vec<_>>();
-            let message = format!("{} is not among the choices of `{}`", value.preview(SHOWN), field.name);
+            let told = choices
+                .iter()
+                .map(|choice| choice.preview(SHOWN))
+                .collect::<Vec<_>>();
+            let message = format!(
+                "{} is not among the choices of `{}`",
+                value.preview(SHOWN),
+                field.name
+            );
             found.push(
                 Diagnostic::new(&codes::types::DEFAULT_TYPE, default.span, message)
                     .label(options.span, "these are the choices")

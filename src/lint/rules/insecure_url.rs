@@ -14,8 +14,13 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         if &*signature.namespace != "http" {
             continue;
         }
-        let Some(code) = call.argument("url") else { continue };
-        let Some(url) = address(&code.root).filter(|url| url.scheme() == "http" && !is_local(url)) else { continue };
+        let Some(code) = call.argument("url") else {
+            continue;
+        };
+        let Some(url) = address(&code.root).filter(|url| url.scheme() == "http" && !is_local(url))
+        else {
+            continue;
+        };
         let host = url.host_str().unwrap_or_default();
         let message = format!("this request to {host} goes over the net in plain text");
         let finding = Diagnostic::new(&codes::safety::INSECURE_URL, code.span, message)
@@ -26,7 +31,13 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             Some(at) => {
                 let start = code.span.start as usize + at;
                 let span = Span::new(start, start + "http".len());
-                finding.unsafe_fix("write `https://`", vec![Edit { span, text: "https".to_owned() }])
+                finding.unsafe_fix(
+                    "write `https://`",
+                    vec![Edit {
+                        span,
+                        text: "https".to_owned(),
+                    }],
+                )
             }
             None => finding,
         });
@@ -39,6 +50,10 @@ fn is_local(url: &Url) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"
         || host.ends_with(".localhost")
-        || bare.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
-        || bare.parse::<Ipv6Addr>().is_ok_and(|address| address.is_loopback())
+        || bare
+            .parse::<Ipv4Addr>()
+            .is_ok_and(|address| address.is_loopback())
+        || bare
+            .parse::<Ipv6Addr>()
+            .is_ok_and(|address| address.is_loopback())
 }

@@ -11,14 +11,26 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         if call.effect != Effect::Irreversible || is_gated(subject, site) {
             continue;
         }
-        let message = format!("`{}` cannot be taken back, and nobody is asked before it is called", signature.path());
+        let message = format!(
+            "`{}` cannot be taken back, and nobody is asked before it is called",
+            signature.path()
+        );
         let finding = Diagnostic::new(&codes::effects::IRREVERSIBLE_UNCONFIRMED, call.span, message)
             .help("ask somebody: `confirm \"…\"` on the step or on what it stands in; the arguments are shown with it");
         // A call in an arm is no step of its own, so the clause has to stand further out.
         let own = site.node.span.start < call.span.start && subject.is_text();
         found.push(if own {
-            let text = format!("\n        confirm \"{} cannot be taken back. Go on?\"", signature.path());
-            finding.unsafe_fix("add `confirm`", vec![Edit { span: Span::at(call.span.end as usize), text }])
+            let text = format!(
+                "\n        confirm \"{} cannot be taken back. Go on?\"",
+                signature.path()
+            );
+            finding.unsafe_fix(
+                "add `confirm`",
+                vec![Edit {
+                    span: Span::at(call.span.end as usize),
+                    text,
+                }],
+            )
         } else {
             finding
         });

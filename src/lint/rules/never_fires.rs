@@ -35,25 +35,41 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 
 /// `max 0`
 fn never_lets(subject: &Subject<'_>, flow: &Flow<'_>, at: At) -> Option<Diagnostic> {
-    let NodeKind::Listener(listener) = &flow.at(at).kind else { return None };
+    let NodeKind::Listener(listener) = &flow.at(at).kind else {
+        return None;
+    };
     let max = listener.max.as_ref()?;
-    let Some(Value::Int(most)) = subject.known(max) else { return None };
-    let message = format!("{} never fires: it may fire {most} times", name(subject, flow, at));
+    let Some(Value::Int(most)) = subject.known(max) else {
+        return None;
+    };
+    let message = format!(
+        "{} never fires: it may fire {most} times",
+        name(subject, flow, at)
+    );
     let found = Diagnostic::new(&codes::order::NEVER_FIRES, max.span, message);
-    (*most < 1).then(|| found.help("leave `max` out where once is enough, or give the number of times"))
+    (*most < 1)
+        .then(|| found.help("leave `max` out where once is enough, or give the number of times"))
 }
 
 /// A condition that has no way to come true.
-fn rootless(subject: &Subject<'_>, flow: &Flow<'_>, at: At, event: &Event, root: &Root) -> Diagnostic {
+fn rootless(
+    subject: &Subject<'_>,
+    flow: &Flow<'_>,
+    at: At,
+    event: &Event,
+    root: &Root,
+) -> Diagnostic {
     let who = name(subject, flow, at);
     let (code, message) = match &flow.at(at).kind {
         NodeKind::Listener(_) => (&codes::order::NEVER_FIRES, format!("{who} never fires")),
-        _ if unavoidable(flow, at) => {
-            (&codes::order::CANNOT_FINISH, format!("this plan never ends: {who} waits in vain"))
-        }
+        _ if unavoidable(flow, at) => (
+            &codes::order::CANNOT_FINISH,
+            format!("this plan never ends: {who} waits in vain"),
+        ),
         _ => (&codes::order::STALLS, format!("{who} waits in vain")),
     };
-    let finding = |reason: &str| Diagnostic::new(code, event.span, format!("{message}, since {reason}"));
+    let finding =
+        |reason: &str| Diagnostic::new(code, event.span, format!("{message}, since {reason}"));
     match root {
         Root::NotSet(id, statuses) => {
             let task = flow.plan.task(*id);
@@ -93,8 +109,13 @@ fn circle(subject: &Subject<'_>, flow: &Flow<'_>, links: &[Link<'_>]) -> Diagnos
         None => format!("`{}`", subject.source.slice(link.event.span)),
     };
     let who = |link: &Link<'_>| name(subject, flow, link.at);
-    let chain = links.iter().map(|link| format!("{} -> {}", need(link), who(link)));
-    let chain = chain.chain(links.first().map(need)).collect::<Vec<_>>().join(" -> ");
+    let chain = links
+        .iter()
+        .map(|link| format!("{} -> {}", need(link), who(link)));
+    let chain = chain
+        .chain(links.first().map(need))
+        .collect::<Vec<_>>()
+        .join(" -> ");
     if let [only] = links
         && !matches!(flow.at(only.at).kind, NodeKind::Listener(_))
     {
@@ -107,7 +128,8 @@ fn circle(subject: &Subject<'_>, flow: &Flow<'_>, links: &[Link<'_>]) -> Diagnos
         (_, Some(last)) => format!("{} waits for what waits for it", who(last)),
         (_, None) => String::new(),
     };
-    let mut finding = Diagnostic::new(&codes::order::DEPENDENCY_CYCLE, span, message).note("never comes");
+    let mut finding =
+        Diagnostic::new(&codes::order::DEPENDENCY_CYCLE, span, message).note("never comes");
     for link in links {
         if link.event.span != span {
             finding = finding.label(link.event.span, format!("{} waits for this", who(link)));
@@ -122,9 +144,15 @@ fn circle(subject: &Subject<'_>, flow: &Flow<'_>, links: &[Link<'_>]) -> Diagnos
 /// A step that waits for what only statements below it bring.
 fn only_from_below(flow: &Flow<'_>, link: &Link<'_>, who: &str, need: &str) -> Diagnostic {
     let (code, message) = if unavoidable(flow, link.at) {
-        (&codes::order::CANNOT_FINISH, format!("this plan never ends: {who} waits for what only comes below it"))
+        (
+            &codes::order::CANNOT_FINISH,
+            format!("this plan never ends: {who} waits for what only comes below it"),
+        )
     } else {
-        (&codes::order::STALLS, format!("{who} waits for what only comes below it"))
+        (
+            &codes::order::STALLS,
+            format!("{who} waits for what only comes below it"),
+        )
     };
     let mut finding = Diagnostic::new(code, link.event.span, message).note("never comes");
     if let Some((_, set)) = link.set {
@@ -139,7 +167,12 @@ fn only_from_below(flow: &Flow<'_>, link: &Link<'_>, who: &str, need: &str) -> D
 fn unavoidable(flow: &Flow<'_>, mut at: At) -> bool {
     loop {
         let nodes = &flow.plan.block(at.block).nodes;
-        let early = |kind: &NodeKind| matches!(kind, NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Fail(_));
+        let early = |kind: &NodeKind| {
+            matches!(
+                kind,
+                NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Fail(_)
+            )
+        };
         let ends_above = nodes.iter().take(at.node).any(|node| early(&node.kind));
         let own = flow.at(at);
         let step = own.step();
@@ -150,8 +183,13 @@ fn unavoidable(flow: &Flow<'_>, mut at: At) -> bool {
         if at.block == BlockId(0) {
             return true;
         }
-        let Some(owner) = flow.owner(at.block) else { return false };
-        if !matches!(flow.at(owner).step().map(|step| &step.kind), Some(StepKind::Do(_))) {
+        let Some(owner) = flow.owner(at.block) else {
+            return false;
+        };
+        if !matches!(
+            flow.at(owner).step().map(|step| &step.kind),
+            Some(StepKind::Do(_))
+        ) {
             return false;
         }
         at = owner;
@@ -162,5 +200,10 @@ fn unavoidable(flow: &Flow<'_>, mut at: At) -> bool {
 fn name(subject: &Subject<'_>, flow: &Flow<'_>, at: At) -> String {
     let place = |span: Span| subject.source.slice(span).to_owned();
     let node = flow.at(at);
-    format!("`{}`", node.name.as_deref().map_or_else(|| place(node.span), str::to_owned))
+    format!(
+        "`{}`",
+        node.name
+            .as_deref()
+            .map_or_else(|| place(node.span), str::to_owned)
+    )
 }

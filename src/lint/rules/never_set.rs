@@ -14,7 +14,10 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let first = task.statuses.first().map_or("", |status| status);
-        let message = format!("nothing moves the task `{}`, so it is `{first}` for ever", task.name);
+        let message = format!(
+            "nothing moves the task `{}`, so it is `{first}` for ever",
+            task.name
+        );
         let diagnostic = Diagnostic::new(&codes::order::NEVER_SET, task.span, message).help(format!(
             "write `set {} …` where its part is done; or make it `external`, if somebody outside moves it",
             task.name
@@ -34,7 +37,10 @@ fn is_read(subject: &Subject<'_>, id: TaskId) -> bool {
     let mut read = false;
     for node in subject.plan.blocks.iter().flat_map(|block| &block.nodes) {
         let mut code = |code: &crate::sema::expr::Code| {
-            read |= code.reads.iter().any(|read| read.binding == NameKind::Task && read.name == task.name);
+            read |= code
+                .reads
+                .iter()
+                .any(|read| read.binding == NameKind::Task && read.name == task.name);
         };
         node.codes(&mut code);
         node.inner_codes(&mut code);
@@ -45,7 +51,9 @@ fn is_read(subject: &Subject<'_>, id: TaskId) -> bool {
                 read |= *own == id && (*test == TaskTest::Any || test.holds(task, first));
             }
         };
-        node.event().into_iter().for_each(|event| event.leaves(&mut leaf));
+        node.event()
+            .into_iter()
+            .for_each(|event| event.leaves(&mut leaf));
     }
     read
 }

@@ -5,7 +5,9 @@ use crate::diag::{Diagnostic, codes};
 use crate::lint::flow::is_before;
 use crate::protocol::StepState;
 use crate::sema::expr::StateTest;
-use crate::sema::{BlockId, Event, EventKind, Node, NodeKind, Plan, Set, StepKind, Task, TaskId, TaskTest};
+use crate::sema::{
+    BlockId, Event, EventKind, Node, NodeKind, Plan, Set, StepKind, Task, TaskId, TaskTest,
+};
 
 /// Beyond this number the rest of one task's `set`s is not compared.
 const MOST_SETS: usize = 50;
@@ -22,7 +24,11 @@ enum Anchor {
     /// As this statement, or within it.
     In(usize),
     /// In the firing of the listener `listener`, any time after `trigger` has ended.
-    Fired { listener: usize, trigger: usize, at_once: bool },
+    Fired {
+        listener: usize,
+        trigger: usize,
+        at_once: bool,
+    },
 }
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
@@ -49,27 +55,50 @@ fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Opti
     let graph = subject.graph().blocks.first()?;
     let apart = |one: usize, other: usize| is_before(graph, one, other) == Some(false);
     let unordered = |one: Anchor, other: Anchor| match (one, other) {
-        (Anchor::In(one), Anchor::In(other)) => one != other && apart(one, other) && apart(other, one),
-        // Nothing waits for a firing, and a firing begins when its trigger has ended.
-        (Anchor::In(main), Anchor::Fired { trigger, .. }) | (Anchor::Fired { trigger, .. }, Anchor::In(main)) => {
-            apart(main, trigger)
+        (Anchor::In(one), Anchor::In(other)) => {
+            one != other && apart(one, other) && apart(other, one)
         }
+        // Nothing waits for a firing, and a firing begins when its trigger has ended.
+        (Anchor::In(main), Anchor::Fired { trigger, .. })
+        | (Anchor::Fired { trigger, .. }, Anchor::In(main)) => apart(main, trigger),
         (
-            Anchor::Fired { listener: one, trigger: first, at_once: true },
-            Anchor::Fired { listener: other, trigger: second, at_once: true },
+            Anchor::Fired {
+                listener: one,
+                trigger: first,
+                at_once: true,
+            },
+            Anchor::Fired {
+                listener: other,
+                trigger: second,
+                at_once: true,
+            },
         ) => one != other && apart(first, second) && apart(second, first),
-        (Anchor::Fired { listener: one, .. }, Anchor::Fired { listener: other, .. }) => one != other,
+        (
+            Anchor::Fired { listener: one, .. },
+            Anchor::Fired {
+                listener: other, ..
+            },
+        ) => one != other,
     };
     for (place, later) in sets.iter().enumerate() {
-        let races =
-            |earlier: &&Anchored<'_>| earlier.set.status != later.set.status && unordered(earlier.anchor, later.anchor);
+        let races = |earlier: &&Anchored<'_>| {
+            earlier.set.status != later.set.status && unordered(earlier.anchor, later.anchor)
+        };
         if let Some(earlier) = sets.iter().take(place).find(races) {
-            let (first, last) = (task.status_name(earlier.set.status), task.status_name(later.set.status));
-            let message = format!("nothing says whether `{}` ends up `{first}` or `{last}`", task.name);
+            let (first, last) = (
+                task.status_name(earlier.set.status),
+                task.status_name(later.set.status),
+            );
+            let message = format!(
+                "nothing says whether `{}` ends up `{first}` or `{last}`",
+                task.name
+            );
             let diagnostic = Diagnostic::new(&codes::order::PARALLEL_SET, later.set.span, message)
                 .note("may come first or last")
                 .label(earlier.set.span, "and so may this")
-                .help("order them: `after` names what comes first; or use a task for each of the two");
+                .help(
+                    "order them: `after` names what comes first; or use a task for each of the two",
+                );
             return Some(diagnostic);
         }
     }
@@ -77,10 +106,20 @@ fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Opti
 }
 
 /// When a statement runs, where it does whatever the data say.
-fn anchor(plan: &Plan, owners: &[Option<(BlockId, usize)>], block: BlockId, index: usize) -> Option<Anchor> {
+fn anchor(
+    plan: &Plan,
+    owners: &[Option<(BlockId, usize)>],
+    block: BlockId,
+    index: usize,
+) -> Option<Anchor> {
     let (mut block, mut index) = (block, index);
     // What stands below a step of a firing comes some time after the event.
-    let at_once = !plan.block(block).nodes.iter().take(index).any(|node| node.step().is_some());
+    let at_once = !plan
+        .block(block)
+        .nodes
+        .iter()
+        .take(index)
+        .any(|node| node.step().is_some());
     loop {
         let node = plan.block(block).nodes.get(index)?;
         if !node.guard.is_empty() {
@@ -89,7 +128,11 @@ fn anchor(plan: &Plan, owners: &[Option<(BlockId, usize)>], block: BlockId, inde
         if block == BlockId(0) {
             return if let NodeKind::Listener(listener) = &node.kind {
                 let trigger = trigger(plan, &listener.on).filter(|_| listener.when.is_none())?;
-                Some(Anchor::Fired { listener: index, trigger, at_once })
+                Some(Anchor::Fired {
+                    listener: index,
+                    trigger,
+                    at_once,
+                })
             } else {
                 Some(Anchor::In(index))
             };
@@ -112,12 +155,22 @@ fn trigger(plan: &Plan, on: &Event) -> Option<usize> {
     let nodes = &plan.body().nodes;
     match &on.kind {
         EventKind::Step { place, test, .. } if place.up == 0 => {
-            let ended = matches!(test, Some(StateTest::Settled | StateTest::State(StepState::Completed)));
+            let ended = matches!(
+                test,
+                Some(StateTest::Settled | StateTest::State(StepState::Completed))
+            );
             let own = |node: &Node| node.slot == Some(place.slot) && node.step().is_some();
-            nodes.iter().position(own).filter(|index| ended && nodes[*index].guard.is_empty())
+            nodes
+                .iter()
+                .position(own)
+                .filter(|index| ended && nodes[*index].guard.is_empty())
         }
-        EventKind::Task { task, test: TaskTest::Is(status) } => {
-            let mut moves = sets(plan).filter(|(_, _, set)| set.task == *task && set.status == *status);
+        EventKind::Task {
+            task,
+            test: TaskTest::Is(status),
+        } => {
+            let mut moves =
+                sets(plan).filter(|(_, _, set)| set.task == *task && set.status == *status);
             let (block, index, _) = moves.next()?;
             let only = moves.next().is_none() && block == BlockId(0) && !plan.task(*task).external;
             (only && nodes[index].guard.is_empty()).then_some(index)
@@ -129,10 +182,14 @@ fn trigger(plan: &Plan, on: &Event) -> Option<usize> {
 fn sets(plan: &Plan) -> impl Iterator<Item = (BlockId, usize, &Set)> {
     plan.blocks.iter().enumerate().flat_map(|(block, content)| {
         let block = BlockId(u32::try_from(block).unwrap_or(u32::MAX));
-        content.nodes.iter().enumerate().filter_map(move |(index, node)| match &node.kind {
-            NodeKind::Set(set) => Some((block, index, &**set)),
-            _ => None,
-        })
+        content
+            .nodes
+            .iter()
+            .enumerate()
+            .filter_map(move |(index, node)| match &node.kind {
+                NodeKind::Set(set) => Some((block, index, &**set)),
+                _ => None,
+            })
     })
 }
 

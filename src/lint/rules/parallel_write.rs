@@ -29,20 +29,31 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     for (index, block) in subject.plan.blocks.iter().enumerate() {
-        found.extend(block.nodes.iter().filter_map(|node| elements(subject, node)));
+        found.extend(
+            block
+                .nodes
+                .iter()
+                .filter_map(|node| elements(subject, node)),
+        );
         for ((_, resource), writers) in writers(subject, block) {
             if writers.len() < 2 {
                 continue;
             }
-            let Some(graph) = subject.graph().blocks.get(index) else { continue };
-            let pairs = writers
-                .iter()
-                .enumerate()
-                .flat_map(|(place, later)| writers.iter().take(place).map(move |earlier| (earlier, later)));
+            let Some(graph) = subject.graph().blocks.get(index) else {
+                continue;
+            };
+            let pairs = writers.iter().enumerate().flat_map(|(place, later)| {
+                writers
+                    .iter()
+                    .take(place)
+                    .map(move |earlier| (earlier, later))
+            });
             let unordered = |(earlier, later): &(&Writer<'_>, &Writer<'_>)| {
                 !excluded(earlier.node, later.node) && runs_beside(graph, earlier, later)
             };
-            if let Some((earlier, later)) = pairs.filter(unordered).min_by_key(|(_, later)| later.index) {
+            if let Some((earlier, later)) =
+                pairs.filter(unordered).min_by_key(|(_, later)| later.index)
+            {
                 found.push(report(&resource, earlier, later));
             }
         }
@@ -55,29 +66,63 @@ fn runs_beside(graph: &BlockGraph, earlier: &Writer<'_>, later: &Writer<'_>) -> 
     match (&earlier.fired_by, &later.fired_by) {
         (None, None) => apart(earlier.index, later.index),
         (Some(_), Some(_)) => true,
-        (Some(triggers), None) => triggers.is_empty() || triggers.iter().any(|trigger| apart(later.index, *trigger)),
-        (None, Some(triggers)) => triggers.is_empty() || triggers.iter().any(|trigger| apart(earlier.index, *trigger)),
+        (Some(triggers), None) => {
+            triggers.is_empty() || triggers.iter().any(|trigger| apart(later.index, *trigger))
+        }
+        (None, Some(triggers)) => {
+            triggers.is_empty()
+                || triggers
+                    .iter()
+                    .any(|trigger| apart(earlier.index, *trigger))
+        }
     }
 }
 
 /// The statements of a block that change a resource with a known name, by namespace and resource.
-fn writers<'a>(subject: &Subject<'a>, block: &'a Block) -> BTreeMap<(Arc<str>, Arc<str>), Vec<Writer<'a>>> {
+fn writers<'a>(
+    subject: &Subject<'a>,
+    block: &'a Block,
+) -> BTreeMap<(Arc<str>, Arc<str>), Vec<Writer<'a>>> {
     let mut writers: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (index, node) in block.nodes.iter().enumerate() {
         let (touches, span, fired_by): (Vec<&Touch>, Span, Option<Vec<usize>>) = match &node.kind {
             NodeKind::Step(step) => (step.touches.iter().collect(), step.span, None),
             NodeKind::Listener(listener) => {
-                let Some(triggers) = triggers(block, &listener.on) else { continue };
-                let body = subject.plan.block(listener.body).nodes.iter().filter_map(Node::step);
-                (body.flat_map(|step| &step.touches).collect(), listener.span, Some(triggers))
+                let Some(triggers) = triggers(block, &listener.on) else {
+                    continue;
+                };
+                let body = subject
+                    .plan
+                    .block(listener.body)
+                    .nodes
+                    .iter()
+                    .filter_map(Node::step);
+                (
+                    body.flat_map(|step| &step.touches).collect(),
+                    listener.span,
+                    Some(triggers),
+                )
             }
             _ => continue,
         };
         for touch in touches.into_iter().filter(|touch| !touch.effect.floats()) {
-            let Some(resource) = &touch.resource else { continue };
-            let known = writers.entry((touch.namespace.clone(), resource.clone())).or_default();
-            if known.len() < MAX_WRITERS && known.last().is_none_or(|last: &Writer<'_>| last.index != index) {
-                known.push(Writer { index, node, span, fired_by: fired_by.clone() });
+            let Some(resource) = &touch.resource else {
+                continue;
+            };
+            let known = writers
+                .entry((touch.namespace.clone(), resource.clone()))
+                .or_default();
+            if known.len() < MAX_WRITERS
+                && known
+                    .last()
+                    .is_none_or(|last: &Writer<'_>| last.index != index)
+            {
+                known.push(Writer {
+                    index,
+                    node,
+                    span,
+                    fired_by: fired_by.clone(),
+                });
             }
         }
     }
@@ -91,7 +136,14 @@ fn triggers(block: &Block, on: &Event) -> Option<Vec<usize>> {
     on.leaves(&mut |leaf| match &leaf.kind {
         EventKind::Step { place, .. } if place.up == 0 => {
             let own = |node: &Node| node.slot == Some(place.slot) && node.step().is_some();
-            steps.extend(block.nodes.iter().enumerate().filter(|(_, node)| own(node)).map(|(index, _)| index));
+            steps.extend(
+                block
+                    .nodes
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, node)| own(node))
+                    .map(|(index, _)| index),
+            );
         }
         EventKind::Plan(test) if *test != PlanTest::Any => ends = true,
         EventKind::Step { .. }
@@ -112,9 +164,16 @@ fn triggers(block: &Block, on: &Event) -> Option<Vec<usize>> {
 /// The elements of an `each` that change one and the same resource at the same time.
 fn elements(subject: &Subject<'_>, node: &Node) -> Option<Diagnostic> {
     let step = node.step()?;
-    let StepKind::Each(each) = &step.kind else { return None };
+    let StepKind::Each(each) = &step.kind else {
+        return None;
+    };
     let width = wide(each)?;
-    let body = subject.plan.block(each.body).nodes.iter().filter_map(Node::step);
+    let body = subject
+        .plan
+        .block(each.body)
+        .nodes
+        .iter()
+        .filter_map(Node::step);
     let mut touches = body.flat_map(|inner| inner.touches.iter().map(move |touch| (inner, touch)));
     let changed = |(_, touch): &(&Step, &Touch)| !touch.effect.floats() && touch.resource.is_some();
     let (inner, touch) = touches.find(changed)?;
@@ -137,9 +196,12 @@ fn wide(each: &Each) -> Option<Span> {
 
 /// Whether the guards of two statements never hold both.
 fn excluded(one: &Node, other: &Node) -> bool {
-    one.guard
-        .iter()
-        .any(|atom| other.guard.iter().any(|known| known.condition == atom.condition && known.negated != atom.negated))
+    one.guard.iter().any(|atom| {
+        other
+            .guard
+            .iter()
+            .any(|known| known.condition == atom.condition && known.negated != atom.negated)
+    })
 }
 
 fn report(resource: &str, earlier: &Writer<'_>, later: &Writer<'_>) -> Diagnostic {

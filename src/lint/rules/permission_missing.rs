@@ -18,17 +18,23 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let own = match subject.plan.allow.as_ref().map(compile).transpose() {
         Ok(own) => own,
         Err(error) => {
-            let span = subject.setting(allow).map_or(subject.plan.span, |allow| allow.span);
-            let finding = Diagnostic::new(&codes::safety::PERMISSION_MISSING, span, error.to_string());
-            return found.push(finding.help("as it stands nothing is allowed, and the plan does not start"));
+            let span = subject
+                .setting(allow)
+                .map_or(subject.plan.span, |allow| allow.span);
+            let finding =
+                Diagnostic::new(&codes::safety::PERMISSION_MISSING, span, error.to_string());
+            return found.push(
+                finding.help("as it stands nothing is allowed, and the plan does not start"),
+            );
         }
     };
     if own.is_none() && project.allow.is_none() {
         return nothing_allowed(subject, &reach, found);
     }
     for need in reach.needs.iter().filter(|need| !need.caught) {
-        let granted =
-            |grant: Option<&Permissions>| grant.is_none_or(|grant| need.granted(grant, project.root, project.host));
+        let granted = |grant: Option<&Permissions>| {
+            grant.is_none_or(|grant| need.granted(grant, project.root, project.host))
+        };
         match (granted(own.as_ref()), granted(project.allow)) {
             (true, true) => {}
             (own_grants, project) => {
@@ -49,10 +55,20 @@ fn nothing_allowed(subject: &Subject<'_>, reach: &Reach, found: &mut Vec<Diagnos
     }
     for door in Door::ALL.into_iter().filter(|door| *door != Door::Env) {
         let known = reach.needs.iter().any(|need| need.door == door);
-        let Some((_, span)) = reach.open.iter().find(|(open, _)| *open == door && !known) else { continue };
-        let message = format!("{} needs a permission, and this plan allows nothing", door.deed());
-        let help = format!("say what may be reached: `allow {{ {}: […] }}` at the head of the plan", door.name());
-        found.push(unless_called(Diagnostic::new(&codes::safety::PERMISSION_MISSING, *span, message).help(help)));
+        let Some((_, span)) = reach.open.iter().find(|(open, _)| *open == door && !known) else {
+            continue;
+        };
+        let message = format!(
+            "{} needs a permission, and this plan allows nothing",
+            door.deed()
+        );
+        let help = format!(
+            "say what may be reached: `allow {{ {}: […] }}` at the head of the plan",
+            door.name()
+        );
+        found.push(unless_called(
+            Diagnostic::new(&codes::safety::PERMISSION_MISSING, *span, message).help(help),
+        ));
     }
 }
 
@@ -65,7 +81,10 @@ fn unless_called(mut finding: Diagnostic) -> Diagnostic {
 fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagnostic {
     let (setting, pattern) = (need.door.name(), need.pattern());
     let whose = match &need.within {
-        Some(name) => format!("`{name}` wants {} of `{pattern}`, and that is not allowed here", noun(need.door)),
+        Some(name) => format!(
+            "`{name}` wants {} of `{pattern}`, and that is not allowed here",
+            noun(need.door)
+        ),
         None => format!("{} `{pattern}` is not allowed", doing(need.door)),
     };
     if leaves_root(&need.thing) {
@@ -73,17 +92,34 @@ fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagn
         let help = "name a file inside of the project, or allow the folder by its own path";
         return Diagnostic::new(&codes::safety::PATH_ESCAPES, need.span, message).help(help);
     }
-    let finding = Diagnostic::new(&codes::safety::PERMISSION_MISSING, need.span, whose).note("denied.policy");
+    let finding =
+        Diagnostic::new(&codes::safety::PERMISSION_MISSING, need.span, whose).note("denied.policy");
     if !project {
-        let which = if own { "the project's planrun.yaml" } else { "neither the plan nor the project's planrun.yaml" };
+        let which = if own {
+            "the project's planrun.yaml"
+        } else {
+            "neither the plan nor the project's planrun.yaml"
+        };
         let verb = if own { "does not allow" } else { "allows" };
-        return finding.help(format!("{which} {verb} it; add `{pattern}` to `{setting}` of `allow`"));
+        return finding.help(format!(
+            "{which} {verb} it; add `{pattern}` to `{setting}` of `allow`"
+        ));
     }
-    let available = subject.plan.allow.as_ref().map(|grant| need.door.patterns(grant)).unwrap_or_default();
+    let available = subject
+        .plan
+        .allow
+        .as_ref()
+        .map(|grant| need.door.patterns(grant))
+        .unwrap_or_default();
     let finding = finding.available(available);
-    let help = format!("to allow it, write `allow {{ {setting}: [{}] }}`", quoted(&pattern));
+    let help = format!(
+        "to allow it, write `allow {{ {setting}: [{}] }}`",
+        quoted(&pattern)
+    );
     match addition(subject, need.door, &quoted(&pattern)) {
-        Some(edit) => finding.help(help).unsafe_fix(format!("allow `{pattern}`"), vec![edit]),
+        Some(edit) => finding
+            .help(help)
+            .unsafe_fix(format!("allow `{pattern}`"), vec![edit]),
         None => finding.help(help),
     }
 }
@@ -110,7 +146,9 @@ fn noun(door: Door) -> &'static str {
 }
 
 fn quoted(pattern: &str) -> String {
-    serde_json::Value::from(pattern).to_string().replace("${", "\\${")
+    serde_json::Value::from(pattern)
+        .to_string()
+        .replace("${", "\\${")
 }
 
 /// The edit that adds a pattern to what the plan allows.
@@ -121,7 +159,10 @@ fn addition(subject: &Subject<'_>, door: Door, pattern: &str) -> Option<Edit> {
     let Some(written) = subject.setting(allow) else {
         let at = subject.written.body.span.start as usize + 1;
         let text = format!("\n    allow {{ {}: [{pattern}] }}", door.name());
-        return Some(Edit { span: Span::at(at), text });
+        return Some(Edit {
+            span: Span::at(at),
+            text,
+        });
     };
     match entry(written, door.name()) {
         Some(list) => behind_last(list, pattern),
@@ -140,5 +181,8 @@ fn behind_last(within: &ast::Expr, text: &str) -> Option<Edit> {
         Some(last) => (last.end as usize, format!(", {text}")),
         None => (within.span.start as usize + 1, text.to_owned()),
     };
-    Some(Edit { span: Span::at(at), text })
+    Some(Edit {
+        span: Span::at(at),
+        text,
+    })
 }

@@ -10,31 +10,74 @@ use crate::tools::Permissions;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     // What stands in damaged text may well need it.
-    let Some(written) = subject.setting(allow).filter(|_| subject.whole) else { return };
-    let ast::ExprKind::Object(entries) = &written.kind else { return };
+    let Some(written) = subject.setting(allow).filter(|_| subject.whole) else {
+        return;
+    };
+    let ast::ExprKind::Object(entries) = &written.kind else {
+        return;
+    };
     let reach = Reach::of(subject.plan);
     for entry in entries {
-        let ast::EntryKey::Name(name) = &entry.key else { continue };
-        let Some(door) = Door::ALL.into_iter().find(|door| door.name() == &*name.text) else { continue };
-        let ast::ExprKind::List(patterns) = &entry.value.kind else { continue };
+        let ast::EntryKey::Name(name) = &entry.key else {
+            continue;
+        };
+        let Some(door) = Door::ALL
+            .into_iter()
+            .find(|door| door.name() == &*name.text)
+        else {
+            continue;
+        };
+        let ast::ExprKind::List(patterns) = &entry.value.kind else {
+            continue;
+        };
         if reach.open.iter().any(|(open, _)| *open == door) {
             continue;
         }
-        let needs = reach.needs.iter().filter(|need| need.door == door).collect::<Vec<_>>();
+        let needs = reach
+            .needs
+            .iter()
+            .filter(|need| need.door == door)
+            .collect::<Vec<_>>();
         for (index, pattern) in patterns.iter().enumerate() {
-            let ast::ExprKind::Literal(ast::Literal::String(text)) = &pattern.kind else { continue };
+            let ast::ExprKind::Literal(ast::Literal::String(text)) = &pattern.kind else {
+                continue;
+            };
             let project = subject.project;
-            let Ok(only) = Permissions::new(&door.only(text), project.root, project.host) else { continue };
-            if needs.iter().any(|need| need.granted(&only, project.root, project.host)) {
+            let Ok(only) = Permissions::new(&door.only(text), project.root, project.host) else {
+                continue;
+            };
+            if needs
+                .iter()
+                .any(|need| need.granted(&only, project.root, project.host))
+            {
                 continue;
             }
-            let spans = patterns.iter().map(|pattern| pattern.span).collect::<Vec<_>>();
-            let edit = if patterns.len() == 1 { entry_removal(written, entries, entry) } else { one_of(&spans, index) };
-            let message = format!("no call of this plan needs `{}: {}`", name.text, subject.source.slice(pattern.span));
+            let spans = patterns
+                .iter()
+                .map(|pattern| pattern.span)
+                .collect::<Vec<_>>();
+            let edit = if patterns.len() == 1 {
+                entry_removal(written, entries, entry)
+            } else {
+                one_of(&spans, index)
+            };
+            let message = format!(
+                "no call of this plan needs `{}: {}`",
+                name.text,
+                subject.source.slice(pattern.span)
+            );
             let finding = Diagnostic::new(&codes::safety::PERMISSION_UNUSED, pattern.span, message)
-                .help("take it out: what a plan may reach and need not is only of use to a mistake");
+                .help(
+                    "take it out: what a plan may reach and need not is only of use to a mistake",
+                );
             found.push(if subject.is_text() {
-                finding.unsafe_fix("take it out", vec![Edit { span: edit, text: String::new() }])
+                finding.unsafe_fix(
+                    "take it out",
+                    vec![Edit {
+                        span: edit,
+                        text: String::new(),
+                    }],
+                )
             } else {
                 finding
             });
@@ -45,7 +88,10 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 /// The text that goes with an element of a list, one comma included.
 fn one_of(spans: &[Span], index: usize) -> Span {
     let own = spans.get(index).copied().unwrap_or_default();
-    match (spans.get(index + 1), index.checked_sub(1).and_then(|before| spans.get(before))) {
+    match (
+        spans.get(index + 1),
+        index.checked_sub(1).and_then(|before| spans.get(before)),
+    ) {
         (Some(next), _) => Span::new(own.start as usize, next.start as usize),
         (None, Some(before)) => Span::new(before.end as usize, own.end as usize),
         (None, None) => own,
@@ -62,5 +108,11 @@ fn entry_removal(written: &ast::Expr, entries: &[ast::Entry], entry: &ast::Entry
         );
     }
     let spans = entries.iter().map(|entry| entry.span).collect::<Vec<_>>();
-    one_of(&spans, spans.iter().position(|span| *span == entry.span).unwrap_or(0))
+    one_of(
+        &spans,
+        spans
+            .iter()
+            .position(|span| *span == entry.span)
+            .unwrap_or(0),
+    )
 }

@@ -16,7 +16,9 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 continue;
             }
             let name = site.node.name.as_deref().unwrap_or("this step");
-            let message = format!("every failure of the effect `{name}` becomes one constant, and nobody learns of it");
+            let message = format!(
+                "every failure of the effect `{name}` becomes one constant, and nobody learns of it"
+            );
             let diagnostic = Diagnostic::new(&codes::failure::RECOVER_SWALLOWS, place, message)
                 .note("catches all errors")
                 .help("name the errors that may be ignored, such as `recover tool.bounced => …`, or do something with `as e`");
@@ -27,6 +29,8 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 
 /// Whether the arm calls nothing, reads nothing and fails never.
 fn is_constant(subject: &Subject<'_>, arm: &Recover) -> bool {
-    let [only] = subject.plan.block(arm.body).nodes.as_slice() else { return false };
+    let [only] = subject.plan.block(arm.body).nodes.as_slice() else {
+        return false;
+    };
     matches!(&only.kind, NodeKind::Yield(code) if code.constant().is_some() && only.guard.is_empty())
 }

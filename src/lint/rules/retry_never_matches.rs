@@ -8,17 +8,27 @@ use crate::types::{Denied, Effect, ErrorClass, ErrorPattern, Signature, Validati
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
-        let (Some(retry), Some((call, signature))) = (site.step.retry(), tool_call(site.step)) else { continue };
+        let (Some(retry), Some((call, signature))) = (site.step.retry(), tool_call(site.step))
+        else {
+            continue;
+        };
         for pattern in retry.on.iter().flatten() {
-            let (Some(name), Some(clause)) =
-                (never(pattern, signature, call.effect), site.step.clause_spans("retry").next())
-            else {
+            let (Some(name), Some(clause)) = (
+                never(pattern, signature, call.effect),
+                site.step.clause_spans("retry").next(),
+            ) else {
                 continue;
             };
-            let raised = signature.raises.iter().map(|name| format!("tool.{name}")).collect::<Vec<_>>();
+            let raised = signature
+                .raises
+                .iter()
+                .map(|name| format!("tool.{name}"))
+                .collect::<Vec<_>>();
             let raised = raised.iter().map(String::as_str);
-            let message =
-                format!("no attempt of `{}` fails with `{name}`, so it is never retried on that", signature.path());
+            let message = format!(
+                "no attempt of `{}` fails with `{name}`, so it is never retried on that",
+                signature.path()
+            );
             let span = subject.word(clause, &name);
             found.push(match nearest(&name, raised.clone()) {
                 Some(near) => misspelt_class(span, message, near).available(raised),
@@ -45,7 +55,13 @@ fn is_never(class: &ErrorClass, signature: &Signature, effect: Effect) -> bool {
         ErrorClass::Tool(name) => !signature.raises.is_empty() && !signature.raises.contains(name),
         // Told where the promise, the poll or the expression is, not by an attempt.
         ErrorClass::Validation(kind) => {
-            matches!(kind, Validation::Ensure | Validation::Until | Validation::Verify | Validation::Expression)
+            matches!(
+                kind,
+                Validation::Ensure
+                    | Validation::Until
+                    | Validation::Verify
+                    | Validation::Expression
+            )
         }
         ErrorClass::Denied(kind) => matches!(kind, Denied::Human),
         ErrorClass::Budget(_) | ErrorClass::Expired | ErrorClass::Cancelled => true,

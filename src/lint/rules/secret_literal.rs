@@ -58,7 +58,10 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let secret = signature.sensitive.iter().any(|path| **path == **name);
             let text = code.constant().and_then(|value| value.as_str());
             if secret && text.is_some_and(is_random) {
-                let what = format!("the constant for `{name}` of `{}` looks like a secret", signature.path());
+                let what = format!(
+                    "the constant for `{name}` of `{}` looks like a secret",
+                    signature.path()
+                );
                 add(code.span, what, first, found);
             }
             if name.eq_ignore_ascii_case("headers") {
@@ -72,10 +75,16 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 fn shapes(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let written = subject.written;
     let whole = written.name.span.to(written.body.span);
-    let (Some(shapes), start) = (&*SHAPES, whole.start as usize) else { return };
+    let (Some(shapes), start) = (&*SHAPES, whole.start as usize) else {
+        return;
+    };
     for captures in shapes.captures_iter(subject.source.slice(whole)) {
-        let named = KINDS.iter().find_map(|(group, kind)| captures.name(group).map(|found| (found, kind)));
-        let Some((place, kind)) = named.filter(|(place, _)| !is_example(place.as_str())) else { continue };
+        let named = KINDS
+            .iter()
+            .find_map(|(group, kind)| captures.name(group).map(|found| (found, kind)));
+        let Some((place, kind)) = named.filter(|(place, _)| !is_example(place.as_str())) else {
+            continue;
+        };
         let span = Span::new(start + place.start(), start + place.end());
         found.push(told(span, format!("{kind} stands in this plan")));
     }
@@ -83,21 +92,41 @@ fn shapes(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 
 /// `headers: { authorization: "Bearer …" }`
 fn headers(node: &Node, first: usize, found: &mut Vec<Diagnostic>) {
-    let is_credential = |name: &str| HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name));
+    let is_credential = |name: &str| {
+        HEADERS
+            .iter()
+            .any(|header| header.eq_ignore_ascii_case(name))
+    };
     let random = |text: &str| text.split([' ', '=', ';']).any(is_random);
     match &node.op {
         Op::Constant(value) => {
             for (key, value) in value.as_map().into_iter().flatten() {
                 if key.as_str().is_some_and(is_credential) && value.as_str().is_some_and(random) {
-                    add(node.span, "a credential stands in these headers".to_owned(), first, found);
+                    add(
+                        node.span,
+                        "a credential stands in these headers".to_owned(),
+                        first,
+                        found,
+                    );
                 }
             }
         }
         Op::Map(entries) => {
             for (key, value) in entries {
-                let named = matches!(key, MapKey::Constant(key) if key.as_str().is_some_and(is_credential));
-                if named && value.constant().and_then(|value| value.as_str()).is_some_and(random) {
-                    add(value.span, "a credential stands in this header".to_owned(), first, found);
+                let named =
+                    matches!(key, MapKey::Constant(key) if key.as_str().is_some_and(is_credential));
+                if named
+                    && value
+                        .constant()
+                        .and_then(|value| value.as_str())
+                        .is_some_and(random)
+                {
+                    add(
+                        value.span,
+                        "a credential stands in this header".to_owned(),
+                        first,
+                        found,
+                    );
                 }
             }
         }
@@ -122,7 +151,9 @@ fn told(span: Span, message: String) -> Diagnostic {
 /// Keys that documentation prints, and places to fill in.
 fn is_example(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    ["example", "xxxx", "0000000", "1234567"].iter().any(|mark| lower.contains(mark))
+    ["example", "xxxx", "0000000", "1234567"]
+        .iter()
+        .any(|mark| lower.contains(mark))
 }
 
 /// Whether a text looks drawn by lot: long, of letters and digits, without spaces, and no two alike more than by chance.
@@ -145,7 +176,11 @@ fn entropy(text: &str) -> f64 {
         *counts.entry(letter).or_default() += 1;
     }
     let length = f64::from(counts.values().sum::<u32>().max(1));
-    counts.values().map(|count| f64::from(*count) / length).map(|share| -share * share.log2()).sum()
+    counts
+        .values()
+        .map(|count| f64::from(*count) / length)
+        .map(|share| -share * share.log2())
+        .sum()
 }
 
 #[cfg(test)]
@@ -154,8 +189,13 @@ mod tests {
 
     #[test]
     fn words_and_numbers_are_no_secrets_and_random_text_is_one() {
-        for plain in ["changeme", "correct-horse-battery-staple", "2026-11-21T14:00:00Z", "aaaaaaaaaaaaaaaa11", "WZ001"]
-        {
+        for plain in [
+            "changeme",
+            "correct-horse-battery-staple",
+            "2026-11-21T14:00:00Z",
+            "aaaaaaaaaaaaaaaa11",
+            "WZ001",
+        ] {
             assert!(!is_random(plain), "{plain}");
         }
         assert!(!is_random("hello world 12345678901234567890"));

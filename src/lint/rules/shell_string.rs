@@ -48,10 +48,19 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 
 /// `["sh", "-c", "… ${value} …"]`
 fn program(subject: &Subject<'_>, site: &StepSite<'_>, argv: &Code, found: &mut Vec<Diagnostic>) {
-    let Op::List(words) = &argv.root.op else { return };
-    let [(program, _), (flag, _), (code, _), rest @ ..] = words.as_slice() else { return };
-    let constant = |node: &Node| node.constant().and_then(|value| value.as_str().map(str::to_owned));
-    let (Some(shell), Some(flag)) = (constant(program), constant(flag)) else { return };
+    let Op::List(words) = &argv.root.op else {
+        return;
+    };
+    let [(program, _), (flag, _), (code, _), rest @ ..] = words.as_slice() else {
+        return;
+    };
+    let constant = |node: &Node| {
+        node.constant()
+            .and_then(|value| value.as_str().map(str::to_owned))
+    };
+    let (Some(shell), Some(flag)) = (constant(program), constant(flag)) else {
+        return;
+    };
     let name = shell.rsplit('/').next().unwrap_or(&shell);
     if !SHELLS.contains(&(name, flag.as_str())) || !is_built(subject, site, code) {
         return;
@@ -62,9 +71,13 @@ fn program(subject: &Subject<'_>, site: &StepSite<'_>, argv: &Code, found: &mut 
         .help("call the program itself, one word an element: `argv: [\"git\", \"log\", name]`");
     let plain = rest.is_empty() && !matches!(name, "python" | "python3" | "node");
     found.push(match plain.then(|| words_of(subject, code)).flatten() {
-        Some(argv_text) => {
-            finding.unsafe_fix("call the program itself", vec![Edit { span: argv.span, text: argv_text }])
-        }
+        Some(argv_text) => finding.unsafe_fix(
+            "call the program itself",
+            vec![Edit {
+                span: argv.span,
+                text: argv_text,
+            }],
+        ),
         None => finding,
     });
 }
@@ -76,13 +89,20 @@ fn is_built(subject: &Subject<'_>, site: &StepSite<'_>, node: &Node) -> bool {
         ty.is_some_and(|ty| matches!(ty.without_null(), Type::String | Type::Any))
     };
     match &node.op {
-        Op::Template(pieces) => {
-            pieces.iter().any(|piece| if let Piece::Value(value) = piece { any_text(value) } else { false })
-        }
+        Op::Template(pieces) => pieces.iter().any(|piece| {
+            if let Piece::Value(value) = piece {
+                any_text(value)
+            } else {
+                false
+            }
+        }),
         Op::Chain { first, rest } => {
             let parts = || std::iter::once(&**first).chain(rest.iter().map(|(_, node)| node));
             rest.iter().all(|(operator, _)| *operator == Operator::Add)
-                && parts().any(|node| node.constant().is_some_and(|value| value.as_str().is_some()))
+                && parts().any(|node| {
+                    node.constant()
+                        .is_some_and(|value| value.as_str().is_some())
+                })
                 && parts().any(any_text)
         }
         _ => false,
@@ -93,14 +113,21 @@ fn is_built(subject: &Subject<'_>, site: &StepSite<'_>, node: &Node) -> bool {
 fn type_of(subject: &Subject<'_>, site: &StepSite<'_>, node: &Node) -> Option<Type> {
     match &node.op {
         Op::Place(place) => type_at(subject, site, *place),
-        Op::Path { base, links } => links.iter().try_fold(type_of(subject, site, base)?, |ty, link| match link {
-            Link { op: LinkOp::Field { key, .. }, .. } => match field(&ty.without_null(), key.as_str()?) {
-                FieldLookup::Found { ty, .. } => Some(ty),
-                FieldLookup::Any => Some(Type::Any),
-                FieldLookup::Missing | FieldLookup::NotAnObject => None,
-            },
-            _ => None,
-        }),
+        Op::Path { base, links } => {
+            links
+                .iter()
+                .try_fold(type_of(subject, site, base)?, |ty, link| match link {
+                    Link {
+                        op: LinkOp::Field { key, .. },
+                        ..
+                    } => match field(&ty.without_null(), key.as_str()?) {
+                        FieldLookup::Found { ty, .. } => Some(ty),
+                        FieldLookup::Any => Some(Type::Any),
+                        FieldLookup::Missing | FieldLookup::NotAnObject => None,
+                    },
+                    _ => None,
+                })
+        }
         _ => None,
     }
 }
@@ -122,8 +149,12 @@ fn type_at(subject: &Subject<'_>, site: &StepSite<'_>, place: Place) -> Option<T
         types if !types.is_empty() => Some(Type::union(types)),
         _ => {
             let (_, owner) = subject.owner(frame)?;
-            let StepKind::Each(each) = &owner.step()?.kind else { return None };
-            let Type::List(element) = each.list.ty.without_null() else { return None };
+            let StepKind::Each(each) = &owner.step()?.kind else {
+                return None;
+            };
+            let Type::List(element) = each.list.ty.without_null() else {
+                return None;
+            };
             (place.slot == 0).then(|| (*element).clone())
         }
     }
@@ -131,7 +162,9 @@ fn type_at(subject: &Subject<'_>, site: &StepSite<'_>, place: Place) -> Option<T
 
 /// The words of a plain command as elements of a list; nothing where a shell would do more than split it.
 fn words_of(subject: &Subject<'_>, node: &Node) -> Option<String> {
-    let Op::Template(pieces) = &node.op else { return None };
+    let Op::Template(pieces) = &node.op else {
+        return None;
+    };
     let mut words = vec![String::new()];
     for piece in pieces {
         match piece {
@@ -140,7 +173,9 @@ fn words_of(subject: &Subject<'_>, node: &Node) -> Option<String> {
                     if index > 0 {
                         words.push(String::new());
                     }
-                    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,@%+".contains(letter);
+                    let plain = |letter: char| {
+                        letter.is_ascii_alphanumeric() || "-_./=:,@%+".contains(letter)
+                    };
                     if !part.chars().all(plain) {
                         return None;
                     }
@@ -153,7 +188,10 @@ fn words_of(subject: &Subject<'_>, node: &Node) -> Option<String> {
             }
         }
     }
-    let words = words.into_iter().filter(|word| !word.is_empty()).map(|word| format!("\"{word}\""));
+    let words = words
+        .into_iter()
+        .filter(|word| !word.is_empty())
+        .map(|word| format!("\"{word}\""));
     let words = words.collect::<Vec<_>>();
     let program = words.first().filter(|program| !program.contains('$'));
     program.map(|_| format!("[{}]", words.join(", ")))

@@ -7,15 +7,27 @@ use crate::sema::StepKind;
 use crate::value::Value;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(budget) = subject.plan.policy.budget.calls.or(subject.project.policy.budget.calls) else { return };
+    let Some(budget) = subject
+        .plan
+        .policy
+        .budget
+        .calls
+        .or(subject.project.policy.budget.calls)
+    else {
+        return;
+    };
     for site in subject.steps() {
         let (max, body) = match &site.step.kind {
             // A list that is known is counted by itself.
-            StepKind::Each(each) if subject.known(&each.list).is_none() => (each.max.as_ref(), each.body),
+            StepKind::Each(each) if subject.known(&each.list).is_none() => {
+                (each.max.as_ref(), each.body)
+            }
             StepKind::Repeat(repeat) => (repeat.max.as_ref(), repeat.body),
             _ => continue,
         };
-        let Some((max, Some(Value::Int(rounds)))) = max.map(|max| (max, subject.known(max))) else { continue };
+        let Some((max, Some(Value::Int(rounds)))) = max.map(|max| (max, subject.known(max))) else {
+            continue;
+        };
         let calls = Least::of(subject).block_calls(subject.plan, body);
         let rounds = u64::try_from(*rounds).unwrap_or(0);
         let most = calls.saturating_mul(rounds);
@@ -23,7 +35,9 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let word = site.step.kind.word().unwrap_or("loop");
-        let message = format!("{rounds} rounds of this `{word}` make {most} calls, and the budget allows {budget}");
+        let message = format!(
+            "{rounds} rounds of this `{word}` make {most} calls, and the budget allows {budget}"
+        );
         let fits = budget / calls;
         let diagnostic = Diagnostic::new(&codes::order::TOO_WIDE, max.span, message)
             .note("the budget ends before this does")

@@ -6,7 +6,10 @@ use crate::diag::{Diagnostic, codes};
 use crate::sema::{NodeKind, StepKind};
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let own = subject.setting(policy).and_then(|policy| entry(policy, "budget")).is_some();
+    let own = subject
+        .setting(policy)
+        .and_then(|policy| entry(policy, "budget"))
+        .is_some();
     if own || !subject.project.policy.budget.is_empty() {
         return;
     }
@@ -16,14 +19,25 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             StepKind::Infer(infer) => ("infer", infer.span),
             _ => continue,
         };
-        let around = subject.outwards(site).skip(1).find_map(|(_, node)| match &node.kind {
-            NodeKind::Listener(_) => Some((node.span, "listener")),
-            NodeKind::Step(step) if matches!(step.kind, StepKind::Each(_)) => Some((step.span, "each")),
-            NodeKind::Step(step) if matches!(step.kind, StepKind::Repeat(_)) => Some((step.span, "repeat")),
-            _ => None,
-        });
-        let Some((outer, kind)) = around else { continue };
-        let message = format!("`{word}` in this `{kind}` costs something each time round, and the plan has no budget");
+        let around = subject
+            .outwards(site)
+            .skip(1)
+            .find_map(|(_, node)| match &node.kind {
+                NodeKind::Listener(_) => Some((node.span, "listener")),
+                NodeKind::Step(step) if matches!(step.kind, StepKind::Each(_)) => {
+                    Some((step.span, "each"))
+                }
+                NodeKind::Step(step) if matches!(step.kind, StepKind::Repeat(_)) => {
+                    Some((step.span, "repeat"))
+                }
+                _ => None,
+            });
+        let Some((outer, kind)) = around else {
+            continue;
+        };
+        let message = format!(
+            "`{word}` in this `{kind}` costs something each time round, and the plan has no budget"
+        );
         let finding = Diagnostic::new(&codes::safety::UNBOUNDED_COST, span, message)
             .label(outer, "as often as this goes round")
             .help("say what a run may cost: `policy { budget: { calls: 50 } }`");

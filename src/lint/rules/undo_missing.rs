@@ -10,23 +10,40 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     for (site, call, signature) in subject.calls() {
-        let Some(inverse) = signature.inverse.as_deref().filter(|_| call.effect >= Effect::Idempotent) else {
+        let Some(inverse) = signature
+            .inverse
+            .as_deref()
+            .filter(|_| call.effect >= Effect::Idempotent)
+        else {
             continue;
         };
         let covered = subject.outwards(site).any(|(_, node)| has_undo(node));
         let can_fail_later = subject.outwards(site).any(|(block, node)| {
-            let below = subject.plan.block(block).nodes.iter().skip_while(|other| !std::ptr::eq(*other, node)).skip(1);
-            below
-                .into_iter()
-                .any(|node| matches!(node.kind, NodeKind::Step(_) | NodeKind::Ensure { .. } | NodeKind::Fail(_)))
+            let below = subject
+                .plan
+                .block(block)
+                .nodes
+                .iter()
+                .skip_while(|other| !std::ptr::eq(*other, node))
+                .skip(1);
+            below.into_iter().any(|node| {
+                matches!(
+                    node.kind,
+                    NodeKind::Step(_) | NodeKind::Ensure { .. } | NodeKind::Fail(_)
+                )
+            })
         });
         if covered || !can_fail_later {
             continue;
         }
-        let message =
-            format!("when a later step fails, `{}` stays done while other steps are taken back", signature.path());
+        let message = format!(
+            "when a later step fails, `{}` stays done while other steps are taken back",
+            signature.path()
+        );
         let finding = Diagnostic::new(&codes::effects::UNDO_MISSING, call.span, message)
-            .help(format!("its contract names what takes it back: add `undo {inverse}(…)`"))
+            .help(format!(
+                "its contract names what takes it back: add `undo {inverse}(…)`"
+            ))
             .available([inverse]);
         found.push(finding);
     }

@@ -6,18 +6,30 @@ use crate::sema::{Event, EventKind, Node, NodeKind, PlanTest};
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
-        let Some(clause) = site.step.clause_spans("undo").next() else { continue };
-        let Some((_, listener)) = subject.outwards(site).skip(1).find(|(_, outer)| fires_at_the_end(outer)) else {
+        let Some(clause) = site.step.clause_spans("undo").next() else {
+            continue;
+        };
+        let Some((_, listener)) = subject
+            .outwards(site)
+            .skip(1)
+            .find(|(_, outer)| fires_at_the_end(outer))
+        else {
             continue;
         };
         let message = "this never runs: what was done is taken back before listeners hear that the plan has ended";
         let finding = Diagnostic::new(&codes::failure::UNDO_NEVER_RUNS, clause, message);
-        found.push(finding.label(listener.span, "fires then").help("remove it, or act in the plan itself"));
+        found.push(
+            finding
+                .label(listener.span, "fires then")
+                .help("remove it, or act in the plan itself"),
+        );
     }
 }
 
 fn fires_at_the_end(outer: &Node) -> bool {
-    let NodeKind::Listener(listener) = &outer.kind else { return false };
+    let NodeKind::Listener(listener) = &outer.kind else {
+        return false;
+    };
     needs_the_end(&listener.on)
 }
 

@@ -10,7 +10,9 @@ use crate::source::Span;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     // A plan alone may be meant for any project.
-    let Some(tools) = subject.project.tools else { return };
+    let Some(tools) = subject.project.tools else {
+        return;
+    };
     let mut told = Vec::new();
     missing(subject.plan, tools, None, &mut told);
     for (index, (span, tool, within)) in told.iter().enumerate() {
@@ -18,11 +20,15 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let message = match within {
-            Some(plan) => format!("`{plan}` calls `{tool}`, and nothing in this project implements it"),
+            Some(plan) => {
+                format!("`{plan}` calls `{tool}`, and nothing in this project implements it")
+            }
             None => format!("nothing in this project implements `{tool}`"),
         };
         let finding = Diagnostic::new(&codes::contracts::UNIMPLEMENTED_TOOL, *span, message);
-        found.push(finding.help("name the app file that has it under `apps` in planrun.yaml, or mock it in tests"));
+        found.push(finding.help(
+            "name the app file that has it under `apps` in planrun.yaml, or mock it in tests",
+        ));
     }
 }
 
@@ -34,10 +40,15 @@ fn missing(
     found: &mut Vec<(Span, String, Option<Arc<str>>)>,
 ) {
     for (_, node) in nodes(plan) {
-        let Some(StepKind::Call(Call { span, target, .. })) = node.step().map(|step| &step.kind) else { continue };
+        let Some(StepKind::Call(Call { span, target, .. })) = node.step().map(|step| &step.kind)
+        else {
+            continue;
+        };
         let through = through.unwrap_or((*span, &plan.name));
         match target {
-            Target::Tool(signature) if tools.find(&signature.namespace, &signature.name).is_none() => {
+            Target::Tool(signature)
+                if tools.find(&signature.namespace, &signature.name).is_none() =>
+            {
                 let within = (through.0 != *span).then(|| through.1.clone());
                 found.push((through.0, signature.path(), within));
             }

@@ -16,8 +16,17 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let classes = raising.step(subject.plan, site.step);
-        for (arm, clause) in site.step.recover.iter().zip(site.step.clause_spans("recover")) {
-            for pattern in arm.patterns.iter().filter(|pattern| !classes.may_match(pattern)) {
+        for (arm, clause) in site
+            .step
+            .recover
+            .iter()
+            .zip(site.step.clause_spans("recover"))
+        {
+            for pattern in arm
+                .patterns
+                .iter()
+                .filter(|pattern| !classes.may_match(pattern))
+            {
                 found.push(match (pattern, tool_call(site.step)) {
                     (ErrorPattern::Class(class @ ErrorClass::Tool(_)), Some((_, signature))) => {
                         undeclared(subject, clause, class, signature)
@@ -30,8 +39,17 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// A reason that the contract of the tool does not list.
-fn undeclared(subject: &Subject<'_>, clause: Span, class: &ErrorClass, signature: &Signature) -> Diagnostic {
-    let raised = signature.raises.iter().map(|name| format!("tool.{name}")).collect::<Vec<_>>();
+fn undeclared(
+    subject: &Subject<'_>,
+    clause: Span,
+    class: &ErrorClass,
+    signature: &Signature,
+) -> Diagnostic {
+    let raised = signature
+        .raises
+        .iter()
+        .map(|name| format!("tool.{name}"))
+        .collect::<Vec<_>>();
     let raised = raised.iter().map(String::as_str);
     let class = class.to_string();
     let message = format!("`{}` never fails with `{class}`", signature.path());
@@ -58,20 +76,37 @@ fn never(
     };
     let message = format!("{} never fails with `{name}`", told(&site.step.kind));
     let no_value = matches!(pattern, ErrorPattern::Family("budget"))
-        || matches!(pattern, ErrorPattern::Class(ErrorClass::Budget(_) | ErrorClass::Cancelled));
+        || matches!(
+            pattern,
+            ErrorPattern::Class(ErrorClass::Budget(_) | ErrorClass::Cancelled)
+        );
     let help = if no_value {
         "a spent budget and a cancelled run end everything, so no arm sees them".to_owned()
     } else {
         format!("it can fail with {}", classes.names().join(", "))
     };
-    let finding = Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, subject.word(clause, &name), message)
-        .note("never taken")
-        .help(help)
-        .available(classes.names());
-    if arm.patterns.iter().any(|pattern| classes.may_match(pattern)) {
+    let finding = Diagnostic::new(
+        &codes::failure::UNREACHABLE_RECOVER,
+        subject.word(clause, &name),
+        message,
+    )
+    .note("never taken")
+    .help(help)
+    .available(classes.names());
+    if arm
+        .patterns
+        .iter()
+        .any(|pattern| classes.may_match(pattern))
+    {
         return finding;
     }
-    finding.fix_all("remove the arm", vec![Edit { span: clause, text: String::new() }])
+    finding.fix_all(
+        "remove the arm",
+        vec![Edit {
+            span: clause,
+            text: String::new(),
+        }],
+    )
 }
 
 /// What a step is, in a message.

@@ -7,12 +7,21 @@ use crate::types::{Effect, Signature};
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
-        let (Some(retry), Some((call, signature))) = (site.step.retry(), tool_call(site.step)) else { continue };
+        let (Some(retry), Some((call, signature))) = (site.step.retry(), tool_call(site.step))
+        else {
+            continue;
+        };
         let once = retry.attempts == Some(1) && retry.pause_when_exhausted != Some(true);
         let message = if never_fails(signature) {
-            format!("`{}` never fails, so there is nothing to try again", signature.path())
+            format!(
+                "`{}` never fails, so there is nothing to try again",
+                signature.path()
+            )
         } else if once && !call.effect.repeatable() {
-            format!("one attempt is all that a call of class `{}` gets without this", call.effect)
+            format!(
+                "one attempt is all that a call of class `{}` gets without this",
+                call.effect
+            )
         } else {
             continue;
         };
@@ -27,5 +36,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 
 /// Whether no answer of the tool is a failure: the built-in ones that only look at this machine, or at nothing.
 fn never_fails(signature: &Signature) -> bool {
-    &*signature.namespace == "sys" && &*signature.name != "fail" && signature.effect < Effect::Idempotent
+    &*signature.namespace == "sys"
+        && &*signature.name != "fail"
+        && signature.effect < Effect::Idempotent
 }

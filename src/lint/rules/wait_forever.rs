@@ -12,13 +12,21 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let Some(flow) = subject.flow() else { return };
     for (at, event) in flow.waiting() {
         let node = flow.at(at);
-        let Some(step) = node.step().filter(|step| step.within().is_none()) else { continue };
+        let Some(step) = node.step().filter(|step| step.within().is_none()) else {
+            continue;
+        };
         let reported = !flow.begins(at) || !flow.comes(at);
         if reported || !matches!(step.kind, StepKind::Wait(_)) || is_sure(flow, at.block, event) {
             continue;
         }
-        let message = format!("`{}` may wait for ever", node.name.as_deref().unwrap_or("this step"));
-        let edit = Edit { span: Span::at(node.span.end as usize), text: " within 1d".to_owned() };
+        let message = format!(
+            "`{}` may wait for ever",
+            node.name.as_deref().unwrap_or("this step")
+        );
+        let edit = Edit {
+            span: Span::at(node.span.end as usize),
+            text: " within 1d".to_owned(),
+        };
         let diagnostic = Diagnostic::new(&codes::order::WAIT_FOREVER, event.span, message)
             .note("may never come")
             .help("say how long to wait: `within 1d`; a `recover expired => …` says what happens then")
@@ -37,7 +45,9 @@ fn is_sure(flow: &Flow<'_>, block: BlockId, event: &Event) -> bool {
             let places = flow.places(block, *place);
             match test {
                 None | Some(StateTest::Settled) => !places.is_empty(),
-                Some(StateTest::State(StepState::Completed)) => places.iter().any(|at| flow.at(*at).guard.is_empty()),
+                Some(StateTest::State(StepState::Completed)) => {
+                    places.iter().any(|at| flow.at(*at).guard.is_empty())
+                }
                 Some(StateTest::State(_)) => false,
             }
         }
@@ -52,7 +62,10 @@ fn is_set(flow: &Flow<'_>, task: TaskId, test: TaskTest) -> bool {
     let declared = flow.plan.task(task);
     flow.sets().any(|(at, set)| {
         let nodes = &flow.plan.block(at.block).nodes;
-        let early = nodes.iter().take(at.node).any(|node| matches!(node.kind, NodeKind::Reply(_) | NodeKind::Fail(_)));
+        let early = nodes
+            .iter()
+            .take(at.node)
+            .any(|node| matches!(node.kind, NodeKind::Reply(_) | NodeKind::Fail(_)));
         let always = at.block == BlockId(0) && flow.at(*at).guard.is_empty() && !early;
         set.task == task && test.holds(declared, set.status) && always
     })

@@ -26,8 +26,17 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// Waits between attempts, where no luck shortens them.
-fn retries(subject: &Subject<'_>, site: &StepSite<'_>, within: Duration, found: &mut Vec<Diagnostic>) {
-    let (Some(_), Some((call, _)), None) = (site.step.retry(), tool_call(site.step), site.step.until()) else { return };
+fn retries(
+    subject: &Subject<'_>,
+    site: &StepSite<'_>,
+    within: Duration,
+    found: &mut Vec<Diagnostic>,
+) {
+    let (Some(_), Some((call, _)), None) =
+        (site.step.retry(), tool_call(site.step), site.step.until())
+    else {
+        return;
+    };
     let (backoff, _) = Backoff::of(site.step.retry(), &subject.retry(), call.effect);
     if backoff.jitter != Jitter::None {
         return;
@@ -44,15 +53,41 @@ fn retries(subject: &Subject<'_>, site: &StepSite<'_>, within: Duration, found: 
             break;
         }
     }
-    let Some(clause) = site.step.clause_spans("retry").next().filter(|_| fits < backoff.attempts) else { return };
-    let schedule = starts.iter().map(|start| told(*start)).collect::<Vec<_>>().join(", ");
-    let more = if (backoff.attempts as usize) > starts.len() { ", …" } else { "" };
+    let Some(clause) = site
+        .step
+        .clause_spans("retry")
+        .next()
+        .filter(|_| fits < backoff.attempts)
+    else {
+        return;
+    };
+    let schedule = starts
+        .iter()
+        .map(|start| told(*start))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let more = if (backoff.attempts as usize) > starts.len() {
+        ", …"
+    } else {
+        ""
+    };
     let end = told(within);
-    let message = format!("attempt {} of {} would begin when the step has ended already", fits + 1, backoff.attempts);
+    let message = format!(
+        "attempt {} of {} would begin when the step has ended already",
+        fits + 1,
+        backoff.attempts
+    );
     let mut finding = Diagnostic::new(&codes::failure::WITHIN_IMPOSSIBLE, clause, message)
-        .note(format!("attempts begin at {schedule}{more}, answers not counted"))
-        .help(format!("make `within` longer than the waits, or say `attempts: {fits}`"))
-        .expected(format!("all attempts within {end}"), format!("{fits} of {}", backoff.attempts));
+        .note(format!(
+            "attempts begin at {schedule}{more}, answers not counted"
+        ))
+        .help(format!(
+            "make `within` longer than the waits, or say `attempts: {fits}`"
+        ))
+        .expected(
+            format!("all attempts within {end}"),
+            format!("{fits} of {}", backoff.attempts),
+        );
     if let Some(within) = site.step.clause_spans("within").next() {
         finding = finding.label(within, format!("the step ends {end} after it began"));
     }
@@ -60,14 +95,33 @@ fn retries(subject: &Subject<'_>, site: &StepSite<'_>, within: Duration, found: 
 }
 
 /// A poll that would look once.
-fn polls(subject: &Subject<'_>, site: &StepSite<'_>, within: Duration, found: &mut Vec<Diagnostic>) {
-    let Some(until) = site.step.until() else { return };
-    let Some(every) = subject.length(Some(&until.every)).filter(|every| *every >= within) else { return };
-    let message =
-        format!("this looks once: the second look at {} comes after the end at {}", told(every), told(within));
-    let mut finding = Diagnostic::new(&codes::failure::WITHIN_IMPOSSIBLE, until.every.span, message)
-        .help("poll more often, or longer")
-        .expected(format!("less than {}", told(within)), told(every));
+fn polls(
+    subject: &Subject<'_>,
+    site: &StepSite<'_>,
+    within: Duration,
+    found: &mut Vec<Diagnostic>,
+) {
+    let Some(until) = site.step.until() else {
+        return;
+    };
+    let Some(every) = subject
+        .length(Some(&until.every))
+        .filter(|every| *every >= within)
+    else {
+        return;
+    };
+    let message = format!(
+        "this looks once: the second look at {} comes after the end at {}",
+        told(every),
+        told(within)
+    );
+    let mut finding = Diagnostic::new(
+        &codes::failure::WITHIN_IMPOSSIBLE,
+        until.every.span,
+        message,
+    )
+    .help("poll more often, or longer")
+    .expected(format!("less than {}", told(within)), told(every));
     if let Some(within) = site.step.clause_spans("within").next() {
         finding = finding.label(within, "the step ends here");
     }
@@ -83,8 +137,19 @@ fn body(
     found: &mut Vec<Diagnostic>,
 ) {
     let takes = least.work_time(subject.plan, site.step);
-    let Some(clause) = site.step.clause_spans(word).next().filter(|_| takes > bound) else { return };
-    let message = format!("this takes {} at least, and has {}", told(takes), told(bound));
+    let Some(clause) = site
+        .step
+        .clause_spans(word)
+        .next()
+        .filter(|_| takes > bound)
+    else {
+        return;
+    };
+    let message = format!(
+        "this takes {} at least, and has {}",
+        told(takes),
+        told(bound)
+    );
     let finding = Diagnostic::new(&codes::failure::WITHIN_IMPOSSIBLE, clause, message)
         .help(format!("allow more than {}, or wait less", told(takes)))
         .expected(format!("{} or more", told(takes)), told(bound));

@@ -103,12 +103,24 @@ impl Goals {
     pub fn of(file: &Arc<SourceFile>, plan: &Arc<Plan>) -> Self {
         let outer = outer_blocks(plan);
         let spoken = Spoken::of(plan, &outer);
-        let mut finder =
-            Finder { file, plan, spoken, list: Vec::new(), under: BTreeMap::new(), silent: BTreeSet::new() };
+        let mut finder = Finder {
+            file,
+            plan,
+            spoken,
+            list: Vec::new(),
+            under: BTreeMap::new(),
+            silent: BTreeSet::new(),
+        };
         finder.all();
         let mut list = finder.list;
-        list.sort_by(|one, other| (one.span.start, &one.item).cmp(&(other.span.start, &other.item)));
-        Self { file: file.clone(), plan: plan.clone(), list }
+        list.sort_by(|one, other| {
+            (one.span.start, &one.item).cmp(&(other.span.start, &other.item))
+        });
+        Self {
+            file: file.clone(),
+            plan: plan.clone(),
+            list,
+        }
     }
 
     #[must_use]
@@ -219,7 +231,10 @@ impl Kind {
     /// Whether it is one of several ways on from the same place.
     #[must_use]
     pub const fn is_branch(self) -> bool {
-        matches!(self, Self::Condition | Self::Ensure | Self::Arm | Self::Recover | Self::Loop | Self::Gate)
+        matches!(
+            self,
+            Self::Condition | Self::Ensure | Self::Arm | Self::Recover | Self::Loop | Self::Gate
+        )
     }
 }
 
@@ -257,7 +272,9 @@ impl Finder<'_> {
         while let Some((id, path)) = open.pop() {
             let block = plan.block(id);
             for (index, node) in block.nodes.iter().enumerate() {
-                let Ok(index) = u32::try_from(index) else { continue };
+                let Ok(index) = u32::try_from(index) else {
+                    continue;
+                };
                 let own = match (&node.name, path.is_empty()) {
                     (Some(name), true) => name.to_string(),
                     (Some(name), false) => format!("{path}.{name}"),
@@ -272,7 +289,10 @@ impl Finder<'_> {
                     let before = self.before((id, NodeId(index)), node);
                     self.under.entry(inner).or_insert(before);
                     let label = plan.block(inner).label.as_deref();
-                    open.push((inner, label.map_or_else(|| own.clone(), |label| format!("{own}.{label}"))));
+                    open.push((
+                        inner,
+                        label.map_or_else(|| own.clone(), |label| format!("{own}.{label}")),
+                    ));
                 });
             }
         }
@@ -289,10 +309,24 @@ impl Finder<'_> {
             }
             NodeKind::Reply(code) => {
                 let text = words::excerpt(&format!("reply {}", self.file.slice(code.span)));
-                self.add(spot, Kind::Reply, &text, node.span, What::Replied, words::reply(&text));
+                self.add(
+                    spot,
+                    Kind::Reply,
+                    &text,
+                    node.span,
+                    What::Replied,
+                    words::reply(&text),
+                );
             }
             NodeKind::Listener(listener) => {
-                self.add(spot, Kind::Listener, name, listener.span, What::Fired, words::listener(name));
+                self.add(
+                    spot,
+                    Kind::Listener,
+                    name,
+                    listener.span,
+                    What::Fired,
+                    words::listener(name),
+                );
                 if let Some(when) = &listener.when {
                     self.both(spot, Kind::Condition, when, when.span, &words::condition);
                 }
@@ -317,26 +351,63 @@ impl Finder<'_> {
     ) {
         let text = words::excerpt(self.file.slice(code.span));
         for truth in [true, false] {
-            if code.constant().is_none_or(|known| *known == Value::Bool(truth)) {
-                self.add(spot, kind, &text, span, What::Decided(truth), missing(&text, truth));
+            if code
+                .constant()
+                .is_none_or(|known| *known == Value::Bool(truth))
+            {
+                self.add(
+                    spot,
+                    kind,
+                    &text,
+                    span,
+                    What::Decided(truth),
+                    missing(&text, truth),
+                );
             }
         }
     }
 
     fn step(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str) {
         if !self.silent.contains(&spot.0) {
-            self.add(spot, Kind::Step, name, step.span, What::Started, words::step(name));
+            self.add(
+                spot,
+                Kind::Step,
+                name,
+                step.span,
+                What::Started,
+                words::step(name),
+            );
         }
         match &step.kind {
-            StepKind::Call(Call { target: Target::Tool(signature), .. }) => {
+            StepKind::Call(Call {
+                target: Target::Tool(signature),
+                ..
+            }) => {
                 let named = signature.raises.iter().filter(|class| &***class != UNNAMED);
                 let named = named.map(|class| format!("tool.{class}"));
                 let unnamed = ErrorClass::Tool(UNNAMED.into());
-                let unnamed = self.spoken.expects(spot, step, &[unnamed]).then(|| format!("tool.{UNNAMED}"));
-                let transient = self.spoken.expects(spot, step, &TRANSIENT).then(|| "transient".to_owned());
-                for class in named.chain(unnamed).chain(transient).collect::<BTreeSet<String>>() {
+                let unnamed = self
+                    .spoken
+                    .expects(spot, step, &[unnamed])
+                    .then(|| format!("tool.{UNNAMED}"));
+                let transient = self
+                    .spoken
+                    .expects(spot, step, &TRANSIENT)
+                    .then(|| "transient".to_owned());
+                for class in named
+                    .chain(unnamed)
+                    .chain(transient)
+                    .collect::<BTreeSet<String>>()
+                {
                     let missing = words::error(name, &signature.path(), &class);
-                    self.add(spot, Kind::Error, name, step.span, What::Failed(class), missing);
+                    self.add(
+                        spot,
+                        Kind::Error,
+                        name,
+                        step.span,
+                        What::Failed(class),
+                        missing,
+                    );
                 }
             }
             StepKind::Each(each) => {
@@ -347,26 +418,65 @@ impl Finder<'_> {
                     };
                     if known.is_none_or(|known| known == some) {
                         let missing = words::each(name, some);
-                        self.add(spot, Kind::Loop, name, step.span, What::Elements(some), missing);
+                        self.add(
+                            spot,
+                            Kind::Loop,
+                            name,
+                            step.span,
+                            What::Elements(some),
+                            missing,
+                        );
                     }
                 }
             }
             StepKind::Repeat(_) => {
-                self.add(spot, Kind::Loop, name, step.span, What::Once, words::once(name));
-                self.add(spot, Kind::Loop, name, step.span, What::Again, words::again(name));
+                self.add(
+                    spot,
+                    Kind::Loop,
+                    name,
+                    step.span,
+                    What::Once,
+                    words::once(name),
+                );
+                self.add(
+                    spot,
+                    Kind::Loop,
+                    name,
+                    step.span,
+                    What::Again,
+                    words::again(name),
+                );
             }
             StepKind::Match { arms, .. } => {
                 for (index, (pattern, body)) in arms.iter().enumerate() {
                     let pattern = words::pattern(pattern);
                     let missing = words::arm(name, &pattern);
-                    self.arm(spot, Kind::Arm, &format!("{name}: {pattern}"), step, *body, What::Arm(index), missing);
+                    self.arm(
+                        spot,
+                        Kind::Arm,
+                        &format!("{name}: {pattern}"),
+                        step,
+                        *body,
+                        What::Arm(index),
+                        missing,
+                    );
                 }
             }
             StepKind::Input(input) => {
-                let asks =
-                    |known: &Option<Code>| known.as_ref().is_none_or(|code| code.constant().is_none_or(Value::is_null));
+                let asks = |known: &Option<Code>| {
+                    known
+                        .as_ref()
+                        .is_none_or(|code| code.constant().is_none_or(Value::is_null))
+                };
                 if input.fields.iter().any(|field| asks(&field.known)) {
-                    self.add(spot, Kind::Input, name, step.span, What::Answered, words::input(name));
+                    self.add(
+                        spot,
+                        Kind::Input,
+                        name,
+                        step.span,
+                        What::Answered,
+                        words::input(name),
+                    );
                 }
             }
             StepKind::Call(_)
@@ -383,25 +493,57 @@ impl Finder<'_> {
     fn clauses(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str) {
         for (index, arm) in step.recover.iter().enumerate() {
             let (told, missing) = words::recover(name, &arm.patterns, called(step).as_deref());
-            self.arm(spot, Kind::Recover, &told, step, arm.body, What::Recovered(index), missing);
+            self.arm(
+                spot,
+                Kind::Recover,
+                &told,
+                step,
+                arm.body,
+                What::Recovered(index),
+                missing,
+            );
         }
         let Some(clauses) = &step.clauses else { return };
         let place = |word: &str| step.clause_spans(word).next().unwrap_or(step.span);
         if let Some(confirm) = &clauses.confirm {
             for (what, word) in [(What::Approved, "agreed to"), (What::Refused, "refused")] {
-                self.add(spot, Kind::Gate, name, confirm.span, what, words::gate(name, word));
+                self.add(
+                    spot,
+                    Kind::Gate,
+                    name,
+                    confirm.span,
+                    what,
+                    words::gate(name, word),
+                );
             }
         }
         if let Some(verify) = &clauses.verify {
-            self.add(spot, Kind::Verify, name, verify.span, What::Verified, words::verify(name));
+            self.add(
+                spot,
+                Kind::Verify,
+                name,
+                verify.span,
+                What::Verified,
+                words::verify(name),
+            );
         }
         if clauses.undo.is_some() {
-            self.add(spot, Kind::Undo, name, place("undo"), What::Undone, words::undo(name));
+            self.add(
+                spot,
+                Kind::Undo,
+                name,
+                place("undo"),
+                What::Undone,
+                words::undo(name),
+            );
         }
     }
 
     /// An arm stands where its first statement does.
-    #[expect(clippy::too_many_arguments, reason = "each is a part of the goal, and both kinds of arms have them all")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a part of the goal, and both kinds of arms have them all"
+    )]
     fn arm(
         &mut self,
         spot: (BlockId, NodeId),
@@ -417,13 +559,24 @@ impl Finder<'_> {
         if block.label.is_none() {
             self.silent.insert(body);
         }
-        self.under.insert(body, Item { block: spot.0, node: spot.1, what: what.clone() });
+        self.under.insert(
+            body,
+            Item {
+                block: spot.0,
+                node: spot.1,
+                what: what.clone(),
+            },
+        );
         self.add(spot, kind, name, span, what, missing);
     }
 
     /// What must be reached before what a statement owns.
     fn before(&self, (block, node): (BlockId, NodeId), owner: &Node) -> Item {
-        let what = if owner.step().is_some() { What::Started } else { What::Fired };
+        let what = if owner.step().is_some() {
+            What::Started
+        } else {
+            What::Fired
+        };
         match self.under.get(&block) {
             Some(arm) if self.silent.contains(&block) => arm.clone(),
             _ => Item { block, node, what },
@@ -433,20 +586,31 @@ impl Finder<'_> {
     /// Whether the plan, or the block, ends above a loop where there is nothing to go through: an early reply or failure
     /// `when size(list) == 0`, or `ensure size(list) > 0`.
     fn ends_before(&self, (id, node): (BlockId, NodeId), list: &Code) -> bool {
-        let text = |code: &Code| self.file.slice(code.span).split_whitespace().collect::<String>();
+        let text = |code: &Code| {
+            self.file
+                .slice(code.span)
+                .split_whitespace()
+                .collect::<String>()
+        };
         let size = format!("size({})", text(list));
         let block = self.plan.block(id);
         let above = block.nodes.iter().take(node.0 as usize);
-        above.into_iter().any(|node| match (&node.kind, node.guard.as_slice()) {
-            (NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Fail(_), [atom]) if !atom.negated => {
-                let NodeKind::Condition(condition) = &block.node(atom.condition).kind else { return false };
-                text(condition) == format!("{size}==0")
-            }
-            (NodeKind::Ensure { condition, .. }, []) => {
-                [format!("{size}>0"), format!("{size}!=0")].contains(&text(condition))
-            }
-            _ => false,
-        })
+        above
+            .into_iter()
+            .any(|node| match (&node.kind, node.guard.as_slice()) {
+                (NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Fail(_), [atom])
+                    if !atom.negated =>
+                {
+                    let NodeKind::Condition(condition) = &block.node(atom.condition).kind else {
+                        return false;
+                    };
+                    text(condition) == format!("{size}==0")
+                }
+                (NodeKind::Ensure { condition, .. }, []) => {
+                    [format!("{size}>0"), format!("{size}!=0")].contains(&text(condition))
+                }
+                _ => false,
+            })
     }
 
     fn add(
@@ -461,19 +625,43 @@ impl Finder<'_> {
         let around = self.under.get(&block).cloned();
         let own = matches!(
             kind,
-            Kind::Error | Kind::Arm | Kind::Recover | Kind::Loop | Kind::Undo | Kind::Verify | Kind::Input
+            Kind::Error
+                | Kind::Arm
+                | Kind::Recover
+                | Kind::Loop
+                | Kind::Undo
+                | Kind::Verify
+                | Kind::Input
         );
-        let started = Item { block, node, what: What::Started };
-        let under = if own && !self.silent.contains(&block) { Some(started) } else { around };
+        let started = Item {
+            block,
+            node,
+            what: What::Started,
+        };
+        let under = if own && !self.silent.contains(&block) {
+            Some(started)
+        } else {
+            around
+        };
         let item = Item { block, node, what };
-        self.list.push(Goal { kind, name: name.to_owned(), span, item, under, missing });
+        self.list.push(Goal {
+            kind,
+            name: name.to_owned(),
+            span,
+            item,
+            under,
+            missing,
+        });
     }
 }
 
 /// The dotted name of the tool that a step calls.
 fn called(step: &Step) -> Option<String> {
     match &step.kind {
-        StepKind::Call(Call { target: Target::Tool(signature), .. }) => Some(signature.path()),
+        StepKind::Call(Call {
+            target: Target::Tool(signature),
+            ..
+        }) => Some(signature.path()),
         _ => None,
     }
 }

@@ -48,7 +48,12 @@ pub fn html(coverage: &Coverage<'_>) -> String {
     for (index, (name, plans)) in files.iter().enumerate() {
         let _ = writeln!(page, "<h2 id=\"f{index}\">{}</h2>", escape(*name));
         for plan in plans {
-            let _ = writeln!(page, "<p>{}: {}</p>", escape(&*plan.goals.plan().name), told(plan.share()));
+            let _ = writeln!(
+                page,
+                "<p>{}: {}</p>",
+                escape(&*plan.goals.plan().name),
+                told(plan.share())
+            );
         }
         source(&mut page, plans);
     }
@@ -57,7 +62,12 @@ pub fn html(coverage: &Coverage<'_>) -> String {
 }
 
 fn told(share: Share) -> String {
-    format!("{} of {} reached, {}%", share.reached, share.all, share.percent())
+    format!(
+        "{} of {} reached, {}%",
+        share.reached,
+        share.all,
+        share.percent()
+    )
 }
 
 fn source(page: &mut String, plans: &[&PlanCoverage<'_>]) {
@@ -67,7 +77,11 @@ fn source(page: &mut String, plans: &[&PlanCoverage<'_>]) {
     for (number, text) in (1_u32..).zip(first.goals.file().text().lines()) {
         let line = lines.get(&number);
         let (class, count) = line.map_or(("", String::new()), mark);
-        let _ = writeln!(page, "<div class=\"{class}\"><b>{number:>4} {count:>5}</b> {}</div>", escape(text));
+        let _ = writeln!(
+            page,
+            "<div class=\"{class}\"><b>{number:>4} {count:>5}</b> {}</div>",
+            escape(text)
+        );
         for missing in line.into_iter().flat_map(|line| &line.missing) {
             let _ = writeln!(page, "<div class=\"why {class}\">{}</div>", escape(missing));
         }

@@ -20,10 +20,16 @@ pub fn lcov(coverage: &Coverage<'_>) -> String {
         let (mut branches, mut taken) = (0_usize, 0_usize);
         for (number, line) in &lines {
             for (block, ways) in places(line).iter().enumerate() {
-                let evaluated = ways.iter().any(|found| found.count > 0 || found.had_its_turn);
+                let evaluated = ways
+                    .iter()
+                    .any(|found| found.count > 0 || found.had_its_turn);
                 for (way, found) in ways.iter().enumerate() {
                     // A dash says that nothing was decided there at all.
-                    let count = if evaluated { found.count.to_string() } else { "-".to_owned() };
+                    let count = if evaluated {
+                        found.count.to_string()
+                    } else {
+                        "-".to_owned()
+                    };
                     let _ = writeln!(told, "BRDA:{number},{block},{way},{count}");
                     branches += 1;
                     taken += usize::from(found.count > 0);
@@ -46,7 +52,11 @@ pub fn lcov(coverage: &Coverage<'_>) -> String {
 fn places<'l>(line: &'l Line<'l>) -> Vec<Vec<&'l Found<'l>>> {
     let mut places: Vec<Vec<&Found<'_>>> = Vec::new();
     let mut known: BTreeMap<(BlockId, NodeId, super::Kind), usize> = BTreeMap::new();
-    for found in line.goals.iter().filter(|found| found.goal.kind.is_branch()) {
+    for found in line
+        .goals
+        .iter()
+        .filter(|found| found.goal.kind.is_branch())
+    {
         let Goal { item, kind, .. } = found.goal;
         let key = (item.block, item.node, *kind);
         let index = *known.entry(key).or_insert_with(|| {

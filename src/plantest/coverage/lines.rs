@@ -30,7 +30,15 @@ pub(super) fn lines<'a>(plans: &[&'a PlanCoverage<'_>]) -> BTreeMap<u32, Line<'a
         for (goal, count) in plan.goals() {
             let before = goal.under.as_ref().and_then(|item| counts.get(item));
             let had_its_turn = before.is_some_and(|count| *count > 0);
-            lines.entry(plan.goals.line(goal)).or_default().goals.push(Found { goal, count, had_its_turn });
+            lines
+                .entry(plan.goals.line(goal))
+                .or_default()
+                .goals
+                .push(Found {
+                    goal,
+                    count,
+                    had_its_turn,
+                });
         }
         for (line, told) in missing(plan) {
             lines.entry(line).or_default().missing.push(told);
@@ -42,7 +50,11 @@ pub(super) fn lines<'a>(plans: &[&'a PlanCoverage<'_>]) -> BTreeMap<u32, Line<'a
 impl Line<'_> {
     /// How often the line ran: as often as the goal on it that was reached most.
     pub fn hits(&self) -> u64 {
-        self.goals.iter().map(|found| found.count).max().unwrap_or(0)
+        self.goals
+            .iter()
+            .map(|found| found.count)
+            .max()
+            .unwrap_or(0)
     }
 
     pub fn is_complete(&self) -> bool {

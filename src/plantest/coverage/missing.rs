@@ -13,7 +13,10 @@ pub(super) fn missing(plan: &PlanCoverage<'_>) -> Vec<(u32, String)> {
             continue;
         }
         let other = match goal.item.what {
-            What::Decided(truth) => Some(Item { what: What::Decided(!truth), ..goal.item.clone() }),
+            What::Decided(truth) => Some(Item {
+                what: What::Decided(!truth),
+                ..goal.item.clone()
+            }),
             _ => None,
         };
         match other.filter(unreached) {

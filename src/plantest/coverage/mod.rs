@@ -48,10 +48,16 @@ impl<'a> Coverage<'a> {
     #[must_use]
     pub fn of(plans: &'a [Goals], seen: &Seen) -> Self {
         let of_plan = |goals: &'a Goals| {
-            let counts = goals.list.iter().map(|goal| seen.count(goals.plan(), &goal.item)).collect();
+            let counts = goals
+                .list
+                .iter()
+                .map(|goal| seen.count(goals.plan(), &goal.item))
+                .collect();
             PlanCoverage { goals, counts }
         };
-        Self { plans: plans.iter().map(of_plan).collect() }
+        Self {
+            plans: plans.iter().map(of_plan).collect(),
+        }
     }
 
     /// How much was reached in all plans.
@@ -87,7 +93,9 @@ impl PlanCoverage<'_> {
 
     /// The counts by what was reached.
     fn by_item(&self) -> BTreeMap<&Item, u64> {
-        self.goals().map(|(goal, count)| (&goal.item, count)).collect()
+        self.goals()
+            .map(|(goal, count)| (&goal.item, count))
+            .collect()
     }
 
     /// How much was reached of what a question picks out.
@@ -112,7 +120,10 @@ impl Share {
     }
 
     fn with(self, reached: bool) -> Self {
-        Self { reached: self.reached + usize::from(reached), all: self.all + 1 }
+        Self {
+            reached: self.reached + usize::from(reached),
+            all: self.all + 1,
+        }
     }
 }
 

@@ -45,12 +45,18 @@ impl Seen {
 
     /// Everything that was reached of a plan.
     pub fn of(&self, plan: &Plan) -> impl Iterator<Item = &Item> {
-        self.plans.get(&(plan.name.clone(), plan.digest.clone())).into_iter().flat_map(BTreeMap::keys)
+        self.plans
+            .get(&(plan.name.clone(), plan.digest.clone()))
+            .into_iter()
+            .flat_map(BTreeMap::keys)
     }
 
     /// Notes one thing.
     pub fn note(&mut self, plan: &Plan, item: Item) {
-        let own = self.plans.entry((plan.name.clone(), plan.digest.clone())).or_default();
+        let own = self
+            .plans
+            .entry((plan.name.clone(), plan.digest.clone()))
+            .or_default();
         *own.entry(item).or_default() += 1;
     }
 }
@@ -79,7 +85,14 @@ impl Observer for Watching<'_> {
     }
 
     fn reached(&mut self, plan: &Plan, block: BlockId, node: NodeId, what: Reached<'_>) {
-        self.seen.note(plan, Item { block, node, what: What::of(what) });
+        self.seen.note(
+            plan,
+            Item {
+                block,
+                node,
+                what: What::of(what),
+            },
+        );
         self.inner.reached(plan, block, node, what);
     }
 }

@@ -17,9 +17,13 @@ pub(super) struct Spoken {
 
 impl Spoken {
     pub fn of(plan: &Plan, outer: &[Option<BlockId>]) -> Self {
-        let mut spoken = Self { spots: BTreeSet::new() };
+        let mut spoken = Self {
+            spots: BTreeSet::new(),
+        };
         for (index, block) in plan.blocks.iter().enumerate() {
-            let Ok(index) = u32::try_from(index) else { continue };
+            let Ok(index) = u32::try_from(index) else {
+                continue;
+            };
             for node in &block.nodes {
                 spoken.node(plan, outer, BlockId(index), node);
             }
@@ -33,8 +37,13 @@ impl Spoken {
         let meant = |pattern: &ErrorPattern| classes.iter().any(|class| pattern.matches(class));
         // What a `retry` means that names nothing is what passes by itself.
         let unnamed = classes.iter().all(|class| class.family() == "transient");
-        let retried = step.retry().is_some_and(|retry| retry.on.as_ref().map_or(unnamed, |on| on.iter().any(meant)));
-        let caught = step.recover.iter().any(|arm| classes.iter().any(|class| arm.catches(class)));
+        let retried = step
+            .retry()
+            .is_some_and(|retry| retry.on.as_ref().map_or(unnamed, |on| on.iter().any(meant)));
+        let caught = step
+            .recover
+            .iter()
+            .any(|arm| classes.iter().any(|class| arm.catches(class)));
         retried || caught || self.spots.contains(&spot)
     }
 
@@ -47,7 +56,9 @@ impl Spoken {
         }
         let Some(event) = node.event() else { return };
         event.leaves(&mut |leaf| {
-            let EventKind::Step { place, test, .. } = &leaf.kind else { return };
+            let EventKind::Step { place, test, .. } = &leaf.kind else {
+                return;
+            };
             let asks = match test {
                 Some(StateTest::State(state)) => *state != StepState::Completed,
                 Some(StateTest::Settled) => true,
@@ -60,16 +71,26 @@ impl Spoken {
     }
 
     fn code(&mut self, plan: &Plan, outer: &[Option<BlockId>], block: BlockId, code: &Code) {
-        for read in code.reads.iter().filter(|read| read.kind == ReadKind::State) {
+        for read in code
+            .reads
+            .iter()
+            .filter(|read| read.kind == ReadKind::State)
+        {
             self.place(plan, outer, block, read.place);
         }
     }
 
     fn place(&mut self, plan: &Plan, outer: &[Option<BlockId>], block: BlockId, place: Place) {
-        let climbed = (0..place.up).try_fold(block, |block, _| outer.get(block.0 as usize).copied().flatten());
+        let climbed = (0..place.up).try_fold(block, |block, _| {
+            outer.get(block.0 as usize).copied().flatten()
+        });
         let Some(block) = climbed else { return };
-        let holds = |node: &Node| node.slot == Some(place.slot) && matches!(node.kind, NodeKind::Step(_));
-        let found = (0..).zip(&plan.block(block).nodes).filter(|(_, node)| holds(node));
-        self.spots.extend(found.map(|(index, _)| (block, NodeId(index))));
+        let holds =
+            |node: &Node| node.slot == Some(place.slot) && matches!(node.kind, NodeKind::Step(_));
+        let found = (0..)
+            .zip(&plan.block(block).nodes)
+            .filter(|(_, node)| holds(node));
+        self.spots
+            .extend(found.map(|(index, _)| (block, NodeId(index))));
     }
 }

@@ -10,9 +10,28 @@ use super::{Coverage, Kind, PlanCoverage, Share};
 /// The columns of the table: a word and the kinds that it counts.
 const COLUMNS: [(&str, &[Kind]); 4] = [
     ("steps", &[Kind::Step]),
-    ("branches", &[Kind::Condition, Kind::Ensure, Kind::Arm, Kind::Recover, Kind::Loop]),
+    (
+        "branches",
+        &[
+            Kind::Condition,
+            Kind::Ensure,
+            Kind::Arm,
+            Kind::Recover,
+            Kind::Loop,
+        ],
+    ),
     ("errors", &[Kind::Error]),
-    ("others", &[Kind::Undo, Kind::Verify, Kind::Listener, Kind::Reply, Kind::Gate, Kind::Input]),
+    (
+        "others",
+        &[
+            Kind::Undo,
+            Kind::Verify,
+            Kind::Listener,
+            Kind::Reply,
+            Kind::Gate,
+            Kind::Input,
+        ],
+    ),
 ];
 
 /// The report as text.
@@ -22,7 +41,11 @@ pub fn text(coverage: &Coverage<'_>) -> String {
     for (file, plans) in coverage.files() {
         rows.push(row(file, &plans));
         if plans.len() > 1 {
-            rows.extend(plans.iter().map(|plan| row(&format!("  {}", plan.goals.plan().name), &[plan])));
+            rows.extend(
+                plans
+                    .iter()
+                    .map(|plan| row(&format!("  {}", plan.goals.plan().name), &[plan])),
+            );
         }
     }
     let all: Vec<&PlanCoverage<'_>> = coverage.plans.iter().collect();
@@ -36,7 +59,11 @@ pub fn text(coverage: &Coverage<'_>) -> String {
         }
         // Writing to a string cannot fail.
         let _ = writeln!(told, "\n{file}");
-        let width = open.iter().map(|(line, _)| line.to_string().len()).max().unwrap_or(0);
+        let width = open
+            .iter()
+            .map(|(line, _)| line.to_string().len())
+            .max()
+            .unwrap_or(0);
         for (line, missing) in open {
             let _ = writeln!(told, "  {line:>width$}  {missing}");
         }
@@ -46,7 +73,10 @@ pub fn text(coverage: &Coverage<'_>) -> String {
 
 fn header() -> Vec<String> {
     let words = COLUMNS.iter().map(|(word, _)| (*word).to_owned());
-    std::iter::once("plan".to_owned()).chain(words).chain(["reached".to_owned(), String::new()]).collect()
+    std::iter::once("plan".to_owned())
+        .chain(words)
+        .chain(["reached".to_owned(), String::new()])
+        .collect()
 }
 
 fn row(name: &str, plans: &[&PlanCoverage<'_>]) -> Vec<String> {
@@ -57,7 +87,11 @@ fn row(name: &str, plans: &[&PlanCoverage<'_>]) -> Vec<String> {
         for plan in plans {
             share += plan.share_of(&|kind| kinds.contains(&kind));
         }
-        row.push(if share.all == 0 { "-".to_owned() } else { format!("{}/{}", share.reached, share.all) });
+        row.push(if share.all == 0 {
+            "-".to_owned()
+        } else {
+            format!("{}/{}", share.reached, share.all)
+        });
         total += share;
     }
     row.push(format!("{}/{}", total.reached, total.all));
@@ -68,14 +102,24 @@ fn row(name: &str, plans: &[&PlanCoverage<'_>]) -> Vec<String> {
 /// Columns of equal width: the first to the left, the others to the right.
 fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
-    let widths: Vec<usize> =
-        (0..columns).map(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0)).collect();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            rows.iter()
+                .map(|row| row[column].width())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
     let mut told = String::new();
     for row in rows {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let space = " ".repeat(width.saturating_sub(cell.width()));
-            let parts = if column == 0 { [cell.as_str(), &space, ""] } else { ["  ", &space, cell] };
+            let parts = if column == 0 {
+                [cell.as_str(), &space, ""]
+            } else {
+                ["  ", &space, cell]
+            };
             line.extend(parts);
         }
         told += line.trim_end();

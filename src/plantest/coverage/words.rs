@@ -49,7 +49,11 @@ pub(super) fn error(name: &str, tool: &str, class: &str) -> String {
 }
 
 pub(super) fn each(name: &str, some: bool) -> String {
-    let list = if some { "a list with elements" } else { "an empty list" };
+    let list = if some {
+        "a list with elements"
+    } else {
+        "an empty list"
+    };
     format!("`{name}` never ran over {list}")
 }
 
@@ -82,17 +86,27 @@ pub(super) fn undo(name: &str) -> String {
 }
 
 /// The name of a `recover` arm, and what is said of it.
-pub(super) fn recover(name: &str, patterns: &[ErrorPattern], tool: Option<&str>) -> (String, String) {
+pub(super) fn recover(
+    name: &str,
+    patterns: &[ErrorPattern],
+    tool: Option<&str>,
+) -> (String, String) {
     let names: Vec<String> = patterns.iter().map(class).collect();
     let classes = match names.split_last() {
         None => String::new(),
         Some((last, [])) => format!(" with {last}"),
         Some((last, others)) => format!(" with {} or {last}", others.join(", ")),
     };
-    let told =
-        if names.is_empty() { format!("{name}.recover") } else { format!("{name}.recover {}", names.join(", ")) };
+    let told = if names.is_empty() {
+        format!("{name}.recover")
+    } else {
+        format!("{name}.recover {}", names.join(", "))
+    };
     let who = tool.unwrap_or(name);
-    (told, format!("`{name}.recover` was never taken: no test makes `{who}` fail{classes}"))
+    (
+        told,
+        format!("`{name}.recover` was never taken: no test makes `{who}` fail{classes}"),
+    )
 }
 
 /// A pattern as it is written.
@@ -102,9 +116,13 @@ pub(super) fn pattern(matcher: &Matcher) -> String {
         Matcher::Value(value) => format!("`{value}`"),
         Matcher::Or(members) => members.iter().map(pattern).collect::<Vec<_>>().join(" | "),
         Matcher::Object(fields) => {
-            let field =
-                |(key, inner): &(crate::value::Key, Matcher)| format!("{key}: {}", pattern(inner).replace('`', ""));
-            format!("`{{ {} }}`", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+            let field = |(key, inner): &(crate::value::Key, Matcher)| {
+                format!("{key}: {}", pattern(inner).replace('`', ""))
+            };
+            format!(
+                "`{{ {} }}`",
+                fields.iter().map(field).collect::<Vec<_>>().join(", ")
+            )
         }
     }
 }

@@ -11,7 +11,11 @@ use crate::types::{ErrorClass, Signature};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// Every attempt of a step fails, or only the first.
-    Fails { path: Arc<str>, class: ErrorClass, always: bool },
+    Fails {
+        path: Arc<str>,
+        class: ErrorClass,
+        always: bool,
+    },
     /// The process dies with the first attempt of a step; whoever knows says then whether the call happened.
     Crashes { path: Arc<str>, after: bool },
     /// Somebody says no, or nothing.
@@ -36,12 +40,30 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fails { path, class, always: true } => write!(f, "`{path}` fails with {class}"),
-            Self::Fails { path, class, always: false } => write!(f, "`{path}` fails once with {class}"),
-            Self::Crashes { path, after: false } => write!(f, "the process dies before `{path}` goes out"),
-            Self::Crashes { path, after: true } => write!(f, "the process dies after `{path}` happened"),
-            Self::Gate { path, instead: Instead::Refuse } => write!(f, "`{path}` is refused"),
-            Self::Gate { path, instead: Instead::Expire } => write!(f, "`{path}` expires"),
+            Self::Fails {
+                path,
+                class,
+                always: true,
+            } => write!(f, "`{path}` fails with {class}"),
+            Self::Fails {
+                path,
+                class,
+                always: false,
+            } => write!(f, "`{path}` fails once with {class}"),
+            Self::Crashes { path, after: false } => {
+                write!(f, "the process dies before `{path}` goes out")
+            }
+            Self::Crashes { path, after: true } => {
+                write!(f, "the process dies after `{path}` happened")
+            }
+            Self::Gate {
+                path,
+                instead: Instead::Refuse,
+            } => write!(f, "`{path}` is refused"),
+            Self::Gate {
+                path,
+                instead: Instead::Expire,
+            } => write!(f, "`{path}` expires"),
             Self::Edge(edge) => write!(f, "what is made up stands at edge {edge} of its contract"),
             Self::Order(seed) => write!(f, "ready steps are taken in the order of seed {seed}"),
         }
@@ -54,19 +76,30 @@ pub struct Trouble(pub Fault);
 impl Source for Trouble {
     fn answer(&self, call: &Call<'_>) -> Option<Response> {
         let reaction = match &self.0 {
-            Fault::Fails { path, class, always }
-                if **path == *call.request.path && (*always || call.occurrence == 0) =>
-            {
+            Fault::Fails {
+                path,
+                class,
+                always,
+            } if **path == *call.request.path && (*always || call.occurrence == 0) => {
                 Reaction::Answer(Err(failure(class.clone(), None, &call.request.signature)))
             }
-            Fault::Crashes { path, after } if **path == *call.request.path && call.occurrence == 0 => {
+            Fault::Crashes { path, after }
+                if **path == *call.request.path && call.occurrence == 0 =>
+            {
                 Reaction::Crash { after: *after }
             }
-            Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } | Fault::Order(_) | Fault::Edge(_) => {
+            Fault::Fails { .. }
+            | Fault::Crashes { .. }
+            | Fault::Gate { .. }
+            | Fault::Order(_)
+            | Fault::Edge(_) => {
                 return None;
             }
         };
-        Some(Response { reaction, delay: std::time::Duration::ZERO })
+        Some(Response {
+            reaction,
+            delay: std::time::Duration::ZERO,
+        })
     }
 
     fn knows(&self, _: &Signature) -> bool {

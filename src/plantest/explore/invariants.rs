@@ -64,12 +64,21 @@ impl fmt::Display for Breach {
             Self::Internal(why) => write!(f, "a fault of the engine: {why}"),
             Self::PlanFault(why) => write!(f, "the plan itself is at fault: {why}"),
             Self::Stalled(why) => write!(f, "the run stalls: {why}"),
-            Self::EffectTwice(path) => write!(f, "`{path}` may have happened twice: it went out under two keys"),
+            Self::EffectTwice(path) => write!(
+                f,
+                "`{path}` may have happened twice: it went out under two keys"
+            ),
             Self::Ungated(path) => write!(f, "`{path}` went out before anybody agreed to it"),
-            Self::NotUndone(path) => write!(f, "`{path}` happened, has an `undo`, and was not taken back"),
+            Self::NotUndone(path) => write!(
+                f,
+                "`{path}` happened, has an `undo`, and was not taken back"
+            ),
             Self::OverBudget(why) => write!(f, "a budget is passed: {why}"),
             Self::ReplyType(why) => write!(f, "the reply does not have the declared type: {why}"),
-            Self::OrderDependent(why) => write!(f, "the outcome hangs on the order of what needs none: {why}"),
+            Self::OrderDependent(why) => write!(
+                f,
+                "the outcome hangs on the order of what needs none: {why}"
+            ),
         }
     }
 }
@@ -77,10 +86,16 @@ impl fmt::Display for Breach {
 /// Everything that is wrong with a run of a plan.
 #[must_use]
 pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
-    let Some(outcome) = &played.outcome else { return vec![Breach::StandsStill] };
+    let Some(outcome) = &played.outcome else {
+        return vec![Breach::StandsStill];
+    };
     let mut found = Vec::new();
     if let Some(error) = &outcome.error {
-        let place = if error.step.is_empty() { "the plan".to_owned() } else { format!("`{}`", error.step) };
+        let place = if error.step.is_empty() {
+            "the plan".to_owned()
+        } else {
+            format!("`{}`", error.step)
+        };
         let told = || format!("{} at {place}: {}", error.class, error.message);
         match error.class {
             ErrorClass::Internal => found.push(Breach::Internal(told())),
@@ -91,7 +106,11 @@ pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
         }
     }
     if played.state == RunState::Stalled {
-        let why = outcome.error.as_ref().map(|error| error.message.to_string()).unwrap_or_default();
+        let why = outcome
+            .error
+            .as_ref()
+            .map(|error| error.message.to_string())
+            .unwrap_or_default();
         found.push(Breach::Stalled(why));
     }
     found.extend(twice(&played.calls).map(Breach::EffectTwice));
@@ -100,9 +119,15 @@ pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
     if let Some(limit) = plan.policy.budget.calls
         && outcome.usage.calls > limit
     {
-        found.push(Breach::OverBudget(format!("{} calls, {limit} allowed", outcome.usage.calls)));
+        found.push(Breach::OverBudget(format!(
+            "{} calls, {limit} allowed",
+            outcome.usage.calls
+        )));
     }
-    if let Some(reply) = outcome.reply.as_ref().filter(|_| played.state == RunState::Completed)
+    if let Some(reply) = outcome
+        .reply
+        .as_ref()
+        .filter(|_| played.state == RunState::Completed)
         && let Err(mismatch) = check_value(reply, &plan.returns)
     {
         found.push(Breach::ReplyType(mismatch.to_string()));
@@ -113,10 +138,15 @@ pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
 /// A step whose effect may have happened under more than one key.
 fn twice(calls: &[Called]) -> Option<String> {
     let mut keys: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for call in calls.iter().filter(|call| call.happened && !call.effect.repeatable()) {
+    for call in calls
+        .iter()
+        .filter(|call| call.happened && !call.effect.repeatable())
+    {
         keys.entry(&call.path).or_default().insert(&call.key);
     }
-    keys.into_iter().find(|(_, keys)| keys.len() > 1).map(|(path, _)| path.to_owned())
+    keys.into_iter()
+        .find(|(_, keys)| keys.len() > 1)
+        .map(|(path, _)| path.to_owned())
 }
 
 /// A step that asks somebody first, and went out before a yes was written down. Who is asked again has to agree again:
@@ -124,7 +154,9 @@ fn twice(calls: &[Called]) -> Option<String> {
 fn ungated(plan: &Plan, events: &[String]) -> Option<String> {
     let mut agreed: BTreeSet<String> = BTreeSet::new();
     for line in events {
-        let Ok(event) = serde_json::from_str::<Json>(line) else { continue };
+        let Ok(event) = serde_json::from_str::<Json>(line) else {
+            continue;
+        };
         let path = event["path"].as_str().unwrap_or_default();
         match event["event"].as_str().unwrap_or_default() {
             "answer.given" if event["value"] == true => {
@@ -147,31 +179,47 @@ fn ungated(plan: &Plan, events: &[String]) -> Option<String> {
 
 /// Whether the step at a path asks somebody before it calls.
 fn asks(plan: &Plan, path: &str) -> bool {
-    let asks = |step: &Step| step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some());
+    let asks = |step: &Step| {
+        step.clauses
+            .as_ref()
+            .is_some_and(|clauses| clauses.confirm.is_some())
+    };
     let steps = steps_at(plan, &without_indices(path));
     !steps.is_empty() && steps.iter().all(|(step, _)| asks(step))
 }
 
 /// A step that did something before the run failed, and was not taken back although it says how.
 fn not_undone(plan: &Plan, outcome: &Outcome, calls: &[Called]) -> Option<String> {
-    let failed = outcome.state == RunState::Failed && outcome.interruption.is_none() && outcome.reply.is_none();
-    let looked = outcome.error.as_ref().is_some_and(|error| error.class == ErrorClass::Validation(Validation::Verify));
+    let failed = outcome.state == RunState::Failed
+        && outcome.interruption.is_none()
+        && outcome.reply.is_none();
+    let looked = outcome
+        .error
+        .as_ref()
+        .is_some_and(|error| error.class == ErrorClass::Validation(Validation::Verify));
     let undoes = plan.policy.on_failure.unwrap_or_default() == OnFailure::Undo;
     let steps = outcome.steps();
     if !failed || looked || !undoes || was_frozen(plan, outcome, &steps) {
         return None;
     }
     // What stands under a step that takes all of it back is taken back with it.
-    let covered: Vec<Arc<str>> =
-        steps.iter().filter(|step| is_taken_back(step)).map(|step| step.path.clone()).collect();
+    let covered: Vec<Arc<str>> = steps
+        .iter()
+        .filter(|step| is_taken_back(step))
+        .map(|step| step.path.clone())
+        .collect();
     // Of branches that give one name each must say how it is taken back.
     let own = |path: &str| {
         let steps = steps_at(plan, &without_indices(path));
-        let undone = steps.iter().all(|(step, is_own)| *is_own && step.undo().is_some());
+        let undone = steps
+            .iter()
+            .all(|(step, is_own)| *is_own && step.undo().is_some());
         steps.first().filter(|_| undone).map(|(step, _)| *step)
     };
     let left = steps.iter().find(|step| {
-        let Some(own) = own(&step.path) else { return false };
+        let Some(own) = own(&step.path) else {
+            return false;
+        };
         let is_covered = covered.iter().any(|other| is_below(&step.path, other));
         let did = did_something(step, calls, own.verify().is_some());
         did && !is_taken_back(step) && !is_covered
@@ -180,31 +228,55 @@ fn not_undone(plan: &Plan, outcome: &Outcome, calls: &[Called]) -> Option<String
 }
 
 fn is_taken_back(step: &StepReport) -> bool {
-    step.attributes.iter().any(|word| matches!(*word, "undone" | "undo_failed"))
+    step.attributes
+        .iter()
+        .any(|word| matches!(*word, "undone" | "undo_failed"))
 }
 
 /// Whether everything had settled well, and only a listener failed afterwards: from there nothing is undone.
 fn was_frozen(plan: &Plan, outcome: &Outcome, steps: &[StepReport]) -> bool {
     let listener = |path: &str| {
         let name = path.split(['.', '[']).next();
-        outcome.listeners.iter().any(|listener| Some(&*listener.path) == name)
+        outcome
+            .listeners
+            .iter()
+            .any(|listener| Some(&*listener.path) == name)
     };
     let own = |path: &str| !path.contains(['.', '[']) && !steps_at(plan, path).is_empty();
-    let settled_well = |step: &StepReport| matches!(step.status, StepState::Completed | StepState::Skipped);
-    let of_listener = outcome.error.as_ref().is_some_and(|error| listener(&error.step));
-    of_listener && steps.iter().filter(|step| own(&step.path)).all(settled_well)
+    let settled_well =
+        |step: &StepReport| matches!(step.status, StepState::Completed | StepState::Skipped);
+    let of_listener = outcome
+        .error
+        .as_ref()
+        .is_some_and(|error| listener(&error.step));
+    of_listener
+        && steps
+            .iter()
+            .filter(|step| own(&step.path))
+            .all(settled_well)
 }
 
 /// Whether a step has something to take back: it has changed something, or may have and nothing tells whether it did.
 fn did_something(step: &StepReport, calls: &[Called], looks: bool) -> bool {
-    let changed = |call: &Called| call.failed.is_none() && !call.crashed && call.effect > Effect::Read;
+    let changed =
+        |call: &Called| call.failed.is_none() && !call.crashed && call.effect > Effect::Read;
     // What an arm did to recover a step is not the step's, and what looks at it changes nothing.
     let within = |call: &Called| {
         let rest = call.path.strip_prefix(&*step.path).unwrap_or_default();
-        !["recover", "verify", "undo"].iter().any(|aside| rest.split('.').any(|part| part == *aside))
+        !["recover", "verify", "undo"]
+            .iter()
+            .any(|aside| rest.split('.').any(|part| part == *aside))
     };
-    let below = || calls.iter().any(|call| is_below(&call.path, &step.path) && within(call) && changed(call));
-    let itself = || calls.iter().any(|call| call.path == step.path && changed(call));
+    let below = || {
+        calls
+            .iter()
+            .any(|call| is_below(&call.path, &step.path) && within(call) && changed(call))
+    };
+    let itself = || {
+        calls
+            .iter()
+            .any(|call| call.path == step.path && changed(call))
+    };
     let caught = step.recovered.as_ref().or(step.error.as_ref());
     let class = caught.and_then(|error| error.get("class")?.as_str().and_then(ErrorClass::find));
     let doubtful = match class {
@@ -212,7 +284,9 @@ fn did_something(step: &StepReport, calls: &[Called], looks: bool) -> bool {
         Some(ErrorClass::Validation(Validation::Result)) => true,
         _ => false,
     };
-    let calls_itself = calls.iter().any(|call| call.path == step.path && call.effect > Effect::Read);
+    let calls_itself = calls
+        .iter()
+        .any(|call| call.path == step.path && call.effect > Effect::Read);
     match step.status {
         StepState::Completed if step.recovered.is_none() => below() || itself(),
         // Of a step that holds others, and has not worked, what they say takes them back.
@@ -229,5 +303,6 @@ fn did_something(step: &StepReport, calls: &[Called], looks: bool) -> bool {
 }
 
 fn is_below(path: &str, other: &str) -> bool {
-    path.strip_prefix(other).is_some_and(|rest| rest.starts_with(['.', '[']))
+    path.strip_prefix(other)
+        .is_some_and(|rest| rest.starts_with(['.', '[']))
 }

@@ -72,7 +72,17 @@ pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Ex
         .map(|case| {
             let program = suite.program(&case.test)?;
             let manner = Manner::default();
-            Some((program, play(stage, program, case, cast(stage, case, manner), manner, &mut Silence)))
+            Some((
+                program,
+                play(
+                    stage,
+                    program,
+                    case,
+                    cast(stage, case, manner),
+                    manner,
+                    &mut Silence,
+                ),
+            ))
         })
         .collect();
     let trips = trips(stage, &cases, &based, reach);
@@ -80,12 +90,20 @@ pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Ex
         .par_iter()
         .enumerate()
         .map(|(index, trip)| {
-            let Some((program, base)) = &based[trip.case] else { return Vec::new() };
+            let Some((program, base)) = &based[trip.case] else {
+                return Vec::new();
+            };
             let found = travel(stage, program, cases[trip.case], trip, base);
-            found.into_iter().map(|(breach, made_up)| (index, breach, made_up)).collect()
+            found
+                .into_iter()
+                .map(|(breach, made_up)| (index, breach, made_up))
+                .collect()
         })
         .collect();
-    let mut explored = Explored { runs: based.len() + trips.len(), discoveries: Vec::new() };
+    let mut explored = Explored {
+        runs: based.len() + trips.len(),
+        discoveries: Vec::new(),
+    };
     let mut told: BTreeSet<(String, &'static str, String)> = BTreeSet::new();
     for (index, breach, made_up) in found.into_iter().flatten() {
         let trip = &trips[index];
@@ -94,8 +112,18 @@ pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Ex
         if told.insert((case.test.plan.name.to_string(), breach.name(), place)) {
             let (fault, called) = (trip.fault.clone(), trip.called.clone());
             let base = based[trip.case].as_ref().map(|(_, base)| base);
-            let beside = base.into_iter().filter_map(|base| beside(trip, base)).collect();
-            explored.discoveries.push(Discovery { case: case.clone(), fault, breach, called, made_up, beside });
+            let beside = base
+                .into_iter()
+                .filter_map(|base| beside(trip, base))
+                .collect();
+            explored.discoveries.push(Discovery {
+                case: case.clone(),
+                fault,
+                breach,
+                called,
+                made_up,
+                beside,
+            });
         }
     }
     explored
@@ -106,28 +134,46 @@ fn beside(trip: &Trip, base: &Played) -> Option<String> {
     if matches!(trip.fault, Fault::Order(_)) {
         let outcome = base.outcome.as_ref()?;
         // What is not shown in the open is not written into a test.
-        let reply = outcome.reply.as_ref().filter(|reply| outcome.shown_reply().as_ref() == Some(*reply));
+        let reply = outcome
+            .reply
+            .as_ref()
+            .filter(|reply| outcome.shown_reply().as_ref() == Some(*reply));
         return Some(match reply {
             Some(reply) => format!("expect reply == {}", reproduce::literal(reply)),
             None => format!("expect status == \"{}\"", base.state),
         });
     }
-    let in_doubt = trip.called.as_ref().is_some_and(|(signature, _)| !signature.effect.repeatable());
+    let in_doubt = trip
+        .called
+        .as_ref()
+        .is_some_and(|(signature, _)| !signature.effect.repeatable());
     let path = trip.fault.path();
     if !trip.happened.filter(|_| in_doubt)? {
         return Some(format!("answer {path} => {{ happened: false }}"));
     }
     let steps = base.outcome.as_ref()?.steps();
-    let gave = steps.iter().find(|step| *step.path == *path).map(|step| reproduce::literal(&step.output))?;
-    Some(format!("answer {path} => {{ happened: true, value: {gave} }}"))
+    let gave = steps
+        .iter()
+        .find(|step| *step.path == *path)
+        .map(|step| reproduce::literal(&step.output))?;
+    Some(format!(
+        "answer {path} => {{ happened: true, value: {gave} }}"
+    ))
 }
 
 /// Everything that can befall these runs, each at each place of a plan once.
-fn trips(stage: &Stage, cases: &[&Case], based: &[Option<(&Arc<Program>, Played)>], reach: Reach) -> Vec<Trip> {
+fn trips(
+    stage: &Stage,
+    cases: &[&Case],
+    based: &[Option<(&Arc<Program>, Played)>],
+    reach: Reach,
+) -> Vec<Trip> {
     let mut trips = Vec::new();
     let mut seen: BTreeSet<(usize, String, String)> = BTreeSet::new();
     for (case, base) in based.iter().enumerate() {
-        let Some((program, played)) = base else { continue };
+        let Some((program, played)) = base else {
+            continue;
+        };
         let plan = Arc::as_ptr(&program.plan).addr();
         let mut new = |fault: &Fault| {
             let place = without_indices(fault.path());
@@ -138,22 +184,45 @@ fn trips(stage: &Stage, cases: &[&Case], based: &[Option<(&Arc<Program>, Played)
             let called = Some((call.signature.clone(), call.arguments.clone()));
             for (fault, happened) in befalls(&call.path, &call.signature) {
                 if new(&fault) || happened == Some(false) {
-                    trips.push(Trip { case, fault, happened, called: called.clone() });
+                    trips.push(Trip {
+                        case,
+                        fault,
+                        happened,
+                        called: called.clone(),
+                    });
                 }
             }
         }
         for (path, expires) in gates(played) {
             for instead in [Instead::Refuse, Instead::Expire] {
-                let fault = Fault::Gate { path: path.clone(), instead };
+                let fault = Fault::Gate {
+                    path: path.clone(),
+                    instead,
+                };
                 if (instead == Instead::Refuse || expires) && new(&fault) {
-                    trips.push(Trip { case, fault, happened: None, called: None });
+                    trips.push(Trip {
+                        case,
+                        fault,
+                        happened: None,
+                        called: None,
+                    });
                 }
             }
         }
         let edges = (0..edges(stage, cases[case], played)).map(Fault::Edge);
-        trips.extend(edges.map(|fault| Trip { case, fault, happened: None, called: None }));
+        trips.extend(edges.map(|fault| Trip {
+            case,
+            fault,
+            happened: None,
+            called: None,
+        }));
         let orders = (0..reach.seeds).map(Fault::Order);
-        trips.extend(orders.map(|fault| Trip { case, fault, happened: None, called: None }));
+        trips.extend(orders.map(|fault| Trip {
+            case,
+            fault,
+            happened: None,
+            called: None,
+        }));
         debug_assert!(cases.len() == based.len(), "each case was played");
     }
     trips
@@ -161,17 +230,25 @@ fn trips(stage: &Stage, cases: &[&Case], based: &[Option<(&Arc<Program>, Played)
 
 /// How many edges what is made up in a case has: as many as that tool of which it has most.
 fn edges(stage: &Stage, case: &Case, played: &Played) -> u64 {
-    let makes_up =
-        |mock: &&Mock| mock.reactions.iter().any(|reaction| matches!(reaction.reaction, Reaction::Generated));
+    let makes_up = |mock: &&Mock| {
+        mock.reactions
+            .iter()
+            .any(|reaction| matches!(reaction.reaction, Reaction::Generated))
+    };
     let mocks: Vec<&Mock> = case.test.mocks.iter().filter(makes_up).collect();
     let is_made_up = |called: &&Called| {
         let same = |known: &Arc<Signature>| {
             known.namespace == called.signature.namespace && known.name == called.signature.name
         };
-        mocks.iter().any(|mock| mock.signature.as_ref().is_none_or(same))
+        mocks
+            .iter()
+            .any(|mock| mock.signature.as_ref().is_none_or(same))
     };
     let made_up = played.calls.iter().filter(is_made_up);
-    made_up.map(|called| stage.made_up.edges(&called.signature)).max().unwrap_or(0)
+    made_up
+        .map(|called| stage.made_up.edges(&called.signature))
+        .max()
+        .unwrap_or(0)
 }
 
 /// What can befall a call, and what is said afterwards of whether it happened.
@@ -180,13 +257,33 @@ fn befalls(path: &Arc<str>, signature: &Signature) -> Vec<(Fault, Option<bool>)>
     let mut faults = Vec::new();
     for class in raisable(Some(signature)) {
         let passes = matches!(class, ErrorClass::Transient(_) | ErrorClass::UnknownOutcome);
-        faults.push((Fault::Fails { path: path(), class: class.clone(), always: true }, None));
+        faults.push((
+            Fault::Fails {
+                path: path(),
+                class: class.clone(),
+                always: true,
+            },
+            None,
+        ));
         if passes {
-            faults.push((Fault::Fails { path: path(), class, always: false }, Some(true)));
+            faults.push((
+                Fault::Fails {
+                    path: path(),
+                    class,
+                    always: false,
+                },
+                Some(true),
+            ));
         }
     }
     for after in [false, true] {
-        faults.push((Fault::Crashes { path: path(), after }, Some(after)));
+        faults.push((
+            Fault::Crashes {
+                path: path(),
+                after,
+            },
+            Some(after),
+        ));
     }
     faults
 }
@@ -195,7 +292,9 @@ fn befalls(path: &Arc<str>, signature: &Signature) -> Vec<(Fault, Option<bool>)>
 fn gates(played: &Played) -> Vec<(Arc<str>, bool)> {
     let mut gates = Vec::new();
     for line in played.events.lines() {
-        let Ok(event) = serde_json::from_str::<serde_json::Value>(&line) else { continue };
+        let Ok(event) = serde_json::from_str::<serde_json::Value>(&line) else {
+            continue;
+        };
         let waits = event["event"] == "step.waiting" && event["for"] == Waiting::Confirm.name();
         if let Some(path) = event["path"].as_str().filter(|_| waits) {
             let expires = event["question"]["expires"].is_string() || event["expires"].is_string();
@@ -219,10 +318,15 @@ fn travel(
         Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => {}
     }
     let mut players = cast(stage, case, manner);
-    let doubts = trip.happened.map(|happened| Doubts { happened, given: given(base) });
+    let doubts = trip.happened.map(|happened| Doubts {
+        happened,
+        given: given(base),
+    });
     players.clerk = players.clerk.in_doubt(doubts);
     match &trip.fault {
-        Fault::Fails { .. } | Fault::Crashes { .. } => players.sources.insert(0, Box::new(Trouble(trip.fault.clone()))),
+        Fault::Fails { .. } | Fault::Crashes { .. } => players
+            .sources
+            .insert(0, Box::new(Trouble(trip.fault.clone()))),
         Fault::Gate { path, instead } => players.clerk = players.clerk.saying(path, *instead),
         Fault::Order(_) | Fault::Edge(_) => {}
     }
@@ -238,33 +342,65 @@ fn travel(
     if matches!(trip.fault, Fault::Order(_)) {
         found.extend(differs(base, &played));
     }
-    let made_up = if matches!(trip.fault, Fault::Edge(_)) && !found.is_empty() { answers(&played) } else { Vec::new() };
-    found.into_iter().map(|breach| (breach, made_up.clone())).collect()
+    let made_up = if matches!(trip.fault, Fault::Edge(_)) && !found.is_empty() {
+        answers(&played)
+    } else {
+        Vec::new()
+    };
+    found
+        .into_iter()
+        .map(|breach| (breach, made_up.clone()))
+        .collect()
 }
 
 /// What the calls of a run gave, as lines of a test.
 fn answers(played: &Played) -> Vec<String> {
-    let steps = played.outcome.as_ref().map(Outcome::steps).unwrap_or_default();
-    let called = steps.into_iter().filter(|step| step.status == StepState::Completed);
+    let steps = played
+        .outcome
+        .as_ref()
+        .map(Outcome::steps)
+        .unwrap_or_default();
+    let called = steps
+        .into_iter()
+        .filter(|step| step.status == StepState::Completed);
     let lines = called.filter_map(|step| {
         let (tool, output) = (step.tool?, reproduce::literal(&step.output));
-        let tool = tool.split('.').map(reproduce::word).collect::<Vec<_>>().join(".");
-        Some(format!("mock {tool}{} => {output}", reproduce::arguments(&step.arguments)))
+        let tool = tool
+            .split('.')
+            .map(reproduce::word)
+            .collect::<Vec<_>>()
+            .join(".");
+        Some(format!(
+            "mock {tool}{} => {output}",
+            reproduce::arguments(&step.arguments)
+        ))
     });
     lines.collect()
 }
 
 /// What the steps of a run gave, by their paths.
 fn given(played: &Played) -> Arc<BTreeMap<Arc<str>, serde_json::Value>> {
-    let steps = played.outcome.as_ref().map(Outcome::steps).unwrap_or_default();
-    Arc::new(steps.into_iter().map(|step| (step.path, step.output.to_json())).collect())
+    let steps = played
+        .outcome
+        .as_ref()
+        .map(Outcome::steps)
+        .unwrap_or_default();
+    Arc::new(
+        steps
+            .into_iter()
+            .map(|step| (step.path, step.output.to_json()))
+            .collect(),
+    )
 }
 
 /// What is another outcome in another order.
 fn differs(base: &Played, other: &Played) -> Option<Breach> {
     let (one, two) = (base.outcome.as_ref()?, other.outcome.as_ref()?);
     if base.state != other.state {
-        return Some(Breach::OrderDependent(format!("it is {} and was {}", other.state, base.state)));
+        return Some(Breach::OrderDependent(format!(
+            "it is {} and was {}",
+            other.state, base.state
+        )));
     }
     (one.reply != two.reply).then(|| Breach::OrderDependent("the reply is another one".to_owned()))
 }

@@ -43,18 +43,29 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
     });
     let mut lines = Vec::new();
     if !discovery.case.inputs.is_empty() {
-        let inputs = discovery.case.inputs.iter().map(|(name, value)| format!("{}: {}", word(name), literal(value)));
-        lines.push(format!("given {{ {} }}", inputs.collect::<Vec<_>>().join(", ")));
+        let inputs = discovery
+            .case
+            .inputs
+            .iter()
+            .map(|(name, value)| format!("{}: {}", word(name), literal(value)));
+        lines.push(format!(
+            "given {{ {} }}",
+            inputs.collect::<Vec<_>>().join(", ")
+        ));
     }
     for statement in written.flat_map(|test| &test.body) {
         let keeps = match &statement.kind {
             // What was made up stands in lines of its own.
             ast::TestStatementKind::Mock { outcomes, .. } => {
-                let is_made_up = |outcome: &ast::MockOutcome| matches!(outcome.kind, ast::MockOutcomeKind::Generated);
+                let is_made_up = |outcome: &ast::MockOutcome| {
+                    matches!(outcome.kind, ast::MockOutcomeKind::Generated)
+                };
                 discovery.made_up.is_empty() || !outcomes.iter().all(is_made_up)
             }
             ast::TestStatementKind::Signal { .. } => true,
-            ast::TestStatementKind::Answer { path, .. } => !source.slice(path.span).eq(discovery.fault.path()),
+            ast::TestStatementKind::Answer { path, .. } => {
+                !source.slice(path.span).eq(discovery.fault.path())
+            }
             ast::TestStatementKind::Given(_)
             | ast::TestStatementKind::Expect(_)
             | ast::TestStatementKind::ExpectDiagnostics(_)
@@ -75,7 +86,12 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
 fn fault_line(discovery: &Discovery) -> Option<String> {
     let call = || {
         let (signature, given) = discovery.called.as_ref()?;
-        Some(format!("mock {}.{}{}", word(&signature.namespace), word(&signature.name), arguments(given)))
+        Some(format!(
+            "mock {}.{}{}",
+            word(&signature.namespace),
+            word(&signature.name),
+            arguments(given)
+        ))
     };
     Some(match &discovery.fault {
         Fault::Fails { class, always, .. } => {
@@ -83,10 +99,18 @@ fn fault_line(discovery: &Discovery) -> Option<String> {
             format!("{} => fail {}{times}", call()?, class_name(class))
         }
         Fault::Crashes { after, .. } => {
-            format!("{} => crash {} times 1", call()?, if *after { "after" } else { "before" })
+            format!(
+                "{} => crash {} times 1",
+                call()?,
+                if *after { "after" } else { "before" }
+            )
         }
         Fault::Gate { path, instead } => {
-            let class = if *instead == Instead::Refuse { "denied.human" } else { "expired" };
+            let class = if *instead == Instead::Refuse {
+                "denied.human"
+            } else {
+                "expired"
+            };
             format!("answer {path} => fail {class}")
         }
         Fault::Order(seed) => format!("// it fails with --seeds {}", seed + 1),
@@ -98,9 +122,14 @@ fn fault_line(discovery: &Discovery) -> Option<String> {
 /// The arguments of a call, as a `mock` names them.
 pub(super) fn arguments(given: &Value) -> String {
     let named = given.as_map().into_iter().flat_map(|map| map.iter());
-    let named =
-        named.map(|(name, value)| format!("{}: {}", word(&name.to_string()), literal(value))).collect::<Vec<_>>();
-    if named.is_empty() { String::new() } else { format!("({})", named.join(", ")) }
+    let named = named
+        .map(|(name, value)| format!("{}: {}", word(&name.to_string()), literal(value)))
+        .collect::<Vec<_>>();
+    if named.is_empty() {
+        String::new()
+    } else {
+        format!("({})", named.join(", "))
+    }
 }
 
 fn class_name(class: &ErrorClass) -> String {
@@ -112,16 +141,30 @@ fn written(suite: &Suite, discovery: &Discovery, lines: &[String]) -> String {
     let items = suite.checked.tree.items.iter();
     let plan = items.filter_map(|item| match &item.kind {
         ast::ItemKind::Test(written) if written.name.span == discovery.case.test.span => {
-            let namespace = written.namespace.as_ref().map(|name| format!("{}.", source.slice(name.span)));
-            Some(format!("{}{}", namespace.unwrap_or_default(), source.slice(written.plan.span)))
+            let namespace = written
+                .namespace
+                .as_ref()
+                .map(|name| format!("{}.", source.slice(name.span)));
+            Some(format!(
+                "{}{}",
+                namespace.unwrap_or_default(),
+                source.slice(written.plan.span)
+            ))
         }
         _ => None,
     });
-    let plan = plan.into_iter().next().unwrap_or_else(|| discovery.case.test.plan.name.to_string());
+    let plan = plan
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| discovery.case.test.plan.name.to_string());
     let title = format!("explored: {}", discovery.fault).replace('`', "");
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "test {} for {plan} {{", serde_json::Value::from(title));
+    let _ = writeln!(
+        text,
+        "test {} for {plan} {{",
+        serde_json::Value::from(title)
+    );
     for line in lines {
         let _ = writeln!(text, "    {line}");
     }
@@ -138,9 +181,15 @@ pub fn literal(value: &Value) -> String {
             format!("[{}]", elements.join(", "))
         }
         Value::Map(map) => {
-            let fields = map.iter().map(|(key, value)| format!("{}: {}", field(&key.to_string()), literal(value)));
+            let fields = map
+                .iter()
+                .map(|(key, value)| format!("{}: {}", field(&key.to_string()), literal(value)));
             let fields = fields.collect::<Vec<_>>();
-            if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
+            if fields.is_empty() {
+                "{}".to_owned()
+            } else {
+                format!("{{ {} }}", fields.join(", "))
+            }
         }
         // In JSON the text begins no template.
         Value::String(_) => value.to_json_text().replace("${", "\\${"),
@@ -161,8 +210,14 @@ pub fn word(name: &str) -> String {
 /// A key as a plan writes it: a name where it is one.
 fn field(key: &str) -> String {
     let mut characters = key.chars();
-    let begins = characters.next().is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
+    let begins = characters
+        .next()
+        .is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
     let is_literal = matches!(key, "true" | "false" | "null");
     let is_name = begins && !is_literal && characters.all(unicode_ident::is_xid_continue);
-    if is_name { key.to_owned() } else { serde_json::Value::from(key).to_string() }
+    if is_name {
+        key.to_owned()
+    } else {
+        serde_json::Value::from(key).to_string()
+    }
 }

@@ -2,7 +2,9 @@
 
 use super::{Kind, Mutants};
 use crate::source::Span;
-use crate::syntax::ast::{Argument, BinaryOp, ChainLink, Expr, ExprKind, Link, LinkKind, Literal, TemplatePart};
+use crate::syntax::ast::{
+    Argument, BinaryOp, ChainLink, Expr, ExprKind, Link, LinkKind, Literal, TemplatePart,
+};
 
 /// Methods of lists whose second argument is a condition.
 const PREDICATES: [&str; 4] = ["filter", "all", "exists", "exists_one"];
@@ -11,7 +13,12 @@ impl Mutants<'_> {
     /// A condition is its opposite, and each of its parts another one.
     pub(super) fn condition(&mut self, condition: &Expr) {
         let text = self.text(condition.span).to_owned();
-        self.replace(Kind::Guard, condition.span, "the condition is its opposite", format!("!({text})"));
+        self.replace(
+            Kind::Guard,
+            condition.span,
+            "the condition is its opposite",
+            format!("!({text})"),
+        );
         self.inside(condition);
     }
 
@@ -34,7 +41,9 @@ impl Mutants<'_> {
                 }
             }
             ExprKind::Call { arguments, .. } => self.arguments(arguments),
-            ExprKind::List(items) | ExprKind::Coalesce(items) => items.iter().for_each(|item| self.inside(item)),
+            ExprKind::List(items) | ExprKind::Coalesce(items) => {
+                items.iter().for_each(|item| self.inside(item))
+            }
             ExprKind::Object(entries) => entries.iter().for_each(|entry| self.inside(&entry.value)),
             ExprKind::Conditional { arms, otherwise } => {
                 for (condition, value) in arms {
@@ -56,7 +65,11 @@ impl Mutants<'_> {
                     }
                 }
             }
-            ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Is { .. } | ExprKind::Signal(_) | ExprKind::Error => {}
+            ExprKind::Literal(_)
+            | ExprKind::Name(_)
+            | ExprKind::Is { .. }
+            | ExprKind::Signal(_)
+            | ExprKind::Error => {}
         }
     }
 
@@ -69,7 +82,9 @@ impl Mutants<'_> {
     /// What a list is asked of its elements is its opposite.
     fn link(&mut self, link: &Link) {
         match &link.kind {
-            LinkKind::Call { name, arguments, .. } => match arguments.as_slice() {
+            LinkKind::Call {
+                name, arguments, ..
+            } => match arguments.as_slice() {
                 [element, condition] if PREDICATES.contains(&&*name.text) => {
                     self.inside(&element.value);
                     self.condition(&condition.value);
@@ -83,7 +98,12 @@ impl Mutants<'_> {
 
     /// Each comparison is another one.
     fn comparisons(&mut self, rest: &[ChainLink]) {
-        for ChainLink { operator, operator_span, .. } in rest {
+        for ChainLink {
+            operator,
+            operator_span,
+            ..
+        } in rest
+        {
             let other = match operator {
                 BinaryOp::And => "||",
                 BinaryOp::Or => "&&",
@@ -102,24 +122,45 @@ impl Mutants<'_> {
                 | BinaryOp::Remainder => "",
             };
             // One operator of a chain alone would need parentheses around it.
-            if !other.is_empty() && (rest.len() == 1 || !matches!(operator, BinaryOp::And | BinaryOp::Or)) {
+            if !other.is_empty()
+                && (rest.len() == 1 || !matches!(operator, BinaryOp::And | BinaryOp::Or))
+            {
                 let written = self.text(*operator_span).to_owned();
-                self.replace(Kind::Guard, *operator_span, format!("`{written}` is `{other}`"), other);
+                self.replace(
+                    Kind::Guard,
+                    *operator_span,
+                    format!("`{written}` is `{other}`"),
+                    other,
+                );
             }
         }
     }
 
     /// Of what `&&` or `||` joins, one after the other is left out.
     fn operands(&mut self, first: &Expr, rest: &[ChainLink]) {
-        if !rest.iter().all(|link| matches!(link.operator, BinaryOp::And | BinaryOp::Or)) {
+        if !rest
+            .iter()
+            .all(|link| matches!(link.operator, BinaryOp::And | BinaryOp::Or))
+        {
             return;
         }
-        let spans: Vec<Span> = std::iter::once(first.span).chain(rest.iter().map(|link| link.operand.span)).collect();
+        let spans: Vec<Span> = std::iter::once(first.span)
+            .chain(rest.iter().map(|link| link.operand.span))
+            .collect();
         for (index, span) in spans.iter().enumerate() {
             // With the operator that joins it to its neighbour.
-            let gone = match (index.checked_sub(1).and_then(|before| spans.get(before)), spans.get(index + 1)) {
-                (Some(before), _) => Span { start: before.end, end: span.end },
-                (None, Some(after)) => Span { start: span.start, end: after.start },
+            let gone = match (
+                index.checked_sub(1).and_then(|before| spans.get(before)),
+                spans.get(index + 1),
+            ) {
+                (Some(before), _) => Span {
+                    start: before.end,
+                    end: span.end,
+                },
+                (None, Some(after)) => Span {
+                    start: span.start,
+                    end: after.start,
+                },
                 (None, None) => continue,
             };
             let what = format!("`{}` is left out", self.text(*span));
@@ -129,11 +170,19 @@ impl Mutants<'_> {
 
     /// The arguments of a call, each another one.
     pub(super) fn call(&mut self, call: &Expr) {
-        let ExprKind::Path { links, .. } = &call.kind else { return };
+        let ExprKind::Path { links, .. } = &call.kind else {
+            return;
+        };
         for link in links {
-            let LinkKind::Call { arguments, .. } = &link.kind else { continue };
+            let LinkKind::Call { arguments, .. } = &link.kind else {
+                continue;
+            };
             for argument in arguments {
-                let name = argument.name.as_ref().map(|name| name.text.to_string()).unwrap_or_default();
+                let name = argument
+                    .name
+                    .as_ref()
+                    .map(|name| name.text.to_string())
+                    .unwrap_or_default();
                 self.value(&argument.value, &format!("the argument `{name}`"));
             }
         }
@@ -142,7 +191,11 @@ impl Mutants<'_> {
     pub(super) fn call_or_value(&mut self, expression: &Expr) {
         let is_call = matches!(&expression.kind, ExprKind::Path { links, .. }
             if links.iter().any(|link| matches!(link.kind, LinkKind::Call { .. })));
-        if is_call { self.call(expression) } else { self.values(expression) }
+        if is_call {
+            self.call(expression)
+        } else {
+            self.values(expression)
+        }
     }
 
     /// The fields of an object, each another one; a value that is no object is another one.
@@ -161,20 +214,28 @@ impl Mutants<'_> {
     pub(super) fn value(&mut self, value: &Expr, what: &str) {
         let changed = match &value.kind {
             ExprKind::Literal(Literal::String(text)) => Some(
-                serde_json::Value::from(if text.is_empty() { "?".to_owned() } else { format!("{text}?") }).to_string(),
+                serde_json::Value::from(if text.is_empty() {
+                    "?".to_owned()
+                } else {
+                    format!("{text}?")
+                })
+                .to_string(),
             ),
             ExprKind::Literal(Literal::Int(number)) => Some(number.saturating_add(1).to_string()),
             ExprKind::Literal(Literal::Bool(truth)) => Some((!truth).to_string()),
             ExprKind::Template(parts) => {
-                let fixed =
-                    parts.iter().any(|part| matches!(part, TemplatePart::Text(text) if !text.trim().is_empty()));
+                let fixed = parts.iter().any(
+                    |part| matches!(part, TemplatePart::Text(text) if !text.trim().is_empty()),
+                );
                 fixed.then(|| format!("({}) + \"?\"", self.text(value.span)))
             }
             ExprKind::Chain { rest, .. } => rest
                 .iter()
                 .all(|link| link.operator == BinaryOp::Add)
                 .then(|| format!("({}) + {}", self.text(value.span), self.text(value.span))),
-            ExprKind::Coalesce(operands) => operands.last().map(|last| self.text(last.span).to_owned()),
+            ExprKind::Coalesce(operands) => {
+                operands.last().map(|last| self.text(last.span).to_owned())
+            }
             ExprKind::Conditional { arms, otherwise } => match arms.as_slice() {
                 [(condition, yes)] => Some(format!(
                     "{} ? {} : {}",
@@ -187,8 +248,17 @@ impl Mutants<'_> {
             _ => None,
         };
         if let Some(changed) = changed {
-            self.replace(Kind::Argument, value.span, format!("{what} is another one"), changed);
+            self.replace(
+                Kind::Argument,
+                value.span,
+                format!("{what} is another one"),
+                changed,
+            );
         }
-        if matches!(value.kind, ExprKind::Object(_)) { self.values(value) } else { self.inside(value) }
+        if matches!(value.kind, ExprKind::Object(_)) {
+            self.values(value)
+        } else {
+            self.inside(value)
+        }
     }
 }

@@ -25,7 +25,14 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 6] = [Self::Guard, Self::Argument, Self::Retry, Self::Recover, Self::Order, Self::Safety];
+    pub const ALL: [Self; 6] = [
+        Self::Guard,
+        Self::Argument,
+        Self::Retry,
+        Self::Recover,
+        Self::Order,
+        Self::Safety,
+    ];
 
     /// The word for it.
     #[must_use]
@@ -69,7 +76,10 @@ impl Mutant {
 /// Every mutant of the plans of a file, in source order.
 #[must_use]
 pub fn mutants(source: &SourceFile, file: &ast::File) -> Vec<Mutant> {
-    let mut found = Mutants { source, found: Vec::new() };
+    let mut found = Mutants {
+        source,
+        found: Vec::new(),
+    };
     for item in &file.items {
         if let ast::ItemKind::Plan(plan) = &item.kind {
             found.block(&plan.body);
@@ -91,12 +101,31 @@ impl Mutants<'_> {
     }
 
     fn add(&mut self, kind: Kind, span: Span, what: impl Into<String>, edits: Vec<Edit>) {
-        self.found.push(Mutant { kind, what: what.into(), span, edits });
+        self.found.push(Mutant {
+            kind,
+            what: what.into(),
+            span,
+            edits,
+        });
     }
 
     /// The text of a span is another one.
-    fn replace(&mut self, kind: Kind, span: Span, what: impl Into<String>, text: impl Into<String>) {
-        self.add(kind, span, what, vec![Edit { span, text: text.into() }]);
+    fn replace(
+        &mut self,
+        kind: Kind,
+        span: Span,
+        what: impl Into<String>,
+        text: impl Into<String>,
+    ) {
+        self.add(
+            kind,
+            span,
+            what,
+            vec![Edit {
+                span,
+                text: text.into(),
+            }],
+        );
     }
 
     /// The text of a span is gone.

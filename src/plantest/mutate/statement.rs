@@ -4,8 +4,8 @@ use super::{Kind, Mutants};
 use crate::diag::Edit;
 use crate::source::Span;
 use crate::syntax::ast::{
-    ArmBody, Block, Clause, ClauseKind, EntryKey, ErrorPattern, Expr, ExprKind, Guarded, Literal, Statement,
-    StatementKind, Step, StepBody, Undo,
+    ArmBody, Block, Clause, ClauseKind, EntryKey, ErrorPattern, Expr, ExprKind, Guarded, Literal,
+    Statement, StatementKind, Step, StepBody, Undo,
 };
 
 impl Mutants<'_> {
@@ -32,7 +32,10 @@ impl Mutants<'_> {
                     self.block(body);
                 }
             }
-            StatementKind::Parallel(body) => body.statements.iter().for_each(|statement| self.statement(statement)),
+            StatementKind::Parallel(body) => body
+                .statements
+                .iter()
+                .for_each(|statement| self.statement(statement)),
             StatementKind::Ensure { condition, .. } => {
                 self.condition(condition);
                 self.remove(Kind::Guard, statement.span, "the `ensure` is gone");
@@ -58,7 +61,9 @@ impl Mutants<'_> {
                 self.block(body);
             }
             StatementKind::Policy(settings) => self.policy(settings),
-            StatementKind::Let { name, value, .. } => self.value(value, &format!("`{}`", name.text)),
+            StatementKind::Let { name, value, .. } => {
+                self.value(value, &format!("`{}`", name.text))
+            }
             StatementKind::Allow(_) | StatementKind::Task { .. } | StatementKind::Error => {}
         }
     }
@@ -119,7 +124,9 @@ impl Mutants<'_> {
                 self.remove(Kind::Guard, clause.span, "the `when` is gone");
             }
             ClauseKind::After(_) => self.remove(Kind::Order, clause.span, "the `after` is gone"),
-            ClauseKind::Confirm { .. } => self.remove(Kind::Safety, clause.span, "the `confirm` is gone"),
+            ClauseKind::Confirm { .. } => {
+                self.remove(Kind::Safety, clause.span, "the `confirm` is gone")
+            }
             ClauseKind::Retry(settings) => {
                 self.retry(settings);
                 self.remove(Kind::Retry, clause.span, "the `retry` is gone");
@@ -134,7 +141,10 @@ impl Mutants<'_> {
                 if let ErrorPattern::Classes(classes) = pattern
                     && let [first, .., last] = classes.as_slice()
                 {
-                    let rest = Span { start: first.span.end, end: last.span.end };
+                    let rest = Span {
+                        start: first.span.end,
+                        end: last.span.end,
+                    };
                     self.remove(Kind::Recover, rest, "the arm catches its first class only");
                 }
                 self.remove(Kind::Recover, clause.span, "the `recover` arm is gone");
@@ -155,7 +165,9 @@ impl Mutants<'_> {
     }
 
     fn policy(&mut self, settings: &Expr) {
-        let ExprKind::Object(entries) = &settings.kind else { return };
+        let ExprKind::Object(entries) = &settings.kind else {
+            return;
+        };
         for entry in entries {
             if let EntryKey::Name(name) = &entry.key
                 && &*name.text == "retry"
@@ -167,9 +179,13 @@ impl Mutants<'_> {
 
     /// One attempt less, and one class less.
     fn retry(&mut self, settings: &Expr) {
-        let ExprKind::Object(entries) = &settings.kind else { return };
+        let ExprKind::Object(entries) = &settings.kind else {
+            return;
+        };
         for entry in entries {
-            let EntryKey::Name(name) = &entry.key else { continue };
+            let EntryKey::Name(name) = &entry.key else {
+                continue;
+            };
             match (&*name.text, &entry.value.kind) {
                 ("attempts", ExprKind::Literal(Literal::Int(attempts))) if *attempts > 1 => {
                     let fewer = (attempts - 1).to_string();
@@ -178,15 +194,26 @@ impl Mutants<'_> {
                         entry.value.span,
                         format!(
                             "{fewer} {} instead of {attempts}",
-                            if *attempts == 2 { "attempt" } else { "attempts" }
+                            if *attempts == 2 {
+                                "attempt"
+                            } else {
+                                "attempts"
+                            }
                         ),
                         fewer,
                     );
                 }
                 ("on", ExprKind::List(classes)) => {
                     if let [first, .., last] = classes.as_slice() {
-                        let rest = Span { start: first.span.end, end: last.span.end };
-                        self.remove(Kind::Retry, rest, "it is tried again for the first class only");
+                        let rest = Span {
+                            start: first.span.end,
+                            end: last.span.end,
+                        };
+                        self.remove(
+                            Kind::Retry,
+                            rest,
+                            "it is tried again for the first class only",
+                        );
                     }
                 }
                 _ => {}
@@ -203,20 +230,43 @@ impl Mutants<'_> {
             },
             _ => None,
         };
-        let (Some(first), Some(second)) = (calls(one), calls(other)) else { return };
+        let (Some(first), Some(second)) = (calls(one), calls(other)) else {
+            return;
+        };
         // Calls of different systems have no order by where they stand.
         if first != second {
             return;
         }
-        let (above, below) = (self.text(one.span).to_owned(), self.text(other.span).to_owned());
-        let edits = vec![Edit { span: one.span, text: below }, Edit { span: other.span, text: above }];
-        self.add(Kind::Order, other.span, "two calls have changed places", edits);
+        let (above, below) = (
+            self.text(one.span).to_owned(),
+            self.text(other.span).to_owned(),
+        );
+        let edits = vec![
+            Edit {
+                span: one.span,
+                text: below,
+            },
+            Edit {
+                span: other.span,
+                text: above,
+            },
+        ];
+        self.add(
+            Kind::Order,
+            other.span,
+            "two calls have changed places",
+            edits,
+        );
     }
 }
 
 /// The namespace of the tool that a call names.
 fn namespace(call: &Expr) -> Option<String> {
-    let ExprKind::Path { base, .. } = &call.kind else { return None };
-    let ExprKind::Name(name) = &base.kind else { return None };
+    let ExprKind::Path { base, .. } = &call.kind else {
+        return None;
+    };
+    let ExprKind::Name(name) = &base.kind else {
+        return None;
+    };
     Some(name.to_string())
 }

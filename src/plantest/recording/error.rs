@@ -17,7 +17,8 @@ pub struct RecordingError {
 }
 
 fn place(line: Option<u32>) -> String {
-    line.map(|line| format!(", line {line},")).unwrap_or_default()
+    line.map(|line| format!(", line {line},"))
+        .unwrap_or_default()
 }
 
 impl RecordingError {
@@ -27,11 +28,19 @@ impl RecordingError {
             SnapshotError::Unreadable { why, .. } => format!("it {why}"),
             SnapshotError::Outside { .. } => "it leads out of the folder of recordings".to_owned(),
             SnapshotError::Files { doing, error, .. } => {
-                format!("the file system does not let it be {}: {error}", past(doing))
+                format!(
+                    "the file system does not let it be {}: {error}",
+                    past(doing)
+                )
             }
             other @ (SnapshotError::Clash { .. } | SnapshotError::Setting(_)) => other.to_string(),
         };
-        Self { path: path.to_owned(), line: None, why, remedy: "remove it, or let it be read and written".to_owned() }
+        Self {
+            path: path.to_owned(),
+            line: None,
+            why,
+            remedy: "remove it, or let it be read and written".to_owned(),
+        }
     }
 }
 

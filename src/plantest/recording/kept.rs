@@ -70,7 +70,9 @@ impl Recording {
     }
 
     pub(super) fn find(&self, path: &str, call: u32) -> Option<usize> {
-        self.calls.binary_search_by(|entry| entry.place().cmp(&(path, call))).ok()
+        self.calls
+            .binary_search_by(|entry| entry.place().cmp(&(path, call)))
+            .ok()
     }
 }
 

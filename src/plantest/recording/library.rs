@@ -30,13 +30,26 @@ pub struct Recordings {
 impl Recordings {
     /// Those beside a plan file with these tests, all of its tests: the names of files come from all of them.
     #[must_use]
-    pub fn beside<'a>(host: &dyn Host, plan_file: &Path, tests: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn beside<'a>(
+        host: &dyn Host,
+        plan_file: &Path,
+        tests: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         let (folder, plan) = (Folder::beside(plan_file, FOLDER), plan_part(plan_file));
-        let mut recordings = Self { plan, tests: test_parts(tests), ..Self::default() };
+        let mut recordings = Self {
+            plan,
+            tests: test_parts(tests),
+            ..Self::default()
+        };
         // A folder that cannot be read has no recordings; whoever writes one is told why.
         for path in folder.list(host).unwrap_or_default() {
-            let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(ENDING));
-            let Some(name) = name.filter(|name| recordings.owns(name)) else { continue };
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .and_then(|name| name.strip_suffix(ENDING));
+            let Some(name) = name.filter(|name| recordings.owns(name)) else {
+                continue;
+            };
             let read = match folder.read(host, &path) {
                 Ok(None) => continue,
                 Ok(Some(text)) => Recording::read(&path, &text).map(Arc::new),
@@ -58,7 +71,10 @@ impl Recordings {
     #[must_use]
     pub fn path(&self, case: &Case) -> PathBuf {
         let name = self.name(case).unwrap_or_default();
-        self.folder.as_ref().map(|folder| folder.file(&format!("{name}{ENDING}"))).unwrap_or_default()
+        self.folder
+            .as_ref()
+            .map(|folder| folder.file(&format!("{name}{ENDING}")))
+            .unwrap_or_default()
     }
 
     /// Keeps the recording of a case. One without calls is not kept: it says nothing.
@@ -73,26 +89,39 @@ impl Recordings {
         about: &[String],
     ) -> Result<(), RecordingError> {
         let path = self.path(case);
-        let (Some(folder), Some(name)) = (&self.folder, self.name(case)) else { return Ok(()) };
+        let (Some(folder), Some(name)) = (&self.folder, self.name(case)) else {
+            return Ok(());
+        };
         let failed = |error| RecordingError::files(&path, error);
         if recording.calls().is_empty() {
             folder.remove(host, &path).map_err(failed)?;
             self.found.remove(&name);
         } else {
-            folder.write(host, &path, &recording.to_text(about)).map_err(failed)?;
+            folder
+                .write(host, &path, &recording.to_text(about))
+                .map_err(failed)?;
             self.found.insert(name, Ok(Arc::new(recording)));
         }
         Ok(())
     }
 
     fn name(&self, case: &Case) -> Option<String> {
-        let row = case.row.map(|row| format!("{BETWEEN}{row}")).unwrap_or_default();
-        Some(format!("{}{BETWEEN}{}{row}", self.plan, self.tests.get(&*case.test.name)?))
+        let row = case
+            .row
+            .map(|row| format!("{BETWEEN}{row}"))
+            .unwrap_or_default();
+        Some(format!(
+            "{}{BETWEEN}{}{row}",
+            self.plan,
+            self.tests.get(&*case.test.name)?
+        ))
     }
 
     /// Whether a file is one of this plan's.
     fn owns(&self, name: &str) -> bool {
-        let rest = name.strip_prefix(&*self.plan).and_then(|rest| rest.strip_prefix(BETWEEN));
+        let rest = name
+            .strip_prefix(&*self.plan)
+            .and_then(|rest| rest.strip_prefix(BETWEEN));
         rest.is_some_and(|rest| {
             let part = rest.split_once(BETWEEN).map_or(rest, |(part, _)| part);
             self.tests.values().any(|own| own == part)

@@ -16,12 +16,26 @@ use crate::tools::app::yaml::{self, Content, Node};
 use crate::types::ErrorClass;
 
 /// The keys of a call.
-const KEYS: [&str; 10] =
-    ["path", "call", "tool", "contract", "arguments", "arguments_json", "value", "value_json", "failure", "unanswered"];
+const KEYS: [&str; 10] = [
+    "path",
+    "call",
+    "tool",
+    "contract",
+    "arguments",
+    "arguments_json",
+    "value",
+    "value_json",
+    "failure",
+    "unanswered",
+];
 
 pub(super) fn read(path: &Path, text: &str) -> Result<Recording, RecordingError> {
     let source = SourceFile::new(path.to_string_lossy(), text);
-    Reader { path, source: &source }.recording(text)
+    Reader {
+        path,
+        source: &source,
+    }
+    .recording(text)
 }
 
 struct Reader<'a> {
@@ -51,33 +65,57 @@ impl Reader<'_> {
             read.push((self.call(call)?, call.span));
         }
         read.sort_by(|(one, _), (other, _)| one.place().cmp(&other.place()));
-        if let Some([_, (again, span)]) = read.windows(2).find(|pair| pair[0].0.place() == pair[1].0.place()) {
-            let why = format!("call {} of `{}` stands in it twice", again.call, visible_line(&again.path));
+        if let Some([_, (again, span)]) = read
+            .windows(2)
+            .find(|pair| pair[0].0.place() == pair[1].0.place())
+        {
+            let why = format!(
+                "call {} of `{}` stands in it twice",
+                again.call,
+                visible_line(&again.path)
+            );
             return Err(self.wrong(*span, why));
         }
-        Ok(Recording { calls: read.into_iter().map(|(entry, _)| entry).collect() })
+        Ok(Recording {
+            calls: read.into_iter().map(|(entry, _)| entry).collect(),
+        })
     }
 
     fn version(&self, root: &Node) -> Result<(), RecordingError> {
         let Some(version) = root.get("version") else {
-            return Err(self.wrong(root.span, format!("it must begin with `version: {VERSION}`")));
+            return Err(self.wrong(
+                root.span,
+                format!("it must begin with `version: {VERSION}`"),
+            ));
         };
         if version.scalar().as_deref() == Some(&*VERSION.to_string()) {
             return Ok(());
         }
-        let shown = version.scalar().unwrap_or_else(|| version.kind().to_owned());
-        let why = format!("it has version {}, and this planrun knows {VERSION}", visible_line(&shown));
+        let shown = version
+            .scalar()
+            .unwrap_or_else(|| version.kind().to_owned());
+        let why = format!(
+            "it has version {}, and this planrun knows {VERSION}",
+            visible_line(&shown)
+        );
         Err(self.wrong(version.span, why))
     }
 
     fn known(&self, node: &Node, keys: &[&str]) -> Result<(), RecordingError> {
         let Some(entries) = node.entries() else {
-            return Err(self.wrong(node.span, format!("a mapping is meant here, and this is {}", node.kind())));
+            return Err(self.wrong(
+                node.span,
+                format!("a mapping is meant here, and this is {}", node.kind()),
+            ));
         };
         match entries.iter().find(|entry| !keys.contains(&&*entry.name)) {
             None => Ok(()),
             Some(other) => {
-                let why = format!("`{}` means nothing here; there is {}", visible_line(&other.name), keys.join(", "));
+                let why = format!(
+                    "`{}` means nothing here; there is {}",
+                    visible_line(&other.name),
+                    keys.join(", ")
+                );
                 Err(self.wrong(other.span, why))
             }
         }
@@ -85,38 +123,69 @@ impl Reader<'_> {
 
     fn call(&self, node: &Node) -> Result<Entry, RecordingError> {
         self.known(node, &KEYS)?;
-        let number = self.number(node, "call")?.filter(|call| *call > 0).and_then(|call| u32::try_from(call).ok());
-        let call = number.ok_or_else(|| self.wrong(node.span, "`call` must be a number, from 1"))?;
+        let number = self
+            .number(node, "call")?
+            .filter(|call| *call > 0)
+            .and_then(|call| u32::try_from(call).ok());
+        let call =
+            number.ok_or_else(|| self.wrong(node.span, "`call` must be a number, from 1"))?;
         let arguments = self.value(node, "arguments")?;
         let arguments = arguments.ok_or_else(|| self.wrong(node.span, "it has no `arguments`"))?;
         let (path, tool) = (self.text(node, "path")?, self.text(node, "tool")?);
-        Ok(Entry { path, call, tool, contract: self.text(node, "contract")?, arguments, outcome: self.outcome(node)? })
+        Ok(Entry {
+            path,
+            call,
+            tool,
+            contract: self.text(node, "contract")?,
+            arguments,
+            outcome: self.outcome(node)?,
+        })
     }
 
     fn outcome(&self, node: &Node) -> Result<Recorded, RecordingError> {
-        let unanswered = match node.get("unanswered").map(|flag| (&flag.content, flag.span)) {
+        let unanswered = match node
+            .get("unanswered")
+            .map(|flag| (&flag.content, flag.span))
+        {
             None => None,
             Some((Content::Bool(true), _)) => Some(Recorded::Unanswered),
             Some((_, span)) => return Err(self.wrong(span, "`unanswered` is `true` or left out")),
         };
         let value = self.value(node, "value")?.map(Recorded::Value);
-        let failure = node.get("failure").map(|failure| self.failure(failure)).transpose()?;
+        let failure = node
+            .get("failure")
+            .map(|failure| self.failure(failure))
+            .transpose()?;
         let mut outcomes = [value, failure, unanswered].into_iter().flatten();
         match (outcomes.next(), outcomes.next()) {
             (Some(only), None) => Ok(only),
-            _ => Err(self.wrong(node.span, "a call has one of `value`, `failure` and `unanswered`")),
+            _ => Err(self.wrong(
+                node.span,
+                "a call has one of `value`, `failure` and `unanswered`",
+            )),
         }
     }
 
     fn failure(&self, node: &Node) -> Result<Recorded, RecordingError> {
         self.known(node, &["class", "message", "sent", "retry_after_ms"])?;
         let name = self.text(node, "class")?;
-        let class = ErrorClass::find(&name)
-            .ok_or_else(|| self.wrong(node.span, format!("there is no class of failures `{}`", visible_line(&name))))?;
+        let class = ErrorClass::find(&name).ok_or_else(|| {
+            self.wrong(
+                node.span,
+                format!("there is no class of failures `{}`", visible_line(&name)),
+            )
+        })?;
         let sent = Sent::find(&self.text(node, "sent")?)
             .ok_or_else(|| self.wrong(node.span, "`sent` is no, maybe, answered or refused"))?;
-        let retry_after = self.number(node, "retry_after_ms")?.map(Duration::from_millis);
-        Ok(Recorded::Failure(CallError { class, message: self.text(node, "message")?.to_string(), sent, retry_after }))
+        let retry_after = self
+            .number(node, "retry_after_ms")?
+            .map(Duration::from_millis);
+        Ok(Recorded::Failure(CallError {
+            class,
+            message: self.text(node, "message")?.to_string(),
+            sent,
+            retry_after,
+        }))
     }
 
     fn text(&self, node: &Node, name: &str) -> Result<Arc<str>, RecordingError> {
@@ -125,7 +194,9 @@ impl Reader<'_> {
     }
 
     fn number(&self, node: &Node, name: &str) -> Result<Option<u64>, RecordingError> {
-        let Some(inner) = node.get(name) else { return Ok(None) };
+        let Some(inner) = node.get(name) else {
+            return Ok(None);
+        };
         match &inner.content {
             Content::Number(number) if number.as_u64().is_some() => Ok(number.as_u64()),
             _ => Err(self.wrong(inner.span, format!("`{name}` must be a whole number"))),
@@ -140,9 +211,14 @@ impl Reader<'_> {
             (Some(value), None) => Ok(Some(value.to_json())),
             (None, Some(json)) => {
                 let read = json.text().and_then(|text| serde_json::from_str(text).ok());
-                read.map(Some).ok_or_else(|| self.wrong(json.span, format!("`{text}` must be a text of JSON")))
+                read.map(Some).ok_or_else(|| {
+                    self.wrong(json.span, format!("`{text}` must be a text of JSON"))
+                })
             }
-            (Some(_), Some(other)) => Err(self.wrong(other.span, format!("`{name}` and `{text}` exclude each other"))),
+            (Some(_), Some(other)) => Err(self.wrong(
+                other.span,
+                format!("`{name}` and `{text}` exclude each other"),
+            )),
         }
     }
 }
@@ -157,25 +233,61 @@ mod tests {
     fn what_nobody_knows_is_told_with_its_line() {
         let head = "version: 1\ncalls:\n";
         for (text, line, why) in [
-            ("calls: []\n".to_owned(), 1, "it must begin with `version: 1`"),
-            ("version: 2\ncalls: []\n".to_owned(), 1, "it has version 2, and this planrun knows 1"),
+            (
+                "calls: []\n".to_owned(),
+                1,
+                "it must begin with `version: 1`",
+            ),
+            (
+                "version: 2\ncalls: []\n".to_owned(),
+                1,
+                "it has version 2, and this planrun knows 1",
+            ),
             (
                 "version: 1\ncalls: []\ncassette: x\n".to_owned(),
                 3,
                 "`cassette` means nothing here; there is version, calls",
             ),
-            ("version: 1\ncalls: 7\n".to_owned(), 1, "`calls` must be a list"),
-            (format!("{head}{CALL}"), 3, "a call has one of `value`, `failure` and `unanswered`"),
-            (format!("{head}{CALL}    value: 1\n    unanswered: true\n"), 3, "a call has one of"),
-            (format!("{head}{CALL}    value: 1\n    valve: 2\n"), 9, "`valve` means nothing here"),
+            (
+                "version: 1\ncalls: 7\n".to_owned(),
+                1,
+                "`calls` must be a list",
+            ),
+            (
+                format!("{head}{CALL}"),
+                3,
+                "a call has one of `value`, `failure` and `unanswered`",
+            ),
+            (
+                format!("{head}{CALL}    value: 1\n    unanswered: true\n"),
+                3,
+                "a call has one of",
+            ),
+            (
+                format!("{head}{CALL}    value: 1\n    valve: 2\n"),
+                9,
+                "`valve` means nothing here",
+            ),
             (
                 format!("{head}{CALL}    value: 1\n    value_json: \"1\"\n"),
                 9,
                 "`value` and `value_json` exclude each other",
             ),
-            (format!("{head}{CALL}    value_json: \"{{\"\n"), 8, "`value_json` must be a text of JSON"),
-            (format!("{head}{CALL}    value: 1\n    value: 2\n"), 9, "duplicate mapping key"),
-            (format!("{head}{CALL}    value: 1\n{CALL}    value: 2\n"), 9, "call 1 of `a` stands in it twice"),
+            (
+                format!("{head}{CALL}    value_json: \"{{\"\n"),
+                8,
+                "`value_json` must be a text of JSON",
+            ),
+            (
+                format!("{head}{CALL}    value: 1\n    value: 2\n"),
+                9,
+                "duplicate mapping key",
+            ),
+            (
+                format!("{head}{CALL}    value: 1\n{CALL}    value: 2\n"),
+                9,
+                "call 1 of `a` stands in it twice",
+            ),
             (
                 format!("{head}{CALL}    failure: {{class: x, message: y, sent: \"no\"}}\n"),
                 8,
@@ -188,8 +300,13 @@ mod tests {
             ),
         ] {
             let error = read(Path::new("r/a.yaml"), &text).unwrap_err();
-            assert!(error.why.starts_with(why) && error.line == Some(line), "{text}\n{error:?}");
-            assert!(error.to_string().starts_with(&format!("the recording `r/a.yaml`, line {line}, cannot be used: ")));
+            assert!(
+                error.why.starts_with(why) && error.line == Some(line),
+                "{text}\n{error:?}"
+            );
+            assert!(error.to_string().starts_with(&format!(
+                "the recording `r/a.yaml`, line {line}, cannot be used: "
+            )));
             assert!(error.remedy.contains("planrun test --record all"));
         }
     }

@@ -8,7 +8,9 @@ use serde_json::Value as Json;
 use super::kept::{Entry, Recorded, Recording};
 use super::veil::{canonical, veil};
 use crate::secrets::Redactor;
-use crate::tools::{Answer, Outcome, Reply, Request, Transport, sensitive_arguments, sensitive_result};
+use crate::tools::{
+    Answer, Outcome, Reply, Request, Transport, sensitive_arguments, sensitive_result,
+};
 use crate::types::Signature;
 use crate::value::Value;
 
@@ -29,7 +31,14 @@ impl Recorder {
     pub fn call(self: &Arc<Self>, request: Request, number: u32, tool: &dyn Transport) -> Reply {
         let place = (request.path.clone(), number);
         let (signature, arguments) = (request.signature.clone(), request.arguments.clone());
-        self.taken().insert(place.clone(), Taken { signature, arguments, outcome: Recorded::Unanswered });
+        self.taken().insert(
+            place.clone(),
+            Taken {
+                signature,
+                arguments,
+                outcome: Recorded::Unanswered,
+            },
+        );
         let cancel = request.cancel.clone();
         match tool.call(request) {
             Reply::Now(outcome) => {
@@ -60,7 +69,12 @@ impl Recorder {
     #[must_use]
     pub fn recording(&self, secrets: &Redactor) -> Recording {
         let taken = self.taken();
-        Recording::new(taken.iter().map(|((path, call), taken)| taken.entry(path, *call, secrets)).collect())
+        Recording::new(
+            taken
+                .iter()
+                .map(|((path, call), taken)| taken.entry(path, *call, secrets))
+                .collect(),
+        )
     }
 
     fn ended(&self, place: &(Arc<str>, u32), outcome: &Outcome) {
@@ -93,7 +107,14 @@ impl Taken {
         let mut arguments = shown_arguments(&self.signature, &self.arguments);
         secrets.json(&mut arguments);
         let (tool, contract) = (self.signature.path().into(), self.signature.digest().into());
-        Entry { path: path.clone(), call, tool, contract, arguments, outcome }
+        Entry {
+            path: path.clone(),
+            call,
+            tool,
+            contract,
+            arguments,
+            outcome,
+        }
     }
 }
 

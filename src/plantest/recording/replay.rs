@@ -63,22 +63,38 @@ impl Replay {
     /// Answers as recorded. What does not fit is noted, and answered where `answers_misfits`.
     #[must_use]
     pub fn new(recording: &Arc<Recording>, answers_misfits: bool) -> Self {
-        Self { recording: recording.clone(), answers_misfits, state: Mutex::default() }
+        Self {
+            recording: recording.clone(),
+            answers_misfits,
+            state: Mutex::default(),
+        }
     }
 
     /// What came of it so far.
     #[must_use]
     pub fn replayed(&self) -> Replayed {
         let state = self.state();
-        let told = |index: &usize| state.used.contains(index) || state.mismatches.iter().any(|(told, _)| told == index);
-        let unused = (0..self.recording.calls.len()).filter(|index| !told(index)).collect();
-        Replayed { recording: self.recording.clone(), mismatches: state.mismatches.clone(), unused }
+        let told = |index: &usize| {
+            state.used.contains(index) || state.mismatches.iter().any(|(told, _)| told == index)
+        };
+        let unused = (0..self.recording.calls.len())
+            .filter(|index| !told(index))
+            .collect();
+        Replayed {
+            recording: self.recording.clone(),
+            mismatches: state.mismatches.clone(),
+            unused,
+        }
     }
 
     /// The entries that answered.
     #[must_use]
     pub fn used(&self) -> Vec<Entry> {
-        self.state().used.iter().map(|index| self.recording.calls[*index].clone()).collect()
+        self.state()
+            .used
+            .iter()
+            .map(|index| self.recording.calls[*index].clone())
+            .collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -95,8 +111,15 @@ impl Source for Arc<Replay> {
         *reached += 1;
         let reached = *reached;
         // Where something befell an earlier call of the step that was not recorded, the next one is the recorded one.
-        let other = || self.recording.find(&request.path, reached).filter(|index| !state.used.contains(index));
-        let index = self.recording.find(&request.path, call.occurrence + 1).or_else(other)?;
+        let other = || {
+            self.recording
+                .find(&request.path, reached)
+                .filter(|index| !state.used.contains(index))
+        };
+        let index = self
+            .recording
+            .find(&request.path, call.occurrence + 1)
+            .or_else(other)?;
         let entry = &self.recording.calls[index];
         if let Some(mismatch) = mismatch(entry, &request.signature, call) {
             let answers = self.answers_misfits && !matches!(mismatch, Mismatch::OtherTool(_));
@@ -122,7 +145,10 @@ impl Source for Arc<Replay> {
 
     fn knows(&self, signature: &Signature) -> bool {
         let path = signature.path();
-        self.recording.calls.iter().any(|entry| *entry.tool == *path)
+        self.recording
+            .calls
+            .iter()
+            .any(|entry| *entry.tool == *path)
     }
 }
 
@@ -140,14 +166,27 @@ fn mismatch(entry: &Entry, signature: &Signature, call: &Call<'_>) -> Option<Mis
 
 /// What is wrong with a recording, told where the test is; `unused` entries where the run did not fail.
 #[must_use]
-pub fn faults(replayed: &Replayed, (test, plan_file, file): (Span, &str, &Path), unused: bool) -> Vec<Diagnostic> {
-    let place = Place { test, file: file.to_owned(), command: command(plan_file) };
+pub fn faults(
+    replayed: &Replayed,
+    (test, plan_file, file): (Span, &str, &Path),
+    unused: bool,
+) -> Vec<Diagnostic> {
+    let place = Place {
+        test,
+        file: file.to_owned(),
+        command: command(plan_file),
+    };
     let mut faults: Vec<Diagnostic> = Vec::new();
     for (index, mismatch) in &replayed.mismatches {
         faults.push(place.misfit(&replayed.recording.calls[*index], mismatch));
     }
     if unused && faults.is_empty() {
-        faults.extend(replayed.unused.iter().map(|index| place.unused(&replayed.recording.calls[*index])));
+        faults.extend(
+            replayed
+                .unused
+                .iter()
+                .map(|index| place.unused(&replayed.recording.calls[*index])),
+        );
     }
     faults
 }
@@ -156,7 +195,11 @@ pub fn faults(replayed: &Replayed, (test, plan_file, file): (Span, &str, &Path),
 fn command(plan_file: &str) -> String {
     let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
     let name = visible_line(plan_file);
-    let quoted = if name.chars().all(plain) { name.into_owned() } else { format!("'{}'", name.replace('\'', r"'\''")) };
+    let quoted = if name.chars().all(plain) {
+        name.into_owned()
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
+    };
     format!("planrun test --record new {quoted}")
 }
 
@@ -171,31 +214,55 @@ impl Place {
         let (step, file) = (step(entry), self.file());
         match mismatch {
             Mismatch::Stale => {
-                let message =
-                    format!("the contract of `{}` has changed since {step} was recorded in `{file}`", entry.tool);
+                let message = format!(
+                    "the contract of `{}` has changed since {step} was recorded in `{file}`",
+                    entry.tool
+                );
                 let found = Diagnostic::new(&codes::tests::RECORDING_STALE, self.test, message);
-                found.help(format!("`{}` calls the tool and records it again", self.command))
+                found.help(format!(
+                    "`{}` calls the tool and records it again",
+                    self.command
+                ))
             }
             Mismatch::Drifted(actual) => {
-                let message = format!("{step} calls `{}` with something else than `{file}` has", entry.tool);
+                let message = format!(
+                    "{step} calls `{}` with something else than `{file}` has",
+                    entry.tool
+                );
                 let found = Diagnostic::new(&codes::tests::RECORDING_DRIFTED, self.test, message);
-                let (expected, actual) = (cut(&entry.arguments.to_string()), cut(&actual.to_string()));
-                found
-                    .expected(expected, actual)
-                    .help(format!("where that is meant, `{}` records it again", self.command))
+                let (expected, actual) =
+                    (cut(&entry.arguments.to_string()), cut(&actual.to_string()));
+                found.expected(expected, actual).help(format!(
+                    "where that is meant, `{}` records it again",
+                    self.command
+                ))
             }
             Mismatch::OtherTool(tool) => {
-                let message = format!("{step} calls `{tool}`, and `{file}` has a call of `{}` there", entry.tool);
+                let message = format!(
+                    "{step} calls `{tool}`, and `{file}` has a call of `{}` there",
+                    entry.tool
+                );
                 let found = Diagnostic::new(&codes::tests::RECORDING_DRIFTED, self.test, message);
-                found.help(format!("where that is meant, `{}` records it again", self.command))
+                found.help(format!(
+                    "where that is meant, `{}` records it again",
+                    self.command
+                ))
             }
         }
     }
 
     fn unused(&self, entry: &Entry) -> Diagnostic {
-        let message = format!("nothing asks for {} of `{}`, which `{}` has", step(entry), entry.tool, self.file());
+        let message = format!(
+            "nothing asks for {} of `{}`, which `{}` has",
+            step(entry),
+            entry.tool,
+            self.file()
+        );
         let found = Diagnostic::new(&codes::tests::RECORDING_UNUSED, self.test, message);
-        found.help(format!("where that is meant, `{}` takes it out", self.command))
+        found.help(format!(
+            "where that is meant, `{}` takes it out",
+            self.command
+        ))
     }
 
     fn file(&self) -> String {

@@ -23,8 +23,17 @@ pub struct Session {
 /// Records a case. What it has a recording of already is answered from there and stays in it, as far as it fits; what nothing
 /// asks for any more is left out, unless the test fails and might not have come so far.
 #[must_use]
-pub fn record(stage: &Stage, source: &SourceFile, program: &Arc<Program>, case: &Case, live: Live) -> Session {
-    let replay = case.recording.as_ref().map(|recording| Arc::new(Replay::new(recording, false)));
+pub fn record(
+    stage: &Stage,
+    source: &SourceFile,
+    program: &Arc<Program>,
+    case: &Case,
+    live: Live,
+) -> Session {
+    let replay = case
+        .recording
+        .as_ref()
+        .map(|recording| Arc::new(Replay::new(recording, false)));
     let (recorder, mut secrets) = (live.recorder.clone(), live.tools.secrets());
     let manner = Manner::default();
     let mut players = cast_with(stage, &case.test, manner, replay.clone());
@@ -45,8 +54,17 @@ pub fn record(stage: &Stage, source: &SourceFile, program: &Arc<Program>, case: 
         entries.extend(replay.used());
         if !faults(source, case, &played).is_empty() {
             let replayed = replay.replayed();
-            entries.extend(replayed.unused.iter().map(|index| replayed.recording.calls()[*index].clone()));
+            entries.extend(
+                replayed
+                    .unused
+                    .iter()
+                    .map(|index| replayed.recording.calls()[*index].clone()),
+            );
         }
     }
-    Session { recording: Recording::new(entries), calls, arrived }
+    Session {
+        recording: Recording::new(entries),
+        calls,
+        arrived,
+    }
 }

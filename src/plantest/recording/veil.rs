@@ -48,11 +48,17 @@ pub(super) fn fits(recorded: &Json, actual: &Json) -> bool {
         (Json::String(recorded), Json::String(actual)) => text_fits(recorded, actual),
         (Json::Array(recorded), Json::Array(actual)) => {
             recorded.len() == actual.len()
-                && recorded.iter().zip(actual).all(|(recorded, actual)| fits(recorded, actual))
+                && recorded
+                    .iter()
+                    .zip(actual)
+                    .all(|(recorded, actual)| fits(recorded, actual))
         }
         (Json::Object(recorded), Json::Object(actual)) => {
-            let same =
-                |(name, recorded): (&String, &Json)| actual.get(name).is_some_and(|actual| fits(recorded, actual));
+            let same = |(name, recorded): (&String, &Json)| {
+                actual
+                    .get(name)
+                    .is_some_and(|actual| fits(recorded, actual))
+            };
             recorded.len() == actual.len() && recorded.iter().all(same)
         }
         (recorded, actual) => recorded == actual,
@@ -60,9 +66,16 @@ pub(super) fn fits(recorded: &Json, actual: &Json) -> bool {
 }
 
 fn text_fits(recorded: &str, actual: &str) -> bool {
-    let Some((first, others)) = recorded.split_once(MARK) else { return recorded == actual };
+    let Some((first, others)) = recorded.split_once(MARK) else {
+        return recorded == actual;
+    };
     let (between, last) = others.rsplit_once(MARK).unwrap_or(("", others));
-    let Some(mut rest) = actual.strip_prefix(first).and_then(|rest| rest.strip_suffix(last)) else { return false };
+    let Some(mut rest) = actual
+        .strip_prefix(first)
+        .and_then(|rest| rest.strip_suffix(last))
+    else {
+        return false;
+    };
     for part in between.split(MARK) {
         match rest.find(part) {
             Some(place) => rest = &rest[place + part.len()..],
@@ -79,7 +92,12 @@ pub(super) fn canonical(json: &Json) -> Json {
         Json::Object(fields) => {
             let mut sorted: Vec<(&String, &Json)> = fields.iter().collect();
             sorted.sort_unstable_by_key(|(name, _)| *name);
-            Json::Object(sorted.into_iter().map(|(name, inner)| (name.clone(), canonical(inner))).collect())
+            Json::Object(
+                sorted
+                    .into_iter()
+                    .map(|(name, inner)| (name.clone(), canonical(inner)))
+                    .collect(),
+            )
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => json.clone(),
     }
@@ -93,19 +111,33 @@ mod tests {
 
     #[test]
     fn a_mark_fits_what_it_stands_for_and_nothing_else() {
-        let mut sent = json!({"token": "t0p", "users": [{"pin": 1234, "name": "Ada"}], "ok": {"deep": true}});
+        let mut sent =
+            json!({"token": "t0p", "users": [{"pin": 1234, "name": "Ada"}], "ok": {"deep": true}});
         let paths = ["token", "users.pin", "ok", "gone.away"].map(Arc::from);
         let plain = sent.clone();
         veil(&mut sent, &paths);
-        assert_eq!(sent, json!({"token": MARK, "users": [{"pin": 0, "name": "Ada"}], "ok": {"deep": false}}));
-        let mut other = json!({"token": "other", "users": [{"pin": 99, "name": "Ada"}], "ok": {"deep": true}});
+        assert_eq!(
+            sent,
+            json!({"token": MARK, "users": [{"pin": 0, "name": "Ada"}], "ok": {"deep": false}})
+        );
+        let mut other =
+            json!({"token": "other", "users": [{"pin": 99, "name": "Ada"}], "ok": {"deep": true}});
         veil(&mut other, &paths);
         assert!(fits(&sent, &other) && !fits(&sent, &plain));
         assert!(fits(&json!("Bearer [redacted]!"), &json!("Bearer x!")));
         for other in ["Basic x!", "Bearer x", "Bearer"] {
-            assert!(!fits(&json!("Bearer [redacted]!"), &json!(other)), "{other}");
+            assert!(
+                !fits(&json!("Bearer [redacted]!"), &json!(other)),
+                "{other}"
+            );
         }
-        assert!(fits(&json!("[redacted]-[redacted]"), &json!("a-b")) && !fits(&json!("a[redacted]a"), &json!("a")));
-        assert!(!fits(&json!("[redacted]"), &Json::Null) && !fits(&json!({"a": 1}), &json!({"a": 1, "b": 2})));
+        assert!(
+            fits(&json!("[redacted]-[redacted]"), &json!("a-b"))
+                && !fits(&json!("a[redacted]a"), &json!("a"))
+        );
+        assert!(
+            !fits(&json!("[redacted]"), &Json::Null)
+                && !fits(&json!({"a": 1}), &json!({"a": 1, "b": 2}))
+        );
     }
 }

@@ -11,7 +11,9 @@ use crate::tools::CallError;
 use crate::tools::app::yaml;
 
 /// Words that are no text where they stand alone.
-const WORDS: [&str; 12] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "inf", "nan", "infinity"];
+const WORDS: [&str; 12] = [
+    "null", "true", "false", "yes", "no", "on", "off", "y", "n", "inf", "nan", "infinity",
+];
 
 pub(super) fn write(recording: &Recording, about: &[String]) -> String {
     let mut text = String::new();
@@ -45,9 +47,21 @@ fn call(text: &mut String, entry: &Entry) {
 
 fn failure(text: &mut String, error: &CallError) {
     let sent = error.sent.name();
-    let _ = writeln!(text, "    failure:\n      class: {}", quoted(&error.class.to_string()));
-    let _ = writeln!(text, "      message: {}\n      sent: {}", quoted(&error.message), quoted(sent));
-    if let Some(Ok(after)) = error.retry_after.map(|after: Duration| u64::try_from(after.as_millis())) {
+    let _ = writeln!(
+        text,
+        "    failure:\n      class: {}",
+        quoted(&error.class.to_string())
+    );
+    let _ = writeln!(
+        text,
+        "      message: {}\n      sent: {}",
+        quoted(&error.message),
+        quoted(sent)
+    );
+    if let Some(Ok(after)) = error
+        .retry_after
+        .map(|after: Duration| u64::try_from(after.as_millis()))
+    {
         let _ = writeln!(text, "      retry_after_ms: {after}");
     }
 }
@@ -56,7 +70,9 @@ fn failure(text: &mut String, error: &CallError) {
 fn field(text: &mut String, name: &str, value: &Json) {
     let mut block = format!("    {name}:");
     node(&mut block, value, 6);
-    let read = yaml::parse(&block).ok().and_then(|read| read.get(name).map(yaml::Node::to_json));
+    let read = yaml::parse(&block)
+        .ok()
+        .and_then(|read| read.get(name).map(yaml::Node::to_json));
     if read.as_ref() == Some(value) {
         text.push_str(&block);
     } else {
@@ -95,10 +111,18 @@ fn node(text: &mut String, value: &Json, indent: usize) {
 /// A name as it is where nothing else can be read in it.
 fn key(name: &str) -> String {
     let mut characters = name.chars();
-    let begins = characters.next().is_some_and(|first| first.is_alphabetic() || first == '_');
-    let plain = begins && characters.all(|character| character.is_alphanumeric() || matches!(character, '_' | '-'));
+    let begins = characters
+        .next()
+        .is_some_and(|first| first.is_alphabetic() || first == '_');
+    let plain = begins
+        && characters
+            .all(|character| character.is_alphanumeric() || matches!(character, '_' | '-'));
     let is_word = WORDS.iter().any(|word| word.eq_ignore_ascii_case(name));
-    if plain && !is_word { name.to_owned() } else { quoted(name) }
+    if plain && !is_word {
+        name.to_owned()
+    } else {
+        quoted(name)
+    }
 }
 
 /// A text in double quotes, on one line. What does not show, or may not stand in YAML, is escaped.
@@ -113,7 +137,11 @@ fn quoted(text: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             _ if hides(character) => {
                 let code = u32::from(character);
-                let _ = if code > 0xffff { write!(quoted, "\\U{code:08x}") } else { write!(quoted, "\\u{code:04x}") };
+                let _ = if code > 0xffff {
+                    write!(quoted, "\\U{code:08x}")
+                } else {
+                    write!(quoted, "\\u{code:04x}")
+                };
             }
             _ => quoted.push(character),
         }
@@ -142,12 +170,20 @@ mod tests {
 
     fn entry(path: &str, call: u32, outcome: Recorded) -> Entry {
         let (tool, contract) = ("hr.query".into(), "ab12".into());
-        Entry { path: path.into(), call, tool, contract, arguments: json!({"emp_id": "007"}), outcome }
+        Entry {
+            path: path.into(),
+            call,
+            tool,
+            contract,
+            arguments: json!({"emp_id": "007"}),
+            outcome,
+        }
     }
 
     fn back(recording: &Recording) -> Recording {
         let text = recording.to_text(&["as it was".to_owned()]);
-        Recording::read(Path::new("x.yaml"), &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+        Recording::read(Path::new("x.yaml"), &text)
+            .unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
     #[test]
@@ -205,7 +241,10 @@ calls:
       up: null
 ";
         assert_eq!(text, expected);
-        assert_eq!(back(&recording).to_text(&["Answers of real tools.".to_owned()]), expected);
+        assert_eq!(
+            back(&recording).to_text(&["Answers of real tools.".to_owned()]),
+            expected
+        );
         assert_eq!(Recording::default().to_text(&[]), "version: 1\ncalls: []\n");
     }
 
@@ -221,8 +260,14 @@ calls:
             "18446744073709551615",
         ] {
             let value: Json = serde_json::from_str(number).unwrap();
-            let read = back(&Recording::new(vec![entry("a", 1, Recorded::Value(json!([value])))]));
-            let Recorded::Value(read) = &read.calls[0].outcome else { panic!() };
+            let read = back(&Recording::new(vec![entry(
+                "a",
+                1,
+                Recorded::Value(json!([value])),
+            )]));
+            let Recorded::Value(read) = &read.calls[0].outcome else {
+                panic!()
+            };
             assert_eq!(read.to_string(), json!([value]).to_string());
         }
     }
@@ -238,8 +283,9 @@ calls:
             any::<bool>().prop_map(Json::from),
             any::<i64>().prop_map(Json::from),
             any::<u64>().prop_map(Json::from),
-            any::<f64>().prop_filter_map("JSON has no such number", |number| serde_json::Number::from_f64(number)
-                .map(Json::Number)),
+            any::<f64>().prop_filter_map("JSON has no such number", |number| {
+                serde_json::Number::from_f64(number).map(Json::Number)
+            }),
             text.clone().prop_map(Json::from),
         ];
         leaf.prop_recursive(4, 32, 6, move |inner| {

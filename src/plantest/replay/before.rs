@@ -38,9 +38,22 @@ struct Called {
 impl Before {
     pub fn new(told: &Told, lives: Arc<Lives>) -> Self {
         let calls = told.steps.iter();
-        let calls = calls.map(|(path, step)| (path.clone(), step.attempts.iter().flat_map(answered).collect()));
-        let tools = told.steps.values().flat_map(|step| &step.attempts).map(|attempt| attempt.tool.clone());
-        Self { calls: calls.collect(), tools: tools.collect(), lives }
+        let calls = calls.map(|(path, step)| {
+            (
+                path.clone(),
+                step.attempts.iter().flat_map(answered).collect(),
+            )
+        });
+        let tools = told
+            .steps
+            .values()
+            .flat_map(|step| &step.attempts)
+            .map(|attempt| attempt.tool.clone());
+        Self {
+            calls: calls.collect(),
+            tools: tools.collect(),
+            lives,
+        }
     }
 
     /// How long an answer takes: until the moment at which it came then, which the time between two calls does not move;
@@ -64,26 +77,44 @@ fn answered(attempt: &Attempt) -> impl Iterator<Item = Called> {
         took: attempt.took,
     };
     let lost = attempt.lost;
-    (0..attempt.sent).map(
-        move |number| {
-            if number < lost { Called { outcome: None, ..one.clone() } } else { one.clone() }
-        },
-    )
+    (0..attempt.sent).map(move |number| {
+        if number < lost {
+            Called {
+                outcome: None,
+                ..one.clone()
+            }
+        } else {
+            one.clone()
+        }
+    })
 }
 
 impl Source for Before {
     fn answer(&self, call: &Call<'_>) -> Option<Response> {
         let calls = self.calls.get(&call.request.path)?;
         let answered = calls.get(usize::try_from(call.occurrence).ok()?)?;
-        if answered.tool.as_ref().is_some_and(|tool| **tool != *call.request.signature.path()) {
+        if answered
+            .tool
+            .as_ref()
+            .is_some_and(|tool| **tool != *call.request.signature.path())
+        {
             return None;
         }
-        let never = || Err(failure(ErrorClass::Transient(Transient::Timeout), None, &call.request.signature));
-        let (outcome, delay) = answered
-            .outcome
-            .clone()
-            .map_or_else(|| (never(), NEVER), |outcome| (outcome.map(Answer::Value), self.delay(answered)));
-        Some(Response { reaction: Reaction::Answer(outcome), delay })
+        let never = || {
+            Err(failure(
+                ErrorClass::Transient(Transient::Timeout),
+                None,
+                &call.request.signature,
+            ))
+        };
+        let (outcome, delay) = answered.outcome.clone().map_or_else(
+            || (never(), NEVER),
+            |outcome| (outcome.map(Answer::Value), self.delay(answered)),
+        );
+        Some(Response {
+            reaction: Reaction::Answer(outcome),
+            delay,
+        })
     }
 
     fn knows(&self, signature: &Signature) -> bool {
@@ -100,7 +131,12 @@ fn call_error(error: &StepError) -> CallError {
         class => class.clone(),
     };
     let sent = if unknown { Sent::Maybe } else { first.sent };
-    CallError { class, message: first.message.to_string(), sent, retry_after: first.retry_after }
+    CallError {
+        class,
+        message: first.message.to_string(),
+        sent,
+        retry_after: first.retry_after,
+    }
 }
 
 /// The people of then: they answer what they answered, when they did; what is asked later than that, after as long.
@@ -111,7 +147,10 @@ pub struct People {
 
 impl People {
     pub fn new(told: &Told, lives: Arc<Lives>) -> Self {
-        Self { answers: Arc::new(Mutex::new(told.answers.clone())), lives }
+        Self {
+            answers: Arc::new(Mutex::new(told.answers.clone())),
+            lives,
+        }
     }
 }
 
@@ -121,14 +160,26 @@ impl Asker for People {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let next = answers.get(&asking.path).and_then(VecDeque::front).cloned();
         drop(answers);
-        let Some(Answered { at, took, mut given }) = next.filter(|_| asking.refused.is_none()) else {
+        let Some(Answered {
+            at,
+            took,
+            mut given,
+        }) = next.filter(|_| asking.refused.is_none())
+        else {
             return Box::pin(std::future::ready(None));
         };
         let left = at.saturating_sub(self.lives.elapsed());
         let delay = if left.is_zero() { took } else { left };
         // What a form had before it was filled in is written down with what somebody added.
-        if let (Waiting::Input, Some(fields)) = (asking.question.kind, given.value.as_object_mut()) {
-            fields.retain(|name, _| asking.question.form.iter().any(|field| *field.name == **name));
+        if let (Waiting::Input, Some(fields)) = (asking.question.kind, given.value.as_object_mut())
+        {
+            fields.retain(|name, _| {
+                asking
+                    .question
+                    .form
+                    .iter()
+                    .any(|field| *field.name == **name)
+            });
         }
         given.by = given.by.or_else(|| asking.question.by.clone());
         let answers = self.answers.clone();

@@ -96,23 +96,42 @@ impl Views {
     }
 
     fn json(&self, json: Option<&Json>) -> String {
-        let Some(mut json) = json.cloned() else { return "nothing".to_owned() };
+        let Some(mut json) = json.cloned() else {
+            return "nothing".to_owned();
+        };
         self.redactor.json(&mut json);
         cut(&json.to_string())
     }
 
     fn error(&self, error: &StepError) -> String {
-        cut(&self.redactor.text(&format!("{}: {}", error.class, error.message)))
+        cut(&self
+            .redactor
+            .text(&format!("{}: {}", error.class, error.message)))
     }
 }
 
 /// Where two runs part.
 pub(super) fn compare(program: &Program, then: &Then, now: &Now, views: &Views) -> Vec<Difference> {
     let plan = &*program.plan;
-    let unanswered = now.played.unanswered.iter().map(|call| call.path.clone()).collect();
+    let unanswered = now
+        .played
+        .unanswered
+        .iter()
+        .map(|call| call.path.clone())
+        .collect();
     let outcome = now.played.outcome.as_ref();
-    let open = outcome.map(|outcome| outcome.left_open(program)).unwrap_or_default();
-    let mut comparison = Comparison { plan, then, now, views, unanswered, open, found: Vec::new() };
+    let open = outcome
+        .map(|outcome| outcome.left_open(program))
+        .unwrap_or_default();
+    let mut comparison = Comparison {
+        plan,
+        then,
+        now,
+        views,
+        unanswered,
+        open,
+        found: Vec::new(),
+    };
     comparison.steps(outcome);
     if comparison.unanswered.is_empty() {
         comparison.end();
@@ -135,10 +154,20 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     fn steps(&mut self, outcome: Option<&Outcome>) {
         let (then, now) = (&self.then.told, &self.now.told);
-        let mut paths: Vec<Arc<str>> =
-            outcome.map(Outcome::steps).unwrap_or_default().into_iter().map(|step| step.path).collect();
+        let mut paths: Vec<Arc<str>> = outcome
+            .map(Outcome::steps)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|step| step.path)
+            .collect();
         let mut known: BTreeSet<Arc<str>> = paths.iter().cloned().collect();
-        paths.extend(now.steps.keys().chain(then.steps.keys()).filter(|path| known.insert((*path).clone())).cloned());
+        paths.extend(
+            now.steps
+                .keys()
+                .chain(then.steps.keys())
+                .filter(|path| known.insert((*path).clone()))
+                .cloned(),
+        );
         for path in &paths {
             match (then.steps.get(path), now.steps.get(path)) {
                 (Some(then), Some(now)) => self.step(path, then, now),
@@ -151,7 +180,8 @@ impl Comparison<'_> {
 
     fn step(&mut self, path: &Arc<str>, then: &ToldStep, now: &ToldStep) {
         let calls = then.attempts.iter().zip(&now.attempts).enumerate();
-        let called = |(index, (then, now)): (usize, (&Attempt, &Attempt))| self.call(path, index, then, now);
+        let called =
+            |(index, (then, now)): (usize, (&Attempt, &Attempt))| self.call(path, index, then, now);
         let other = calls.clone().find_map(called);
         let parts = other.is_some();
         self.found.extend(other);
@@ -162,16 +192,28 @@ impl Comparison<'_> {
         }
         if self.unanswered.contains(path) {
             let (before, after) = (then.attempts.len(), now.attempts.len());
-            let message = format!("`{path}` calls once more than it did, and the run has no answer to that");
-            let finding = self.finding(path, message).expected(times(before), times(after));
+            let message =
+                format!("`{path}` calls once more than it did, and the run has no answer to that");
+            let finding = self
+                .finding(path, message)
+                .expected(times(before), times(after));
             self.tell(Kind::Calls, path, finding);
             return;
         }
         if !self.unanswered.is_empty() {
             return;
         }
-        let calls = |step: &ToldStep| step.attempts.iter().filter(|attempt| attempt.arguments.is_some()).count();
-        let taken = |step: &ToldStep| step.attempts.iter().any(|attempt| attempt.arguments.is_none());
+        let calls = |step: &ToldStep| {
+            step.attempts
+                .iter()
+                .filter(|attempt| attempt.arguments.is_some())
+                .count()
+        };
+        let taken = |step: &ToldStep| {
+            step.attempts
+                .iter()
+                .any(|attempt| attempt.arguments.is_none())
+        };
         // A step that does not call at all tells why with its state.
         let both_call = calls(then) > 0 && calls(now) > 0;
         if both_call && calls(then) != calls(now) && !taken(then) && !taken(now) {
@@ -189,32 +231,80 @@ impl Comparison<'_> {
         }
     }
 
-    fn call(&self, path: &Arc<str>, index: usize, then: &Attempt, now: &Attempt) -> Option<Difference> {
+    fn call(
+        &self,
+        path: &Arc<str>,
+        index: usize,
+        then: &Attempt,
+        now: &Attempt,
+    ) -> Option<Difference> {
         let (before, after) = (then.arguments.as_ref()?, now.arguments.as_ref()?);
-        let which = if index == 0 { format!("`{path}`") } else { format!("call {} of `{path}`", index + 1) };
+        let which = if index == 0 {
+            format!("`{path}`")
+        } else {
+            format!("call {} of `{path}`", index + 1)
+        };
         if then.tool != now.tool {
             let finding = self.finding(path, format!("{which} calls another tool than it did"));
             let finding = finding.expected(&then.tool, &now.tool);
-            return Some(Difference { kind: Kind::Tool, path: path.clone(), finding });
+            return Some(Difference {
+                kind: Kind::Tool,
+                path: path.clone(),
+                finding,
+            });
         }
         if before == after {
             return None;
         }
-        let labels: Vec<Arc<str>> = then.sensitive.iter().chain(&now.sensitive).cloned().collect();
-        let (before, after) = (self.views.value(before, &labels), self.views.value(after, &labels));
-        let finding = self.finding(path, format!("{which} calls `{}` with something else than it did", now.tool));
-        Some(Difference { kind: Kind::Arguments, path: path.clone(), finding: held(finding, before, after) })
+        let labels: Vec<Arc<str>> = then
+            .sensitive
+            .iter()
+            .chain(&now.sensitive)
+            .cloned()
+            .collect();
+        let (before, after) = (
+            self.views.value(before, &labels),
+            self.views.value(after, &labels),
+        );
+        let finding = self.finding(
+            path,
+            format!(
+                "{which} calls `{}` with something else than it did",
+                now.tool
+            ),
+        );
+        Some(Difference {
+            kind: Kind::Arguments,
+            path: path.clone(),
+            finding: held(finding, before, after),
+        })
     }
 
     fn contract(&self, path: &Arc<str>, now: &ToldStep) -> Option<Difference> {
-        let tool = &now.attempts.first().filter(|attempt| attempt.arguments.is_some())?.tool;
+        let tool = &now
+            .attempts
+            .first()
+            .filter(|attempt| attempt.arguments.is_some())?
+            .tool;
         let before = self.then.contracts.get(&**tool)?;
-        let called = self.now.played.calls.iter().find(|call| call.path == *path)?;
+        let called = self
+            .now
+            .played
+            .calls
+            .iter()
+            .find(|call| call.path == *path)?;
         if *called.signature.digest() == **before {
             return None;
         }
-        let finding = self.finding(path, format!("the contract of `{tool}`, which `{path}` calls, has changed since"));
-        Some(Difference { kind: Kind::Contract, path: path.clone(), finding })
+        let finding = self.finding(
+            path,
+            format!("the contract of `{tool}`, which `{path}` calls, has changed since"),
+        );
+        Some(Difference {
+            kind: Kind::Contract,
+            path: path.clone(),
+            finding,
+        })
     }
 
     fn step_end(&mut self, path: &Arc<str>, then: &End, now: &End) {
@@ -222,17 +312,41 @@ impl Comparison<'_> {
             let finding = self.finding(path, format!("`{path}` does not end as it did"));
             return self.tell(Kind::State, path, finding.expected(state(then), state(now)));
         }
-        let why = |end: &End| end.error.as_ref().map(|error| (error.class.clone(), error.message.clone()));
+        let why = |end: &End| {
+            end.error
+                .as_ref()
+                .map(|error| (error.class.clone(), error.message.clone()))
+        };
         if why(then) != why(now) {
-            let shown = |end: &End| end.error.as_ref().map_or("nothing".to_owned(), |error| self.views.error(error));
-            let finding = held(self.finding(path, format!("`{path}` fails otherwise")), shown(then), shown(now));
+            let shown = |end: &End| {
+                end.error
+                    .as_ref()
+                    .map_or("nothing".to_owned(), |error| self.views.error(error))
+            };
+            let finding = held(
+                self.finding(path, format!("`{path}` fails otherwise")),
+                shown(then),
+                shown(now),
+            );
             self.tell(Kind::Outcome, path, finding);
         } else if let (Some(before), Some(after)) = (&then.output, &now.output)
             && before != after
         {
-            let labels: Vec<Arc<str>> = then.sensitive.iter().chain(&now.sensitive).cloned().collect();
-            let (before, after) = (self.views.value(before, &labels), self.views.value(after, &labels));
-            let finding = held(self.finding(path, format!("`{path}` gives something else")), before, after);
+            let labels: Vec<Arc<str>> = then
+                .sensitive
+                .iter()
+                .chain(&now.sensitive)
+                .cloned()
+                .collect();
+            let (before, after) = (
+                self.views.value(before, &labels),
+                self.views.value(after, &labels),
+            );
+            let finding = held(
+                self.finding(path, format!("`{path}` gives something else")),
+                before,
+                after,
+            );
             self.tell(Kind::Outcome, path, finding);
         }
     }
@@ -243,17 +357,31 @@ impl Comparison<'_> {
         if told || follows {
             return;
         }
-        let call = self.now.played.unanswered.iter().find(|call| call.path == *path);
+        let call = self
+            .now
+            .played
+            .unanswered
+            .iter()
+            .find(|call| call.path == *path);
         let finding = match call {
             Some(call) => {
                 let message = format!(
                     "`{path}` calls `{}`, which the run did not do there, so that there is no answer to it",
                     call.signature.path()
                 );
-                let sensitive = self.now.told.steps.get(path).and_then(|step| step.attempts.first());
-                let sensitive = sensitive.map(|attempt| attempt.sensitive.clone()).unwrap_or_default();
+                let sensitive = self
+                    .now
+                    .told
+                    .steps
+                    .get(path)
+                    .and_then(|step| step.attempts.first());
+                let sensitive = sensitive
+                    .map(|attempt| attempt.sensitive.clone())
+                    .unwrap_or_default();
                 let arguments = self.views.value(&call.arguments, &sensitive);
-                let finding = self.finding(path, message).note(format!("it is called with {arguments}"));
+                let finding = self
+                    .finding(path, message)
+                    .note(format!("it is called with {arguments}"));
                 finding.help("what follows from that is not told")
             }
             None => self.finding(path, format!("`{path}` is new: the run had no such step")),
@@ -262,11 +390,14 @@ impl Comparison<'_> {
     }
 
     fn gone_step(&mut self, path: &Arc<str>) {
-        if self.is_below(path, Kind::Gone) || self.is_unsettled(path) || !self.unanswered.is_empty() {
+        if self.is_below(path, Kind::Gone) || self.is_unsettled(path) || !self.unanswered.is_empty()
+        {
             return;
         }
         let step = self.then.told.steps.get(path);
-        let tool = step.and_then(|step| step.attempts.first()).map(|attempt| attempt.tool.clone());
+        let tool = step
+            .and_then(|step| step.attempts.first())
+            .map(|attempt| attempt.tool.clone());
         let message = match tool.filter(|tool| !tool.is_empty()) {
             Some(tool) => format!("`{path}` is gone: the run called `{tool}` there"),
             None => format!("`{path}` is gone: the run had such a step"),
@@ -278,25 +409,44 @@ impl Comparison<'_> {
     fn end(&mut self) {
         let (then, now) = (&self.then.told, &self.now.told);
         let run: Arc<str> = "".into();
-        let why = |told: &Told| told.error.as_ref().map(|error| (error.class.clone(), error.message.clone()));
+        let why = |told: &Told| {
+            told.error
+                .as_ref()
+                .map(|error| (error.class.clone(), error.message.clone()))
+        };
         let state = |told: &Told| told.state.unwrap_or(RunState::Running);
         if state(then) != state(now) || why(then) != why(now) {
             let word = |told: &Told| match &told.error {
                 Some(error) => format!("{} with {}", state(told), self.views.error(error)),
                 None => state(told).to_string(),
             };
-            let finding = held(self.finding(&run, "the run ends otherwise".to_owned()), word(then), word(now));
+            let finding = held(
+                self.finding(&run, "the run ends otherwise".to_owned()),
+                word(then),
+                word(now),
+            );
             self.tell(Kind::End, &run, finding);
         }
         if then.reply != now.reply {
-            let (before, after) = (self.views.json(then.reply.as_ref()), self.views.json(now.reply.as_ref()));
-            let finding = Diagnostic::new(&codes::tests::REPLAY_PARTS, self.reply(), "the reply is another one");
+            let (before, after) = (
+                self.views.json(then.reply.as_ref()),
+                self.views.json(now.reply.as_ref()),
+            );
+            let finding = Diagnostic::new(
+                &codes::tests::REPLAY_PARTS,
+                self.reply(),
+                "the reply is another one",
+            );
             self.tell(Kind::Reply, &run, held(finding, before, after));
         }
     }
 
     fn tell(&mut self, kind: Kind, path: &Arc<str>, finding: Diagnostic) {
-        self.found.push(Difference { kind, path: path.clone(), finding });
+        self.found.push(Difference {
+            kind,
+            path: path.clone(),
+            finding,
+        });
     }
 
     fn finding(&self, path: &str, message: String) -> Diagnostic {
@@ -305,8 +455,13 @@ impl Comparison<'_> {
 
     /// Whether a step stands in one of which the same is told already.
     fn is_below(&self, path: &str, kind: Kind) -> bool {
-        let outer = |other: &str| path.strip_prefix(other).is_some_and(|rest| rest.starts_with(['.', '[']));
-        self.found.iter().any(|found| found.kind == kind && outer(&found.path))
+        let outer = |other: &str| {
+            path.strip_prefix(other)
+                .is_some_and(|rest| rest.starts_with(['.', '[']))
+        };
+        self.found
+            .iter()
+            .any(|found| found.kind == kind && outer(&found.path))
     }
 
     /// Whether the clock decides how far a step had come.
@@ -317,7 +472,13 @@ impl Comparison<'_> {
 
     /// The last reply of the plan.
     fn reply(&self) -> Span {
-        let mut replies = self.plan.blocks.first().map(|block| block.nodes.iter().rev()).into_iter().flatten();
+        let mut replies = self
+            .plan
+            .blocks
+            .first()
+            .map(|block| block.nodes.iter().rev())
+            .into_iter()
+            .flatten();
         let last = replies.find(|node| matches!(node.kind, NodeKind::Reply(_)));
         last.map_or(self.plan.span, |node| node.span)
     }
@@ -328,18 +489,29 @@ fn place(plan: &Plan, path: &str) -> Span {
     let nodes = || plan.blocks.iter().flat_map(|block| &block.nodes);
     let of = |part: &str| {
         let name = part.split('[').next().unwrap_or_default();
-        nodes().find(|node| node.name.as_deref() == Some(name)).and_then(|node| node.step()).map(|step| step.span)
+        nodes()
+            .find(|node| node.name.as_deref() == Some(name))
+            .and_then(|node| node.step())
+            .map(|step| step.span)
     };
     path.rsplit('.').find_map(of).unwrap_or(plan.span)
 }
 
 /// What was and what is; nothing of both where what differs must not be seen.
 fn held(finding: Diagnostic, before: String, after: String) -> Diagnostic {
-    if before == after { finding.note("what differs is not shown") } else { finding.expected(before, after) }
+    if before == after {
+        finding.note("what differs is not shown")
+    } else {
+        finding.expected(before, after)
+    }
 }
 
 fn state(end: &End) -> String {
-    let recovered = if end.recovered && end.state == StepState::Completed { " (recovered)" } else { "" };
+    let recovered = if end.recovered && end.state == StepState::Completed {
+        " (recovered)"
+    } else {
+        ""
+    };
     match &end.reason {
         Some(reason) => format!("{} ({reason})", end.state),
         None => format!("{}{recovered}", end.state),
@@ -347,7 +519,11 @@ fn state(end: &End) -> String {
 }
 
 fn times(count: usize) -> String {
-    if count == 1 { "one call".to_owned() } else { format!("{count} calls") }
+    if count == 1 {
+        "one call".to_owned()
+    } else {
+        format!("{count} calls")
+    }
 }
 
 fn cut(text: &str) -> String {

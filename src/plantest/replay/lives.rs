@@ -36,7 +36,9 @@ impl Death {
 
     /// One event less to wait for; true where it was the last.
     fn reached(&mut self, entry: &Entry) -> bool {
-        let Some(mark) = mark(entry) else { return false };
+        let Some(mark) = mark(entry) else {
+            return false;
+        };
         if let Some(left) = self.events.get_mut(&mark) {
             *left -= 1;
             if *left == 0 {
@@ -73,7 +75,13 @@ fn mark(entry: &Entry) -> Option<Mark> {
         | EventName::ResultNoted
         | EventName::BudgetLow => false,
     };
-    counts.then(|| (entry.event.name(), entry.path.clone().unwrap_or_default(), entry.attempt.unwrap_or_default()))
+    counts.then(|| {
+        (
+            entry.event.name(),
+            entry.path.clone().unwrap_or_default(),
+            entry.attempt.unwrap_or_default(),
+        )
+    })
 }
 
 /// The deaths that a run has before it, and the clock since its beginning.
@@ -86,7 +94,10 @@ pub struct Lives {
 impl Lives {
     #[must_use]
     pub fn new(deaths: &[Death]) -> Self {
-        Self { deaths: Mutex::new(deaths.iter().cloned().collect()), begun: OnceLock::new() }
+        Self {
+            deaths: Mutex::new(deaths.iter().cloned().collect()),
+            begun: OnceLock::new(),
+        }
     }
 
     /// The run begins now.
@@ -101,7 +112,9 @@ impl Lives {
 
     /// Has the log of the next process end where that of the run ended, if that process died.
     pub fn arm(&self, log: &MemoryLog) {
-        let Some(mut death) = self.deaths().front().cloned() else { return };
+        let Some(mut death) = self.deaths().front().cloned() else {
+            return;
+        };
         log.dies_at(move |line| Entry::read(line).is_ok_and(|entry| death.reached(&entry)));
     }
 
@@ -116,7 +129,9 @@ impl Lives {
 
     /// After a death: waits until another process goes on. False where none has.
     pub async fn next(&self) -> bool {
-        let Some(death) = self.deaths().pop_front() else { return false };
+        let Some(death) = self.deaths().pop_front() else {
+            return false;
+        };
         match death.next_at {
             Some(next) => {
                 self.sleep_until(next).await;

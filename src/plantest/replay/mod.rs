@@ -54,16 +54,40 @@ pub fn live_again(stage: &Stage, program: &Arc<Program>, then: &Then) -> Result<
         lives,
     };
     let clerk = Clerk::new(&test);
-    let players = Cast { sources: vec![Box::new(before)], clerk, replay: None, live: None, again: Some(again) };
-    let case = Case { test, row: None, inputs: then.inputs.clone(), recording: None };
-    let played = play(stage, program, &case, players, Manner::default(), &mut Silence);
+    let players = Cast {
+        sources: vec![Box::new(before)],
+        clerk,
+        replay: None,
+        live: None,
+        again: Some(again),
+    };
+    let case = Case {
+        test,
+        row: None,
+        inputs: then.inputs.clone(),
+        recording: None,
+    };
+    let played = play(
+        stage,
+        program,
+        &case,
+        players,
+        Manner::default(),
+        &mut Silence,
+    );
     let mut told = Told::default();
     let log = played.events.clone();
-    let mut kept = |digest: &str| log.kept(digest).ok_or_else(|| format!("nothing is kept under {digest}"));
+    let mut kept = |digest: &str| {
+        log.kept(digest)
+            .ok_or_else(|| format!("nothing is kept under {digest}"))
+    };
     for line in played.events.lines() {
         told.take(Entry::read(line.as_bytes())?, &mut kept)?;
     }
-    Ok(Now { played, told: told.finish() })
+    Ok(Now {
+        played,
+        told: told.finish(),
+    })
 }
 
 /// Where the run of then and that of now part, in the order of the plan.

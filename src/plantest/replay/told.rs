@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 
 use super::lives::Death;
 use crate::journal::{
-    ARGUMENTS, Bound, Cancel, Entry, EntryError, EventName, Given, Kept, Move, OUTPUT, Said, Signal, StepError,
-    Waiting, paths_below,
+    ARGUMENTS, Bound, Cancel, Entry, EntryError, EventName, Given, Kept, Move, OUTPUT, Said,
+    Signal, StepError, Waiting, paths_below,
 };
 use crate::protocol::{RunState, StepState};
 use crate::value::Value;
@@ -119,16 +119,43 @@ impl Told {
                 (self.reply, self.error) = (entry.reply, entry.error);
             }
             EventName::RunCancelling => {
-                self.say(at, Said::Cancel(Cancel { cancel: true, keep: entry.keep, force: false }));
+                self.say(
+                    at,
+                    Said::Cancel(Cancel {
+                        cancel: true,
+                        keep: entry.keep,
+                        force: false,
+                    }),
+                );
             }
             EventName::SignalReceived => {
-                let payload = entry.payload(kept)?.map_or(Json::Null, |payload| payload.to_json());
-                self.say(at, Said::Signal(Signal { name: entry.signal.unwrap_or_default(), payload }));
+                let payload = entry
+                    .payload(kept)?
+                    .map_or(Json::Null, |payload| payload.to_json());
+                self.say(
+                    at,
+                    Said::Signal(Signal {
+                        name: entry.signal.unwrap_or_default(),
+                        payload,
+                    }),
+                );
             }
             EventName::TaskMoved => {
-                let context = entry.payload(kept)?.map_or(Json::Null, |payload| payload.to_json());
-                let (task, status) = (entry.path.unwrap_or_default(), entry.status.unwrap_or_default());
-                self.say(at, Said::Move(Move { task, status, context }));
+                let context = entry
+                    .payload(kept)?
+                    .map_or(Json::Null, |payload| payload.to_json());
+                let (task, status) = (
+                    entry.path.unwrap_or_default(),
+                    entry.status.unwrap_or_default(),
+                );
+                self.say(
+                    at,
+                    Said::Move(Move {
+                        task,
+                        status,
+                        context,
+                    }),
+                );
             }
             EventName::AnswerGiven => self.answered(entry, at, kept)?,
             EventName::StepRunning => self.running(entry, at, kept)?,
@@ -139,7 +166,11 @@ impl Told {
             }
             EventName::StepRecovering => {
                 let moment = (at, entry.number);
-                self.failed(&entry.path.unwrap_or_default(), moment, entry.error.map(Arc::new));
+                self.failed(
+                    &entry.path.unwrap_or_default(),
+                    moment,
+                    entry.error.map(Arc::new),
+                );
             }
             EventName::StepSettled => self.settled(entry, at, kept)?,
             EventName::TimerFired => self.timer(&entry.path.unwrap_or_default(), entry.timer),
@@ -166,9 +197,15 @@ impl Told {
 
     /// The process has died, and all calls that were out are lost with it.
     fn died(&mut self, next_at: Option<Duration>) {
-        self.deaths.push(std::mem::take(&mut self.life).until(next_at));
-        let last = self.steps.values_mut().filter_map(|step| step.attempts.last_mut());
-        for attempt in last.filter(|attempt| matches!(attempt.outcome, Ended::Open) && !attempt.polls) {
+        self.deaths
+            .push(std::mem::take(&mut self.life).until(next_at));
+        let last = self
+            .steps
+            .values_mut()
+            .filter_map(|step| step.attempts.last_mut());
+        for attempt in
+            last.filter(|attempt| matches!(attempt.outcome, Ended::Open) && !attempt.polls)
+        {
             attempt.lost += 1;
         }
     }
@@ -177,22 +214,51 @@ impl Told {
         self.said.push((since(self.begun_at, at), said));
     }
 
-    fn answered(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
-        let value = entry.answer(kept)?.map_or(Json::Null, |value| value.to_json());
+    fn answered(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
+        let value = entry
+            .answer(kept)?
+            .map_or(Json::Null, |value| value.to_json());
         let path = entry.path.unwrap_or_default();
         let step = path.strip_suffix(".confirm").unwrap_or(&path);
-        let asked = self.asked.get(step).or_else(|| self.asked.get(&path)).copied().unwrap_or(at);
-        let given = Given { path: path.clone(), value, by: entry.by, note: entry.note };
-        let answered = Answered { at: since(self.begun_at, at), took: since(asked, at), given };
+        let asked = self
+            .asked
+            .get(step)
+            .or_else(|| self.asked.get(&path))
+            .copied()
+            .unwrap_or(at);
+        let given = Given {
+            path: path.clone(),
+            value,
+            by: entry.by,
+            note: entry.note,
+        };
+        let answered = Answered {
+            at: since(self.begun_at, at),
+            took: since(asked, at),
+            given,
+        };
         self.answers.entry(path).or_default().push_back(answered);
         Ok(())
     }
 
-    fn running(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+    fn running(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
         let begun = (at, entry.number);
         let arguments = entry.arguments(kept)?;
         let sensitive = paths_below(ARGUMENTS, &entry.sensitive);
-        let step = self.steps.entry(entry.path.unwrap_or_default()).or_default();
+        let step = self
+            .steps
+            .entry(entry.path.unwrap_or_default())
+            .or_default();
         if entry.execution.is_none() {
             return Ok(());
         }
@@ -210,11 +276,20 @@ impl Told {
         };
         match step.attempts.last_mut() {
             Some(last) if last.polls && matches!(last.outcome, Ended::Open) => {
-                *last = Attempt { begun: last.begun, begun_at: last.begun_at, lost: last.lost, ..attempt }
+                *last = Attempt {
+                    begun: last.begun,
+                    begun_at: last.begun_at,
+                    lost: last.lost,
+                    ..attempt
+                }
             }
             // Its process died with it, and another one has made it again.
             Some(last) if matches!(last.outcome, Ended::Open) => {
-                *last = Attempt { sent: last.sent + 1, lost: last.lost, ..attempt };
+                *last = Attempt {
+                    sent: last.sent + 1,
+                    lost: last.lost,
+                    ..attempt
+                };
             }
             Some(_) | None => step.attempts.push(attempt),
         }
@@ -224,9 +299,15 @@ impl Told {
     fn waiting(&mut self, entry: Entry, at: i128) {
         let path = entry.path.unwrap_or_default();
         match entry.waits_for.unwrap_or(Waiting::Retry) {
-            Waiting::Retry | Waiting::Outcome => self.failed(&path, (at, entry.number), entry.error.map(Arc::new)),
+            Waiting::Retry | Waiting::Outcome => {
+                self.failed(&path, (at, entry.number), entry.error.map(Arc::new))
+            }
             Waiting::Poll => {
-                if let Some(last) = self.steps.get_mut(&path).and_then(|step| step.attempts.last_mut()) {
+                if let Some(last) = self
+                    .steps
+                    .get_mut(&path)
+                    .and_then(|step| step.attempts.last_mut())
+                {
                     last.polls = true;
                 }
             }
@@ -261,10 +342,17 @@ impl Told {
 
     /// The call in flight ends; where none is, nothing.
     fn ended(&mut self, path: &str, (at, number): (i128, u64), outcome: Ended) {
-        let Some(last) = self.steps.get_mut(path).and_then(|step| step.attempts.last_mut()) else { return };
+        let Some(last) = self
+            .steps
+            .get_mut(path)
+            .and_then(|step| step.attempts.last_mut())
+        else {
+            return;
+        };
         if matches!(last.outcome, Ended::Open) && !last.polls && last.arguments.is_some() {
             // Where two end at one moment, the order in which they are told of decides.
-            last.took = since(last.begun.0, at) + Duration::from_nanos(number.saturating_sub(last.begun.1));
+            last.took =
+                since(last.begun.0, at) + Duration::from_nanos(number.saturating_sub(last.begun.1));
             last.outcome = outcome;
         }
     }
@@ -276,22 +364,43 @@ impl Told {
         }
         let inside = |own: &str| {
             path.is_empty()
-                || own.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+                || own
+                    .strip_prefix(path)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
         for (_, step) in self.steps.iter_mut().filter(|(own, _)| inside(own)) {
-            if let Some(last) = step.attempts.last_mut().filter(|last| matches!(last.outcome, Ended::Open)) {
+            if let Some(last) = step
+                .attempts
+                .last_mut()
+                .filter(|last| matches!(last.outcome, Ended::Open))
+            {
                 last.outcome = Ended::Cut;
             }
         }
     }
 
-    fn settled(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+    fn settled(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
         let path = entry.path.take().unwrap_or_default();
-        let (state, output) = (entry.step_state().unwrap_or(StepState::Unknown), entry.output(kept)?);
+        let (state, output) = (
+            entry.step_state().unwrap_or(StepState::Unknown),
+            entry.output(kept)?,
+        );
         let error = entry.error.take().map(Arc::new);
         let moment = (at, entry.number);
-        if let Some(output) = output.as_ref().filter(|_| state == StepState::Completed && !entry.recovered) {
-            if self.steps.get(&path).is_some_and(|step| !step.attempts.is_empty()) {
+        if let Some(output) = output
+            .as_ref()
+            .filter(|_| state == StepState::Completed && !entry.recovered)
+        {
+            if self
+                .steps
+                .get(&path)
+                .is_some_and(|step| !step.attempts.is_empty())
+            {
                 self.ended(&path, moment, Ended::Value(output.clone()));
             } else {
                 self.taken(path.clone(), output.clone());
@@ -301,7 +410,14 @@ impl Told {
         }
         let sensitive = paths_below(OUTPUT, &entry.sensitive);
         let (reason, recovered) = (entry.reason, entry.recovered);
-        self.steps.entry(path).or_default().end = Some(End { state, reason, recovered, output, sensitive, error });
+        self.steps.entry(path).or_default().end = Some(End {
+            state,
+            reason,
+            recovered,
+            output,
+            sensitive,
+            error,
+        });
         Ok(())
     }
 }

@@ -7,7 +7,11 @@ use crate::diag::render::{visible_text, workflow_command};
 /// `::warning`. Passed and skipped tests are not told.
 #[must_use]
 pub fn github(report: &Report) -> String {
-    report.files.iter().flat_map(|file| file.tests.iter().map(move |test| commands(file, test))).collect()
+    report
+        .files
+        .iter()
+        .flat_map(|file| file.tests.iter().map(move |test| commands(file, test)))
+        .collect()
 }
 
 fn commands(file: &FileReport, test: &TestReport) -> String {
@@ -28,5 +32,8 @@ fn commands(file: &FileReport, test: &TestReport) -> String {
     if test.failures.is_empty() {
         return at(test.line, None, test.bare());
     }
-    test.failures.iter().map(|failure| at(failure.line, Some(failure.column), &failure.sentences())).collect()
+    test.failures
+        .iter()
+        .map(|failure| at(failure.line, Some(failure.column), &failure.sentences()))
+        .collect()
 }

@@ -12,11 +12,33 @@ use crate::diag::render::escape_json;
 #[must_use]
 pub fn json(report: &Report) -> String {
     let files = report.files.iter();
-    let files = files.map(|file| FileShape { path: &file.path, tests: file.tests.iter().map(shape).collect() });
-    let Counts { tests, passed, failed, errored, skipped, flaky } = report.counts();
+    let files = files.map(|file| FileShape {
+        path: &file.path,
+        tests: file.tests.iter().map(shape).collect(),
+    });
+    let Counts {
+        tests,
+        passed,
+        failed,
+        errored,
+        skipped,
+        flaky,
+    } = report.counts();
     let duration_ms = milliseconds(report.duration);
-    let summary = Summary { tests, passed, failed, errored, skipped, flaky, duration_ms };
-    let document = Document { version: 1, summary, files: files.collect() };
+    let summary = Summary {
+        tests,
+        passed,
+        failed,
+        errored,
+        skipped,
+        flaky,
+        duration_ms,
+    };
+    let document = Document {
+        version: 1,
+        summary,
+        files: files.collect(),
+    };
     // Text, numbers and lists only: nothing in the document can fail to become JSON.
     escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
@@ -66,14 +88,42 @@ struct FailureShape<'a> {
 }
 
 fn shape(test: &TestReport) -> TestShape<'_> {
-    let TestReport { name, row, line, status, duration, failures } = test;
+    let TestReport {
+        name,
+        row,
+        line,
+        status,
+        duration,
+        failures,
+    } = test;
     let failures = failures.iter().map(|failure| {
-        let Failure { message, line, column, expected, actual, help } = failure;
+        let Failure {
+            message,
+            line,
+            column,
+            expected,
+            actual,
+            help,
+        } = failure;
         let [expected, actual, help] = [expected, actual, help].map(Option::as_deref);
-        FailureShape { message, line: *line, column: *column, expected, actual, help }
+        FailureShape {
+            message,
+            line: *line,
+            column: *column,
+            expected,
+            actual,
+            help,
+        }
     });
     let (duration_ms, failures) = (milliseconds(*duration), failures.collect());
-    TestShape { name, row: *row, line: *line, status: *status, duration_ms, failures }
+    TestShape {
+        name,
+        row: *row,
+        line: *line,
+        status: *status,
+        duration_ms,
+        failures,
+    }
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -21,7 +21,8 @@ pub fn junit(report: &Report) -> String {
 fn document(writer: &mut Xml, report: &Report) -> io::Result<()> {
     let counts = report.counts();
     let failed = counts.failed + counts.flaky;
-    let [tests, failures, errors] = [counts.tests, failed, counts.errored].map(|count| count.to_string());
+    let [tests, failures, errors] =
+        [counts.tests, failed, counts.errored].map(|count| count.to_string());
     let time = seconds(report.duration);
     let attributes = [
         ("name", NAME),
@@ -30,8 +31,12 @@ fn document(writer: &mut Xml, report: &Report) -> io::Result<()> {
         ("errors", errors.as_str()),
         ("time", time.as_str()),
     ];
-    let whole = writer.create_element("testsuites").with_attributes(attributes);
-    whole.write_inner_content(|writer| report.files.iter().try_for_each(|file| suite(writer, file)))?;
+    let whole = writer
+        .create_element("testsuites")
+        .with_attributes(attributes);
+    whole.write_inner_content(|writer| {
+        report.files.iter().try_for_each(|file| suite(writer, file))
+    })?;
     Ok(())
 }
 
@@ -39,7 +44,8 @@ fn suite(writer: &mut Xml, file: &FileReport) -> io::Result<()> {
     let path = visible_line(&file.path);
     let counts = Counts::of(&file.tests);
     let failed = counts.failed + counts.flaky;
-    let numbers = [counts.tests, failed, counts.errored, counts.skipped].map(|count| count.to_string());
+    let numbers =
+        [counts.tests, failed, counts.errored, counts.skipped].map(|count| count.to_string());
     let [tests, failures, errors, skipped] = &numbers;
     let time = seconds(file.tests.iter().map(|test| test.duration).sum());
     let attributes = [
@@ -51,16 +57,28 @@ fn suite(writer: &mut Xml, file: &FileReport) -> io::Result<()> {
         ("time", time.as_str()),
         ("file", &*path),
     ];
-    let suite = writer.create_element("testsuite").with_attributes(attributes);
-    suite.write_inner_content(|writer| file.tests.iter().try_for_each(|test| case(writer, &path, test)))?;
+    let suite = writer
+        .create_element("testsuite")
+        .with_attributes(attributes);
+    suite.write_inner_content(|writer| {
+        file.tests
+            .iter()
+            .try_for_each(|test| case(writer, &path, test))
+    })?;
     Ok(())
 }
 
 fn case(writer: &mut Xml, path: &str, test: &TestReport) -> io::Result<()> {
     let title = test.title();
     let (name, time) = (visible_line(&title), seconds(test.duration));
-    let attributes = [("name", &*name), ("classname", path), ("time", time.as_str())];
-    let case = writer.create_element("testcase").with_attributes(attributes);
+    let attributes = [
+        ("name", &*name),
+        ("classname", path),
+        ("time", time.as_str()),
+    ];
+    let case = writer
+        .create_element("testcase")
+        .with_attributes(attributes);
     let (element, kind) = match test.status {
         Status::Passed => return case.write_empty().map(drop),
         Status::Failed => ("failure", "failed"),
@@ -68,14 +86,24 @@ fn case(writer: &mut Xml, path: &str, test: &TestReport) -> io::Result<()> {
         Status::Skipped => ("skipped", "skipped"),
         Status::Flaky => ("failure", "flaky"),
     };
-    let first = test.failures.first().map_or(test.bare().into(), |failure| visible_line(&failure.message));
+    let first = test
+        .failures
+        .first()
+        .map_or(test.bare().into(), |failure| visible_line(&failure.message));
     let further = test.failures.len().saturating_sub(1);
-    let message = if further > 0 { format!("{first} (and {further} more)") } else { first.into_owned() };
+    let message = if further > 0 {
+        format!("{first} (and {further} more)")
+    } else {
+        first.into_owned()
+    };
     let texts = test.failures.iter().map(|failure| {
         let (line, column) = (failure.line, failure.column);
         format!("{path}:{line}:{column}: {}", failure.sentences())
     });
-    let bare = test.failures.is_empty().then(|| format!("{path}:{}: {}", test.line, test.bare()));
+    let bare = test
+        .failures
+        .is_empty()
+        .then(|| format!("{path}:{}: {}", test.line, test.bare()));
     let account = texts.chain(bare).collect::<Vec<_>>().join("\n\n");
     case.write_inner_content(|writer| {
         let inner = writer.create_element(element);

@@ -112,14 +112,19 @@ impl Counts {
 impl TestReport {
     /// The name with its row.
     fn title(&self) -> String {
-        self.row.map_or_else(|| self.name.clone(), |row| format!("{}, row {row}", self.name))
+        self.row.map_or_else(
+            || self.name.clone(),
+            |row| format!("{}, row {row}", self.name),
+        )
     }
 
     /// What is told of a test that tells nothing itself.
     const fn bare(&self) -> &'static str {
         match self.status {
             Status::Skipped => "the test was left out",
-            Status::Passed | Status::Failed | Status::Errored | Status::Flaky => "the test did not pass",
+            Status::Passed | Status::Failed | Status::Errored | Status::Flaky => {
+                "the test did not pass"
+            }
         }
     }
 }
@@ -127,8 +132,14 @@ impl TestReport {
 impl Failure {
     /// All that it tells, on lines.
     fn sentences(&self) -> String {
-        let facts = [("expected", &self.expected), ("actual", &self.actual), ("help", &self.help)];
-        let facts = facts.into_iter().filter_map(|(word, fact)| Some((word, Cow::Borrowed(fact.as_deref()?))));
+        let facts = [
+            ("expected", &self.expected),
+            ("actual", &self.actual),
+            ("help", &self.help),
+        ];
+        let facts = facts
+            .into_iter()
+            .filter_map(|(word, fact)| Some((word, Cow::Borrowed(fact.as_deref()?))));
         with_facts(&self.message, facts)
     }
 }

@@ -18,15 +18,28 @@ pub(super) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// Takes the text of a file apart: in today's format, or with the `Key: value` lines of insta's first versions.
     pub fn of(text: &'a str) -> Self {
-        let mut lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+        let mut lines = text
+            .split('\n')
+            .map(|line| line.strip_suffix('\r').unwrap_or(line));
         let first = lines.next().unwrap_or_default();
         if first.trim_end() == MARK {
-            let header: Vec<&str> = lines.by_ref().take_while(|line| line.trim_end() != MARK).collect();
+            let header: Vec<&str> = lines
+                .by_ref()
+                .take_while(|line| line.trim_end() != MARK)
+                .collect();
             let content = normal(&lines.collect::<Vec<_>>().join("\n"));
-            return Self { metadata: Metadata::read(&header), header, content };
+            return Self {
+                metadata: Metadata::read(&header),
+                header,
+                content,
+            };
         }
         let mut metadata = Metadata::default();
-        let head = std::iter::once(first).chain(lines.by_ref().take_while(|line| !line.trim_end().is_empty()));
+        let head = std::iter::once(first).chain(
+            lines
+                .by_ref()
+                .take_while(|line| !line.trim_end().is_empty()),
+        );
         for (key, value) in head.filter_map(|line| line.split_once(':')) {
             match key.to_lowercase().as_str() {
                 "expression" => metadata.expression = Some(value.trim().to_owned()),
@@ -35,13 +48,20 @@ impl<'a> Parts<'a> {
             }
         }
         let content = normal(&lines.collect::<Vec<_>>().join("\n"));
-        Self { metadata, header: Vec::new(), content }
+        Self {
+            metadata,
+            header: Vec::new(),
+            content,
+        }
     }
 
     /// The file once it was accepted, with the metadata that it has but what lasts for a day.
     pub fn accepted(&self) -> String {
         if self.header.is_empty() {
-            let metadata = Metadata { assertion_line: None, ..self.metadata.clone() };
+            let metadata = Metadata {
+                assertion_line: None,
+                ..self.metadata.clone()
+            };
             return written(&metadata, &self.content);
         }
         joined(lasting(&self.header).into_iter(), &self.content)
@@ -54,7 +74,13 @@ impl<'a> Parts<'a> {
 
     /// The lines of `info` and whatever else says more than [`Metadata`] has.
     pub fn further(&self) -> Vec<String> {
-        let known = ["source:", "assertion_line:", "description:", "expression:", "snapshot_kind:"];
+        let known = [
+            "source:",
+            "assertion_line:",
+            "description:",
+            "expression:",
+            "snapshot_kind:",
+        ];
         let mut inside = false;
         let mut further = Vec::new();
         for line in &self.header {
@@ -93,7 +119,10 @@ pub(super) fn normal(text: &str) -> String {
     if !text.contains("\r\n") {
         return text.to_owned();
     }
-    text.split('\n').map(|line| line.trim_end_matches('\r')).collect::<Vec<_>>().join("\n")
+    text.split('\n')
+        .map(|line| line.trim_end_matches('\r'))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Whether two texts in their normal form are the same for insta: empty lines at the beginning do not count.
@@ -113,19 +142,28 @@ mod tests {
 
     #[test]
     fn every_format_is_read() {
-        let today =
-            "---\nsource: a.plan\nassertion_line: 7\nexpression: snapshot reply\ninfo:\n  row: 1\n---\n\n  x\ny\n";
+        let today = "---\nsource: a.plan\nassertion_line: 7\nexpression: snapshot reply\ninfo:\n  row: 1\n---\n\n  x\ny\n";
         let parts = Parts::of(today);
-        assert_eq!((parts.content.as_str(), parts.metadata.assertion_line), ("\n  x\ny", Some(7)));
-        let accepted = "---\nsource: a.plan\nexpression: snapshot reply\ninfo:\n  row: 1\n---\n\n  x\ny\n";
+        assert_eq!(
+            (parts.content.as_str(), parts.metadata.assertion_line),
+            ("\n  x\ny", Some(7))
+        );
+        let accepted =
+            "---\nsource: a.plan\nexpression: snapshot reply\ninfo:\n  row: 1\n---\n\n  x\ny\n";
         assert_eq!(parts.accepted(), accepted);
         assert_eq!(parts.further(), ["info:", "  row: 1"]);
         assert_eq!(Parts::of(&today.replace('\n', "\r\n")), parts);
 
         let old = "Created: 2019-01-21\nExpression: reply: all\nSource: tests/a.rs\n\nx\n";
         let parts = Parts::of(old);
-        assert_eq!((parts.content.as_str(), parts.metadata.expression.as_deref()), ("x", Some("reply: all")));
-        assert_eq!(parts.accepted(), "---\nsource: tests/a.rs\nexpression: \"reply: all\"\n---\nx\n");
+        assert_eq!(
+            (parts.content.as_str(), parts.metadata.expression.as_deref()),
+            ("x", Some("reply: all"))
+        );
+        assert_eq!(
+            parts.accepted(),
+            "---\nsource: tests/a.rs\nexpression: \"reply: all\"\n---\nx\n"
+        );
 
         assert_eq!(Parts::of("").content, "");
         assert_eq!(Parts::of("---\nsource: a\n").content, "");

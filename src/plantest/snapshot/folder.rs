@@ -25,9 +25,15 @@ pub(in crate::plantest) struct Folder {
 
 impl Folder {
     pub fn beside(plan_file: &Path, name: &str) -> Self {
-        let around = plan_file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let around = plan_file
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         let path = plan_file.parent().unwrap_or(Path::new("")).join(name);
-        Self { around: around.to_owned(), path }
+        Self {
+            around: around.to_owned(),
+            path,
+        }
     }
 
     /// The file of this name.
@@ -50,19 +56,29 @@ impl Folder {
         if self.real(host)?.is_none() {
             return Ok(Vec::new());
         }
-        host.list_folder(&self.path).map_err(SnapshotError::files("read", &self.path))
+        host.list_folder(&self.path)
+            .map_err(SnapshotError::files("read", &self.path))
     }
 
     /// The text of a file in it; `None` where there is none.
     pub fn read(&self, host: &dyn Host, path: &Path) -> Result<Option<String>, SnapshotError> {
-        let Some(real) = self.real(host)? else { return Ok(None) };
+        let Some(real) = self.real(host)? else {
+            return Ok(None);
+        };
         match host.canonical(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(SnapshotError::files("read", path)(error)),
-            Ok(file) if file.parent() != Some(&real) => return Err(SnapshotError::Outside { path: path.to_owned() }),
+            Ok(file) if file.parent() != Some(&real) => {
+                return Err(SnapshotError::Outside {
+                    path: path.to_owned(),
+                });
+            }
             Ok(_) => {}
         }
-        let unreadable = |why| SnapshotError::Unreadable { path: path.to_owned(), why };
+        let unreadable = |why| SnapshotError::Unreadable {
+            path: path.to_owned(),
+            why,
+        };
         match host.read_bounded(path, MOST_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(error) => Err(match error.kind() {
@@ -82,9 +98,11 @@ impl Folder {
         if let Err(outside @ SnapshotError::Outside { .. }) = there {
             return Err(outside);
         }
-        host.make_folder(&self.path).map_err(SnapshotError::files("make", &self.path))?;
+        host.make_folder(&self.path)
+            .map_err(SnapshotError::files("make", &self.path))?;
         self.real(host)?;
-        host.write_file(path, text.as_bytes()).map_err(SnapshotError::files("write", path))
+        host.write_file(path, text.as_bytes())
+            .map_err(SnapshotError::files("write", path))
     }
 
     /// Removes a file in it, if it is there.
@@ -93,7 +111,9 @@ impl Folder {
             return Ok(());
         }
         match host.remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(SnapshotError::files("remove", path)(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(SnapshotError::files("remove", path)(error))
+            }
             Ok(()) | Err(_) => Ok(()),
         }
     }
@@ -106,10 +126,17 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(SnapshotError::files("read", &self.path)(error)),
         };
-        let around = host.canonical(&self.around).map_err(SnapshotError::files("read", &self.around))?;
-        let folder = host.kind(&real).map_err(SnapshotError::files("read", &real))? == FileKind::Folder;
+        let around = host
+            .canonical(&self.around)
+            .map_err(SnapshotError::files("read", &self.around))?;
+        let folder = host
+            .kind(&real)
+            .map_err(SnapshotError::files("read", &real))?
+            == FileKind::Folder;
         if real.parent() != Some(&around) || !folder {
-            return Err(SnapshotError::Outside { path: self.path.clone() });
+            return Err(SnapshotError::Outside {
+                path: self.path.clone(),
+            });
         }
         Ok(Some(real))
     }

@@ -32,18 +32,33 @@ impl Metadata {
     /// The lines between the marks.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = self.assertion_line.map(|line| line.to_string());
-        let texts = [("description", &self.description), ("expression", &self.expression)];
-        let source = self.source.as_ref().map(|source| format!("source: {}", scalar(source)));
+        let texts = [
+            ("description", &self.description),
+            ("expression", &self.expression),
+        ];
+        let source = self
+            .source
+            .as_ref()
+            .map(|source| format!("source: {}", scalar(source)));
         let line = line.map(|line| format!("{VOLATILE}: {line}"));
-        let texts = texts.into_iter().filter_map(|(key, text)| Some(format!("{key}: {}", scalar(text.as_ref()?))));
+        let texts = texts
+            .into_iter()
+            .filter_map(|(key, text)| Some(format!("{key}: {}", scalar(text.as_ref()?))));
         source.into_iter().chain(line).chain(texts).collect()
     }
 }
 
 /// The lines without what insta leaves out of what was accepted.
 pub(super) fn lasting<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    let volatile = |line: &str| line.strip_prefix(VOLATILE).is_some_and(|rest| rest.starts_with(':'));
-    lines.iter().copied().filter(|line| !volatile(line)).collect()
+    let volatile = |line: &str| {
+        line.strip_prefix(VOLATILE)
+            .is_some_and(|rest| rest.starts_with(':'))
+    };
+    lines
+        .iter()
+        .copied()
+        .filter(|line| !volatile(line))
+        .collect()
 }
 
 /// A text as a YAML scalar, in quotes where insta puts them, so that it writes the same file, and around every control
@@ -75,14 +90,19 @@ fn scalar(text: &str) -> String {
 
 fn needs_quotes(text: &str) -> bool {
     const WORDS: &[&str] = &[
-        "yes", "Yes", "YES", "no", "No", "NO", "True", "TRUE", "true", "False", "FALSE", "false", "on", "On", "ON",
-        "off", "Off", "OFF", "null", "Null", "NULL", "~",
+        "yes", "Yes", "YES", "no", "No", "NO", "True", "TRUE", "true", "False", "FALSE", "false",
+        "on", "On", "ON", "off", "Off", "OFF", "null", "Null", "NULL", "~",
     ];
     let special = |character: char| {
-        matches!(character, ':' | '{' | '}' | '[' | ']' | ',' | '#' | '`' | '"' | '\'' | '\\') || character.is_control()
+        matches!(
+            character,
+            ':' | '{' | '}' | '[' | ']' | ',' | '#' | '`' | '"' | '\'' | '\\'
+        ) || character.is_control()
     };
     text.is_empty()
-        || text.starts_with([' ', '&', '*', '?', '|', '-', '<', '>', '=', '!', '%', '@', '.'])
+        || text.starts_with([
+            ' ', '&', '*', '?', '|', '-', '<', '>', '=', '!', '%', '@', '.',
+        ])
         || text.ends_with(' ')
         || text.contains(special)
         || WORDS.contains(&text)
@@ -97,9 +117,19 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        for text in
-            ["plans/hire.plan", "a: b", "入职", "-1", "yes", "", " x", "\"\\\n\t\u{1b}\u{7f}", "0x1", "1_000", "~"]
-        {
+        for text in [
+            "plans/hire.plan",
+            "a: b",
+            "入职",
+            "-1",
+            "yes",
+            "",
+            " x",
+            "\"\\\n\t\u{1b}\u{7f}",
+            "0x1",
+            "1_000",
+            "~",
+        ] {
             let written = Metadata {
                 source: Some(text.to_owned()),
                 assertion_line: Some(3),
@@ -113,7 +143,13 @@ mod tests {
             assert_eq!(lasting(&lines).len(), 3);
         }
         assert_eq!(Metadata::read(&["{"]), Metadata::default());
-        let more = ["source: a", "info:", "  row: 1", "later: [1]", "snapshot_kind: text"];
+        let more = [
+            "source: a",
+            "info:",
+            "  row: 1",
+            "later: [1]",
+            "snapshot_kind: text",
+        ];
         assert_eq!(Metadata::read(&more).source.as_deref(), Some("a"));
     }
 }

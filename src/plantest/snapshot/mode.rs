@@ -29,7 +29,11 @@ impl Mode {
             return Ok(Self::Accept);
         }
         match host.variable("INSTA_UPDATE").as_deref() {
-            None | Some("" | "auto") => Ok(if in_ci(host) { Self::Check } else { Self::Pending }),
+            None | Some("" | "auto") => Ok(if in_ci(host) {
+                Self::Check
+            } else {
+                Self::Pending
+            }),
             Some("always" | "1") => Ok(Self::Accept),
             Some("new") => Ok(Self::Pending),
             Some("no") => Ok(Self::Check),
@@ -66,18 +70,33 @@ mod tests {
     #[test]
     fn the_flag_comes_before_insta_and_insta_before_ci() {
         let host = |variables: &[(&str, &str)]| {
-            variables.iter().fold(MemoryHost::new(0), |host, (name, value)| host.with_variable(name, value))
+            variables
+                .iter()
+                .fold(MemoryHost::new(0), |host, (name, value)| {
+                    host.with_variable(name, value)
+                })
         };
         let mode = |variables: &[(&str, &str)]| Mode::chosen(&host(variables), false).unwrap();
         assert_eq!(mode(&[]), Mode::Pending);
         assert_eq!(mode(&[("CI", "true")]), Mode::Check);
         assert_eq!(mode(&[("TF_BUILD", "True")]), Mode::Check);
-        assert_eq!(mode(&[("CI", "false"), ("TF_BUILD", "True")]), Mode::Pending);
+        assert_eq!(
+            mode(&[("CI", "false"), ("TF_BUILD", "True")]),
+            Mode::Pending
+        );
         assert_eq!(mode(&[("CI", "1"), ("INSTA_UPDATE", "new")]), Mode::Pending);
         assert_eq!(mode(&[("INSTA_UPDATE", "always")]), Mode::Accept);
         assert_eq!(mode(&[("INSTA_UPDATE", "no")]), Mode::Check);
-        assert_eq!(Mode::chosen(&host(&[("INSTA_UPDATE", "no")]), true).unwrap(), Mode::Accept);
-        let error = Mode::chosen(&host(&[("INSTA_UPDATE", "\u{1b}x")]), false).unwrap_err().to_string();
-        assert_eq!(error, "INSTA_UPDATE is `\\u{1b}x`: write auto, always, new, no, unseen or force");
+        assert_eq!(
+            Mode::chosen(&host(&[("INSTA_UPDATE", "no")]), true).unwrap(),
+            Mode::Accept
+        );
+        let error = Mode::chosen(&host(&[("INSTA_UPDATE", "\u{1b}x")]), false)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "INSTA_UPDATE is `\\u{1b}x`: write auto, always, new, no, unseen or force"
+        );
     }
 }

@@ -27,8 +27,15 @@ pub(super) struct Named<'a> {
 
 /// The name of a snapshot, without its ending.
 pub(super) fn join(plan: &str, named: Named<'_>) -> String {
-    let row = named.row.map(|row| format!("{BETWEEN}{row}")).unwrap_or_default();
-    format!("{plan}{BETWEEN}{}{row}{BETWEEN}{}", named.test, named.kind.name())
+    let row = named
+        .row
+        .map(|row| format!("{BETWEEN}{row}"))
+        .unwrap_or_default();
+    format!(
+        "{plan}{BETWEEN}{}{row}{BETWEEN}{}",
+        named.test,
+        named.kind.name()
+    )
 }
 
 /// Takes a name apart, if it is one of this plan. Snapshots of others in the same folder are not.
@@ -40,23 +47,39 @@ pub(super) fn split<'a>(name: &'a str, plan: &str) -> Option<Named<'a>> {
         [test, row, kind] => (*test, Some(row.parse().ok()?), *kind),
         _ => return None,
     };
-    Some(Named { test, row, kind: SnapshotOf::find(kind)? })
+    Some(Named {
+        test,
+        row,
+        kind: SnapshotOf::find(kind)?,
+    })
 }
 
 /// The part that says which plan: its file's name without `.plan`; of others, such as `hire.plantest`, all of it, so that
 /// files beside each other have parts of their own.
 pub(in crate::plantest) fn plan_part(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.strip_suffix(PLAN_ENDING).filter(|stem| !stem.is_empty()).unwrap_or(&name);
+    let stem = name
+        .strip_suffix(PLAN_ENDING)
+        .filter(|stem| !stem.is_empty())
+        .unwrap_or(&name);
     let keeps = |character: char| is_xid_continue(character) || matches!(character, '-' | '.');
-    let part: String = stem.chars().map(|character| if keeps(character) { character } else { '_' }).collect();
-    if part == stem && part.len() <= MOST_OF_PLAN { part } else { hashed(&part, stem, MOST_OF_PLAN) }
+    let part: String = stem
+        .chars()
+        .map(|character| if keeps(character) { character } else { '_' })
+        .collect();
+    if part == stem && part.len() <= MOST_OF_PLAN {
+        part
+    } else {
+        hashed(&part, stem, MOST_OF_PLAN)
+    }
 }
 
 /// The part of each test of a file. Letters and digits of every script stay, small; anything else becomes `_`. Tests that
 /// would get the same part all get a mark made from their names, so that no part depends on the order of tests, and so
 /// does what is too long or has neither letter nor digit.
-pub(in crate::plantest) fn test_parts<'a>(tests: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
+pub(in crate::plantest) fn test_parts<'a>(
+    tests: impl IntoIterator<Item = &'a str>,
+) -> BTreeMap<String, String> {
     let tests: BTreeSet<&str> = tests.into_iter().collect();
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for test in &tests {
@@ -65,9 +88,16 @@ pub(in crate::plantest) fn test_parts<'a>(tests: impl IntoIterator<Item = &'a st
     let part = |test: &str| {
         let slug = slug(test);
         let alone = times.get(&slug) == Some(&1) && !slug.is_empty() && slug.len() <= MOST_OF_TEST;
-        if alone { slug } else { hashed(&slug, test, MOST_OF_TEST) }
+        if alone {
+            slug
+        } else {
+            hashed(&slug, test, MOST_OF_TEST)
+        }
     };
-    tests.into_iter().map(|test| (test.to_owned(), part(test))).collect()
+    tests
+        .into_iter()
+        .map(|test| (test.to_owned(), part(test)))
+        .collect()
 }
 
 fn slug(test: &str) -> String {
@@ -101,7 +131,10 @@ mod tests {
 
     fn parts<'a>(tests: &[&'a str]) -> Vec<(&'a str, String)> {
         let parts = test_parts(tests.iter().copied());
-        tests.iter().map(|test| (*test, parts[*test].clone())).collect()
+        tests
+            .iter()
+            .map(|test| (*test, parts[*test].clone()))
+            .collect()
     }
 
     #[test]
@@ -112,32 +145,68 @@ mod tests {
         assert_eq!(part("  user_id __ gone!  "), "user_id_gone");
         assert_eq!(part("../../etc/passwd"), "etc_passwd");
         assert_eq!(part("🙂"), "2ea05578");
-        assert_eq!(part(&"很".repeat(60)), format!("{}-{}", "很".repeat(30), &part(&"很".repeat(60))[91..]));
+        assert_eq!(
+            part(&"很".repeat(60)),
+            format!("{}-{}", "很".repeat(30), &part(&"很".repeat(60))[91..])
+        );
         let clash = parts(&["a b", "A-B", "a_b"]);
         assert_eq!(clash[1].1, "a-b");
-        assert!(clash[0].1.starts_with("a_b-") && clash[2].1.starts_with("a_b-") && clash[0].1 != clash[2].1);
-        assert_eq!(parts(&["a_b", "A-B", "a b"])[0].1, clash[2].1, "the order does not matter");
+        assert!(
+            clash[0].1.starts_with("a_b-")
+                && clash[2].1.starts_with("a_b-")
+                && clash[0].1 != clash[2].1
+        );
+        assert_eq!(
+            parts(&["a_b", "A-B", "a b"])[0].1,
+            clash[2].1,
+            "the order does not matter"
+        );
     }
 
     #[test]
     fn plans_beside_each_other_have_parts_of_their_own() {
         let part = |file: &str| plan_part(Path::new(file));
         assert_eq!(
-            [part("a/入职.plan"), part("b.plan.json"), part("b.plantest"), part("b.plan")],
+            [
+                part("a/入职.plan"),
+                part("b.plan.json"),
+                part("b.plantest"),
+                part("b.plan")
+            ],
             ["入职", "b.plan.json", "b.plantest", "b"]
         );
         assert!(part("my plan.plan").starts_with("my_plan-"));
         assert!(part("my:plan.plan") != part("my plan.plan"));
-        assert_eq!(part(&format!("{}.plan", "a".repeat(200))).len(), MOST_OF_PLAN);
+        assert_eq!(
+            part(&format!("{}.plan", "a".repeat(200))).len(),
+            MOST_OF_PLAN
+        );
     }
 
     #[test]
     fn names_are_taken_apart_as_they_were_joined() {
-        let named = Named { test: "hires_three", row: Some(2), kind: SnapshotOf::Trace };
+        let named = Named {
+            test: "hires_three",
+            row: Some(2),
+            kind: SnapshotOf::Trace,
+        };
         assert_eq!(join("a", named), "a__hires_three__2__trace");
         assert_eq!(split("a__hires_three__2__trace", "a"), Some(named));
-        assert_eq!(split("a__b__reply", "a"), Some(Named { test: "b", row: None, kind: SnapshotOf::Reply }));
-        for other in ["a__b", "b__b__reply", "a__tests__b__reply", "a__b__names", "ab__c__reply"] {
+        assert_eq!(
+            split("a__b__reply", "a"),
+            Some(Named {
+                test: "b",
+                row: None,
+                kind: SnapshotOf::Reply
+            })
+        );
+        for other in [
+            "a__b",
+            "b__b__reply",
+            "a__tests__b__reply",
+            "a__b__names",
+            "ab__c__reply",
+        ] {
             assert_eq!(split(other, "a"), None, "{other}");
         }
     }

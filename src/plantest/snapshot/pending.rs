@@ -55,9 +55,14 @@ impl Pending {
 pub fn pending(host: &dyn Host, plan_files: &[PathBuf]) -> Result<Vec<Pending>, SnapshotError> {
     let mut found: Vec<Pending> = Vec::new();
     for plan_file in plan_files {
-        let (folder, plan) = (Folder::beside(plan_file, SNAPSHOTS), name::plan_part(plan_file));
+        let (folder, plan) = (
+            Folder::beside(plan_file, SNAPSHOTS),
+            name::plan_part(plan_file),
+        );
         for path in folder.list(host)? {
-            let Some(name) = own_name(&path, PENDING).filter(|name| name::split(name, &plan).is_some()) else {
+            let Some(name) =
+                own_name(&path, PENDING).filter(|name| name::split(name, &plan).is_some())
+            else {
                 continue;
             };
             found.extend(one(host, &folder, &path, name)?);
@@ -70,15 +75,28 @@ pub fn pending(host: &dyn Host, plan_files: &[PathBuf]) -> Result<Vec<Pending>, 
 
 /// The name of a snapshot's file, without `.snap` and what is asked for behind it.
 pub(super) fn own_name<'a>(path: &'a Path, behind: &str) -> Option<&'a str> {
-    path.file_name()?.to_str()?.strip_suffix(behind)?.strip_suffix(ENDING)
+    path.file_name()?
+        .to_str()?
+        .strip_suffix(behind)?
+        .strip_suffix(ENDING)
 }
 
-fn one(host: &dyn Host, folder: &Folder, path: &Path, name: &str) -> Result<Option<Pending>, SnapshotError> {
+fn one(
+    host: &dyn Host,
+    folder: &Folder,
+    path: &Path,
+    name: &str,
+) -> Result<Option<Pending>, SnapshotError> {
     // Somebody may have looked at it in the meantime.
-    let Some(text) = folder.read(host, path)? else { return Ok(None) };
+    let Some(text) = folder.read(host, path)? else {
+        return Ok(None);
+    };
     let parts = Parts::of(&text);
     if parts.is_binary() {
-        return Err(SnapshotError::Unreadable { path: path.to_owned(), why: "is no text" });
+        return Err(SnapshotError::Unreadable {
+            path: path.to_owned(),
+            why: "is no text",
+        });
     }
     let target = folder.snapshot(name);
     let old = match folder.read(host, &target) {
@@ -87,7 +105,21 @@ fn one(host: &dyn Host, folder: &Folder, path: &Path, name: &str) -> Result<Opti
         Err(error) => return Err(error),
     };
     let (accepted, further) = (parts.accepted(), parts.further());
-    let Parts { metadata, content: new, .. } = parts;
+    let Parts {
+        metadata,
+        content: new,
+        ..
+    } = parts;
     let (path, name, folder) = (path.to_owned(), name.to_owned(), folder.clone());
-    Ok(Some(Pending { path, target, name, metadata, further, old, new, accepted, folder }))
+    Ok(Some(Pending {
+        path,
+        target,
+        name,
+        metadata,
+        further,
+        old,
+        new,
+        accepted,
+        folder,
+    }))
 }

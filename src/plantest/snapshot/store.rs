@@ -110,7 +110,12 @@ impl<'h> Store<'h> {
     /// plan they belong to.
     #[must_use]
     pub fn new(host: &'h dyn Host, root: &Path, mode: Mode) -> Self {
-        Self { host, root: root.to_owned(), mode, state: Mutex::default() }
+        Self {
+            host,
+            root: root.to_owned(),
+            mode,
+            state: Mutex::default(),
+        }
     }
 
     /// The snapshots of a plan file. `tests` are the names of all its tests, those that are left out this time too: file
@@ -123,13 +128,25 @@ impl<'h> Store<'h> {
         plan_file: &Path,
         tests: impl IntoIterator<Item = &'a str>,
     ) -> Result<Shelf<'_>, SnapshotError> {
-        let (folder, part) = (Folder::beside(plan_file, SNAPSHOTS), name::plan_part(plan_file));
+        let (folder, part) = (
+            Folder::beside(plan_file, SNAPSHOTS),
+            name::plan_part(plan_file),
+        );
         let tests = name::test_parts(tests);
         let mut state = self.state();
-        let clash = |opened: &&Opened| opened.folder == folder && opened.part.to_lowercase() == part.to_lowercase();
+        let clash = |opened: &&Opened| {
+            opened.folder == folder && opened.part.to_lowercase() == part.to_lowercase()
+        };
         if let Some(other) = state.plans.iter().find(clash) {
-            let (first, second) = (format!("`{}`", other.part), format!("`{}`", plan_file.display()));
-            return Err(SnapshotError::Clash { path: folder.snapshot(&part), first, second });
+            let (first, second) = (
+                format!("`{}`", other.part),
+                format!("`{}`", plan_file.display()),
+            );
+            return Err(SnapshotError::Clash {
+                path: folder.snapshot(&part),
+                first,
+                second,
+            });
         }
         let opened = Opened {
             folder: folder.clone(),
@@ -141,7 +158,15 @@ impl<'h> Store<'h> {
         let index = state.plans.len() - 1;
         drop(state);
         let source = self.source(plan_file);
-        Ok(Shelf { store: self, index, plan_file: plan_file.to_owned(), folder, part, source, tests })
+        Ok(Shelf {
+            store: self,
+            index,
+            plan_file: plan_file.to_owned(),
+            folder,
+            part,
+            source,
+            tests,
+        })
     }
 
     /// Snapshots of the opened plan files that no test names any more, in the order of paths: those of tests that are
@@ -171,7 +196,9 @@ impl<'h> Store<'h> {
         let folders: BTreeSet<&Folder> = state.plans.iter().map(|opened| &opened.folder).collect();
         for folder in folders {
             for path in folder.list(self.host)? {
-                let Some(name) = own_name(&path, "").or_else(|| own_name(&path, PENDING)) else { continue };
+                let Some(name) = own_name(&path, "").or_else(|| own_name(&path, PENDING)) else {
+                    continue;
+                };
                 let named = state.settled.contains_key(&key(&folder.snapshot(name)));
                 // Of `a` and `a__b`, the longer one is meant.
                 let of = state.plans.iter().filter(|opened| opened.folder == *folder);
@@ -191,13 +218,25 @@ impl<'h> Store<'h> {
     /// The path from the root, as insta writes it.
     fn source(&self, plan_file: &Path) -> String {
         let real = |path: &Path| {
-            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-            self.host.canonical(path).unwrap_or_else(|_| path.to_owned())
+            let path = if path.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                path
+            };
+            self.host
+                .canonical(path)
+                .unwrap_or_else(|_| path.to_owned())
         };
         let (file, root) = (real(plan_file), real(&self.root));
-        let common = file.components().zip(root.components()).take_while(|(one, other)| one == other).count();
+        let common = file
+            .components()
+            .zip(root.components())
+            .take_while(|(one, other)| one == other)
+            .count();
         let up = root.components().skip(common).map(|_| Component::ParentDir);
-        let parts = up.chain(file.components().skip(common)).map(|part| part.as_os_str().to_string_lossy());
+        let parts = up
+            .chain(file.components().skip(common))
+            .map(|part| part.as_os_str().to_string_lossy());
         parts.collect::<Vec<_>>().join("/")
     }
 
@@ -218,21 +257,40 @@ impl Shelf<'_> {
         let (path, new) = (self.folder.snapshot(&name), normal(content));
         let mut state = self.store.state();
         let of = self.described(place);
-        let earlier = state.settled.entry(key(&path)).or_insert_with(|| Earlier { of: of.clone(), settled: None });
+        let earlier = state.settled.entry(key(&path)).or_insert_with(|| Earlier {
+            of: of.clone(),
+            settled: None,
+        });
         if earlier.of != of {
-            return Err(SnapshotError::Clash { path, first: earlier.of.clone(), second: of });
+            return Err(SnapshotError::Clash {
+                path,
+                first: earlier.of.clone(),
+                second: of,
+            });
         }
         match &earlier.settled {
             Some(first) if same(&first.new, &new) => return Ok(first.clone()),
             Some(first) => {
-                let verdict = Verdict::Differs { old: first.new.clone() };
-                return Ok(Settled { path, verdict, kept: Kept::No, new });
+                let verdict = Verdict::Differs {
+                    old: first.new.clone(),
+                };
+                return Ok(Settled {
+                    path,
+                    verdict,
+                    kept: Kept::No,
+                    new,
+                });
             }
             None => {}
         }
         let verdict = self.compare(&path, &new)?;
         let kept = self.keep(&name, place, &verdict, &new)?;
-        let settled = Settled { path, verdict, kept, new };
+        let settled = Settled {
+            path,
+            verdict,
+            kept,
+            new,
+        };
         earlier.settled = Some(settled.clone());
         Ok(settled)
     }
@@ -240,7 +298,8 @@ impl Shelf<'_> {
     /// Tells that a test came to its end in all its rows: snapshots of it that were not settled are unreferenced.
     pub fn finished(&self, test: &str) {
         let mut state = self.store.state();
-        if let (Some(part), Some(opened)) = (self.tests.get(test), state.plans.get_mut(self.index)) {
+        if let (Some(part), Some(opened)) = (self.tests.get(test), state.plans.get_mut(self.index))
+        {
             opened.finished.insert(part.clone());
         }
     }
@@ -253,13 +312,28 @@ impl Shelf<'_> {
 
     fn name(&self, place: &Place<'_>) -> String {
         // A test that the file was not opened with has the name that it would have alone.
-        let alone = || name::test_parts([place.test]).into_values().next().unwrap_or_default();
+        let alone = || {
+            name::test_parts([place.test])
+                .into_values()
+                .next()
+                .unwrap_or_default()
+        };
         let test = self.tests.get(place.test).cloned().unwrap_or_else(alone);
-        name::join(&self.part, Named { test: &test, row: place.row, kind: place.kind })
+        name::join(
+            &self.part,
+            Named {
+                test: &test,
+                row: place.row,
+                kind: place.kind,
+            },
+        )
     }
 
     fn compare(&self, path: &Path, new: &str) -> Result<Verdict, SnapshotError> {
-        let unreadable = |why| SnapshotError::Unreadable { path: path.to_owned(), why };
+        let unreadable = |why| SnapshotError::Unreadable {
+            path: path.to_owned(),
+            why,
+        };
         let stored = self.folder.read(self.store.host, path).and_then(|text| {
             let parts = text.as_deref().map(Parts::of);
             if parts.as_ref().is_some_and(Parts::is_binary) {
@@ -278,22 +352,33 @@ impl Shelf<'_> {
         }
     }
 
-    fn keep(&self, name: &str, place: &Place<'_>, verdict: &Verdict, new: &str) -> Result<Kept, SnapshotError> {
+    fn keep(
+        &self,
+        name: &str,
+        place: &Place<'_>,
+        verdict: &Verdict,
+        new: &str,
+    ) -> Result<Kept, SnapshotError> {
         let (host, mode) = (self.store.host, self.store.mode);
         let (snapshot, pending) = (self.folder.snapshot(name), self.folder.pending(name));
         let kept = match (verdict, mode) {
-            (_, Mode::Check) | (Verdict::Same, Mode::Pending | Mode::Unseen | Mode::Accept) => Kept::No,
-            (Verdict::New | Verdict::Differs { .. }, Mode::Pending) | (Verdict::Differs { .. }, Mode::Unseen) => {
-                Kept::Pending
+            (_, Mode::Check) | (Verdict::Same, Mode::Pending | Mode::Unseen | Mode::Accept) => {
+                Kept::No
             }
+            (Verdict::New | Verdict::Differs { .. }, Mode::Pending)
+            | (Verdict::Differs { .. }, Mode::Unseen) => Kept::Pending,
             (Verdict::New, Mode::Unseen | Mode::Accept)
             | (Verdict::Differs { .. }, Mode::Accept)
             | (_, Mode::Force) => Kept::Accepted,
         };
         match kept {
-            Kept::Pending => self.folder.write(host, &pending, &written(&self.metadata(place, true), new))?,
+            Kept::Pending => {
+                self.folder
+                    .write(host, &pending, &written(&self.metadata(place, true), new))?
+            }
             Kept::Accepted => {
-                self.folder.write(host, &snapshot, &written(&self.metadata(place, false), new))?;
+                self.folder
+                    .write(host, &snapshot, &written(&self.metadata(place, false), new))?;
                 self.folder.remove(host, &pending)?;
             }
             // What waited is not so any more.
@@ -304,7 +389,10 @@ impl Shelf<'_> {
     }
 
     fn metadata(&self, place: &Place<'_>, waits: bool) -> Metadata {
-        let row = place.row.map(|row| format!(", row {row}")).unwrap_or_default();
+        let row = place
+            .row
+            .map(|row| format!(", row {row}"))
+            .unwrap_or_default();
         Metadata {
             source: Some(self.source.clone()),
             assertion_line: waits.then_some(place.line),
@@ -315,8 +403,15 @@ impl Shelf<'_> {
     }
 
     fn described(&self, place: &Place<'_>) -> String {
-        let row = place.row.map(|row| format!(", row {row}")).unwrap_or_default();
-        format!("test {:?}{row} in `{}`", place.test, self.plan_file.display())
+        let row = place
+            .row
+            .map(|row| format!(", row {row}"))
+            .unwrap_or_default();
+        format!(
+            "test {:?}{row} in `{}`",
+            place.test,
+            self.plan_file.display()
+        )
     }
 }
 

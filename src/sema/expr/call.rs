@@ -16,7 +16,12 @@ use crate::types::{Type, convert};
 use crate::value::Value;
 
 impl Checker<'_> {
-    pub(super) fn global_call(&mut self, name: &ast::Name, arguments: &[ast::Argument], span: Span) -> Typed {
+    pub(super) fn global_call(
+        &mut self,
+        name: &ast::Name,
+        arguments: &[ast::Argument],
+        span: Span,
+    ) -> Typed {
         match &*name.text {
             "has" => return self.has(arguments, span),
             "winner" => return self.winner(arguments, span),
@@ -49,27 +54,45 @@ impl Checker<'_> {
         arguments: &[ast::Argument],
         call: Span,
     ) -> Typed {
-        let mut diagnostic = report::call_in_expression(namespace, name, call, self.origin, &self.scope.visible());
+        let mut diagnostic =
+            report::call_in_expression(namespace, name, call, self.origin, &self.scope.visible());
         let at = self.diagnostics.len();
-        let contract = self.callees.and_then(|callees| callees.find(namespace, &name.text));
+        let contract = self
+            .callees
+            .and_then(|callees| callees.find(namespace, &name.text));
         for argument in arguments {
             let parameter = contract.as_ref().zip(argument.name.as_ref());
             match parameter.and_then(|(contract, name)| contract.parameter(&name.text)) {
                 Some(parameter) => {
                     let what = format_args!("the argument `{}` of `{}`", parameter.name, name.text);
-                    self.expected(&argument.value, &accepted(parameter), Expectation::of(&what));
+                    self.expected(
+                        &argument.value,
+                        &accepted(parameter),
+                        Expectation::of(&what),
+                    );
                 }
                 None => drop(self.expression(&argument.value)),
             }
         }
-        let fits = self.callees.is_none() || contract.as_ref().is_some_and(|contract| contract.fits(arguments));
+        let fits = self.callees.is_none()
+            || contract
+                .as_ref()
+                .is_some_and(|contract| contract.fits(arguments));
         let sound = fits && self.diagnostics.len() == at;
         // A step of its own always calls, and once.
-        diagnostic.fix = diagnostic.fix.filter(|_| sound).map(|fix| Fix { safe: !self.lazy, ..fix });
+        diagnostic.fix = diagnostic.fix.filter(|_| sound).map(|fix| Fix {
+            safe: !self.lazy,
+            ..fix
+        });
         self.diagnostics.insert(at, diagnostic);
         let failed = Typed::fail("a call cannot stand inside an expression", call);
-        let returns = contract.filter(|_| sound).map(|contract| contract.returns.clone());
-        Typed { ty: returns.unwrap_or(Type::Invalid), ..failed }
+        let returns = contract
+            .filter(|_| sound)
+            .map(|contract| contract.returns.clone());
+        Typed {
+            ty: returns.unwrap_or(Type::Invalid),
+            ..failed
+        }
     }
 
     pub(super) fn namespaced_call(
@@ -105,7 +128,8 @@ impl Checker<'_> {
         let given = self.arguments(arguments);
         let method = builtins::method(&name.text).filter(|_| namespace.is_none());
         let types: Vec<Type> = given.into_iter().map(|argument| argument.ty).collect();
-        let Some(Verdict::Gives(ty)) = method.map(|method| overload::resolve(method, &types)) else {
+        let Some(Verdict::Gives(ty)) = method.map(|method| overload::resolve(method, &types))
+        else {
             self.report(report::unknown_function(name, namespace, &[]));
             return failed;
         };
@@ -120,7 +144,10 @@ impl Checker<'_> {
                 self.report(report::named_argument(name, argument));
             }
         }
-        arguments.iter().map(|argument| self.expression(&argument.value)).collect()
+        arguments
+            .iter()
+            .map(|argument| self.expression(&argument.value))
+            .collect()
     }
 
     fn call(
@@ -131,22 +158,43 @@ impl Checker<'_> {
         arguments: &[ast::Argument],
         span: Span,
     ) -> Typed {
-        let spans: Vec<Span> = arguments.iter().map(|argument| argument.value.span).collect();
+        let spans: Vec<Span> = arguments
+            .iter()
+            .map(|argument| argument.value.span)
+            .collect();
         let ty = self.result(function, name, &typed, &spans, false);
         let nodes: Vec<Node> = typed.into_iter().map(|typed| typed.node).collect();
         if ty != Type::Invalid
             && let Some(value) = folded(function, &nodes)
         {
-            let value =
-                if conversion(function, &ty).is_some() { convert(value.clone(), &ty).unwrap_or(value) } else { value };
+            let value = if conversion(function, &ty).is_some() {
+                convert(value.clone(), &ty).unwrap_or(value)
+            } else {
+                value
+            };
             return Typed::new(Op::Constant(value), ty, span);
         }
-        if let (Some(pattern), Some(subject)) = (constant_pattern(function, nodes.get(1)), nodes.first()) {
-            return Typed::new(Op::Matches { subject: Box::new(subject.clone()), pattern }, ty, span);
+        if let (Some(pattern), Some(subject)) =
+            (constant_pattern(function, nodes.get(1)), nodes.first())
+        {
+            return Typed::new(
+                Op::Matches {
+                    subject: Box::new(subject.clone()),
+                    pattern,
+                },
+                ty,
+                span,
+            );
         }
-        let call = Op::Call { function, arguments: nodes };
+        let call = Op::Call {
+            function,
+            arguments: nodes,
+        };
         let op = match conversion(function, &ty) {
-            Some(conversion) => Op::Call { function: conversion, arguments: vec![Node { span, op: call }] },
+            Some(conversion) => Op::Call {
+                function: conversion,
+                arguments: vec![Node { span, op: call }],
+            },
             None => call,
         };
         Typed::new(op, ty, span)
@@ -166,7 +214,11 @@ impl Checker<'_> {
             Verdict::Gives(ty) => ty,
             Verdict::Absent(position) => {
                 if let (Some(typed), Some(span)) = (arguments.get(position), spans.get(position)) {
-                    self.report(report::absent_operand(&typed.ty, *span, method && position == 0));
+                    self.report(report::absent_operand(
+                        &typed.ty,
+                        *span,
+                        method && position == 0,
+                    ));
                 }
                 let present: Vec<Type> = types.iter().map(Type::without_null).collect();
                 match overload::resolve(function, &present) {
@@ -191,7 +243,10 @@ impl Checker<'_> {
         let typed = match &path.kind {
             ast::ExprKind::Name(_) => self.expression(path),
             ast::ExprKind::Path { base, links }
-                if matches!(links.last().map(|link| &link.kind), Some(ast::LinkKind::Field { .. })) =>
+                if matches!(
+                    links.last().map(|link| &link.kind),
+                    Some(ast::LinkKind::Field { .. })
+                ) =>
             {
                 self.path(base, links, path.span, Absence::Null)
             }
@@ -206,13 +261,19 @@ impl Checker<'_> {
 
 /// The value of a function of constants, where it has one.
 fn folded(function: &'static Function, arguments: &[Node]) -> Option<Value> {
-    let values: Vec<Value> = arguments.iter().map(|node| node.constant().cloned()).collect::<Option<_>>()?;
+    let values: Vec<Value> = arguments
+        .iter()
+        .map(|node| node.constant().cloned())
+        .collect::<Option<_>>()?;
     (function.body)(&values).ok()
 }
 
 /// What makes a result the kind of number that its type says, where the values alone do not tell.
 fn conversion(function: &'static Function, result: &Type) -> Option<&'static Function> {
-    function.overloads.iter().find(|overload| overload.converted)?;
+    function
+        .overloads
+        .iter()
+        .find(|overload| overload.converted)?;
     match result {
         Type::Double => builtins::global("double"),
         Type::Uint => builtins::global("uint"),
@@ -221,9 +282,14 @@ fn conversion(function: &'static Function, result: &Type) -> Option<&'static Fun
 }
 
 /// A pattern that is known now, compiled once.
-pub(super) fn constant_pattern(function: &'static Function, pattern: Option<&Node>) -> Option<Arc<regex::Regex>> {
+pub(super) fn constant_pattern(
+    function: &'static Function,
+    pattern: Option<&Node>,
+) -> Option<Arc<regex::Regex>> {
     if function.name != "matches" {
         return None;
     }
-    builtins::compile_pattern(pattern?.constant()?.as_str()?).ok().map(Arc::new)
+    builtins::compile_pattern(pattern?.constant()?.as_str()?)
+        .ok()
+        .map(Arc::new)
 }

@@ -12,14 +12,23 @@ pub(super) fn canonical(expression: &ast::Expr) -> String {
         ast::ExprKind::Literal(literal) => literal_text(literal),
         ast::ExprKind::Template(parts) => template(parts),
         ast::ExprKind::Name(name) => written(name),
-        ast::ExprKind::Call { function, arguments } => format!("{}({})", written(&function.text), list(arguments)),
-        ast::ExprKind::Path { base, links } => {
-            links.iter().fold(operand(base, POSTFIX), |text, link| text + &link_text(link))
-        }
+        ast::ExprKind::Call {
+            function,
+            arguments,
+        } => format!("{}({})", written(&function.text), list(arguments)),
+        ast::ExprKind::Path { base, links } => links
+            .iter()
+            .fold(operand(base, POSTFIX), |text, link| text + &link_text(link)),
         ast::ExprKind::List(elements) => format!("[{}]", joined(elements.iter().map(canonical))),
         ast::ExprKind::Object(entries) => format!("{{{}}}", joined(entries.iter().map(entry))),
-        ast::ExprKind::Unary { operators, operand: inner } => {
-            let signs: String = operators.iter().map(|(operator, _)| sign(*operator)).collect();
+        ast::ExprKind::Unary {
+            operators,
+            operand: inner,
+        } => {
+            let signs: String = operators
+                .iter()
+                .map(|(operator, _)| sign(*operator))
+                .collect();
             signs + &operand(inner, UNARY)
         }
         ast::ExprKind::Chain { first, rest } => {
@@ -28,20 +37,30 @@ pub(super) fn canonical(expression: &ast::Expr) -> String {
                 text + " " + symbol(link.operator) + " " + &operand(&link.operand, level)
             })
         }
-        ast::ExprKind::Coalesce(operands) => {
-            operands.iter().map(|one| operand(one, COALESCE)).collect::<Vec<_>>().join(" ?? ")
-        }
+        ast::ExprKind::Coalesce(operands) => operands
+            .iter()
+            .map(|one| operand(one, COALESCE))
+            .collect::<Vec<_>>()
+            .join(" ?? "),
         ast::ExprKind::Conditional { arms, otherwise } => {
             let arm = |(condition, value): &(ast::Expr, ast::Expr)| {
-                format!("{} ? {} : ", operand(condition, CHOICE), operand(value, CHOICE))
+                format!(
+                    "{} ? {} : ",
+                    operand(condition, CHOICE),
+                    operand(value, CHOICE)
+                )
             };
             arms.iter().map(arm).collect::<String>() + &operand(otherwise, CHOICE)
         }
         ast::ExprKind::Match { subject, arms } => {
-            let arms = arms.iter().map(|arm| format!("{} => {}", pattern(&arm.pattern), canonical(&arm.value)));
+            let arms = arms
+                .iter()
+                .map(|arm| format!("{} => {}", pattern(&arm.pattern), canonical(&arm.value)));
             format!("match {} {{{}}}", canonical(subject), joined(arms))
         }
-        ast::ExprKind::Is { subject, state } => format!("{} is {}", operand(subject, STATE), state.text),
+        ast::ExprKind::Is { subject, state } => {
+            format!("{} is {}", operand(subject, STATE), state.text)
+        }
         ast::ExprKind::Signal(name) => format!("signal {}", quoted(&name.text)),
         ast::ExprKind::Error => "…".to_owned(),
     }
@@ -62,7 +81,9 @@ const POSTFIX: u8 = 9;
 fn level(expression: &ast::Expr) -> u8 {
     match &expression.kind {
         ast::ExprKind::Conditional { .. } => CHOICE,
-        ast::ExprKind::Chain { rest, .. } => rest.first().map_or(POSTFIX, |link| level_of(link.operator)),
+        ast::ExprKind::Chain { rest, .. } => {
+            rest.first().map_or(POSTFIX, |link| level_of(link.operator))
+        }
         ast::ExprKind::Coalesce(_) => COALESCE,
         ast::ExprKind::Unary { .. } => UNARY,
         ast::ExprKind::Is { .. } => STATE,
@@ -98,7 +119,11 @@ fn level_of(operator: ast::BinaryOp) -> u8 {
 /// An operand of something that holds together so tightly.
 fn operand(expression: &ast::Expr, outer: u8) -> String {
     let text = canonical(expression);
-    if level(expression) > outer || level(expression) == POSTFIX { text } else { format!("({text})") }
+    if level(expression) > outer || level(expression) == POSTFIX {
+        text
+    } else {
+        format!("({text})")
+    }
 }
 
 fn literal_text(literal: &ast::Literal) -> String {
@@ -108,7 +133,9 @@ fn literal_text(literal: &ast::Literal) -> String {
         ast::Literal::Double(number) => format!("{number:?}"),
         ast::Literal::Duration(length) => duration_text(*length),
         ast::Literal::Bytes(_) => format!("b{}", literal::value(literal).0),
-        ast::Literal::Null | ast::Literal::Bool(_) | ast::Literal::Int(_) => literal::value(literal).0.to_string(),
+        ast::Literal::Null | ast::Literal::Bool(_) | ast::Literal::Int(_) => {
+            literal::value(literal).0.to_string()
+        }
     }
 }
 
@@ -138,7 +165,11 @@ fn link_text(link: &ast::Link) -> String {
         ast::LinkKind::Field { name, safe } => format!("{}{}", dot(*safe), written(&name.text)),
         ast::LinkKind::Index { index, safe: false } => format!("[{}]", canonical(index)),
         ast::LinkKind::Index { index, safe: true } => format!("?.[{}]", canonical(index)),
-        ast::LinkKind::Call { name, safe, arguments } => {
+        ast::LinkKind::Call {
+            name,
+            safe,
+            arguments,
+        } => {
             format!("{}{}({})", dot(*safe), written(&name.text), list(arguments))
         }
     }
@@ -159,10 +190,15 @@ fn pattern(written_pattern: &ast::Pattern) -> String {
     match &written_pattern.kind {
         ast::PatternKind::Any => "_".to_owned(),
         ast::PatternKind::Literal(literal) => literal_text(literal),
-        ast::PatternKind::Or(alternatives) => alternatives.iter().map(pattern).collect::<Vec<_>>().join(" | "),
+        ast::PatternKind::Or(alternatives) => alternatives
+            .iter()
+            .map(pattern)
+            .collect::<Vec<_>>()
+            .join(" | "),
         ast::PatternKind::Object(fields) => {
-            let field =
-                |(name, inner): &(ast::Name, ast::Pattern)| format!("{}: {}", written(&name.text), pattern(inner));
+            let field = |(name, inner): &(ast::Name, ast::Pattern)| {
+                format!("{}: {}", written(&name.text), pattern(inner))
+            };
             format!("{{{}}}", joined(fields.iter().map(field)))
         }
     }

@@ -234,15 +234,41 @@ impl Code {
     /// A value that is known before any run.
     #[must_use]
     pub fn literal(value: Value, ty: Type, span: Span) -> Self {
-        let root = Node { span, op: Op::Constant(value) };
-        Self { ty, root, span, reads: Vec::new(), registers: 0, into: None }
+        let root = Node {
+            span,
+            op: Op::Constant(value),
+        };
+        Self {
+            ty,
+            root,
+            span,
+            reads: Vec::new(),
+            registers: 0,
+            into: None,
+        }
     }
 
     /// The value of a step at a place, as if its name had been written.
     #[must_use]
     pub fn place(place: Place, name: Arc<str>, ty: Type, span: Span) -> Self {
-        let read = Read { place, kind: ReadKind::Value, binding: NameKind::Step, name, span };
-        Self { ty, root: Node { span, op: Op::Place(place) }, span, reads: vec![read], registers: 0, into: None }
+        let read = Read {
+            place,
+            kind: ReadKind::Value,
+            binding: NameKind::Step,
+            name,
+            span,
+        };
+        Self {
+            ty,
+            root: Node {
+                span,
+                op: Op::Place(place),
+            },
+            span,
+            reads: vec![read],
+            registers: 0,
+            into: None,
+        }
     }
 
     /// The same, where the value goes into a place of type `to`: a constant is converted now, anything else by the run.
@@ -257,7 +283,12 @@ impl Code {
         match known {
             Some(Ok(value)) => self.root.op = Op::Constant(value),
             // What cannot be is told by whoever checks the types, or when it is evaluated.
-            Some(Err(_)) | None => self.into = Some(Conversion { to: Arc::new(to.clone()), sure }),
+            Some(Err(_)) | None => {
+                self.into = Some(Conversion {
+                    to: Arc::new(to.clone()),
+                    sure,
+                })
+            }
         }
         self
     }
@@ -279,7 +310,11 @@ impl Node {
     /// The value, where it is known.
     #[must_use]
     pub fn constant(&self) -> Option<&Value> {
-        if let Op::Constant(value) = &self.op { Some(value) } else { None }
+        if let Op::Constant(value) = &self.op {
+            Some(value)
+        } else {
+            None
+        }
     }
 }
 
@@ -301,10 +336,14 @@ impl Matcher {
         match self {
             Self::Any => true,
             Self::Value(wanted) => wanted == value,
-            Self::Or(alternatives) => alternatives.iter().any(|alternative| alternative.matches(value)),
+            Self::Or(alternatives) => alternatives
+                .iter()
+                .any(|alternative| alternative.matches(value)),
             Self::Object(fields) => {
                 let Value::Map(map) = value else { return false };
-                fields.iter().all(|(key, matcher)| matcher.matches(map.get(key).unwrap_or(&Value::Null)))
+                fields
+                    .iter()
+                    .all(|(key, matcher)| matcher.matches(map.get(key).unwrap_or(&Value::Null)))
             }
         }
     }

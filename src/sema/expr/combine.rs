@@ -9,12 +9,18 @@ use crate::types::{ObjectType, Rest, Type, error_object, keeps, result_union};
 const TOLD_LITERALS: usize = 12;
 
 /// The result of an operation that must be possible for every pair of alternatives.
-pub(super) fn every_pair(left: &Type, right: &Type, one: impl Fn(&Type, &Type) -> Option<Type>) -> Option<Type> {
+pub(super) fn every_pair(
+    left: &Type,
+    right: &Type,
+    one: impl Fn(&Type, &Type) -> Option<Type>,
+) -> Option<Type> {
     let (left, right) = (widened(left), widened(right));
     let mut results = Vec::new();
     for first in left.members() {
         for second in right.members() {
-            if matches!(first, Type::Invalid | Type::Never) || matches!(second, Type::Invalid | Type::Never) {
+            if matches!(first, Type::Invalid | Type::Never)
+                || matches!(second, Type::Invalid | Type::Never)
+            {
                 return Some(Type::Any);
             }
             results.push(one(first, second)?);
@@ -49,26 +55,38 @@ pub(super) fn arithmetic(operator: Operator, left: &Type, right: &Type) -> Optio
         (Type::Any, Type::Any) => Type::Any,
         (Type::Any, other) | (other, Type::Any) => {
             let numeric = matches!(other, Type::Int | Type::Uint | Type::Double);
-            let instant =
-                sum && *other == Type::Timestamp || operator != Operator::Remainder && *other == Type::Duration;
+            let instant = sum && *other == Type::Timestamp
+                || operator != Operator::Remainder && *other == Type::Duration;
             let joined = add && matches!(other, Type::String | Type::Bytes | Type::List(_));
             if !numeric && !instant && !joined {
                 return None;
             }
-            if matches!(other, Type::String | Type::Bytes) { other.clone() } else { Type::Any }
+            if matches!(other, Type::String | Type::Bytes) {
+                other.clone()
+            } else {
+                Type::Any
+            }
         }
         (Type::Int, Type::Int) => Type::Int,
         (Type::Uint, Type::Uint) => Type::Uint,
-        (Type::Double, Type::Double | Type::Int) | (Type::Int, Type::Double) if operator != Operator::Remainder => {
+        (Type::Double, Type::Double | Type::Int) | (Type::Int, Type::Double)
+            if operator != Operator::Remainder =>
+        {
             Type::Double
         }
         (Type::String, Type::String) if add => Type::String,
         (Type::Bytes, Type::Bytes) if add => Type::Bytes,
-        (Type::List(left), Type::List(right)) if add => common([(**left).clone(), (**right).clone()]).list(),
+        (Type::List(left), Type::List(right)) if add => {
+            common([(**left).clone(), (**right).clone()]).list()
+        }
         (Type::Timestamp, Type::Duration) if sum => Type::Timestamp,
         (Type::Duration, Type::Timestamp) if add => Type::Timestamp,
         (Type::Duration, Type::Duration) if sum => Type::Duration,
-        (Type::Duration, Type::Int) if matches!(operator, Operator::Multiply | Operator::Divide) => Type::Duration,
+        (Type::Duration, Type::Int)
+            if matches!(operator, Operator::Multiply | Operator::Divide) =>
+        {
+            Type::Duration
+        }
         (Type::Int, Type::Duration) if operator == Operator::Multiply => Type::Duration,
         (Type::Duration, Type::Duration) if operator == Operator::Divide => Type::Double,
         (Type::Timestamp, Type::Timestamp) if operator == Operator::Subtract => Type::Duration,
@@ -79,7 +97,8 @@ pub(super) fn arithmetic(operator: Operator, left: &Type, right: &Type) -> Optio
 /// The operator where a zero on the right fails whatever stands on the left.
 pub(super) fn exact(operator: Operator, left: &Type, right: &Type) -> Operator {
     let counted = |ty: &Type| {
-        let counts = |member: &Type| matches!(widened(member), Type::Int | Type::Uint | Type::Duration);
+        let counts =
+            |member: &Type| matches!(widened(member), Type::Int | Type::Uint | Type::Duration);
         *ty != Type::Never && ty.members().iter().all(counts)
     };
     match operator {
@@ -92,7 +111,11 @@ pub(super) fn exact(operator: Operator, left: &Type, right: &Type) -> Operator {
 /// Whether values of two types without alternatives have an order.
 pub(super) fn ordered(left: &Type, right: &Type) -> Option<Type> {
     let scalar = |ty: &Type| {
-        is_number(ty) || matches!(ty, Type::Bool | Type::String | Type::Bytes | Type::Timestamp | Type::Duration)
+        is_number(ty)
+            || matches!(
+                ty,
+                Type::Bool | Type::String | Type::Bytes | Type::Timestamp | Type::Duration
+            )
     };
     let possible = match (left, right) {
         (Type::Any, Type::Any) => true,
@@ -111,7 +134,12 @@ pub(super) fn may_equal(left: &Type, right: &Type) -> bool {
     if *left == Type::Null || *right == Type::Null {
         return true;
     }
-    left.members().iter().any(|first| right.members().iter().any(|second| members_may_equal(first, second)))
+    left.members().iter().any(|first| {
+        right
+            .members()
+            .iter()
+            .any(|second| members_may_equal(first, second))
+    })
 }
 
 fn members_may_equal(left: &Type, right: &Type) -> bool {
@@ -120,15 +148,26 @@ fn members_may_equal(left: &Type, right: &Type) -> bool {
         | (_, Type::Any | Type::Invalid | Type::Never)
         | (Type::Error, Type::Error) => true,
         (Type::Literal(left), Type::Literal(right)) => left == right,
-        (Type::Literal(literal), other) | (other, Type::Literal(literal)) => members_may_equal(&literal.base(), other),
+        (Type::Literal(literal), other) | (other, Type::Literal(literal)) => {
+            members_may_equal(&literal.base(), other)
+        }
         (Type::List(left), Type::List(right)) => may_equal(left, right),
-        (Type::Map(left), Type::Map(right)) => may_equal(&left.key, &right.key) && may_equal(&left.value, &right.value),
+        (Type::Map(left), Type::Map(right)) => {
+            may_equal(&left.key, &right.key) && may_equal(&left.value, &right.value)
+        }
         (Type::Map(map), Type::Object(object)) | (Type::Object(object), Type::Map(map)) => {
             may_equal(&map.key, &Type::String)
-                && object.fields.iter().all(|field| !field.required || may_equal(&field.ty, &map.value))
+                && object
+                    .fields
+                    .iter()
+                    .all(|field| !field.required || may_equal(&field.ty, &map.value))
         }
-        (Type::Object(left), Type::Object(right)) => objects_may_equal(left, right) && objects_may_equal(right, left),
-        (Type::Result(value), other) | (other, Type::Result(value)) => may_equal(&result_union(value), other),
+        (Type::Object(left), Type::Object(right)) => {
+            objects_may_equal(left, right) && objects_may_equal(right, left)
+        }
+        (Type::Result(value), other) | (other, Type::Result(value)) => {
+            may_equal(&result_union(value), other)
+        }
         (Type::Error, other) | (other, Type::Error) => may_equal(&error_object(), other),
         (left, right) => left == right || is_number(left) && is_number(right),
     }
@@ -136,10 +175,13 @@ fn members_may_equal(left: &Type, right: &Type) -> bool {
 
 /// Whether what the one object must have can be in the other.
 fn objects_may_equal(left: &ObjectType, right: &ObjectType) -> bool {
-    left.fields.iter().filter(|field| field.required).all(|field| match right.field(&field.name) {
-        Some(other) => may_equal(&field.ty, &other.ty),
-        None => right.rest != Rest::Closed,
-    })
+    left.fields
+        .iter()
+        .filter(|field| field.required)
+        .all(|field| match right.field(&field.name) {
+            Some(other) => may_equal(&field.ty, &other.ty),
+            None => right.rest != Rest::Closed,
+        })
 }
 
 /// The type of the elements of a list: their union, where one list that takes all elements stands for the narrower ones.

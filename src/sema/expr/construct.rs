@@ -54,12 +54,19 @@ impl Checker<'_> {
         if !present.members().iter().all(fits) || typed.ty == Type::Null {
             self.report(report::interpolated_value(&typed.ty, span));
         } else if typed.ty.is_optional() {
-            self.report(report::absent_operand(&typed.ty, span, !combine::is_simple(&typed.node)));
+            self.report(report::absent_operand(
+                &typed.ty,
+                span,
+                !combine::is_simple(&typed.node),
+            ));
         }
     }
 
     pub(super) fn list(&mut self, elements: &[ast::Expr], span: Span) -> Typed {
-        let elements: Vec<Typed> = elements.iter().map(|element| self.expression(element)).collect();
+        let elements: Vec<Typed> = elements
+            .iter()
+            .map(|element| self.expression(element))
+            .collect();
         list_of(elements, span)
     }
 
@@ -76,13 +83,22 @@ impl Checker<'_> {
     /// A key as written: constant where it can be known now.
     pub(super) fn key(&mut self, key: &ast::EntryKey) -> (MapKey, Type) {
         match key {
-            ast::EntryKey::Name(name) => (MapKey::Constant(Key::String(name.text.clone())), Type::String),
+            ast::EntryKey::Name(name) => (
+                MapKey::Constant(Key::String(name.text.clone())),
+                Type::String,
+            ),
             ast::EntryKey::Expr(expression) => {
                 let typed = self.expression(expression);
                 let fits = |member: &Type| {
                     matches!(
                         literal::widened(member),
-                        Type::String | Type::Int | Type::Uint | Type::Bool | Type::Any | Type::Invalid | Type::Never
+                        Type::String
+                            | Type::Int
+                            | Type::Uint
+                            | Type::Bool
+                            | Type::Any
+                            | Type::Invalid
+                            | Type::Never
                     )
                 };
                 if !typed.ty.members().iter().all(fits) {
@@ -103,8 +119,18 @@ impl Checker<'_> {
         let mut typed: Vec<Typed> = Vec::with_capacity(operands.len());
         for (position, operand) in operands.iter().enumerate() {
             let last = position + 1 == operands.len();
-            let check = |checker: &mut Self| if last { checker.expression(operand) } else { checker.lenient(operand) };
-            typed.push(if position == 0 { check(self) } else { self.lazily(check) });
+            let check = |checker: &mut Self| {
+                if last {
+                    checker.expression(operand)
+                } else {
+                    checker.lenient(operand)
+                }
+            };
+            typed.push(if position == 0 {
+                check(self)
+            } else {
+                self.lazily(check)
+            });
             self.assume_absent(operand);
         }
         self.facts.truncate(known.0);
@@ -115,7 +141,9 @@ impl Checker<'_> {
     /// An operand of `??` before the last.
     pub(super) fn lenient(&mut self, operand: &ast::Expr) -> Typed {
         match &operand.kind {
-            ast::ExprKind::Path { base, links } => self.path(base, links, operand.span, Absence::Null),
+            ast::ExprKind::Path { base, links } => {
+                self.path(base, links, operand.span, Absence::Null)
+            }
             _ => self.expression(operand),
         }
     }
@@ -133,10 +161,15 @@ impl Checker<'_> {
         if self.local(name).is_some() {
             return;
         }
-        let Lookup::Found(binding) = self.scope.lookup(name) else { return };
+        let Lookup::Found(binding) = self.scope.lookup(name) else {
+            return;
+        };
         for definition in &*binding.definitions {
             let known = self.knowledge();
-            let open = definition.guard.iter().filter(|atom| !known.holds(std::slice::from_ref(*atom)));
+            let open = definition
+                .guard
+                .iter()
+                .filter(|atom| !known.holds(std::slice::from_ref(*atom)));
             let open = open.cloned().collect::<Vec<_>>();
             if open.is_empty() {
                 continue;
@@ -156,7 +189,12 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn conditional(&mut self, arms: &[(ast::Expr, ast::Expr)], otherwise: &ast::Expr, span: Span) -> Typed {
+    pub(super) fn conditional(
+        &mut self,
+        arms: &[(ast::Expr, ast::Expr)],
+        otherwise: &ast::Expr,
+        span: Span,
+    ) -> Typed {
         self.choice(arms, otherwise, span, &mut Self::expression)
     }
 
@@ -174,8 +212,9 @@ impl Checker<'_> {
         for (condition, result) in arms {
             let test = self.expression(condition);
             self.bool_operand("? :", &test, condition.span);
-            let value = self
-                .with_facts(narrow::atoms(condition), |checker| checker.lazily(|checker| result_of(checker, result)));
+            let value = self.with_facts(narrow::atoms(condition), |checker| {
+                checker.lazily(|checker| result_of(checker, result))
+            });
             self.facts.extend(narrow::negated_atoms(condition));
             types.push(value.ty);
             nodes.push((test.node, value.node));
@@ -183,10 +222,22 @@ impl Checker<'_> {
         let last = self.lazily(|checker| result_of(checker, otherwise));
         self.facts.truncate(facts);
         types.push(last.ty);
-        Typed::new(Op::Conditional { arms: nodes, otherwise: Box::new(last.node) }, Type::union(types), span)
+        Typed::new(
+            Op::Conditional {
+                arms: nodes,
+                otherwise: Box::new(last.node),
+            },
+            Type::union(types),
+            span,
+        )
     }
 
-    pub(super) fn match_expression(&mut self, subject: &ast::Expr, arms: &[ast::MatchArm], span: Span) -> Typed {
+    pub(super) fn match_expression(
+        &mut self,
+        subject: &ast::Expr,
+        arms: &[ast::MatchArm],
+        span: Span,
+    ) -> Typed {
         self.match_choice(subject, arms, span, &mut Self::expression)
     }
 
@@ -199,7 +250,8 @@ impl Checker<'_> {
         result_of: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
     ) -> Typed {
         let held = self.expression(subject);
-        let patterns: Vec<(&ast::Pattern, Span)> = arms.iter().map(|arm| (&arm.pattern, arm.span)).collect();
+        let patterns: Vec<(&ast::Pattern, Span)> =
+            arms.iter().map(|arm| (&arm.pattern, arm.span)).collect();
         let place = span_to_subject(span, subject.span);
         let taken = self.check_patterns((subject, &held.ty), &patterns, place, false);
         let text = narrow::path_text(subject, &[]);
@@ -207,19 +259,30 @@ impl Checker<'_> {
         let mut types = Vec::with_capacity(arms.len());
         for (arm, pattern) in arms.iter().zip(taken) {
             self.narrowed.push((text.clone(), pattern.subject));
-            let value =
-                self.with_facts(pattern.facts, |checker| checker.lazily(|checker| result_of(checker, &arm.value)));
+            let value = self.with_facts(pattern.facts, |checker| {
+                checker.lazily(|checker| result_of(checker, &arm.value))
+            });
             self.narrowed.pop();
             types.push(value.ty);
             nodes.push((pattern.matcher, value.node));
         }
-        Typed::new(Op::Match { subject: Box::new(held.node), arms: nodes }, Type::union(types), span)
+        Typed::new(
+            Op::Match {
+                subject: Box::new(held.node),
+                arms: nodes,
+            },
+            Type::union(types),
+            span,
+        )
     }
 }
 
 /// `match e`, without the arms.
 fn span_to_subject(whole: Span, subject: Span) -> Span {
-    Span { start: whole.start, end: subject.end.max(whole.start) }
+    Span {
+        start: whole.start,
+        end: subject.end.max(whole.start),
+    }
 }
 
 /// A list; a constant one where all elements are.
@@ -248,7 +311,11 @@ pub(super) fn map_of(parts: Vec<((MapKey, Type), Typed)>, span: Span) -> Typed {
     for ((key, key_type), value) in parts {
         if let MapKey::Constant(Key::String(name)) = &key {
             fields.retain(|field| field.name != *name);
-            fields.push(Field { name: name.clone(), ty: value.ty.clone(), required: true });
+            fields.push(Field {
+                name: name.clone(),
+                ty: value.ty.clone(),
+                required: true,
+            });
         } else {
             is_object = false;
         }
@@ -259,7 +326,10 @@ pub(super) fn map_of(parts: Vec<((MapKey, Type), Typed)>, span: Span) -> Typed {
     let ty = if is_object {
         Type::object(fields, Rest::Closed)
     } else {
-        Type::Map(Arc::new(MapType { key: Type::union(keys), value: combine::common(values) }))
+        Type::Map(Arc::new(MapType {
+            key: Type::union(keys),
+            value: combine::common(values),
+        }))
     };
     let op = constant_map(&entries).map_or_else(|| Op::Map(entries), Op::Constant);
     Typed::new(op, ty.bounded(), span)
@@ -268,7 +338,9 @@ pub(super) fn map_of(parts: Vec<((MapKey, Type), Typed)>, span: Span) -> Typed {
 fn constant_map(entries: &[(MapKey, Node)]) -> Option<Value> {
     let mut map = Map::with_capacity(entries.len());
     for (key, node) in entries {
-        let MapKey::Constant(key) = key else { return None };
+        let MapKey::Constant(key) = key else {
+            return None;
+        };
         if map.insert(key.clone(), node.constant()?.clone()).is_some() {
             return None;
         }
@@ -286,7 +358,11 @@ pub(super) fn coalesced(operands: Vec<Typed>, span: Span) -> Typed {
     for (position, operand) in operands.into_iter().enumerate() {
         if !decided {
             decided = is_there(&operand.ty);
-            types.push(if position + 1 == count { operand.ty } else { operand.ty.without_null() });
+            types.push(if position + 1 == count {
+                operand.ty
+            } else {
+                operand.ty.without_null()
+            });
         }
         nodes.push(operand.node);
     }

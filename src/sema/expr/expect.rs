@@ -11,18 +11,28 @@ use crate::value::{Key, Value};
 
 impl Checker<'_> {
     /// An expression whose value goes where `expected` is wanted.
-    pub(super) fn expected(&mut self, expression: &ast::Expr, expected: &Type, expectation: Expectation<'_>) -> Typed {
+    pub(super) fn expected(
+        &mut self,
+        expression: &ast::Expr,
+        expected: &Type,
+        expectation: Expectation<'_>,
+    ) -> Typed {
         let span = expression.span;
         match &expression.kind {
             ast::ExprKind::Object(entries) => match wanted_object(expected, entries) {
-                Some(Wanted::Object(object)) => self.expected_object(entries, span, &object, expectation),
+                Some(Wanted::Object(object)) => {
+                    self.expected_object(entries, span, &object, expectation)
+                }
                 Some(Wanted::Map(map)) => self.expected_map(entries, span, &map, expectation),
                 None => self.whole(expression, expected, expectation),
             },
             ast::ExprKind::List(elements) => match wanted_element(expected) {
                 Some(element) => {
                     let inner = expectation.element();
-                    let typed = elements.iter().map(|one| self.expected(one, &element, inner)).collect();
+                    let typed = elements
+                        .iter()
+                        .map(|one| self.expected(one, &element, inner))
+                        .collect();
                     construct::list_of(typed, span)
                 }
                 None => self.whole(expression, expected, expectation),
@@ -32,15 +42,22 @@ impl Checker<'_> {
                     checker.expected(result, expected, expectation)
                 })
             }
-            ast::ExprKind::Match { subject, arms } => self.match_choice(subject, arms, span, &mut |checker, result| {
-                checker.expected(result, expected, expectation)
-            }),
+            ast::ExprKind::Match { subject, arms } => {
+                self.match_choice(subject, arms, span, &mut |checker, result| {
+                    checker.expected(result, expected, expectation)
+                })
+            }
             _ => self.whole(expression, expected, expectation),
         }
     }
 
     /// An expression whose parts say nothing on their own.
-    fn whole(&mut self, expression: &ast::Expr, expected: &Type, expectation: Expectation<'_>) -> Typed {
+    fn whole(
+        &mut self,
+        expression: &ast::Expr,
+        expected: &Type,
+        expectation: Expectation<'_>,
+    ) -> Typed {
         let typed = self.expression(expression);
         self.fits(typed, expression.span, expected, expectation)
     }
@@ -48,13 +65,20 @@ impl Checker<'_> {
     /// Whether a call has been reported at a place, where no value of its kind is wanted either: then a step of its own mends
     /// nothing.
     fn is_misplaced_call(&mut self, span: Span) -> bool {
-        let is_it = |found: &&mut Diagnostic| found.code == &CALL_IN_EXPRESSION && found.span == span;
+        let is_it =
+            |found: &&mut Diagnostic| found.code == &CALL_IN_EXPRESSION && found.span == span;
         let found = self.diagnostics.iter_mut().rev().find(is_it);
         found.map(|found| found.fix = None).is_some()
     }
 
     /// Holds the type of a value against what is wanted, and reports what cannot be.
-    fn fits(&mut self, mut typed: Typed, span: Span, expected: &Type, expectation: Expectation<'_>) -> Typed {
+    fn fits(
+        &mut self,
+        mut typed: Typed,
+        span: Span,
+        expected: &Type,
+        expectation: Expectation<'_>,
+    ) -> Typed {
         if let Some(number) = typed.node.constant().and_then(Value::as_int)
             && expected.without_null() == Type::Double
         {
@@ -66,7 +90,9 @@ impl Checker<'_> {
             (Fit::Unknown, Some(value)) => convert(value.clone(), expected).err(),
             (Fit::Unknown, None) | (Fit::Fits, _) => None,
         };
-        let Some(mismatch) = mismatch else { return typed };
+        let Some(mismatch) = mismatch else {
+            return typed;
+        };
         if matches!(typed.node.op, Op::Fail(_)) && self.is_misplaced_call(span) {
             typed.ty = Type::Invalid;
             return typed;
@@ -75,7 +101,14 @@ impl Checker<'_> {
         let diagnostic = if mismatch.absent() && mismatch.path.is_empty() {
             report::absent_value(&typed.ty, expected, expectation, span, simple)
         } else {
-            report::wrong_type(&typed.ty, expected, &mismatch, expectation, span, &typed.node)
+            report::wrong_type(
+                &typed.ty,
+                expected,
+                &mismatch,
+                expectation,
+                span,
+                &typed.node,
+            )
         };
         self.report(diagnostic);
         typed.ty = Type::Invalid;
@@ -101,7 +134,11 @@ impl Checker<'_> {
             };
             let value = match field {
                 Some(field) => {
-                    let ty = if field.required { field.ty.clone() } else { field.ty.clone().optional() };
+                    let ty = if field.required {
+                        field.ty.clone()
+                    } else {
+                        field.ty.clone().optional()
+                    };
                     self.expected(&entry.value, &ty, expectation.part(&field.name))
                 }
                 None => match (&object.rest, &name) {
@@ -134,7 +171,9 @@ impl Checker<'_> {
         span: Span,
         expectation: Expectation<'_>,
     ) -> bool {
-        let computed = parts.iter().any(|((key, _), _)| matches!(key, MapKey::Computed(_)));
+        let computed = parts
+            .iter()
+            .any(|((key, _), _)| matches!(key, MapKey::Computed(_)));
         if computed {
             return false;
         }
@@ -177,10 +216,18 @@ impl Checker<'_> {
     pub(super) fn condition(&mut self, expression: &ast::Expr) -> Typed {
         let mut typed = self.expression(expression);
         let fits = |member: &Type| {
-            matches!(member, Type::Bool | Type::Literal(Literal::Bool(_)) | Type::Invalid | Type::Never)
+            matches!(
+                member,
+                Type::Bool | Type::Literal(Literal::Bool(_)) | Type::Invalid | Type::Never
+            )
         };
         if !typed.ty.members().iter().all(fits) {
-            self.report(report::not_a_bool("a condition", &typed.ty, expression.span, &typed.node));
+            self.report(report::not_a_bool(
+                "a condition",
+                &typed.ty,
+                expression.span,
+                &typed.node,
+            ));
             typed.ty = Type::Invalid;
         }
         typed
@@ -216,10 +263,16 @@ fn wanted_object(expected: &Type, entries: &[ast::Entry]) -> Option<Wanted> {
 
 /// Whether a literal field with a constant text, number or truth value may belong to an object of this type.
 fn may_be_in(entry: &ast::Entry, object: &ObjectType) -> bool {
-    let ast::EntryKey::Name(name) = &entry.key else { return true };
-    let ast::ExprKind::Literal(literal) = &entry.value.kind else { return true };
+    let ast::EntryKey::Name(name) = &entry.key else {
+        return true;
+    };
+    let ast::ExprKind::Literal(literal) = &entry.value.kind else {
+        return true;
+    };
     let (_, ty) = super::literal::value(literal);
-    object.field(&name.text).is_none_or(|field| combine::may_equal(&ty, &field.ty))
+    object
+        .field(&name.text)
+        .is_none_or(|field| combine::may_equal(&ty, &field.ty))
 }
 
 fn wanted_element(expected: &Type) -> Option<Type> {
@@ -228,7 +281,10 @@ fn wanted_element(expected: &Type) -> Option<Type> {
         _ => None,
     });
     let first = lists.next()?;
-    let other = expected.members().iter().any(|member| matches!(member, Type::Any | Type::Invalid));
+    let other = expected
+        .members()
+        .iter()
+        .any(|member| matches!(member, Type::Any | Type::Invalid));
     (lists.next().is_none() && !other).then_some(first)
 }
 

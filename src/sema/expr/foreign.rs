@@ -34,11 +34,20 @@ impl Said {
     pub(super) fn of(self, diagnostic: Diagnostic) -> Diagnostic {
         let mut diagnostic = diagnostic.help(self.help);
         diagnostic.fix = None;
-        let Some((safe, text, span)) = self.fix else { return diagnostic };
-        let title =
-            if text.len() <= SHOWN { format!("write `{text}`") } else { "write it as it is said here".to_owned() };
+        let Some((safe, text, span)) = self.fix else {
+            return diagnostic;
+        };
+        let title = if text.len() <= SHOWN {
+            format!("write `{text}`")
+        } else {
+            "write it as it is said here".to_owned()
+        };
         let edits = vec![Edit { span, text }];
-        if safe { diagnostic.fix_all(title, edits) } else { diagnostic.unsafe_fix(title, edits) }
+        if safe {
+            diagnostic.fix_all(title, edits)
+        } else {
+            diagnostic.unsafe_fix(title, edits)
+        }
     }
 }
 
@@ -56,16 +65,36 @@ impl Checker<'_> {
             return None;
         }
         let (phrase, parts) = self.phrase(shape, root, name, arguments)?;
-        let told = Said { help: phrase.help(None), fix: None, ty: Type::Invalid };
+        let told = Said {
+            help: phrase.help(None),
+            fix: None,
+            ty: Type::Invalid,
+        };
         let fits = phrase.certainty != Certainty::Told && parts.arguments.len() == arguments.len();
-        let Some(right) = fits.then(|| self.filled(phrase, &parts, root, arguments, whole)).flatten() else {
+        let Some(right) = fits
+            .then(|| self.filled(phrase, &parts, root, arguments, whole))
+            .flatten()
+        else {
             return Some(told);
         };
-        let Some((ty, simple)) = self.tried(&right, whole) else { return Some(told) };
-        let help = if right.len() <= SHOWN && !right.contains('\n') { phrase.help(Some(&right)) } else { told.help };
-        let alone = simple || self.origin.is_some_and(|(source, _)| stands_alone(source.text(), whole));
+        let Some((ty, simple)) = self.tried(&right, whole) else {
+            return Some(told);
+        };
+        let help = if right.len() <= SHOWN && !right.contains('\n') {
+            phrase.help(Some(&right))
+        } else {
+            told.help
+        };
+        let alone = simple
+            || self
+                .origin
+                .is_some_and(|(source, _)| stands_alone(source.text(), whole));
         let text = if alone { right } else { format!("({right})") };
-        Some(Said { help, fix: Some((phrase.certainty == Certainty::Certain, text, whole)), ty })
+        Some(Said {
+            help,
+            fix: Some((phrase.certainty == Certainty::Certain, text, whole)),
+            ty,
+        })
     }
 
     /// The phrase that fits: first one with as many arguments, then one of which only the words are told.
@@ -82,21 +111,29 @@ impl Checker<'_> {
             Root::Nothing => found.extend(foreign::phrases(shape, "", name)),
             Root::Named(root) => found.extend(foreign::phrases(shape, root, name)),
             Root::Value { ty, .. } => {
-                let roots = foreign::RECEIVERS.into_iter().filter(|letter| is_kind(letter, ty));
+                let roots = foreign::RECEIVERS
+                    .into_iter()
+                    .filter(|letter| is_kind(letter, ty));
                 found.extend(roots.flat_map(|letter| foreign::phrases(shape, letter, name)));
             }
         }
         // The kind of the first argument tells what hangs from nothing.
         found.retain(|(_, parts)| {
-            let wanted =
-                parts.arguments.first().filter(|wanted| parts.root.is_empty() && foreign::RECEIVERS.contains(*wanted));
+            let wanted = parts
+                .arguments
+                .first()
+                .filter(|wanted| parts.root.is_empty() && foreign::RECEIVERS.contains(*wanted));
             let Some(wanted) = wanted else { return true };
-            let ty = first.get_or_insert_with(|| arguments.first().map(|one| self.silently(&one.value)));
+            let ty =
+                first.get_or_insert_with(|| arguments.first().map(|one| self.silently(&one.value)));
             ty.as_ref().is_some_and(|ty| is_kind(wanted, ty))
         });
-        let exact = found.iter().position(|(_, parts)| parts.arguments.len() == arguments.len());
-        let loose =
-            |(phrase, parts): &(&Phrase, Parts)| phrase.certainty == Certainty::Told || parts.arguments.contains(&"e");
+        let exact = found
+            .iter()
+            .position(|(_, parts)| parts.arguments.len() == arguments.len());
+        let loose = |(phrase, parts): &(&Phrase, Parts)| {
+            phrase.certainty == Certainty::Told || parts.arguments.contains(&"e")
+        };
         let index = exact.or_else(|| found.iter().position(loose))?;
         (index < found.len()).then(|| found.swap_remove(index))
     }
@@ -116,18 +153,32 @@ impl Checker<'_> {
         }
         let mut values = Vec::new();
         if let Root::Value { simple, .. } = root {
-            let behind = arguments.first().map_or(whole.end, |first| first.span.start);
+            let behind = arguments
+                .first()
+                .map_or(whole.end, |first| first.span.start);
             let head = source.text().get(whole.start as usize..behind as usize)?;
-            let receiver = head.rfind('.').map(|point| head.get(..point).unwrap_or("").trim_end())?;
+            let receiver = head
+                .rfind('.')
+                .map(|point| head.get(..point).unwrap_or("").trim_end())?;
             // Its own parentheses do not belong to the span of an expression, so what has some is left to the author.
             let safe_link = receiver.ends_with('?');
-            values.push((parts.root, (*simple && !safe_link).then(|| receiver.to_owned())?));
+            values.push((
+                parts.root,
+                (*simple && !safe_link).then(|| receiver.to_owned())?,
+            ));
         }
         let macro_body = parts.arguments.contains(&"e");
         for (name, argument) in parts.arguments.iter().zip(arguments) {
             let text = source.slice(argument.value.span);
             let simple = is_simple(&argument.value) || (macro_body && *name == "e");
-            values.push((name, if simple { text.to_owned() } else { format!("({text})") }));
+            values.push((
+                name,
+                if simple {
+                    text.to_owned()
+                } else {
+                    format!("({text})")
+                },
+            ));
         }
         Some(foreign::fill(phrase.right, &values))
     }
@@ -143,9 +194,17 @@ impl Checker<'_> {
         self.trying = true;
         let typed = self.expression(&expression);
         self.trying = false;
-        let sound = !self.diagnostics.get(before..).unwrap_or_default().iter().any(Diagnostic::is_error);
+        let sound = !self
+            .diagnostics
+            .get(before..)
+            .unwrap_or_default()
+            .iter()
+            .any(Diagnostic::is_error);
         self.diagnostics.truncate(before);
-        self.reads.iter_mut().skip(reads).for_each(|read| read.span = whole);
+        self.reads
+            .iter_mut()
+            .skip(reads)
+            .for_each(|read| read.span = whole);
         sound.then(|| (typed.ty, is_simple(&expression)))
     }
 
@@ -209,7 +268,9 @@ fn stands_alone(text: &str, place: Span) -> bool {
     let behind = text.get(place.end as usize..).unwrap_or("");
     let next = behind.trim_start_matches([' ', '\t']);
     let opened = before.ends_with(['(', ',', '[', '{', ':']);
-    let assigned = before.strip_suffix('=').is_some_and(|rest| rest.ends_with(' '));
+    let assigned = before
+        .strip_suffix('=')
+        .is_some_and(|rest| rest.ends_with(' '));
     let worded = before.ends_with(|last: char| last.is_alphabetic()) && !before.ends_with(" in");
     let closed = next.is_empty() || next.starts_with([')', ',', ']', '}', '\n', '\r']);
     (opened || assigned || worded) && closed

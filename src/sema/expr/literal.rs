@@ -20,7 +20,10 @@ pub(super) fn value(literal: &ast::Literal) -> (Value, Type) {
         ast::Literal::Int(number) => (Value::Int(*number), Type::Literal(Literal::Int(*number))),
         ast::Literal::Uint(number) => (Value::Uint(*number), Type::Uint),
         ast::Literal::Double(number) => (Value::Double(*number), Type::Double),
-        ast::Literal::String(text) => (Value::String(text.clone()), Type::Literal(Literal::String(text.clone()))),
+        ast::Literal::String(text) => (
+            Value::String(text.clone()),
+            Type::Literal(Literal::String(text.clone())),
+        ),
         ast::Literal::Bytes(bytes) => (Value::Bytes(bytes.clone()), Type::Bytes),
         ast::Literal::Duration(length) => (Value::Duration(*length), Type::Duration),
     }

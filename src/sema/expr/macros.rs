@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Checker, Comprehension, Local, MacroKind, Op, Typed, combine, literal, narrow, report};
+use super::{
+    Checker, Comprehension, Local, MacroKind, Op, Typed, combine, literal, narrow, report,
+};
 use crate::sema::Lookup;
 use crate::source::Span;
 use crate::syntax::ast;
@@ -50,7 +52,11 @@ pub(super) fn form(name: &str, arguments: usize) -> Option<Form> {
         ("transformMapEntry", 4) => (MacroKind::TransformMapEntry, 2, true),
         _ => return None,
     };
-    Some(Form { kind, variables, condition })
+    Some(Form {
+        kind,
+        variables,
+        condition,
+    })
 }
 
 /// What a macro goes over.
@@ -82,7 +88,12 @@ impl Checker<'_> {
             self.shadows(variable, argument.span);
             variables.push(variable.clone());
         }
-        let lists = |member: &Type| matches!(member, Type::List(_) | Type::Any | Type::Invalid | Type::Never);
+        let lists = |member: &Type| {
+            matches!(
+                member,
+                Type::List(_) | Type::Any | Type::Invalid | Type::Never
+            )
+        };
         let only_lists = form.kind == MacroKind::SortBy;
         let over = range_of(&range).filter(|_| !only_lists || range.members().iter().all(lists));
         let Some(over) = over else {
@@ -90,7 +101,14 @@ impl Checker<'_> {
             return Err("no such overload: a macro goes over a list or a map");
         };
         let outer = self.locals.len();
-        let first = self.push(variables.first(), if form.variables == 2 { &over.position } else { &over.single });
+        let first = self.push(
+            variables.first(),
+            if form.variables == 2 {
+                &over.position
+            } else {
+                &over.single
+            },
+        );
         let second = (form.variables == 2).then(|| self.push(variables.get(1), &over.value));
         let facts = self.facts.len();
         let mut parts = rest.iter();
@@ -106,10 +124,25 @@ impl Checker<'_> {
             return Err("a macro has a body");
         };
         let body = self.lazily(|checker| checker.expression(&last.value));
-        let ty = self.macro_type(form.kind, name, &body, &last.value, (&range, &over, variables.first()));
+        let ty = self.macro_type(
+            form.kind,
+            name,
+            &body,
+            &last.value,
+            (&range, &over, variables.first()),
+        );
         self.facts.truncate(facts);
         self.locals.truncate(outer);
-        Ok((Comprehension { kind: form.kind, first, second, condition, body: body.node }, ty))
+        Ok((
+            Comprehension {
+                kind: form.kind,
+                first,
+                second,
+                condition,
+                body: body.node,
+            },
+            ty,
+        ))
     }
 
     /// The type of the whole macro; a body that should be a bool is checked to be one.
@@ -132,20 +165,33 @@ impl Checker<'_> {
                     return Type::Invalid;
                 }
                 variable
-                    .map_or_else(|| over.single.clone(), |name| narrow::refined(&over.single, name, body_expression))
+                    .map_or_else(
+                        || over.single.clone(),
+                        |name| narrow::refined(&over.single, name, body_expression),
+                    )
                     .list()
             }
             MacroKind::SortBy => {
                 self.sort_key(body, body_expression.span);
-                if *range == Type::Invalid { Type::Invalid } else { over.single.clone().list() }
+                if *range == Type::Invalid {
+                    Type::Invalid
+                } else {
+                    over.single.clone().list()
+                }
             }
             MacroKind::Map | MacroKind::TransformList => body.ty.clone().list(),
             MacroKind::TransformMap => {
-                let map = crate::types::MapType { key: over.position.clone(), value: body.ty.clone() };
+                let map = crate::types::MapType {
+                    key: over.position.clone(),
+                    value: body.ty.clone(),
+                };
                 Type::Map(Arc::new(map))
             }
             MacroKind::TransformMapEntry => match range_of(&body.ty) {
-                Some(entry) => Type::Map(Arc::new(crate::types::MapType { key: entry.position, value: entry.value })),
+                Some(entry) => Type::Map(Arc::new(crate::types::MapType {
+                    key: entry.position,
+                    value: entry.value,
+                })),
                 None => Type::Invalid,
             },
         }
@@ -166,7 +212,11 @@ impl Checker<'_> {
         let register = self.push(Some(variable), &value.ty);
         let body = self.lazily(|checker| checker.expression(&body.value));
         self.locals.pop();
-        let op = Op::Let { register, value: Box::new(value.node), body: Box::new(body.node) };
+        let op = Op::Let {
+            register,
+            value: Box::new(value.node),
+            body: Box::new(body.node),
+        };
         Typed::new(op, body.ty, span)
     }
 
@@ -189,7 +239,12 @@ impl Checker<'_> {
         let register = u16::try_from(self.locals.len()).unwrap_or(u16::MAX);
         self.registers = self.registers.max(register.saturating_add(1));
         let name = name.cloned().unwrap_or_else(|| "".into());
-        self.locals.push(Local { name, ty: ty.clone(), register, facts: self.facts.len() });
+        self.locals.push(Local {
+            name,
+            ty: ty.clone(),
+            register,
+            facts: self.facts.len(),
+        });
         register
     }
 
@@ -202,10 +257,19 @@ impl Checker<'_> {
     }
 
     fn predicate(&mut self, name: &str, typed: &Typed, span: Span) {
-        let fits =
-            |member: &Type| matches!(literal::widened(member), Type::Bool | Type::Any | Type::Invalid | Type::Never);
+        let fits = |member: &Type| {
+            matches!(
+                literal::widened(member),
+                Type::Bool | Type::Any | Type::Invalid | Type::Never
+            )
+        };
         if !typed.ty.members().iter().all(fits) {
-            self.report(report::not_a_bool(&format!("the condition of `{name}`"), &typed.ty, span, &typed.node));
+            self.report(report::not_a_bool(
+                &format!("the condition of `{name}`"),
+                &typed.ty,
+                span,
+                &typed.node,
+            ));
         }
     }
 }
@@ -228,9 +292,19 @@ fn range_of(ty: &Type) -> Option<Range> {
         positions.push(position);
         values.push(value);
     }
-    Some(Range { single: Type::union(singles), position: Type::union(positions), value: Type::union(values) })
+    Some(Range {
+        single: Type::union(singles),
+        position: Type::union(positions),
+        value: Type::union(values),
+    })
 }
 
 fn field_union(fields: &[Field]) -> Type {
-    Type::union(fields.iter().map(|field| if field.required { field.ty.clone() } else { field.ty.clone().optional() }))
+    Type::union(fields.iter().map(|field| {
+        if field.required {
+            field.ty.clone()
+        } else {
+            field.ty.clone().optional()
+        }
+    }))
 }

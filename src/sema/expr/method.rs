@@ -38,14 +38,22 @@ impl Checker<'_> {
         };
         let typed = self.arguments(arguments);
         // The receiver takes part in the choice of the overload; its own node stays in front of the link.
-        let receiver = Typed::new(Op::Fail("the receiver".into()), walk.ty.clone(), walk.span_before());
+        let receiver = Typed::new(
+            Op::Fail("the receiver".into()),
+            walk.ty.clone(),
+            walk.span_before(),
+        );
         let mut spans = vec![walk.span_before()];
         spans.extend(arguments.iter().map(|argument| argument.value.span));
         let mut all = vec![receiver];
         all.extend(typed);
         let before = self.diagnostics.len();
         let ty = self.result(function, name, &all, &spans, true);
-        if self.diagnostics.get(before).is_some_and(|found| found.code == &NO_OVERLOAD) {
+        if self
+            .diagnostics
+            .get(before)
+            .is_some_and(|found| found.code == &NO_OVERLOAD)
+        {
             // `contains` of a list, `join` of a text: methods that are others elsewhere.
             let refused = self.diagnostics.split_off(before);
             if let Some(link) = self.foreign_method(walk, name, arguments, span) {
@@ -58,11 +66,20 @@ impl Checker<'_> {
         if let Some(pattern) = constant_pattern(function, nodes.first()) {
             return LinkOp::Matches(pattern);
         }
-        LinkOp::Call { function, arguments: nodes }
+        LinkOp::Call {
+            function,
+            arguments: nodes,
+        }
     }
 
     /// A method that does not exist.
-    fn no_method(&mut self, walk: &mut Walk, name: &ast::Name, arguments: &[ast::Argument], span: Span) -> LinkOp {
+    fn no_method(
+        &mut self,
+        walk: &mut Walk,
+        name: &ast::Name,
+        arguments: &[ast::Argument],
+        span: Span,
+    ) -> LinkOp {
         if let Some(link) = self.foreign_method(walk, name, arguments, span) {
             return link;
         }
@@ -88,12 +105,23 @@ impl Checker<'_> {
         arguments: &[ast::Argument],
         span: Span,
     ) -> Option<LinkOp> {
-        let root = Root::Value { ty: &walk.ty, simple: walk.stands_bare() };
-        let said = self.foreign(Shape::Call, &root, &name.text, arguments, walk.span_before().to(span))?;
+        let root = Root::Value {
+            ty: &walk.ty,
+            simple: walk.stands_bare(),
+        };
+        let said = self.foreign(
+            Shape::Call,
+            &root,
+            &name.text,
+            arguments,
+            walk.span_before().to(span),
+        )?;
         self.passed_over(arguments);
         let ty = said.ty.clone();
         self.report(said.of(report::unknown_method(name, &walk.ty)));
         walk.ty = ty;
-        Some(LinkOp::Fail(format!("unbound function `{}`", name.text).into()))
+        Some(LinkOp::Fail(
+            format!("unbound function `{}`", name.text).into(),
+        ))
     }
 }

@@ -30,8 +30,8 @@ use crate::syntax::ast;
 use crate::types::Type;
 
 pub use code::{
-    Code, Comprehension, Conversion, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece, Read,
-    ReadKind, StateTest,
+    Code, Comprehension, Conversion, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator,
+    Piece, Read, ReadKind, StateTest,
 };
 pub(super) use narrow::opposite;
 pub use narrow::{atoms, negated_atoms};
@@ -95,24 +95,38 @@ impl<'a> Expectation<'a> {
     /// A value for an argument, a `let` with a type, or anything else that has no code of its own.
     #[must_use]
     pub fn of(what: &'a dyn fmt::Display) -> Self {
-        Self { code: &diag::codes::types::WRONG_TYPE, whole: what, field: None, element: false }
+        Self {
+            code: &diag::codes::types::WRONG_TYPE,
+            whole: what,
+            field: None,
+            element: false,
+        }
     }
 
     /// The reply of a plan.
     #[must_use]
     pub fn reply() -> Self {
-        Self { code: &diag::codes::types::REPLY_TYPE, ..Self::of(&"the reply") }
+        Self {
+            code: &diag::codes::types::REPLY_TYPE,
+            ..Self::of(&"the reply")
+        }
     }
 
     /// The default of a parameter or a field.
     #[must_use]
     pub fn default(what: &'a dyn fmt::Display) -> Self {
-        Self { code: &diag::codes::types::DEFAULT_TYPE, ..Self::of(what) }
+        Self {
+            code: &diag::codes::types::DEFAULT_TYPE,
+            ..Self::of(what)
+        }
     }
 
     /// The same for an element of a list.
     fn element(self) -> Self {
-        Self { element: true, ..self }
+        Self {
+            element: true,
+            ..self
+        }
     }
 
     /// The same for a field of the value.
@@ -120,7 +134,11 @@ impl<'a> Expectation<'a> {
     where
         'a: 'f,
     {
-        Expectation { field: Some(field), element: false, ..self }
+        Expectation {
+            field: Some(field),
+            element: false,
+            ..self
+        }
     }
 }
 
@@ -176,7 +194,12 @@ impl<'a> Checker<'a> {
 
     /// An expression whose value goes where `expected` is wanted, and becomes a value of that type there. Parts of
     /// literals are checked where they stand.
-    pub fn check_against(&mut self, expression: &ast::Expr, expected: &Type, expectation: Expectation<'_>) -> Code {
+    pub fn check_against(
+        &mut self,
+        expression: &ast::Expr,
+        expected: &Type,
+        expectation: Expectation<'_>,
+    ) -> Code {
         let typed = self.expected(expression, expected, expectation);
         self.finish(typed, expression.span).placed(expected)
     }
@@ -189,7 +212,14 @@ impl<'a> Checker<'a> {
 
     fn finish(&mut self, typed: Typed, span: Span) -> Code {
         let registers = std::mem::take(&mut self.registers);
-        Code { ty: typed.ty, root: typed.node, span, reads: std::mem::take(&mut self.reads), registers, into: None }
+        Code {
+            ty: typed.ty,
+            root: typed.node,
+            span,
+            reads: std::mem::take(&mut self.reads),
+            registers,
+            into: None,
+        }
     }
 
     /// Any expression. Each kind has a function of its own, which keeps the frames of deep nesting small.
@@ -199,14 +229,21 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Literal(value) => literal::literal(value, span),
             ast::ExprKind::Template(parts) => self.template(parts, span),
             ast::ExprKind::Name(name) => self.name(name, span),
-            ast::ExprKind::Call { function, arguments } => self.global_call(function, arguments, span),
-            ast::ExprKind::Path { base, links } => self.path(base, links, span, path::Absence::Reported),
+            ast::ExprKind::Call {
+                function,
+                arguments,
+            } => self.global_call(function, arguments, span),
+            ast::ExprKind::Path { base, links } => {
+                self.path(base, links, span, path::Absence::Reported)
+            }
             ast::ExprKind::List(elements) => self.list(elements, span),
             ast::ExprKind::Object(entries) => self.object(entries, span),
             ast::ExprKind::Unary { operators, operand } => self.unary(operators, operand, span),
             ast::ExprKind::Chain { first, rest } => self.chain(first, rest, span),
             ast::ExprKind::Coalesce(operands) => self.coalesce(operands, span),
-            ast::ExprKind::Conditional { arms, otherwise } => self.conditional(arms, otherwise, span),
+            ast::ExprKind::Conditional { arms, otherwise } => {
+                self.conditional(arms, otherwise, span)
+            }
             ast::ExprKind::Match { subject, arms } => self.match_expression(subject, arms, span),
             ast::ExprKind::Is { subject, state } => self.is_state(subject, state, span),
             ast::ExprKind::Signal(name) => self.signal(name, span),
@@ -229,7 +266,10 @@ impl<'a> Checker<'a> {
 
 impl Typed {
     fn new(op: Op, ty: Type, span: Span) -> Self {
-        Self { node: Node { span, op }, ty }
+        Self {
+            node: Node { span, op },
+            ty,
+        }
     }
 
     /// Something already reported: it fails where it is reached after all.

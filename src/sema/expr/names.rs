@@ -13,8 +13,20 @@ use crate::types::Type;
 use crate::value::Value;
 
 /// Names of types that are values where no other name hides them.
-const TYPE_NAMES: &[&str] =
-    &["bool", "bytes", "double", "duration", "int", "list", "map", "null_type", "string", "timestamp", "type", "uint"];
+const TYPE_NAMES: &[&str] = &[
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+];
 
 impl Checker<'_> {
     pub(super) fn name(&mut self, name: &Arc<str>, span: Span) -> Typed {
@@ -24,9 +36,11 @@ impl Checker<'_> {
         }
         match self.scope.lookup(name) {
             Lookup::Found(binding) => self.bound(name, &binding, span),
-            Lookup::Missing if TYPE_NAMES.contains(&&**name) => {
-                Typed::new(Op::Constant(Value::Type(type_name(name).into())), Type::Type, span)
-            }
+            Lookup::Missing if TYPE_NAMES.contains(&&**name) => Typed::new(
+                Op::Constant(Value::Type(type_name(name).into())),
+                Type::Type,
+                span,
+            ),
             lookup => self.no_value(name, &lookup, span),
         }
     }
@@ -49,15 +63,29 @@ impl Checker<'_> {
         }
         let text = report::written(name);
         let ty = self.narrowed_type(&text).cloned().unwrap_or(ty);
-        if ty.is_optional() && self.is_shown(Some(name), &text, true) { ty.without_null() } else { ty }
+        if ty.is_optional() && self.is_shown(Some(name), &text, true) {
+            ty.without_null()
+        } else {
+            ty
+        }
     }
 
     /// Remembers that the expression reads a name.
     fn read(&mut self, name: &Arc<str>, binding: &Binding, kind: ReadKind, span: Span) {
-        if self.reads.iter().any(|read| read.place == binding.place && read.kind == kind) {
+        if self
+            .reads
+            .iter()
+            .any(|read| read.place == binding.place && read.kind == kind)
+        {
             return;
         }
-        self.reads.push(Read { place: binding.place, kind, binding: binding.kind, name: name.clone(), span });
+        self.reads.push(Read {
+            place: binding.place,
+            kind,
+            binding: binding.kind,
+            name: name.clone(),
+            span,
+        });
     }
 
     /// A name that cannot be read here.
@@ -67,7 +95,10 @@ impl Checker<'_> {
         {
             let ty = said.ty.clone();
             self.report(said.of(report::unknown_name(name, span, &[])));
-            return Typed { ty, ..Typed::fail(&format!("undeclared reference to `{name}`"), span) };
+            return Typed {
+                ty,
+                ..Typed::fail(&format!("undeclared reference to `{name}`"), span)
+            };
         }
         let diagnostic = match lookup {
             Lookup::Later(definition) => report::later(name, span, *definition),
@@ -93,7 +124,10 @@ impl Checker<'_> {
         if test.is_none() && foreign::is_null(&state.text) {
             self.expression(subject);
             self.report(report::is_null(subject.span, state.span));
-            return Typed { ty: Type::Bool, ..Typed::fail("nothing `is` null", span) };
+            return Typed {
+                ty: Type::Bool,
+                ..Typed::fail("nothing `is` null", span)
+            };
         }
         if test.is_none() {
             self.report(report::unknown_status(state));
@@ -108,13 +142,23 @@ impl Checker<'_> {
                 Type::Result(_) => finding.help(format!("whether it went well is `{name}.ok`")),
                 _ => finding,
             });
-            return Typed { ty: Type::Bool, ..Typed::fail("only a step has a state", span) };
+            return Typed {
+                ty: Type::Bool,
+                ..Typed::fail("only a step has a state", span)
+            };
         }
         match self.scope.lookup(name) {
             Lookup::Found(binding) if binding.kind == NameKind::Step => {
                 self.read(name, &binding, ReadKind::State, subject.span);
                 match test {
-                    Some(test) => Typed::new(Op::Is { place: binding.place, test }, Type::Bool, span),
+                    Some(test) => Typed::new(
+                        Op::Is {
+                            place: binding.place,
+                            test,
+                        },
+                        Type::Bool,
+                        span,
+                    ),
                     None => Typed::new(Op::Fail("there is no such state".into()), Type::Bool, span),
                 }
             }
@@ -133,12 +177,23 @@ impl Checker<'_> {
 
     /// `winner(x)`: which branch of a race came first.
     pub(super) fn winner(&mut self, arguments: &[ast::Argument], span: Span) -> Typed {
-        if let [ast::Argument { value: ast::Expr { kind: ast::ExprKind::Name(name), span: place }, .. }] = arguments {
+        if let [
+            ast::Argument {
+                value:
+                    ast::Expr {
+                        kind: ast::ExprKind::Name(name),
+                        span: place,
+                    },
+                ..
+            },
+        ] = arguments
+        {
             match self.scope.lookup(name) {
                 Lookup::Found(binding) => {
                     if let Some(winner) = self.winner_type(&binding) {
                         self.read(name, &binding, ReadKind::Value, *place);
-                        let there = !self.given(&binding).1 || self.is_shown(Some(name), &report::written(name), true);
+                        let there = !self.given(&binding).1
+                            || self.is_shown(Some(name), &report::written(name), true);
                         let ty = if there { winner } else { winner.optional() };
                         return Typed::new(Op::Winner(binding.place), ty, span);
                     }

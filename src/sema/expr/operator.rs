@@ -11,7 +11,12 @@ use crate::value::Value;
 const LOSSY: u64 = 1 << 53;
 
 impl Checker<'_> {
-    pub(super) fn unary(&mut self, signs: &[(ast::UnaryOp, Span)], operand: &ast::Expr, span: Span) -> Typed {
+    pub(super) fn unary(
+        &mut self,
+        signs: &[(ast::UnaryOp, Span)],
+        operand: &ast::Expr,
+        span: Span,
+    ) -> Typed {
         let mut typed = self.expression(operand);
         for (operator, sign) in signs.iter().rev() {
             let whole = sign.to(operand.span);
@@ -34,20 +39,40 @@ impl Checker<'_> {
         let ty = match literal::widened(&present) {
             ty @ (Type::Int | Type::Double | Type::Duration | Type::Any | Type::Invalid) => ty,
             Type::Never => Type::Any,
-            other if other.members().iter().all(|member| matches!(member, Type::Int | Type::Double)) => other,
+            other
+                if other
+                    .members()
+                    .iter()
+                    .all(|member| matches!(member, Type::Int | Type::Double)) =>
+            {
+                other
+            }
             other => {
                 self.report(report::no_unary("-", &other, operand));
                 Type::Invalid
             }
         };
-        if let Some(folded) = typed.node.constant().and_then(|value| operators::negate(value).ok()) {
-            let ty = if folded.as_int().is_some() { crate::types::type_of(&folded) } else { ty };
+        if let Some(folded) = typed
+            .node
+            .constant()
+            .and_then(|value| operators::negate(value).ok())
+        {
+            let ty = if folded.as_int().is_some() {
+                crate::types::type_of(&folded)
+            } else {
+                ty
+            };
             return Typed::new(Op::Constant(folded), ty, span);
         }
         Typed::new(Op::Negate(Box::new(typed.node)), ty, span)
     }
 
-    pub(super) fn chain(&mut self, first: &ast::Expr, rest: &[ast::ChainLink], span: Span) -> Typed {
+    pub(super) fn chain(
+        &mut self,
+        first: &ast::Expr,
+        rest: &[ast::ChainLink],
+        span: Span,
+    ) -> Typed {
         match rest.first().map(|link| link.operator) {
             Some(ast::BinaryOp::And) => self.logical(first, rest, span, true),
             Some(ast::BinaryOp::Or) => self.logical(first, rest, span, false),
@@ -56,7 +81,13 @@ impl Checker<'_> {
     }
 
     /// `&&` and `||`: what the operands before say holds in those behind.
-    fn logical(&mut self, first: &ast::Expr, rest: &[ast::ChainLink], span: Span, and: bool) -> Typed {
+    fn logical(
+        &mut self,
+        first: &ast::Expr,
+        rest: &[ast::ChainLink],
+        span: Span,
+        and: bool,
+    ) -> Typed {
         let facts = self.facts.len();
         let mut nodes: Vec<Node> = Vec::with_capacity(rest.len() + 1);
         for operand in std::iter::once(first).chain(rest.iter().map(|link| &link.operand)) {
@@ -67,7 +98,11 @@ impl Checker<'_> {
             };
             self.bool_operand(if and { "&&" } else { "||" }, &typed, operand.span);
             nodes.push(typed.node);
-            self.facts.extend(if and { narrow::atoms(operand) } else { narrow::negated_atoms(operand) });
+            self.facts.extend(if and {
+                narrow::atoms(operand)
+            } else {
+                narrow::negated_atoms(operand)
+            });
         }
         self.facts.truncate(facts);
         let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.operand));
@@ -86,15 +121,30 @@ impl Checker<'_> {
         let mut links = Vec::with_capacity(rest.len());
         for link in rest {
             let right = self.expression(&link.operand);
-            let Some(operator) = operator(link.operator) else { continue };
-            let ty = self.operation(operator, (&left, left_span), (&right, link.operand.span), link.operator_span);
+            let Some(operator) = operator(link.operator) else {
+                continue;
+            };
+            let ty = self.operation(
+                operator,
+                (&left, left_span),
+                (&right, link.operand.span),
+                link.operator_span,
+            );
             left_span = first.span.to(link.operand.span);
-            let folded = if links.is_empty() { folded(operator, &left.node, &right.node) } else { None };
+            let folded = if links.is_empty() {
+                folded(operator, &left.node, &right.node)
+            } else {
+                None
+            };
             let op = folded.map(Op::Constant);
             if op.is_none() {
                 links.push((combine::exact(operator, &left.ty, &right.ty), right.node));
             }
-            let so_far = Typed::new(op.unwrap_or_else(|| Op::Fail("a part of a chain".into())), ty, left_span);
+            let so_far = Typed::new(
+                op.unwrap_or_else(|| Op::Fail("a part of a chain".into())),
+                ty,
+                left_span,
+            );
             let before = std::mem::replace(&mut left, so_far);
             if links.len() == 1 {
                 start.get_or_insert(before.node);
@@ -105,16 +155,33 @@ impl Checker<'_> {
             self.same_operands(first, link, span);
         }
         if let Some(first) = start {
-            return Typed::new(Op::Chain { first: Box::new(first), rest: links }, left.ty, span);
+            return Typed::new(
+                Op::Chain {
+                    first: Box::new(first),
+                    rest: links,
+                },
+                left.ty,
+                span,
+            );
         }
         left.node.span = span;
         left
     }
 
     /// The type of one operation, with what is wrong about it reported.
-    fn operation(&mut self, operator: Operator, left: (&Typed, Span), right: (&Typed, Span), sign: Span) -> Type {
+    fn operation(
+        &mut self,
+        operator: Operator,
+        left: (&Typed, Span),
+        right: (&Typed, Span),
+        sign: Span,
+    ) -> Type {
         if left.0.ty == Type::Invalid || right.0.ty == Type::Invalid {
-            return if is_comparison(operator) { Type::Bool } else { Type::Invalid };
+            return if is_comparison(operator) {
+                Type::Bool
+            } else {
+                Type::Invalid
+            };
         }
         match operator {
             Operator::Equal | Operator::NotEqual => {
@@ -135,9 +202,9 @@ impl Checker<'_> {
             | Operator::Divide
             | Operator::DivideNonzero
             | Operator::Remainder
-            | Operator::RemainderNonzero => {
-                self.pairs(operator, left, right, sign, |a, b| combine::arithmetic(operator, a, b))
-            }
+            | Operator::RemainderNonzero => self.pairs(operator, left, right, sign, |a, b| {
+                combine::arithmetic(operator, a, b)
+            }),
         }
     }
 
@@ -175,10 +242,21 @@ impl Checker<'_> {
         self.lossy(left, right);
         // Two constants are an odd question, but one whose answer is clear.
         let constants = left.0.node.constant().is_some() && right.0.node.constant().is_some();
-        let widen = |ty: &Type| if constants { literal::widened(ty) } else { ty.clone() };
+        let widen = |ty: &Type| {
+            if constants {
+                literal::widened(ty)
+            } else {
+                ty.clone()
+            }
+        };
         let (first, second) = (widen(&left.0.ty), widen(&right.0.ty));
         if !combine::may_equal(&first, &second) {
-            self.report(report::never_equal(&first, &second, (left.1, right.1), sign));
+            self.report(report::never_equal(
+                &first,
+                &second,
+                (left.1, right.1),
+                sign,
+            ));
         }
     }
 
@@ -190,7 +268,9 @@ impl Checker<'_> {
                 Type::Map(map) => map.key.clone(),
                 Type::Object(_) | Type::Result(_) | Type::Error => Type::String,
                 Type::Any | Type::Invalid | Type::Never => continue,
-                other => return self.report(report::no_binary(Operator::In, &left.0.ty, other, sign)),
+                other => {
+                    return self.report(report::no_binary(Operator::In, &left.0.ty, other, sign));
+                }
             };
             if !combine::may_equal(&left.0.ty, &sought) {
                 return self.report(report::never_in(&left.0.ty, member, sign));
@@ -209,10 +289,19 @@ impl Checker<'_> {
 
     /// An operand of a logical operator. What is unknown is left to the run.
     pub(super) fn bool_operand(&mut self, symbol: &str, typed: &Typed, span: Span) {
-        let fits =
-            |member: &Type| matches!(literal::widened(member), Type::Bool | Type::Any | Type::Invalid | Type::Never);
+        let fits = |member: &Type| {
+            matches!(
+                literal::widened(member),
+                Type::Bool | Type::Any | Type::Invalid | Type::Never
+            )
+        };
         if !typed.ty.members().iter().all(fits) {
-            self.report(report::not_a_bool(&format!("an operand of `{symbol}`"), &typed.ty, span, &typed.node));
+            self.report(report::not_a_bool(
+                &format!("an operand of `{symbol}`"),
+                &typed.ty,
+                span,
+                &typed.node,
+            ));
         }
     }
 

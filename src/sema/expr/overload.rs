@@ -60,7 +60,9 @@ fn result(function: &Function, arguments: &[Type]) -> Option<Type> {
     if let Some(result) = direct(function, arguments) {
         return Some(result);
     }
-    let position = arguments.iter().position(|argument| argument.members().len() > 1)?;
+    let position = arguments
+        .iter()
+        .position(|argument| argument.members().len() > 1)?;
     let alternatives = arguments.get(position)?.members().to_vec();
     let mut results = Vec::new();
     for alternative in alternatives {
@@ -76,7 +78,10 @@ fn result(function: &Function, arguments: &[Type]) -> Option<Type> {
 /// Further unions behind the first one are taken as a whole, which keeps the work linear.
 fn result_of_alternative(function: &Function, arguments: &[Type], position: usize) -> Option<Type> {
     direct(function, arguments).or_else(|| {
-        let next = arguments.iter().enumerate().find(|(at, ty)| *at > position && ty.members().len() > 1)?;
+        let next = arguments
+            .iter()
+            .enumerate()
+            .find(|(at, ty)| *at > position && ty.members().len() > 1)?;
         let mut results = Vec::new();
         for alternative in next.1.members() {
             let mut narrowed = arguments.to_vec();
@@ -129,7 +134,11 @@ fn has_unknown(ty: &Type, wanted: &Type) -> bool {
 
 fn overload_takes(overload: &Overload, arguments: &[Type], bound: &mut Bound) -> bool {
     overload.parameters.len() == arguments.len()
-        && overload.parameters.iter().zip(arguments).all(|(shape, ty)| takes(shape, ty, bound))
+        && overload
+            .parameters
+            .iter()
+            .zip(arguments)
+            .all(|(shape, ty)| takes(shape, ty, bound))
 }
 
 fn takes(shape: &Shape, ty: &Type, bound: &mut Bound) -> bool {
@@ -170,7 +179,11 @@ fn takes(shape: &Shape, ty: &Type, bound: &mut Bound) -> bool {
         Shape::Map(key, value) => match ty {
             Type::Map(map) => takes(key, &map.key, bound) && takes(value, &map.value, bound),
             Type::Object(object) => {
-                takes(key, &Type::String, bound) && object.fields.iter().all(|field| takes(value, &field.ty, bound))
+                takes(key, &Type::String, bound)
+                    && object
+                        .fields
+                        .iter()
+                        .all(|field| takes(value, &field.ty, bound))
             }
             Type::Result(_) | Type::Error => takes(key, &Type::String, bound),
             _ => false,
@@ -188,7 +201,9 @@ fn instance(shape: &Shape, bound: &Bound) -> Type {
         Shape::Int => Type::Int,
         Shape::Uint => Type::Uint,
         Shape::Double => Type::Double,
-        Shape::Number if bound.numbers.is_empty() => Type::union([Type::Int, Type::Uint, Type::Double]),
+        Shape::Number if bound.numbers.is_empty() => {
+            Type::union([Type::Int, Type::Uint, Type::Double])
+        }
         Shape::Number => Type::union(bound.numbers.iter().cloned()),
         Shape::String => Type::String,
         Shape::Bytes => Type::Bytes,
@@ -201,19 +216,34 @@ fn instance(shape: &Shape, bound: &Bound) -> Type {
             value: instance(value, bound),
         })),
         Shape::Entry(value) => {
-            let field = |name: &str, ty| Field { name: name.into(), ty, required: true };
-            let fields = vec![field("key", Type::String), field("value", instance(value, bound))];
+            let field = |name: &str, ty| Field {
+                name: name.into(),
+                ty,
+                required: true,
+            };
+            let fields = vec![
+                field("key", Type::String),
+                field("value", instance(value, bound)),
+            ];
             Type::object(fields, Rest::Closed)
         }
         Shape::Optional(inner) => instance(inner, bound).optional(),
-        Shape::Variable(number) => bound.variables.get(usize::from(*number)).cloned().flatten().unwrap_or(Type::Any),
+        Shape::Variable(number) => bound
+            .variables
+            .get(usize::from(*number))
+            .cloned()
+            .flatten()
+            .unwrap_or(Type::Any),
     }
 }
 
 /// What is said of the result where an argument was already wrong: its type, if there is only one.
 fn silent(function: &Function) -> Type {
-    let mut results: Vec<Type> =
-        function.overloads.iter().map(|overload| instance(&overload.result, &Bound::default())).collect();
+    let mut results: Vec<Type> = function
+        .overloads
+        .iter()
+        .map(|overload| instance(&overload.result, &Bound::default()))
+        .collect();
     results.dedup();
     match results.as_slice() {
         [Type::Any] => Type::Invalid,
@@ -226,10 +256,17 @@ fn silent(function: &Function) -> Type {
 pub(super) fn forms(function: &Function, method: bool) -> Vec<String> {
     let text = |overload: &Overload| {
         let mut parameters: Vec<String> = overload.parameters.iter().map(shape_text).collect();
-        let receiver =
-            if method && !parameters.is_empty() { format!("{}.", parameters.remove(0)) } else { String::new() };
+        let receiver = if method && !parameters.is_empty() {
+            format!("{}.", parameters.remove(0))
+        } else {
+            String::new()
+        };
         let name = function.name;
-        format!("{receiver}{name}({}) -> {}", parameters.join(", "), shape_text(&overload.result))
+        format!(
+            "{receiver}{name}({}) -> {}",
+            parameters.join(", "),
+            shape_text(&overload.result)
+        )
     };
     function.overloads.iter().map(text).collect()
 }

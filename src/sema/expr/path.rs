@@ -40,7 +40,13 @@ pub(super) struct Walk<'e> {
 }
 
 impl Checker<'_> {
-    pub(super) fn path(&mut self, base: &ast::Expr, links: &[ast::Link], span: Span, absence: Absence) -> Typed {
+    pub(super) fn path(
+        &mut self,
+        base: &ast::Expr,
+        links: &[ast::Link],
+        span: Span,
+        absence: Absence,
+    ) -> Typed {
         if let Some(typed) = self.namespace_path(base, links, span) {
             return typed;
         }
@@ -54,9 +60,24 @@ impl Checker<'_> {
     }
 
     /// Follows links from a value.
-    fn follow(&mut self, start: Typed, base: &ast::Expr, links: &[ast::Link], span: Span, absence: Absence) -> Typed {
-        let mut walk =
-            Walk { base, links, done: 0, ty: start.ty, absence, skipped: false, condition: None, missing_only: false };
+    fn follow(
+        &mut self,
+        start: Typed,
+        base: &ast::Expr,
+        links: &[ast::Link],
+        span: Span,
+        absence: Absence,
+    ) -> Typed {
+        let mut walk = Walk {
+            base,
+            links,
+            done: 0,
+            ty: start.ty,
+            absence,
+            skipped: false,
+            condition: None,
+            missing_only: false,
+        };
         let mut ops = Vec::with_capacity(links.len());
         for link in links {
             let safe = is_safe(&link.kind);
@@ -67,19 +88,39 @@ impl Checker<'_> {
             let op = match &link.kind {
                 ast::LinkKind::Field { name, .. } => self.field_link(&mut walk, name, false),
                 ast::LinkKind::Index { index, .. } => self.index_link(&mut walk, index),
-                ast::LinkKind::Call { name, arguments, .. } => self.method_link(&mut walk, name, arguments, link.span),
+                ast::LinkKind::Call {
+                    name, arguments, ..
+                } => self.method_link(&mut walk, name, arguments, link.span),
             };
-            let strange = self.diagnostics.get(absences).is_some_and(|found| found.code == &UNKNOWN_FUNCTION);
+            let strange = self
+                .diagnostics
+                .get(absences)
+                .is_some_and(|found| found.code == &UNKNOWN_FUNCTION);
             if strange || (walk.ty == Type::Invalid && self.diagnostics.len() > absences) {
                 // What could not be read anyway need not be there, and a phrase of another language may ask just that.
                 self.diagnostics.drain(findings..absences);
             }
             walk.done += 1;
             self.narrow_walk(&mut walk);
-            ops.push(Link { span: link.span, safe, op });
+            ops.push(Link {
+                span: link.span,
+                safe,
+                op,
+            });
         }
-        let ty = if walk.skipped { walk.ty.optional() } else { walk.ty };
-        Typed::new(Op::Path { base: Box::new(start.node), links: ops }, ty, span)
+        let ty = if walk.skipped {
+            walk.ty.optional()
+        } else {
+            walk.ty
+        };
+        Typed::new(
+            Op::Path {
+                base: Box::new(start.node),
+                links: ops,
+            },
+            ty,
+            span,
+        )
     }
 
     /// Deals with a value that may be null where a link reads through it.
@@ -100,7 +141,11 @@ impl Checker<'_> {
             } else {
                 report::maybe_absent(&path, &walk.ty, place, link, reason, self.element(walk))
             });
-            walk.ty = if always { Type::Invalid } else { walk.ty.without_null() };
+            walk.ty = if always {
+                Type::Invalid
+            } else {
+                walk.ty.without_null()
+            };
         }
     }
 
@@ -117,16 +162,23 @@ impl Checker<'_> {
         if walk.condition.is_some() {
             return walk.condition.clone();
         }
-        let ast::ExprKind::Name(name) = &walk.base.kind else { return None };
+        let ast::ExprKind::Name(name) = &walk.base.kind else {
+            return None;
+        };
         if walk.done > 0 || self.local(name).is_some() {
             return None;
         }
-        let Lookup::Found(binding) = self.scope.lookup(name) else { return None };
+        let Lookup::Found(binding) = self.scope.lookup(name) else {
+            return None;
+        };
         let known = self.knowledge();
         if known.gives(&binding.definitions) {
             return None;
         }
-        let possible = binding.definitions.iter().filter(|definition| !known.refutes(&definition.guard));
+        let possible = binding
+            .definitions
+            .iter()
+            .filter(|definition| !known.refutes(&definition.guard));
         let open = |atom: &&Atom| !known.holds(std::slice::from_ref(*atom));
         let mut ways = possible
             .map(|definition| {
@@ -170,14 +222,18 @@ impl Checker<'_> {
             }
             ty => match field(ty, &name.text) {
                 FieldLookup::Found { ty, required: true } => (ty, false),
-                FieldLookup::Found { ty, required: false } => {
+                FieldLookup::Found {
+                    ty,
+                    required: false,
+                } => {
                     walk.missing_only = true;
                     (ty.optional(), true)
                 }
                 FieldLookup::Any => (unknown_as(ty), false),
                 FieldLookup::Missing => {
                     let available = field_names(ty);
-                    let finding = report::unknown_field(name, ty, &walk.text(walk.done), &available, quoted);
+                    let finding =
+                        report::unknown_field(name, ty, &walk.text(walk.done), &available, quoted);
                     (self.no_field(walk, name, finding), false)
                 }
                 FieldLookup::NotAnObject => {
@@ -192,7 +248,10 @@ impl Checker<'_> {
 
     /// Reports a field that is not there, and tells the type of what is meant where that is known.
     fn no_field(&mut self, walk: &Walk, name: &ast::Name, finding: Diagnostic) -> Type {
-        let root = Root::Value { ty: &walk.ty, simple: walk.stands_bare() };
+        let root = Root::Value {
+            ty: &walk.ty,
+            simple: walk.stands_bare(),
+        };
         let whole = walk.span_before().to(name.span);
         let Some(said) = self.foreign(Shape::Field, &root, &name.text, &[], whole) else {
             self.report(self.own_result(walk, name).unwrap_or(finding));
@@ -205,24 +264,34 @@ impl Checker<'_> {
 
     /// `x.output.f`, where `x` is a step and its result has the field `f`.
     fn own_result(&self, walk: &Walk, name: &ast::Name) -> Option<Diagnostic> {
-        let root = walk.root().filter(|_| walk.done == 0 && foreign::RESULTS.contains(&&*name.text))?;
-        let Lookup::Found(binding) = self.scope.lookup(root) else { return None };
+        let root = walk
+            .root()
+            .filter(|_| walk.done == 0 && foreign::RESULTS.contains(&&*name.text))?;
+        let Lookup::Found(binding) = self.scope.lookup(root) else {
+            return None;
+        };
         if self.local(root).is_some() {
             return None;
         }
         let next = walk.links.get(1).map(|link| &link.kind);
-        let known =
-            matches!(next, Some(ast::LinkKind::Field { name, .. }) if field_names(&walk.ty).contains(&name.text));
+        let known = matches!(next, Some(ast::LinkKind::Field { name, .. }) if field_names(&walk.ty).contains(&name.text));
         // In its own clauses a step is a local name, like others that have no result.
         if binding.kind != NameKind::Step && !(known && binding.kind == NameKind::Local) {
             return None;
         }
-        Some(report::own_result(name, &walk.text(0), walk.base.span, known))
+        Some(report::own_result(
+            name,
+            &walk.text(0),
+            walk.base.span,
+            known,
+        ))
     }
 
     /// `value` and `error` of a `Result`, which are there as `ok` says.
     fn result_field(&self, walk: &Walk, name: &str) -> Option<(Type, bool, Option<String>)> {
-        let Type::Result(value) = &walk.ty else { return None };
+        let Type::Result(value) = &walk.ty else {
+            return None;
+        };
         let (ty, negated) = match name {
             "value" => ((**value).clone(), false),
             "error" => (Type::Error, true),
@@ -232,16 +301,27 @@ impl Checker<'_> {
         if self.is_known(walk.root(), &condition, negated) {
             return Some((ty, false, None));
         }
-        let guard = if negated { format!("!{condition}") } else { condition };
+        let guard = if negated {
+            format!("!{condition}")
+        } else {
+            condition
+        };
         Some((ty.optional(), true, Some(guard)))
     }
 
     fn index_link(&mut self, walk: &mut Walk, index: &ast::Expr) -> LinkOp {
         let typed = self.expression(index);
         if let Some(Value::String(text)) = typed.node.constant()
-            && walk.ty.members().iter().all(|member| matches!(member, Type::Object(_) | Type::Result(_) | Type::Error))
+            && walk
+                .ty
+                .members()
+                .iter()
+                .all(|member| matches!(member, Type::Object(_) | Type::Result(_) | Type::Error))
         {
-            let name = ast::Name { text: text.clone(), span: index.span };
+            let name = ast::Name {
+                text: text.clone(),
+                span: index.span,
+            };
             return self.field_link(walk, &name, true);
         }
         let mut results = Vec::new();
@@ -258,7 +338,9 @@ impl Checker<'_> {
                     results.push(map.value.clone());
                 }
                 Type::Any | Type::Never | Type::Invalid => results.push(unknown_as(member)),
-                Type::Object(_) | Type::Result(_) | Type::Error if combine::may_equal(&typed.ty, &Type::String) => {
+                Type::Object(_) | Type::Result(_) | Type::Error
+                    if combine::may_equal(&typed.ty, &Type::String) =>
+                {
                     results.push(Type::Any);
                 }
                 Type::Object(_) | Type::Result(_) | Type::Error => {
@@ -266,7 +348,11 @@ impl Checker<'_> {
                     results.push(Type::Invalid);
                 }
                 other => {
-                    self.report(report::no_elements(other, &walk.text(walk.done), walk.span_before()));
+                    self.report(report::no_elements(
+                        other,
+                        &walk.text(walk.done),
+                        walk.span_before(),
+                    ));
                     results.push(Type::Invalid);
                 }
             }
@@ -278,8 +364,16 @@ impl Checker<'_> {
 
     /// The position in a list.
     fn position(&mut self, index: &Typed, span: Span, walk: &Walk) {
-        let only_lists = walk.ty.members().iter().all(|member| matches!(member, Type::List(_)));
-        if let Some(position) = index.node.constant().and_then(Value::as_int).filter(|position| *position < 0)
+        let only_lists = walk
+            .ty
+            .members()
+            .iter()
+            .all(|member| matches!(member, Type::List(_)));
+        if let Some(position) = index
+            .node
+            .constant()
+            .and_then(Value::as_int)
+            .filter(|position| *position < 0)
             && only_lists
             && walk.absence == Absence::Reported
         {
@@ -288,7 +382,10 @@ impl Checker<'_> {
         let present = self.present(index, span);
         let fits = |ty: &Type| {
             let ty = super::literal::widened(ty);
-            matches!(ty, Type::Int | Type::Uint | Type::Any | Type::Invalid | Type::Never)
+            matches!(
+                ty,
+                Type::Int | Type::Uint | Type::Any | Type::Invalid | Type::Never
+            )
         };
         if !present.members().iter().all(fits) {
             self.report(report::wrong_position(&present, span));
@@ -296,8 +393,15 @@ impl Checker<'_> {
     }
 
     /// A path that begins with a namespace: a call of a function, or a mistake.
-    fn namespace_path(&mut self, base: &ast::Expr, links: &[ast::Link], span: Span) -> Option<Typed> {
-        let ast::ExprKind::Name(name) = &base.kind else { return None };
+    fn namespace_path(
+        &mut self,
+        base: &ast::Expr,
+        links: &[ast::Link],
+        span: Span,
+    ) -> Option<Typed> {
+        let ast::ExprKind::Name(name) = &base.kind else {
+            return None;
+        };
         if self.local(name).is_some() {
             return None;
         }
@@ -305,8 +409,20 @@ impl Checker<'_> {
         match lookup {
             Lookup::Found(_) | Lookup::Later(_) => None,
             Lookup::Namespace => Some(match links.split_first() {
-                Some((ast::Link { kind: ast::LinkKind::Call { name: tool, arguments, .. }, span: call }, rest)) => {
-                    let typed = self.misplaced_call(Some(name), tool, arguments, base.span.to(*call));
+                Some((
+                    ast::Link {
+                        kind:
+                            ast::LinkKind::Call {
+                                name: tool,
+                                arguments,
+                                ..
+                            },
+                        span: call,
+                    },
+                    rest,
+                )) => {
+                    let typed =
+                        self.misplaced_call(Some(name), tool, arguments, base.span.to(*call));
                     self.go_on(typed, rest, span)
                 }
                 _ => self.no_value(name, &Lookup::Namespace, base.span),
@@ -319,10 +435,22 @@ impl Checker<'_> {
     }
 
     /// `math.greatest(…)` and what follows it.
-    fn function_path(&mut self, namespace: &Arc<str>, links: &[ast::Link], span: Span) -> Option<Typed> {
-        let namespace = crate::builtins::NAMESPACES.iter().find(|known| ***known == **namespace)?;
+    fn function_path(
+        &mut self,
+        namespace: &Arc<str>,
+        links: &[ast::Link],
+        span: Span,
+    ) -> Option<Typed> {
+        let namespace = crate::builtins::NAMESPACES
+            .iter()
+            .find(|known| ***known == **namespace)?;
         let (first, rest) = links.split_first()?;
-        let ast::LinkKind::Call { name, arguments, .. } = &first.kind else { return None };
+        let ast::LinkKind::Call {
+            name, arguments, ..
+        } = &first.kind
+        else {
+            return None;
+        };
         let typed = if *namespace == "cel" && &*name.text == "bind" {
             self.bind(arguments, span)
         } else {
@@ -336,15 +464,26 @@ impl Checker<'_> {
         if rest.is_empty() {
             return typed;
         }
-        let base = ast::Expr { span: typed.node.span, kind: ast::ExprKind::Error };
+        let base = ast::Expr {
+            span: typed.node.span,
+            kind: ast::ExprKind::Error,
+        };
         self.follow(typed, &base, rest, span, Absence::Reported)
     }
 
     /// `Math.max(…)`, `steps.x.name`: a path that begins with a name of another language.
-    fn foreign_path(&mut self, base: &ast::Expr, root: &Arc<str>, links: &[ast::Link], span: Span) -> Option<Typed> {
+    fn foreign_path(
+        &mut self,
+        base: &ast::Expr,
+        root: &Arc<str>,
+        links: &[ast::Link],
+        span: Span,
+    ) -> Option<Typed> {
         let (first, rest) = links.split_first()?;
         let (shape, name, arguments) = match &first.kind {
-            ast::LinkKind::Call { name, arguments, .. } => (Shape::Call, name, arguments.as_slice()),
+            ast::LinkKind::Call {
+                name, arguments, ..
+            } => (Shape::Call, name, arguments.as_slice()),
             ast::LinkKind::Field { name, .. } => (Shape::Field, name, &[][..]),
             ast::LinkKind::Index { .. } => return None,
         };
@@ -396,12 +535,20 @@ impl Walk<'_> {
 
     /// The name that the path begins with.
     fn root(&self) -> Option<&str> {
-        if let ast::ExprKind::Name(name) = &self.base.kind { Some(name) } else { None }
+        if let ast::ExprKind::Name(name) = &self.base.kind {
+            Some(name)
+        } else {
+            None
+        }
     }
 
     /// Where the value so far is written.
     pub(super) fn span_before(&self) -> Span {
-        match self.done.checked_sub(1).and_then(|last| self.links.get(last)) {
+        match self
+            .done
+            .checked_sub(1)
+            .and_then(|last| self.links.get(last))
+        {
             Some(link) => self.base.span.to(link.span),
             None => self.base.span,
         }
@@ -418,9 +565,9 @@ fn unknown_as(ty: &Type) -> Type {
 
 fn is_safe(kind: &ast::LinkKind) -> bool {
     match kind {
-        ast::LinkKind::Field { safe, .. } | ast::LinkKind::Index { safe, .. } | ast::LinkKind::Call { safe, .. } => {
-            *safe
-        }
+        ast::LinkKind::Field { safe, .. }
+        | ast::LinkKind::Index { safe, .. }
+        | ast::LinkKind::Call { safe, .. } => *safe,
     }
 }
 
@@ -428,11 +575,19 @@ fn is_safe(kind: &ast::LinkKind) -> bool {
 fn type_path(name: &str, links: &[ast::Link], span: Span) -> Option<Typed> {
     let mut path = name.to_owned();
     for link in links {
-        let ast::LinkKind::Field { name, safe: false } = &link.kind else { return None };
+        let ast::LinkKind::Field { name, safe: false } = &link.kind else {
+            return None;
+        };
         path.push('.');
         path.push_str(&name.text);
     }
     let known = ["google.protobuf.Timestamp", "google.protobuf.Duration"].contains(&path.as_str());
-    let node = Node { span, op: Op::Constant(Value::Type(path.into())) };
-    known.then_some(Typed { node, ty: Type::Type })
+    let node = Node {
+        span,
+        op: Op::Constant(Value::Type(path.into())),
+    };
+    known.then_some(Typed {
+        node,
+        ty: Type::Type,
+    })
 }

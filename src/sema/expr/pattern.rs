@@ -40,14 +40,22 @@ impl Checker<'_> {
         for (position, (pattern, span)) in arms.iter().enumerate() {
             let findings = self.diagnostics.len();
             let matcher = self.matcher(pattern, ty, &text);
-            let left = cases.iter().filter(|case| may_take(pattern, case)).cloned().collect::<Vec<_>>();
+            let left = cases
+                .iter()
+                .filter(|case| may_take(pattern, case))
+                .cloned()
+                .collect::<Vec<_>>();
             if left.is_empty() && *ty != Type::Invalid && self.diagnostics.len() == findings {
                 let next = arms.get(position + 1).map(|(_, span)| *span);
                 self.report(report::unreachable_arm(pattern, *span, previous, next));
             }
             let mut own = facts.clone();
             arm_facts(pattern, &text, &mut own);
-            checked.push(CheckedPattern { matcher, subject: Type::union(left), facts: own });
+            checked.push(CheckedPattern {
+                matcher,
+                subject: Type::union(left),
+                facts: own,
+            });
             cases.retain(|case| !takes_all(pattern, case));
             if takes_null(pattern) {
                 facts.push(narrow::simple(format!("{text} == null"), true));
@@ -56,7 +64,11 @@ impl Checker<'_> {
         }
         let open = matches!(ty, Type::Invalid | Type::Never);
         if !cases.is_empty() && !open {
-            self.report(report::non_exhaustive(&cases, head, previous.filter(|_| of_step)));
+            self.report(report::non_exhaustive(
+                &cases,
+                head,
+                previous.filter(|_| of_step),
+            ));
         }
         checked
     }
@@ -67,15 +79,22 @@ impl Checker<'_> {
             ast::PatternKind::Any => Matcher::Any,
             ast::PatternKind::Literal(written) => {
                 let (value, own) = literal::value(written);
-                let possible = if own == Type::Null { ty.admits_null() } else { combine::may_equal(&own, ty) };
+                let possible = if own == Type::Null {
+                    ty.admits_null()
+                } else {
+                    combine::may_equal(&own, ty)
+                };
                 if !possible && *ty != Type::Never {
                     self.report(report::impossible_pattern(&own, ty, pattern.span));
                 }
                 Matcher::Value(value)
             }
-            ast::PatternKind::Or(alternatives) => {
-                Matcher::Or(alternatives.iter().map(|alternative| self.matcher(alternative, ty, place)).collect())
-            }
+            ast::PatternKind::Or(alternatives) => Matcher::Or(
+                alternatives
+                    .iter()
+                    .map(|alternative| self.matcher(alternative, ty, place))
+                    .collect(),
+            ),
             ast::PatternKind::Object(fields) => {
                 let present = ty.without_null();
                 let parts = fields.iter().map(|(name, inner)| {
@@ -95,7 +114,13 @@ impl Checker<'_> {
                             }
                         }
                         FieldLookup::Missing => {
-                            self.report(report::unknown_field(name, &present, place, &field_names(&present), false));
+                            self.report(report::unknown_field(
+                                name,
+                                &present,
+                                place,
+                                &field_names(&present),
+                                false,
+                            ));
                             Type::Invalid
                         }
                         FieldLookup::NotAnObject => {
@@ -103,7 +128,10 @@ impl Checker<'_> {
                             Type::Invalid
                         }
                     };
-                    (Key::String(name.text.clone()), self.matcher(inner, &part, &format!("{place}.{}", name.text)))
+                    (
+                        Key::String(name.text.clone()),
+                        self.matcher(inner, &part, &format!("{place}.{}", name.text)),
+                    )
                 });
                 Matcher::Object(parts.collect())
             }
@@ -120,7 +148,9 @@ fn cases_of<'p>(ty: &Type, patterns: impl Iterator<Item = &'p ast::Pattern>) -> 
     let mut cases = Vec::new();
     for member in ty.members() {
         match member {
-            Type::Bool => cases.extend([true, false].map(|truth| Type::Literal(Literal::Bool(truth)))),
+            Type::Bool => {
+                cases.extend([true, false].map(|truth| Type::Literal(Literal::Bool(truth))))
+            }
             Type::Result(value) => cases.extend(result_union(value).members().iter().cloned()),
             Type::Object(object) => expand(object, &names, &mut cases),
             Type::Never => {}
@@ -132,7 +162,9 @@ fn cases_of<'p>(ty: &Type, patterns: impl Iterator<Item = &'p ast::Pattern>) -> 
 
 fn named_fields<'p>(pattern: &'p ast::Pattern, names: &mut Vec<&'p str>) {
     match &pattern.kind {
-        ast::PatternKind::Or(alternatives) => alternatives.iter().for_each(|one| named_fields(one, names)),
+        ast::PatternKind::Or(alternatives) => {
+            alternatives.iter().for_each(|one| named_fields(one, names))
+        }
         ast::PatternKind::Object(fields) => {
             for (name, _) in fields {
                 if !names.contains(&&*name.text) {
@@ -148,10 +180,20 @@ fn named_fields<'p>(pattern: &'p ast::Pattern, names: &mut Vec<&'p str>) {
 fn expand(object: &ObjectType, names: &[&str], cases: &mut Vec<Type>) {
     let mut variants = vec![object.clone()];
     for (position, field) in object.fields.iter().enumerate() {
-        let ty = if field.required { field.ty.clone() } else { field.ty.clone().optional() };
+        let ty = if field.required {
+            field.ty.clone()
+        } else {
+            field.ty.clone().optional()
+        };
         let values = cases_of(&ty, std::iter::empty());
-        let finite = values.iter().all(|value| matches!(value, Type::Literal(_) | Type::Null));
-        if !names.contains(&&*field.name) || !finite || values.len() < 2 || variants.len() * values.len() > MAX_CASES {
+        let finite = values
+            .iter()
+            .all(|value| matches!(value, Type::Literal(_) | Type::Null));
+        if !names.contains(&&*field.name)
+            || !finite
+            || values.len() < 2
+            || variants.len() * values.len() > MAX_CASES
+        {
             continue;
         }
         let mut next = Vec::with_capacity(variants.len() * values.len());
@@ -167,7 +209,11 @@ fn expand(object: &ObjectType, names: &[&str], cases: &mut Vec<Type>) {
         }
         variants = next;
     }
-    cases.extend(variants.into_iter().map(|variant| Type::Object(variant.into())));
+    cases.extend(
+        variants
+            .into_iter()
+            .map(|variant| Type::Object(variant.into())),
+    );
 }
 
 /// Whether a pattern takes every value of a case.
@@ -179,18 +225,35 @@ fn takes_all(pattern: &ast::Pattern, case: &Type) -> bool {
             own == *case && matches!(own, Type::Literal(_) | Type::Null)
         }
         ast::PatternKind::Or(alternatives) => {
-            let whole = alternatives.iter().any(|alternative| takes_all(alternative, case));
-            whole || case.members().len() > 1 && case.members().iter().all(|member| takes_all(pattern, member))
+            let whole = alternatives
+                .iter()
+                .any(|alternative| takes_all(alternative, case));
+            whole
+                || case.members().len() > 1
+                    && case
+                        .members()
+                        .iter()
+                        .all(|member| takes_all(pattern, member))
         }
         ast::PatternKind::Object(fields) => {
-            let Type::Object(object) = case else { return false };
-            fields.iter().all(|(name, inner)| match object.field(&name.text) {
-                Some(field) => {
-                    let ty = if field.required { field.ty.clone() } else { field.ty.clone().optional() };
-                    cases_of(&ty, std::iter::once(inner)).iter().all(|case| takes_all(inner, case))
-                }
-                None => takes_all(inner, &Type::Null),
-            })
+            let Type::Object(object) = case else {
+                return false;
+            };
+            fields
+                .iter()
+                .all(|(name, inner)| match object.field(&name.text) {
+                    Some(field) => {
+                        let ty = if field.required {
+                            field.ty.clone()
+                        } else {
+                            field.ty.clone().optional()
+                        };
+                        cases_of(&ty, std::iter::once(inner))
+                            .iter()
+                            .all(|case| takes_all(inner, case))
+                    }
+                    None => takes_all(inner, &Type::Null),
+                })
         }
     }
 }
@@ -201,17 +264,34 @@ fn may_take(pattern: &ast::Pattern, case: &Type) -> bool {
         ast::PatternKind::Any => true,
         ast::PatternKind::Literal(written) => {
             let (_, own) = literal::value(written);
-            if own == Type::Null { case.admits_null() } else { *case != Type::Null && combine::may_equal(&own, case) }
+            if own == Type::Null {
+                case.admits_null()
+            } else {
+                *case != Type::Null && combine::may_equal(&own, case)
+            }
         }
-        ast::PatternKind::Or(alternatives) => alternatives.iter().any(|alternative| may_take(alternative, case)),
+        ast::PatternKind::Or(alternatives) => alternatives
+            .iter()
+            .any(|alternative| may_take(alternative, case)),
         ast::PatternKind::Object(fields) => match case {
-            Type::Object(object) => fields.iter().all(|(name, inner)| match object.field(&name.text) {
-                Some(field) => {
-                    let ty = if field.required { field.ty.clone() } else { field.ty.clone().optional() };
-                    ty.members().iter().any(|member| may_take(inner, member))
-                }
-                None => object.rest != crate::types::Rest::Closed || may_take(inner, &Type::Null),
-            }),
+            Type::Object(object) => {
+                fields
+                    .iter()
+                    .all(|(name, inner)| match object.field(&name.text) {
+                        Some(field) => {
+                            let ty = if field.required {
+                                field.ty.clone()
+                            } else {
+                                field.ty.clone().optional()
+                            };
+                            ty.members().iter().any(|member| may_take(inner, member))
+                        }
+                        None => {
+                            object.rest != crate::types::Rest::Closed
+                                || may_take(inner, &Type::Null)
+                        }
+                    })
+            }
             Type::Any | Type::Invalid | Type::Map(_) | Type::Result(_) | Type::Error => true,
             _ => false,
         },

@@ -14,7 +14,9 @@ const MOST_TEXT: usize = 1000;
 impl Checker<'_> {
     /// `a == a` and its like.
     pub(super) fn same_operands(&mut self, first: &ast::Expr, link: &ast::ChainLink, span: Span) {
-        let Some(result) = result(link.operator) else { return };
+        let Some(result) = result(link.operator) else {
+            return;
+        };
         let other = &link.operand;
         if is_long(first) || is_long(other) || canonical(first) != canonical(other) {
             return;
@@ -33,14 +35,17 @@ impl Checker<'_> {
         and: bool,
     ) {
         let mut seen: BTreeMap<String, Span> = BTreeMap::new();
-        for (operand, _) in operands.filter(|(operand, node)| node.constant().is_none() && !is_long(operand)) {
+        for (operand, _) in
+            operands.filter(|(operand, node)| node.constant().is_none() && !is_long(operand))
+        {
             if let Some(first) = seen.insert(canonical(operand), operand.span) {
                 let sign = if and { "&&" } else { "||" };
                 let message = format!("this condition stands twice among those joined by `{sign}`");
-                let diagnostic = Diagnostic::new(&codes::order::SAME_OPERANDS, operand.span, message)
-                    .note("again here")
-                    .label(first, "first here")
-                    .help("leave one out, or write what was meant");
+                let diagnostic =
+                    Diagnostic::new(&codes::order::SAME_OPERANDS, operand.span, message)
+                        .note("again here")
+                        .label(first, "first here")
+                        .help("leave one out, or write what was meant");
                 self.report(diagnostic);
             }
         }

@@ -20,8 +20,8 @@ use crate::types::{ErrorClass, Signature, Type};
 pub use order::{Footprint, OrderClass, Touch};
 pub use settings::{Budget, Jitter, OnFailure, Policy, Retry};
 pub use step::{
-    Ask, Call, Clauses, Confirm, Each, Infer, Input, InputField, Recover, Repeat, Step, StepKind, Target, Undo, Until,
-    Verify, Wait,
+    Ask, Call, Clauses, Confirm, Each, Infer, Input, InputField, Recover, Repeat, Step, StepKind,
+    Target, Undo, Until, Verify, Wait,
 };
 pub use task::{Event, EventKind, FAILED, Listener, PlanTest, Set, Status, Task, TaskId, TaskTest};
 
@@ -193,7 +193,9 @@ impl Plan {
     #[must_use]
     pub fn is_placeholder(&self, arm: &Recover) -> bool {
         let nodes = &self.block(arm.body).nodes;
-        nodes.iter().all(|node| matches!(node.kind, NodeKind::Let(_) | NodeKind::Yield(_)))
+        nodes
+            .iter()
+            .all(|node| matches!(node.kind, NodeKind::Let(_) | NodeKind::Yield(_)))
     }
 }
 
@@ -201,8 +203,12 @@ impl Block {
     /// The `parallel` that a node stands in.
     #[must_use]
     pub fn parallel_around(&self, node: u32) -> Option<&Parallel> {
-        let place = self.parallels.partition_point(|parallel| parallel.nodes.end <= node);
-        self.parallels.get(place).filter(|parallel| parallel.nodes.contains(&node))
+        let place = self
+            .parallels
+            .partition_point(|parallel| parallel.nodes.end <= node);
+        self.parallels
+            .get(place)
+            .filter(|parallel| parallel.nodes.contains(&node))
     }
 
     /// The node with this number.
@@ -213,7 +219,9 @@ impl Block {
 
     /// The nodes that give the value of a slot, in source order.
     pub fn givers(&self, slot: u32) -> impl Iterator<Item = &Node> {
-        self.nodes.iter().filter(move |node| node.slot == Some(slot))
+        self.nodes
+            .iter()
+            .filter(move |node| node.slot == Some(slot))
     }
 
     /// All nodes that give the value of this one's slot, where there are others.
@@ -235,7 +243,9 @@ impl Node {
             | NodeKind::Reply(code)
             | NodeKind::Yield(code)
             | NodeKind::Next(code) => visit(code),
-            NodeKind::Ensure { condition, message } => [condition, &**message].into_iter().for_each(visit),
+            NodeKind::Ensure { condition, message } => {
+                [condition, &**message].into_iter().for_each(visit)
+            }
             NodeKind::Fail(failing) => failing.message.iter().for_each(|message| visit(message)),
             NodeKind::Step(step) => step.codes(visit),
             NodeKind::Set(set) => set.context.iter().for_each(visit),
@@ -288,8 +298,14 @@ impl Node {
         if let NodeKind::Listener(listener) = &self.kind {
             return Some(&listener.on);
         }
-        let StepKind::Wait(wait) = &self.step()?.kind else { return None };
-        if let Wait::Event { on, .. } = &**wait { Some(on) } else { None }
+        let StepKind::Wait(wait) = &self.step()?.kind else {
+            return None;
+        };
+        if let Wait::Event { on, .. } = &**wait {
+            Some(on)
+        } else {
+            None
+        }
     }
 
     /// Whether everything below waits for this to be decided: once it is taken, nothing below it happens.
@@ -297,7 +313,9 @@ impl Node {
     pub fn decides(&self) -> bool {
         match self.kind {
             NodeKind::Ensure { .. } => true,
-            NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => !self.guard.is_empty(),
+            NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => {
+                !self.guard.is_empty()
+            }
             NodeKind::Condition(_)
             | NodeKind::Let(_)
             | NodeKind::Step(_)
@@ -328,6 +346,10 @@ impl Node {
     /// The step in this node.
     #[must_use]
     pub fn step(&self) -> Option<&Step> {
-        if let NodeKind::Step(step) = &self.kind { Some(step) } else { None }
+        if let NodeKind::Step(step) = &self.kind {
+            Some(step)
+        } else {
+            None
+        }
     }
 }

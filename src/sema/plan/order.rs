@@ -59,7 +59,11 @@ impl Footprint {
     /// What touches no state that has a name.
     #[must_use]
     pub const fn of(effect: Effect, order: OrderClass) -> Self {
-        Self { effect, order, touches: Vec::new() }
+        Self {
+            effect,
+            order,
+            touches: Vec::new(),
+        }
     }
 
     /// Adds what something inside does; the same state keeps its highest class.
@@ -67,7 +71,9 @@ impl Footprint {
         self.effect = self.effect.max(inner.effect);
         self.order = self.order.max(inner.order);
         for touch in &inner.touches {
-            let same = |known: &&mut Touch| known.namespace == touch.namespace && known.resource == touch.resource;
+            let same = |known: &&mut Touch| {
+                known.namespace == touch.namespace && known.resource == touch.resource
+            };
             match self.touches.iter_mut().find(same) {
                 Some(known) => known.effect = known.effect.max(touch.effect),
                 None => self.touches.push(touch.clone()),

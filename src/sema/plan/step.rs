@@ -234,14 +234,29 @@ impl Step {
     /// A step without clauses.
     #[must_use]
     pub fn bare(span: Span, kind: StepKind, ty: Type, does: Footprint) -> Self {
-        let Footprint { effect, order, touches } = does;
-        Self { span, kind, ty, effect, order, touches, clauses: None, recover: Vec::new() }
+        let Footprint {
+            effect,
+            order,
+            touches,
+        } = does;
+        Self {
+            span,
+            kind,
+            ty,
+            effect,
+            order,
+            touches,
+            clauses: None,
+            recover: Vec::new(),
+        }
     }
 
     /// Where the clauses with this word stand.
     pub fn clause_spans(&self, word: &str) -> impl Iterator<Item = Span> {
         let places = self.clauses.iter().flat_map(|clauses| &clauses.places);
-        places.filter(move |(known, _)| *known == word).map(|(_, span)| *span)
+        places
+            .filter(move |(known, _)| *known == word)
+            .map(|(_, span)| *span)
     }
 
     /// How long one attempt may take.
@@ -304,7 +319,9 @@ impl Step {
             | StepKind::Damaged => (None, &[], &[]),
         };
         let branches = branches.iter().map(|(_, body)| *body);
-        one.into_iter().chain(branches).chain(arms.iter().map(|(_, body)| *body))
+        one.into_iter()
+            .chain(branches)
+            .chain(arms.iter().map(|(_, body)| *body))
     }
 
     /// Every block that it owns.
@@ -317,7 +334,10 @@ impl Step {
     /// Those of its blocks that run beside the flow of the plan: what looks whether the step happened, and what takes it
     /// back.
     pub fn asides(&self) -> impl Iterator<Item = BlockId> {
-        self.verify().map(|verify| verify.body).into_iter().chain(self.undo().map(|undo| undo.body))
+        self.verify()
+            .map(|verify| verify.body)
+            .into_iter()
+            .chain(self.undo().map(|undo| undo.body))
     }
 }
 
@@ -352,7 +372,10 @@ impl StepKind {
                 repeat.max.iter().for_each(visit);
             }
             Self::Match { subject, .. } => visit(subject),
-            Self::Ask(ask) => [Some(&ask.prompt), ask.with.as_ref()].into_iter().flatten().for_each(visit),
+            Self::Ask(ask) => [Some(&ask.prompt), ask.with.as_ref()]
+                .into_iter()
+                .flatten()
+                .for_each(visit),
             Self::Infer(infer) => {
                 visit(&infer.prompt);
                 infer.model.iter().chain(&infer.with).for_each(visit);
@@ -360,7 +383,11 @@ impl StepKind {
             Self::Input(input) => {
                 visit(&input.prompt);
                 input.by.iter().for_each(&mut *visit);
-                input.fields.iter().flat_map(InputField::codes).for_each(visit);
+                input
+                    .fields
+                    .iter()
+                    .flat_map(InputField::codes)
+                    .for_each(visit);
             }
             Self::Wait(wait) => match &**wait {
                 Wait::For(code) | Wait::Until(code) => visit(code),
@@ -375,7 +402,17 @@ impl Clauses {
     /// Whether nothing is said.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let Self { places, timeout, within, retry, until, confirm, cache, verify, undo } = self;
+        let Self {
+            places,
+            timeout,
+            within,
+            retry,
+            until,
+            confirm,
+            cache,
+            verify,
+            undo,
+        } = self;
         places.is_empty()
             && timeout.is_none()
             && within.is_none()
@@ -388,14 +425,22 @@ impl Clauses {
     }
 
     fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
-        self.timeout.iter().chain(&self.within).chain(&self.cache).for_each(&mut *visit);
+        self.timeout
+            .iter()
+            .chain(&self.within)
+            .chain(&self.cache)
+            .for_each(&mut *visit);
         if let Some(until) = &self.until {
             visit(&until.condition);
             visit(&until.every);
         }
         if let Some(confirm) = &self.confirm {
             visit(&confirm.text);
-            confirm.by.iter().chain(&confirm.expires).for_each(&mut *visit);
+            confirm
+                .by
+                .iter()
+                .chain(&confirm.expires)
+                .for_each(&mut *visit);
         }
     }
 }
@@ -404,7 +449,10 @@ impl Call {
     /// The argument with this name.
     #[must_use]
     pub fn argument(&self, name: &str) -> Option<&Code> {
-        self.arguments.iter().find(|(known, _)| &**known == name).map(|(_, code)| code)
+        self.arguments
+            .iter()
+            .find(|(known, _)| &**known == name)
+            .map(|(_, code)| code)
     }
 
     fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {

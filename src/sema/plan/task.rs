@@ -130,7 +130,10 @@ impl PlanTest {
     /// The test that this word stands for.
     #[must_use]
     pub fn find(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, test)| *test)
+        Self::WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, test)| *test)
     }
 }
 
@@ -162,7 +165,13 @@ impl Plan {
             let task = self.task(id);
             let failed = task.status(FAILED).filter(|_| !task.external)?;
             let all = self.blocks.iter().flat_map(|block| &block.nodes);
-            let mut sets = all.filter_map(|node| if let NodeKind::Set(set) = &node.kind { Some(set) } else { None });
+            let mut sets = all.filter_map(|node| {
+                if let NodeKind::Set(set) = &node.kind {
+                    Some(set)
+                } else {
+                    None
+                }
+            });
             (!sets.any(|set| set.task == id && set.status == failed)).then_some((id, failed))
         });
         own.collect()
@@ -223,7 +232,9 @@ impl Event {
     pub fn leaves<'a>(&'a self, visit: &mut dyn FnMut(&'a Event)) {
         match &self.kind {
             EventKind::Not(inner) => inner.leaves(visit),
-            EventKind::All(parts) | EventKind::Any(parts) => parts.iter().for_each(|part| part.leaves(visit)),
+            EventKind::All(parts) | EventKind::Any(parts) => {
+                parts.iter().for_each(|part| part.leaves(visit))
+            }
             EventKind::Step { .. }
             | EventKind::Task { .. }
             | EventKind::Plan(_)
@@ -243,15 +254,19 @@ impl Event {
         let parts = |parts: &[Self], meet: bool| {
             let mut sets = parts.iter().map(|part| part.statuses_if(wanted, id, task));
             let first = sets.next().unwrap_or_default();
-            sets.fold(first, |known, next| if meet { &known & &next } else { &known | &next })
+            sets.fold(
+                first,
+                |known, next| if meet { &known & &next } else { &known | &next },
+            )
         };
         match &self.kind {
             EventKind::Not(inner) => inner.statuses_if(!wanted, id, task),
             EventKind::All(all) => parts(all, wanted),
             EventKind::Any(any) => parts(any, !wanted),
-            EventKind::Task { task: own, test } if *own == id && *test != TaskTest::Any => {
-                task.all_statuses().filter(|status| test.holds(task, *status) == wanted).collect()
-            }
+            EventKind::Task { task: own, test } if *own == id && *test != TaskTest::Any => task
+                .all_statuses()
+                .filter(|status| test.holds(task, *status) == wanted)
+                .collect(),
             EventKind::Task { .. }
             | EventKind::Step { .. }
             | EventKind::Plan(_)

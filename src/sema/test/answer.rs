@@ -6,7 +6,9 @@ use super::TestChecker;
 use super::item::{Reaction, TestAnswer, TestSignal};
 use crate::diag::{Diagnostic, codes, nearest};
 use crate::sema::finding::{listed, quoted_path, unknown_as};
-use crate::sema::plan::{BlockId, Call, Event, EventKind, Input, NodeKind, Plan, Step, StepKind, Target, Wait};
+use crate::sema::plan::{
+    BlockId, Call, Event, EventKind, Input, NodeKind, Plan, Step, StepKind, Target, Wait,
+};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Denied, ErrorClass, Field, ObjectType, Rest, Type};
@@ -23,14 +25,22 @@ enum Question<'p> {
 }
 
 impl TestChecker<'_> {
-    pub(super) fn answer(&mut self, path: &ast::Expr, outcome: &ast::MockOutcome) -> Option<TestAnswer> {
+    pub(super) fn answer(
+        &mut self,
+        path: &ast::Expr,
+        outcome: &ast::MockOutcome,
+    ) -> Option<TestAnswer> {
         let plan = self.plan.clone();
         let Some((text, place)) = path_of(path) else {
             if path.kind != ast::ExprKind::Error {
-                let message = "an answer names the step that asks: `step`, `step.confirm`, `steps[0].inner`";
+                let message =
+                    "an answer names the step that asks: `step`, `step.confirm`, `steps[0].inner`";
                 let finding = Diagnostic::new(&codes::tests::TEST_PATH, path.span, message);
-                self.diagnostics
-                    .push(finding.help("an index is a number or a text; without one it is for every element"));
+                self.diagnostics.push(
+                    finding.help(
+                        "an index is a number or a text; without one it is for every element",
+                    ),
+                );
             }
             return None;
         };
@@ -38,7 +48,14 @@ impl TestChecker<'_> {
             let known = questions(&plan);
             let known = known.iter().map(String::as_str);
             let code = &codes::tests::TEST_PATH;
-            self.diagnostics.push(unknown_as(code, "question at", &text, path.span, known, quoted_path));
+            self.diagnostics.push(unknown_as(
+                code,
+                "question at",
+                &text,
+                path.span,
+                known,
+                quoted_path,
+            ));
             return None;
         };
         let reaction = match &outcome.kind {
@@ -48,20 +65,34 @@ impl TestChecker<'_> {
             }
             ast::MockOutcomeKind::Fail { class, message } => {
                 let class = self.refusal(class, &question)?;
-                let message = message.as_ref().map(|message| self.constant_of(message, &Type::String, &"the note"));
+                let message = message
+                    .as_ref()
+                    .map(|message| self.constant_of(message, &Type::String, &"the note"));
                 Reaction::Fail { class, message }
             }
             ast::MockOutcomeKind::Generated | ast::MockOutcomeKind::Crash { .. } => {
                 let message = "people answer with a value, or not at all";
                 let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, outcome.span, message);
-                let ways = question.refusals().iter().map(|way| format!("`fail {way}`")).collect::<Vec<_>>();
-                let ways = [vec!["write the answer".to_owned()], ways].concat().join(", or ");
+                let ways = question
+                    .refusals()
+                    .iter()
+                    .map(|way| format!("`fail {way}`"))
+                    .collect::<Vec<_>>();
+                let ways = [vec!["write the answer".to_owned()], ways]
+                    .concat()
+                    .join(", or ");
                 self.diagnostics.push(finding.help(ways));
                 return None;
             }
         };
         let times = outcome.times.as_ref().map(|times| self.times(times));
-        Some(TestAnswer { span: outcome.span, path: text.into(), reaction, times, delay: self.delay(outcome) })
+        Some(TestAnswer {
+            span: outcome.span,
+            path: text.into(),
+            reaction,
+            times,
+            delay: self.delay(outcome),
+        })
     }
 
     /// How people refuse.
@@ -77,7 +108,8 @@ impl TestChecker<'_> {
                     Question::Form(..) => "`within 1d`",
                     Question::Gate(_) | Question::Doubt(_) => "`expires 1d`",
                 };
-                self.diagnostics.push(finding.help(format!("give it an end with {end} in the plan")));
+                self.diagnostics
+                    .push(finding.help(format!("give it an end with {end} in the plan")));
                 return None;
             }
             _ => {}
@@ -87,8 +119,13 @@ impl TestChecker<'_> {
         let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
         let finding = match nearest(&name.text, can.iter().copied()) {
             Some(near) => finding.did_you_mean(near, name.span, near.name),
-            None if can.is_empty() => finding.help("nobody can refuse this, and it never expires: write the answer"),
-            None => finding.help(format!("what people say instead of an answer is {}", listed(can))),
+            None if can.is_empty() => {
+                finding.help("nobody can refuse this, and it never expires: write the answer")
+            }
+            None => finding.help(format!(
+                "what people say instead of an answer is {}",
+                listed(can)
+            )),
         };
         self.diagnostics.push(finding.available(can.to_vec()));
         None
@@ -108,19 +145,30 @@ impl TestChecker<'_> {
         };
         let what = format_args!("what the signal `{}` brings", name.text);
         let payload = payload.map(|payload| self.constant_of(payload, &ty, &what));
-        Some(TestSignal { span: name.span, name: name.text.clone(), payload, at })
+        Some(TestSignal {
+            span: name.span,
+            name: name.text.clone(),
+            payload,
+            at,
+        })
     }
 
     /// The type of what a signal brings.
     fn signalled(&mut self, plan: &Plan, name: &ast::Text) -> Option<Type> {
         let mut heard: Vec<(Arc<str>, Type)> = Vec::new();
         signals(plan, &mut heard);
-        let types: Vec<Type> =
-            heard.iter().filter(|(known, _)| *known == name.text).map(|(_, ty)| ty.clone()).collect();
+        let types: Vec<Type> = heard
+            .iter()
+            .filter(|(known, _)| *known == name.text)
+            .map(|(_, ty)| ty.clone())
+            .collect();
         let Some(first) = types.first() else {
             let mut names = heard.iter().map(|(name, _)| &**name).collect::<Vec<_>>();
             names.sort_unstable();
-            let (code, what) = (&codes::tests::TEST_PATH, "signal that the plan listens to called");
+            let (code, what) = (
+                &codes::tests::TEST_PATH,
+                "signal that the plan listens to called",
+            );
             let finding = unknown_as(code, what, &name.text, name.span, names.into_iter(), text);
             self.diagnostics.push(finding);
             return None;
@@ -135,14 +183,22 @@ impl TestChecker<'_> {
             let names = external().map(|task| &*task.name);
             let written = |near: &str| text(&format!("{near}={status}"));
             let code = &codes::tests::TEST_PATH;
-            self.diagnostics.push(unknown_as(code, "external task", task, span, names, written));
+            self.diagnostics.push(unknown_as(
+                code,
+                "external task",
+                task,
+                span,
+                names,
+                written,
+            ));
             return None;
         };
         if !found.statuses.iter().any(|known| &**known == status) {
             let names = found.statuses.iter().map(|status| &**status);
             let written = |near: &str| text(&format!("{task}={near}"));
             let code = &codes::names::UNKNOWN_STATUS;
-            self.diagnostics.push(unknown_as(code, "status", status, span, names, written));
+            self.diagnostics
+                .push(unknown_as(code, "status", status, span, names, written));
             return None;
         }
         Some(partial(&found.context))
@@ -154,18 +210,31 @@ impl Question<'_> {
     fn ty(&self) -> Type {
         match self {
             Self::Gate(_) => {
-                let fields =
-                    [("approve", Type::Bool, true), ("by", Type::String, false), ("note", Type::String, false)];
+                let fields = [
+                    ("approve", Type::Bool, true),
+                    ("by", Type::String, false),
+                    ("note", Type::String, false),
+                ];
                 Type::union([Type::Bool, object(fields)])
             }
             Self::Form(_, input) => {
                 let fields = input.fields.iter().map(|field| {
                     let required = field.must_be_given();
-                    Field { name: field.name.clone(), ty: field.ty.clone(), required }
+                    Field {
+                        name: field.name.clone(),
+                        ty: field.ty.clone(),
+                        required,
+                    }
                 });
-                Type::Object(Arc::new(ObjectType { fields: fields.collect(), rest: Rest::Closed }))
+                Type::Object(Arc::new(ObjectType {
+                    fields: fields.collect(),
+                    rest: Rest::Closed,
+                }))
             }
-            Self::Doubt(step) => object([("happened", Type::Bool, true), ("value", step.ty.clone(), false)]),
+            Self::Doubt(step) => object([
+                ("happened", Type::Bool, true),
+                ("value", step.ty.clone(), false),
+            ]),
         }
     }
 
@@ -182,7 +251,10 @@ impl Question<'_> {
     fn expires(&self) -> bool {
         match self {
             Self::Gate(step) => {
-                let confirm = step.clauses.as_ref().and_then(|clauses| clauses.confirm.as_ref());
+                let confirm = step
+                    .clauses
+                    .as_ref()
+                    .and_then(|clauses| clauses.confirm.as_ref());
                 confirm.is_some_and(|confirm| confirm.expires.is_some())
             }
             Self::Form(step, _) => step.within().is_some(),
@@ -197,15 +269,34 @@ fn text(text: &str) -> String {
 }
 
 fn object<const N: usize>(fields: [(&str, Type, bool); N]) -> Type {
-    let fields = fields.into_iter().map(|(name, ty, required)| Field { name: name.into(), ty, required });
-    Type::Object(Arc::new(ObjectType { fields: fields.collect(), rest: Rest::Closed }))
+    let fields = fields.into_iter().map(|(name, ty, required)| Field {
+        name: name.into(),
+        ty,
+        required,
+    });
+    Type::Object(Arc::new(ObjectType {
+        fields: fields.collect(),
+        rest: Rest::Closed,
+    }))
 }
 
 /// A context of which only a part need be given.
 fn partial(context: &Type) -> Type {
-    let Type::Object(object) = context else { return context.clone() };
-    let fields = object.fields.iter().map(|field| Field { required: false, ..field.clone() }).collect();
-    Type::Object(Arc::new(ObjectType { fields, rest: object.rest.clone() }))
+    let Type::Object(object) = context else {
+        return context.clone();
+    };
+    let fields = object
+        .fields
+        .iter()
+        .map(|field| Field {
+            required: false,
+            ..field.clone()
+        })
+        .collect();
+    Type::Object(Arc::new(ObjectType {
+        fields,
+        rest: object.rest.clone(),
+    }))
 }
 
 /// The path that an expression spells, and the same without the indices of elements.
@@ -223,7 +314,9 @@ fn path_of(expression: &ast::Expr) -> Option<(String, String)> {
                         }
                     }
                     ast::LinkKind::Index { index, safe: false } => match &index.kind {
-                        ast::ExprKind::Literal(ast::Literal::Int(index)) => text.extend(["[", &index.to_string(), "]"]),
+                        ast::ExprKind::Literal(ast::Literal::Int(index)) => {
+                            text.extend(["[", &index.to_string(), "]"])
+                        }
                         ast::ExprKind::Literal(ast::Literal::String(key)) => {
                             text.extend(["[", &serde_json::Value::from(&**key).to_string(), "]"]);
                         }
@@ -244,9 +337,13 @@ fn question<'p>(plan: &'p Plan, place: &str) -> Option<Question<'p>> {
     each_step((plan, true), BlockId(0), "", &mut |path, step, _| {
         let rest = place.strip_prefix(path);
         let asks = match (rest, &step.kind) {
-            (Some(rest), _) if rest.strip_prefix('.') == Some(GATE) => has_gate(step).then_some(Question::Gate(step)),
+            (Some(rest), _) if rest.strip_prefix('.') == Some(GATE) => {
+                has_gate(step).then_some(Question::Gate(step))
+            }
             (Some(""), StepKind::Input(input)) => Some(Question::Form(step, input)),
-            (Some(""), StepKind::Call(call)) if may_be_asked_about(step, call) => Some(Question::Doubt(step)),
+            (Some(""), StepKind::Call(call)) if may_be_asked_about(step, call) => {
+                Some(Question::Doubt(step))
+            }
             _ => None,
         };
         found = found.take().or(asks);
@@ -265,7 +362,9 @@ fn may_be_asked_about(step: &Step, call: &Call) -> bool {
 }
 
 fn has_gate(step: &Step) -> bool {
-    step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some())
+    step.clauses
+        .as_ref()
+        .is_some_and(|clauses| clauses.confirm.is_some())
 }
 
 /// Every path at which a plan asks people, without the indices of elements.
@@ -288,12 +387,17 @@ fn questions(plan: &Plan) -> Vec<String> {
 #[must_use]
 pub fn steps_at<'p>(plan: &'p Plan, place: &str) -> Vec<(&'p Step, bool)> {
     let mut found = Vec::new();
-    each_step((plan, true), BlockId(0), "", &mut |path, step, (own, named)| {
-        // What takes a step back, or looks whether it happened, has no name of its own.
-        if path == place && named {
-            found.push((step, own));
-        }
-    });
+    each_step(
+        (plan, true),
+        BlockId(0),
+        "",
+        &mut |path, step, (own, named)| {
+            // What takes a step back, or looks whether it happened, has no name of its own.
+            if path == place && named {
+                found.push((step, own));
+            }
+        },
+    );
     found
 }
 
@@ -308,11 +412,17 @@ fn each_step<'p>(
 ) {
     for node in &plan.block(block).nodes {
         let name = node.name.as_deref().unwrap_or_default();
-        let path =
-            if before.is_empty() || name.is_empty() { format!("{before}{name}") } else { format!("{before}.{name}") };
+        let path = if before.is_empty() || name.is_empty() {
+            format!("{before}{name}")
+        } else {
+            format!("{before}.{name}")
+        };
         if let Some(step) = node.step() {
             visit(&path, step, (own, node.name.is_some()));
-            if let StepKind::Call(Call { target: Target::Plan(index, _), .. }) = &step.kind
+            if let StepKind::Call(Call {
+                target: Target::Plan(index, _),
+                ..
+            }) = &step.kind
                 && let Some(called) = plan.plans.get(*index)
             {
                 each_step((called, false), BlockId(0), &path, visit);
@@ -330,7 +440,9 @@ fn each_step<'p>(
 fn signals(plan: &Plan, heard: &mut Vec<(Arc<str>, Type)>) {
     for node in plan.blocks.iter().flat_map(|block| &block.nodes) {
         let (on, ty): (&Event, Type) = match &node.kind {
-            NodeKind::Listener(listener) => (&listener.on, listener.payload.clone().unwrap_or(Type::Any)),
+            NodeKind::Listener(listener) => {
+                (&listener.on, listener.payload.clone().unwrap_or(Type::Any))
+            }
             NodeKind::Step(step) => match &step.kind {
                 StepKind::Wait(wait) => match &**wait {
                     Wait::Event { on, payload } => (on, payload.clone().unwrap_or(Type::Any)),

@@ -32,7 +32,14 @@ pub enum Place {
 }
 
 impl Place {
-    pub const ALL: [Self; 6] = [Self::Reply, Self::Status, Self::Error, Self::Usage, Self::Steps, Self::Tasks];
+    pub const ALL: [Self; 6] = [
+        Self::Reply,
+        Self::Status,
+        Self::Error,
+        Self::Usage,
+        Self::Steps,
+        Self::Tasks,
+    ];
 
     /// The word for it.
     #[must_use]
@@ -92,13 +99,28 @@ const FUNCTIONS: [&str; 3] = ["calls", "ran", "before"];
 impl TestChecker<'_> {
     pub(super) fn expect(&mut self, condition: &ast::Expr, asked: &mut Vec<Asked>) -> Expect {
         let names = self.names(condition);
-        let scope = OutcomeScope { names, known: self.callers(), asked: RefCell::new(std::mem::take(asked)) };
+        let scope = OutcomeScope {
+            names,
+            known: self.callers(),
+            asked: RefCell::new(std::mem::take(asked)),
+        };
         let code = Checker::new(&scope, self.diagnostics).check_condition(condition);
-        let parts = conjuncts(condition).into_iter().map(|part| comparison(part, &scope)).collect();
-        let speaks_of_end = code.reads.iter().any(|read| matches!(&*read.name, "status" | "error"));
+        let parts = conjuncts(condition)
+            .into_iter()
+            .map(|part| comparison(part, &scope))
+            .collect();
+        let speaks_of_end = code
+            .reads
+            .iter()
+            .any(|read| matches!(&*read.name, "status" | "error"));
         *asked = scope.asked.into_inner();
         self.paths(condition);
-        Expect { span: condition.span, condition: code, parts, speaks_of_end }
+        Expect {
+            span: condition.span,
+            condition: code,
+            parts,
+            speaks_of_end,
+        }
     }
 
     fn names(&self, condition: &ast::Expr) -> Vec<(Arc<str>, Type)> {
@@ -118,7 +140,11 @@ impl TestChecker<'_> {
         });
         let inputs = self.plan.parameters.iter().map(|parameter| {
             let always = parameter.required || parameter.default.is_some();
-            let ty = if always { parameter.ty.clone() } else { parameter.ty.clone().optional() };
+            let ty = if always {
+                parameter.ty.clone()
+            } else {
+                parameter.ty.clone().optional()
+            };
             (parameter.name.clone(), ty)
         });
         outcome.chain(inputs).collect()
@@ -135,12 +161,16 @@ impl TestChecker<'_> {
         node_names(self.plan, &mut names);
         for (path, span) in written {
             let parts = without_indices(&path);
-            let wrong =
-                parts.split('.').find(|part| !names.iter().any(|name| **name == **part) && !WORDS.contains(part));
+            let wrong = parts
+                .split('.')
+                .find(|part| !names.iter().any(|name| **name == **part) && !WORDS.contains(part));
             let Some(wrong) = wrong else { continue };
             let known = names.iter().map(|name| &**name);
             let finding = unknown(&codes::tests::TEST_PATH, "step", wrong, span, known);
-            self.diagnostics.push(Diagnostic { fix: None, ..finding });
+            self.diagnostics.push(Diagnostic {
+                fix: None,
+                ..finding
+            });
         }
     }
 
@@ -148,15 +178,31 @@ impl TestChecker<'_> {
     fn callers(&self) -> Callers {
         let mut tools = Vec::new();
         for signature in called(self.plan) {
-            let alias = self.shared.namespaces.iter().find_map(|(alias, namespace)| match namespace {
-                Namespace::Tools(catalog) if *catalog == signature.namespace => Some(alias),
-                Namespace::Tools(_) | Namespace::Plans(_) | Namespace::Unresolved => None,
-            });
-            let written = format!("{}.{}", alias.unwrap_or(&signature.namespace), signature.name);
+            let alias =
+                self.shared
+                    .namespaces
+                    .iter()
+                    .find_map(|(alias, namespace)| match namespace {
+                        Namespace::Tools(catalog) if *catalog == signature.namespace => Some(alias),
+                        Namespace::Tools(_) | Namespace::Plans(_) | Namespace::Unresolved => None,
+                    });
+            let written = format!(
+                "{}.{}",
+                alias.unwrap_or(&signature.namespace),
+                signature.name
+            );
             tools.push((written, signature.path()));
         }
-        let nodes = self.plan.blocks.iter().flat_map(|block| &block.nodes).filter(|node| node.step().is_some());
-        Callers { tools, steps: nodes.filter_map(|node| node.name.clone()).collect() }
+        let nodes = self
+            .plan
+            .blocks
+            .iter()
+            .flat_map(|block| &block.nodes)
+            .filter(|node| node.step().is_some());
+        Callers {
+            tools,
+            steps: nodes.filter_map(|node| node.name.clone()).collect(),
+        }
     }
 }
 
@@ -166,7 +212,13 @@ const WORDS: [&str; 4] = ["recover", "undo", "verify", "match"];
 /// The names of statements, those of called plans included.
 fn node_names(plan: &Plan, names: &mut Vec<Arc<str>>) {
     for block in &plan.blocks {
-        names.extend(block.label.iter().flat_map(|label| label.split('.')).map(Arc::from));
+        names.extend(
+            block
+                .label
+                .iter()
+                .flat_map(|label| label.split('.'))
+                .map(Arc::from),
+        );
         names.extend(block.nodes.iter().filter_map(|node| node.name.clone()));
     }
     for plan in &plan.plans {
@@ -180,7 +232,10 @@ fn node_names(plan: &Plan, names: &mut Vec<Arc<str>>) {
 fn step_paths(expression: &ast::Expr, found: &mut Vec<(Arc<str>, Span)>) {
     if let ast::ExprKind::Path { base, links } = &expression.kind
         && matches!(&base.kind, ast::ExprKind::Name(name) if **name == *Place::Steps.name())
-        && let Some(ast::Link { kind: ast::LinkKind::Index { index, .. }, .. }) = links.first()
+        && let Some(ast::Link {
+            kind: ast::LinkKind::Index { index, .. },
+            ..
+        }) = links.first()
         && let ast::ExprKind::Literal(ast::Literal::String(path)) = &index.kind
     {
         found.push((path.clone(), index.span));
@@ -205,7 +260,9 @@ struct OutcomeScope {
 impl Scope for OutcomeScope {
     fn lookup(&self, name: &str) -> Lookup {
         let found = self.names.iter().position(|(known, _)| **known == *name);
-        found.map_or(Lookup::Missing, |slot| Lookup::Found(binding(slot, self.names[slot].1.clone())))
+        found.map_or(Lookup::Missing, |slot| {
+            Lookup::Found(binding(slot, self.names[slot].1.clone()))
+        })
     }
 
     fn visible(&self) -> Vec<Arc<str>> {
@@ -226,12 +283,19 @@ impl Scope for OutcomeScope {
             return None;
         }
         Some(self.question(function, arguments, span).map(|asked| {
-            let ty = if matches!(asked, Asked::Calls(_)) { Type::Int } else { Type::Bool };
+            let ty = if matches!(asked, Asked::Calls(_)) {
+                Type::Int
+            } else {
+                Type::Bool
+            };
             let mut known = self.asked.borrow_mut();
-            let index = known.iter().position(|other| *other == asked).unwrap_or_else(|| {
-                known.push(asked);
-                known.len() - 1
-            });
+            let index = known
+                .iter()
+                .position(|other| *other == asked)
+                .unwrap_or_else(|| {
+                    known.push(asked);
+                    known.len() - 1
+                });
             binding(self.names.len() + index, ty)
         }))
     }
@@ -244,17 +308,30 @@ impl OutcomeScope {
         arguments: &[ast::Argument],
         span: Span,
     ) -> Result<Asked, Box<Diagnostic>> {
-        let values = arguments.iter().map(|argument| &argument.value).collect::<Vec<_>>();
+        let values = arguments
+            .iter()
+            .map(|argument| &argument.value)
+            .collect::<Vec<_>>();
         match (&*function.text, values.as_slice()) {
             ("calls", [caller]) => Ok(Asked::Calls(self.caller(caller)?)),
             ("ran", [caller]) => Ok(Asked::Ran(self.caller(caller)?)),
             ("before", [one, other]) => Ok(Asked::Before(self.caller(one)?, self.caller(other)?)),
             (name, _) => {
-                let count = if name == "before" { "two tools or steps" } else { "one tool or step" };
+                let count = if name == "before" {
+                    "two tools or steps"
+                } else {
+                    "one tool or step"
+                };
                 let message = format!("`{name}` takes {count}");
-                let form = if name == "before" { "namespace.one, namespace.other" } else { "namespace.tool" };
+                let form = if name == "before" {
+                    "namespace.one, namespace.other"
+                } else {
+                    "namespace.tool"
+                };
                 let finding = Diagnostic::new(&codes::types::NO_OVERLOAD, span, message);
-                Err(Box::new(finding.help(format!("write `{name}({form})`, or names of steps"))))
+                Err(Box::new(
+                    finding.help(format!("write `{name}({form})`, or names of steps")),
+                ))
             }
         }
     }
@@ -263,7 +340,15 @@ impl OutcomeScope {
         let written = match &expression.kind {
             ast::ExprKind::Name(name) => name.to_string(),
             ast::ExprKind::Path { base, links } => match (&base.kind, links.as_slice()) {
-                (ast::ExprKind::Name(name), [ast::Link { kind: ast::LinkKind::Field { name: tool, .. }, .. }]) => {
+                (
+                    ast::ExprKind::Name(name),
+                    [
+                        ast::Link {
+                            kind: ast::LinkKind::Field { name: tool, .. },
+                            ..
+                        },
+                    ],
+                ) => {
                     format!("{name}.{}", tool.text)
                 }
                 _ => String::new(),
@@ -283,18 +368,34 @@ impl OutcomeScope {
         if written.is_empty() {
             let message = "what is counted is the calls of a tool or of a step, by its name";
             let finding = Diagnostic::new(code, expression.span, message);
-            return Err(Box::new(finding.help("write `namespace.tool`, or the name of a step").available(names)));
+            return Err(Box::new(
+                finding
+                    .help("write `namespace.tool`, or the name of a step")
+                    .available(names),
+            ));
         }
         let what = "called tool or step named";
-        Err(Box::new(unknown_as(code, what, &written, expression.span, names, quoted_path)))
+        Err(Box::new(unknown_as(
+            code,
+            what,
+            &written,
+            expression.span,
+            names,
+            quoted_path,
+        )))
     }
 }
 
 /// The operands of `&&` at the top; the condition itself where there is none.
 fn conjuncts(condition: &ast::Expr) -> Vec<&ast::Expr> {
     match &condition.kind {
-        ast::ExprKind::Chain { first, rest } if rest.iter().all(|link| link.operator == ast::BinaryOp::And) => {
-            std::iter::once(&**first).chain(rest.iter().map(|link| &link.operand)).flat_map(conjuncts).collect()
+        ast::ExprKind::Chain { first, rest }
+            if rest.iter().all(|link| link.operator == ast::BinaryOp::And) =>
+        {
+            std::iter::once(&**first)
+                .chain(rest.iter().map(|link| &link.operand))
+                .flat_map(conjuncts)
+                .collect()
         }
         _ => vec![condition],
     }
@@ -311,7 +412,11 @@ fn comparison(part: &ast::Expr, scope: &OutcomeScope) -> Comparison {
         _ => None,
     };
     let condition: Code = code(part);
-    Comparison { span: part.span, condition, sides }
+    Comparison {
+        span: part.span,
+        condition,
+        sides,
+    }
 }
 
 fn compares(operator: ast::BinaryOp) -> bool {
@@ -338,12 +443,23 @@ fn union<'n>(words: impl Iterator<Item = &'n str>) -> Type {
 }
 
 fn object(fields: Vec<(&str, Type)>, rest: Rest) -> Type {
-    let fields = fields.into_iter().map(|(name, ty)| Field { name: name.into(), ty, required: true });
-    Type::Object(Arc::new(ObjectType { fields: fields.collect(), rest }))
+    let fields = fields.into_iter().map(|(name, ty)| Field {
+        name: name.into(),
+        ty,
+        required: true,
+    });
+    Type::Object(Arc::new(ObjectType {
+        fields: fields.collect(),
+        rest,
+    }))
 }
 
 fn usage() -> Type {
-    let fields = vec![("calls", Type::Int), ("tokens", Type::Int), ("cost", Type::Double)];
+    let fields = vec![
+        ("calls", Type::Int),
+        ("tokens", Type::Int),
+        ("cost", Type::Double),
+    ];
     object(fields, Rest::Closed)
 }
 
@@ -351,7 +467,9 @@ fn usage() -> Type {
 fn steps(plan: &Plan) -> Type {
     let mut own: Vec<(&str, Type)> = Vec::new();
     for node in &plan.body().nodes {
-        let (Some(name), Some(step)) = (&node.name, node.step()) else { continue };
+        let (Some(name), Some(step)) = (&node.name, node.step()) else {
+            continue;
+        };
         match own.iter_mut().find(|(known, _)| *known == &**name) {
             // Branches of one `if` give it.
             Some((_, output)) => *output = Type::union([output.clone(), step.ty.clone()]),
@@ -363,9 +481,17 @@ fn steps(plan: &Plan) -> Type {
 }
 
 fn step(output: &Type) -> Type {
-    let any = || Type::Map(Arc::new(MapType { key: Type::String, value: Type::Any }));
+    let any = || {
+        Type::Map(Arc::new(MapType {
+            key: Type::String,
+            value: Type::Any,
+        }))
+    };
     let fields = vec![
-        ("status", union(StepState::ALL.iter().map(|state| state.name()))),
+        (
+            "status",
+            union(StepState::ALL.iter().map(|state| state.name())),
+        ),
         ("attempts", Type::Int),
         ("tool", Type::String.optional()),
         ("arguments", any()),
@@ -382,7 +508,10 @@ fn tasks(plan: &Plan) -> Type {
     let mut own: Vec<(&str, Type)> = Vec::new();
     for task in &plan.tasks {
         let status = union(task.statuses.iter().map(|status| &**status));
-        let ty = object(vec![("status", status), ("context", task.context.clone())], Rest::Closed);
+        let ty = object(
+            vec![("status", status), ("context", task.context.clone())],
+            Rest::Closed,
+        );
         match own.iter_mut().find(|(known, _)| *known == &*task.name) {
             // Blocks beside each other may give it.
             Some((_, known)) => *known = Type::union([known.clone(), ty]),

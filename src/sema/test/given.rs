@@ -37,26 +37,38 @@ impl TestChecker<'_> {
                 continue;
             };
             let plan = self.plan.clone();
-            let Some(parameter) = plan.parameters.iter().find(|parameter| parameter.name == name.text) else {
+            let Some(parameter) = plan
+                .parameters
+                .iter()
+                .find(|parameter| parameter.name == name.text)
+            else {
                 let names = plan.parameters.iter().map(|parameter| &*parameter.name);
                 let what = format!("input of `{}` named", plan.name);
                 let code = &codes::names::UNKNOWN_ARGUMENT;
-                self.diagnostics.push(unknown(code, &what, &name.text, name.span, names));
+                self.diagnostics
+                    .push(unknown(code, &what, &name.text, name.span, names));
                 continue;
             };
             let what = format_args!("the input `{}` of `{}`", parameter.name, plan.name);
-            let wanted =
-                if parameter.required { parameter.ty.clone() } else { Type::union([parameter.ty.clone(), Type::Null]) };
+            let wanted = if parameter.required {
+                parameter.ty.clone()
+            } else {
+                Type::union([parameter.ty.clone(), Type::Null])
+            };
             let code = self.constant_of(&entry.value, &wanted, &what);
             inputs.push((name.text.clone(), code));
         }
-        Some(Row { span: row.span, inputs })
+        Some(Row {
+            span: row.span,
+            inputs,
+        })
     }
 
     fn no_row(&mut self, expression: &ast::Expr) {
         let message = "the inputs of a test are an object under the names of the plan's parameters, or a list of such";
         let finding = Diagnostic::new(&codes::types::NOT_AN_OBJECT, expression.span, message);
-        self.diagnostics.push(finding.help("write `given { name: value }`"));
+        self.diagnostics
+            .push(finding.help("write `given { name: value }`"));
     }
 
     /// Every row of what is crossed has all inputs that the plan needs.
@@ -66,10 +78,19 @@ impl TestChecker<'_> {
         }
         let everywhere = |name: &str| {
             let has = |row: &Row| row.inputs.iter().any(|(known, _)| **known == *name);
-            checked.tables.iter().any(|table| !table.is_empty() && table.iter().all(has))
+            checked
+                .tables
+                .iter()
+                .any(|table| !table.is_empty() && table.iter().all(has))
         };
-        let needed = self.plan.parameters.iter().filter(|parameter| parameter.required);
-        let missing = needed.filter(|parameter| !everywhere(&parameter.name)).collect::<Vec<_>>();
+        let needed = self
+            .plan
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.required);
+        let missing = needed
+            .filter(|parameter| !everywhere(&parameter.name))
+            .collect::<Vec<_>>();
         let damaged = test.body.iter().any(|line| match &line.kind {
             ast::TestStatementKind::Error => true,
             ast::TestStatementKind::Given(given) => given.kind == ast::ExprKind::Error,
@@ -77,16 +98,33 @@ impl TestChecker<'_> {
         });
         // A misspelt input has been reported where it stands.
         let misspelt = self.diagnostics.iter().any(|found| {
-            found.code == &codes::names::UNKNOWN_ARGUMENT && test.body.iter().any(|line| line.span.contains(found.span))
+            found.code == &codes::names::UNKNOWN_ARGUMENT
+                && test.body.iter().any(|line| line.span.contains(found.span))
         });
         if missing.is_empty() || damaged || misspelt {
             return;
         }
-        let names = missing.iter().map(|parameter| &*parameter.name).collect::<Vec<_>>();
-        let (word, verb) = if names.len() == 1 { ("input", "is") } else { ("inputs", "are") };
-        let message = format!("the {word} {} of `{}` {verb} not given", listed(&names), self.plan.name);
-        let wanted = missing.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty));
-        let help = format!("add `given {{ {} }}`", wanted.collect::<Vec<_>>().join(", "));
+        let names = missing
+            .iter()
+            .map(|parameter| &*parameter.name)
+            .collect::<Vec<_>>();
+        let (word, verb) = if names.len() == 1 {
+            ("input", "is")
+        } else {
+            ("inputs", "are")
+        };
+        let message = format!(
+            "the {word} {} of `{}` {verb} not given",
+            listed(&names),
+            self.plan.name
+        );
+        let wanted = missing
+            .iter()
+            .map(|parameter| format!("{}: {}", parameter.name, parameter.ty));
+        let help = format!(
+            "add `given {{ {} }}`",
+            wanted.collect::<Vec<_>>().join(", ")
+        );
         let finding = Diagnostic::new(&codes::types::MISSING_ARGUMENT, test.name.span, message);
         self.diagnostics.push(finding.help(help).available(names));
     }

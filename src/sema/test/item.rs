@@ -72,9 +72,7 @@ pub enum Reaction {
         message: Option<Code>,
     },
     /// The process dies, before the call has gone out or after it has happened.
-    Crash {
-        after: bool,
-    },
+    Crash { after: bool },
 }
 
 impl Reaction {
@@ -185,21 +183,44 @@ impl SnapshotOf {
 impl Test {
     /// Every expression of it.
     pub fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
-        self.tables.iter().flatten().flat_map(|row| &row.inputs).for_each(|(_, code)| visit(code));
+        self.tables
+            .iter()
+            .flatten()
+            .flat_map(|row| &row.inputs)
+            .for_each(|(_, code)| visit(code));
         for mock in &self.mocks {
             mock.arguments.iter().for_each(|(_, code)| visit(code));
-            mock.reactions.iter().filter_map(|reaction| reaction.reaction.code()).for_each(&mut *visit);
+            mock.reactions
+                .iter()
+                .filter_map(|reaction| reaction.reaction.code())
+                .for_each(&mut *visit);
         }
-        self.answers.iter().filter_map(|answer| answer.reaction.code()).for_each(&mut *visit);
-        self.signals.iter().filter_map(|signal| signal.payload.as_ref()).for_each(&mut *visit);
-        self.expects.iter().for_each(|expect| visit(&expect.condition));
+        self.answers
+            .iter()
+            .filter_map(|answer| answer.reaction.code())
+            .for_each(&mut *visit);
+        self.signals
+            .iter()
+            .filter_map(|signal| signal.payload.as_ref())
+            .for_each(&mut *visit);
+        self.expects
+            .iter()
+            .for_each(|expect| visit(&expect.condition));
     }
 
     /// Whether the plan is run: not where only findings and drawings are asked for.
     #[must_use]
     pub fn runs(&self) -> bool {
-        let only_looks = self.diagnostics.is_some() || self.snapshots.iter().any(|snapshot| !snapshot.of.needs_run());
-        let asks = !self.expects.is_empty() || self.snapshots.iter().any(|snapshot| snapshot.of.needs_run());
+        let only_looks = self.diagnostics.is_some()
+            || self
+                .snapshots
+                .iter()
+                .any(|snapshot| !snapshot.of.needs_run());
+        let asks = !self.expects.is_empty()
+            || self
+                .snapshots
+                .iter()
+                .any(|snapshot| snapshot.of.needs_run());
         asks || !only_looks
     }
 }

@@ -38,34 +38,65 @@ impl TestChecker<'_> {
         {
             let message = format!("`{}` never calls `{}`", self.plan.name, signature.path());
             let finding = Diagnostic::new(&codes::tests::UNUSED_MOCK, tool.span, message);
-            self.diagnostics.push(finding.help("remove it, or mock the tool that the plan calls"));
+            self.diagnostics
+                .push(finding.help("remove it, or mock the tool that the plan calls"));
         }
         let arguments = arguments.unwrap_or_default();
-        let arguments = signature.as_ref().map(|signature| self.mock_arguments(signature, arguments));
+        let arguments = signature
+            .as_ref()
+            .map(|signature| self.mock_arguments(signature, arguments));
         let last = outcomes.len().saturating_sub(1);
         let reactions = outcomes.iter().enumerate().map(|(index, outcome)| {
             let reaction = self.reaction(signature.as_deref(), outcome)?;
             // What something follows answers once, unless it says how often.
             let once = (index < last).then_some(1);
-            let times = outcome.times.as_ref().map(|times| self.times(times)).or(once);
+            let times = outcome
+                .times
+                .as_ref()
+                .map(|times| self.times(times))
+                .or(once);
             let delay = self.delay(outcome);
-            Some(MockReaction { span: outcome.span, reaction, times, delay })
+            Some(MockReaction {
+                span: outcome.span,
+                reaction,
+                times,
+                delay,
+            })
         });
-        let reactions = reactions.collect::<Vec<_>>().into_iter().flatten().collect();
-        Some(Mock { span, signature, arguments: arguments.unwrap_or_default(), reactions })
+        let reactions = reactions
+            .collect::<Vec<_>>()
+            .into_iter()
+            .flatten()
+            .collect();
+        Some(Mock {
+            span,
+            signature,
+            arguments: arguments.unwrap_or_default(),
+            reactions,
+        })
     }
 
     pub(super) fn delay(&mut self, outcome: &ast::MockOutcome) -> Duration {
-        outcome.delay.as_ref().map(|delay| self.duration(delay, "`delay`")).unwrap_or_default()
+        outcome
+            .delay
+            .as_ref()
+            .map(|delay| self.duration(delay, "`delay`"))
+            .unwrap_or_default()
     }
 
     /// The tool behind a name of the file; nothing where it has been reported.
     fn named(&mut self, target: &ast::MockTarget) -> Option<Named> {
-        let ast::MockTarget::Tool { namespace, tool } = target else { return Some(Named::Every) };
+        let ast::MockTarget::Tool { namespace, tool } = target else {
+            return Some(Named::Every);
+        };
         self.tool(namespace, tool).map(Named::Tool)
     }
 
-    pub(super) fn tool(&mut self, namespace: &ast::Name, tool: &ast::Name) -> Option<Arc<Signature>> {
+    pub(super) fn tool(
+        &mut self,
+        namespace: &ast::Name,
+        tool: &ast::Name,
+    ) -> Option<Arc<Signature>> {
         self.used.insert(namespace.text.clone());
         match self.shared.namespaces.get(&namespace.text) {
             None => self.tool_elsewhere(namespace, tool),
@@ -81,8 +112,13 @@ impl TestChecker<'_> {
             }
             Some(Namespace::Plans(_)) => {
                 let message = "a plan is no tool: it runs in the test, and the tools that it calls are mocked";
-                let finding = Diagnostic::new(&codes::names::UNKNOWN_TOOL, namespace.span.to(tool.span), message);
-                self.diagnostics.push(finding.help("mock the tools that this plan calls"));
+                let finding = Diagnostic::new(
+                    &codes::names::UNKNOWN_TOOL,
+                    namespace.span.to(tool.span),
+                    message,
+                );
+                self.diagnostics
+                    .push(finding.help("mock the tools that this plan calls"));
                 None
             }
             Some(Namespace::Unresolved) => None,
@@ -90,27 +126,55 @@ impl TestChecker<'_> {
     }
 
     /// A tool that the file does not name, and its plan, which stands in another file, calls.
-    fn tool_elsewhere(&mut self, namespace: &ast::Name, tool: &ast::Name) -> Option<Arc<Signature>> {
-        let named = |signature: &Arc<Signature>| signature.namespace == namespace.text && signature.name == tool.text;
+    fn tool_elsewhere(
+        &mut self,
+        namespace: &ast::Name,
+        tool: &ast::Name,
+    ) -> Option<Arc<Signature>> {
+        let named = |signature: &Arc<Signature>| {
+            signature.namespace == namespace.text && signature.name == tool.text
+        };
         let found = called(self.plan).into_iter().find(named);
         if found.is_none() {
-            let own = self.shared.namespaces.iter().filter(|(_, of)| matches!(of, Namespace::Tools(_)));
+            let own = self
+                .shared
+                .namespaces
+                .iter()
+                .filter(|(_, of)| matches!(of, Namespace::Tools(_)));
             let mut known: Vec<Arc<str>> = own.map(|(name, _)| name.clone()).collect();
-            known.extend(called(self.plan).iter().map(|signature| signature.namespace.clone()));
+            known.extend(
+                called(self.plan)
+                    .iter()
+                    .map(|signature| signature.namespace.clone()),
+            );
             known.sort();
-            let (code, known) = (&codes::names::UNKNOWN_NAMESPACE, known.iter().map(|name| &**name));
-            self.diagnostics.push(unknown(code, "namespace of tools", &namespace.text, namespace.span, known));
+            let (code, known) = (
+                &codes::names::UNKNOWN_NAMESPACE,
+                known.iter().map(|name| &**name),
+            );
+            self.diagnostics.push(unknown(
+                code,
+                "namespace of tools",
+                &namespace.text,
+                namespace.span,
+                known,
+            ));
         }
         found
     }
 
     /// The arguments that a call must have, and the tool takes.
-    fn mock_arguments(&mut self, signature: &Signature, arguments: &[ast::Argument]) -> Vec<(Arc<str>, Code)> {
+    fn mock_arguments(
+        &mut self,
+        signature: &Signature,
+        arguments: &[ast::Argument],
+    ) -> Vec<(Arc<str>, Code)> {
         let mut checked = Vec::new();
         for argument in arguments {
             let Some(name) = &argument.name else {
                 let message = format!("`{}` takes its arguments by name", signature.path());
-                let finding = Diagnostic::new(&codes::text::POSITIONAL_ARGUMENT, argument.span, message);
+                let finding =
+                    Diagnostic::new(&codes::text::POSITIONAL_ARGUMENT, argument.span, message);
                 self.diagnostics.push(finding.help("write `name: value`"));
                 continue;
             };
@@ -119,26 +183,38 @@ impl TestChecker<'_> {
                 Some(parameter) => Type::union([parameter.ty.clone(), Type::Null]),
                 None if signature.extra_arguments => Type::Any,
                 None => {
-                    let names = signature.parameters.iter().map(|parameter| &*parameter.name);
+                    let names = signature
+                        .parameters
+                        .iter()
+                        .map(|parameter| &*parameter.name);
                     let what = format!("argument of `{}` named", signature.path());
                     let code = &codes::names::UNKNOWN_ARGUMENT;
-                    self.diagnostics.push(unknown(code, &what, &name.text, name.span, names));
+                    self.diagnostics
+                        .push(unknown(code, &what, &name.text, name.span, names));
                     continue;
                 }
             };
             let what = format_args!("the argument `{}` of `{}`", name.text, signature.path());
-            checked.push((name.text.clone(), self.constant_of(&argument.value, &ty, &what)));
+            checked.push((
+                name.text.clone(),
+                self.constant_of(&argument.value, &ty, &what),
+            ));
         }
         checked
     }
 
-    fn reaction(&mut self, signature: Option<&Signature>, outcome: &ast::MockOutcome) -> Option<Reaction> {
+    fn reaction(
+        &mut self,
+        signature: Option<&Signature>,
+        outcome: &ast::MockOutcome,
+    ) -> Option<Reaction> {
         match &outcome.kind {
             ast::MockOutcomeKind::Value(value) => {
                 let Some(signature) = signature else {
                     let message = "one value cannot be what every tool gives";
                     let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, value.span, message);
-                    self.diagnostics.push(finding.help("write `mock _ => generated`"));
+                    self.diagnostics
+                        .push(finding.help("write `mock _ => generated`"));
                     return None;
                 };
                 Some(Reaction::Value(self.result(signature, value)))
@@ -146,7 +222,9 @@ impl TestChecker<'_> {
             ast::MockOutcomeKind::Generated => Some(Reaction::Generated),
             ast::MockOutcomeKind::Fail { class, message } => {
                 let class = self.raised(signature, class)?;
-                let message = message.as_ref().map(|message| self.constant_of(message, &Type::String, &"the message"));
+                let message = message
+                    .as_ref()
+                    .map(|message| self.constant_of(message, &Type::String, &"the message"));
                 Some(Reaction::Fail { class, message })
             }
             ast::MockOutcomeKind::Crash { after } => Some(Reaction::Crash { after: *after }),
@@ -156,22 +234,40 @@ impl TestChecker<'_> {
     /// A result: it has the declared type, and keeps what else the contract says where that is known now.
     fn result(&mut self, signature: &Signature, value: &ast::Expr) -> Code {
         let names = signature.parameters.iter().map(|parameter| {
-            let ty = if parameter.required { parameter.ty.clone() } else { parameter.ty.clone().optional() };
+            let ty = if parameter.required {
+                parameter.ty.clone()
+            } else {
+                parameter.ty.clone().optional()
+            };
             (parameter.name.clone(), ty)
         });
         let scope = Slots(names.collect());
         let before = self.diagnostics.len();
         let what = format_args!("the result of `{}`", signature.path());
-        let code =
-            Checker::new(&scope, self.diagnostics).check_against(value, &signature.returns, Expectation::of(&what));
+        let code = Checker::new(&scope, self.diagnostics).check_against(
+            value,
+            &signature.returns,
+            Expectation::of(&what),
+        );
         let constant = code.constant().filter(|_| self.diagnostics.len() == before);
-        let violation = constant
-            .zip(signature.output_schema.as_ref())
-            .and_then(|(value, contract)| contract.violations(&encode(value, &signature.returns)).into_iter().next());
+        let violation =
+            constant
+                .zip(signature.output_schema.as_ref())
+                .and_then(|(value, contract)| {
+                    contract
+                        .violations(&encode(value, &signature.returns))
+                        .into_iter()
+                        .next()
+                });
         if let Some(violation) = violation {
-            let message = format!("the result of `{}` breaks the tool's contract: {violation}", signature.path());
+            let message = format!(
+                "the result of `{}` breaks the tool's contract: {violation}",
+                signature.path()
+            );
             let finding = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, value.span, message);
-            self.diagnostics.push(finding.help("the tool can never give this; change it to what the contract allows"));
+            self.diagnostics.push(
+                finding.help("the tool can never give this; change it to what the contract allows"),
+            );
         }
         code
     }
@@ -180,22 +276,34 @@ impl TestChecker<'_> {
     fn raised(&mut self, signature: Option<&Signature>, name: &ast::Name) -> Option<ErrorClass> {
         let Some(class) = ErrorClass::find(&name.text) else {
             let code = &codes::names::UNKNOWN_ERROR_CLASS;
-            let declared = signature.map(|signature| signature.raises.as_slice()).unwrap_or_default();
-            let fixed = ErrorClass::names().filter(|name| name.contains('.')).map(str::to_owned);
-            let names = declared.iter().map(|reason| format!("tool.{reason}")).chain(fixed).collect::<Vec<_>>();
+            let declared = signature
+                .map(|signature| signature.raises.as_slice())
+                .unwrap_or_default();
+            let fixed = ErrorClass::names()
+                .filter(|name| name.contains('.'))
+                .map(str::to_owned);
+            let names = declared
+                .iter()
+                .map(|reason| format!("tool.{reason}"))
+                .chain(fixed)
+                .collect::<Vec<_>>();
             let names = names.iter().map(String::as_str);
-            self.diagnostics.push(unknown(code, "error class", &name.text, name.span, names));
+            self.diagnostics
+                .push(unknown(code, "error class", &name.text, name.span, names));
             return None;
         };
         let can = match &class {
             ErrorClass::Tool(reason) => {
-                **reason == *"failed" || signature.is_none_or(|signature| signature.raises.contains(reason))
+                **reason == *"failed"
+                    || signature.is_none_or(|signature| signature.raises.contains(reason))
             }
             ErrorClass::Transient(_)
             | ErrorClass::Auth(_)
             | ErrorClass::Validation(Validation::Result)
             | ErrorClass::Denied(Denied::Policy) => true,
-            ErrorClass::UnknownOutcome => signature.is_none_or(|signature| !signature.effect.repeatable()),
+            ErrorClass::UnknownOutcome => {
+                signature.is_none_or(|signature| !signature.effect.repeatable())
+            }
             ErrorClass::Validation(_)
             | ErrorClass::Denied(_)
             | ErrorClass::Expired
@@ -210,7 +318,10 @@ impl TestChecker<'_> {
     }
 
     fn never_raised(&mut self, signature: Option<&Signature>, name: &ast::Name) {
-        let of = signature.map_or_else(|| "a tool".to_owned(), |signature| format!("`{}`", signature.path()));
+        let of = signature.map_or_else(
+            || "a tool".to_owned(),
+            |signature| format!("`{}`", signature.path()),
+        );
         let message = format!("{of} never fails with `{}`", name.text);
         let can = raisable(signature);
         let can = can.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -227,11 +338,23 @@ impl TestChecker<'_> {
 /// Every class that a call of a tool can fail with, those that it declares first.
 #[must_use]
 pub fn raisable(signature: Option<&Signature>) -> Vec<ErrorClass> {
-    let declared = signature.map(|signature| signature.raises.as_slice()).unwrap_or_default();
-    let declared = declared.iter().map(|reason| ErrorClass::Tool(reason.clone()));
-    let transient = [Transient::Timeout, Transient::Unavailable, Transient::RateLimited, Transient::Network];
+    let declared = signature
+        .map(|signature| signature.raises.as_slice())
+        .unwrap_or_default();
+    let declared = declared
+        .iter()
+        .map(|reason| ErrorClass::Tool(reason.clone()));
+    let transient = [
+        Transient::Timeout,
+        Transient::Unavailable,
+        Transient::RateLimited,
+        Transient::Network,
+    ];
     let auth = [Auth::Authentication, Auth::Authorization];
-    let others = transient.into_iter().map(ErrorClass::Transient).chain(auth.into_iter().map(ErrorClass::Auth));
+    let others = transient
+        .into_iter()
+        .map(ErrorClass::Transient)
+        .chain(auth.into_iter().map(ErrorClass::Auth));
     let failed = ErrorClass::Tool("failed".into());
     let mut classes: Vec<ErrorClass> = declared.collect();
     if !classes.contains(&failed) {
@@ -251,10 +374,21 @@ pub fn called(plan: &Plan) -> Vec<Arc<Signature>> {
     let mut found: Vec<Arc<Signature>> = Vec::new();
     let mut open = vec![plan];
     while let Some(plan) = open.pop() {
-        for step in plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.step()) {
-            let StepKind::Call(call) = &step.kind else { continue };
-            let Target::Tool(signature) = &call.target else { continue };
-            let known = |other: &Arc<Signature>| other.namespace == signature.namespace && other.name == signature.name;
+        for step in plan
+            .blocks
+            .iter()
+            .flat_map(|block| &block.nodes)
+            .filter_map(|node| node.step())
+        {
+            let StepKind::Call(call) = &step.kind else {
+                continue;
+            };
+            let Target::Tool(signature) = &call.target else {
+                continue;
+            };
+            let known = |other: &Arc<Signature>| {
+                other.namespace == signature.namespace && other.name == signature.name
+            };
             if !found.iter().any(known) {
                 found.push(signature.clone());
             }
@@ -265,5 +399,7 @@ pub fn called(plan: &Plan) -> Vec<Arc<Signature>> {
 }
 
 fn calls(plan: &Plan, signature: &Signature) -> bool {
-    called(plan).iter().any(|called| called.namespace == signature.namespace && called.name == signature.name)
+    called(plan)
+        .iter()
+        .any(|called| called.namespace == signature.namespace && called.name == signature.name)
 }

@@ -26,8 +26,8 @@ use crate::value::Value;
 pub use answer::{steps_at, without_indices};
 pub use expect::{Asked, Caller, Place as OutcomePlace};
 pub use item::{
-    Comparison, Expect, ExpectedCodes, Mock, MockReaction, Reaction, Row, Snapshot, SnapshotOf, Test, TestAnswer,
-    TestSignal,
+    Comparison, Expect, ExpectedCodes, Mock, MockReaction, Reaction, Row, Snapshot, SnapshotOf,
+    Test, TestAnswer, TestSignal,
 };
 pub use mock::{called, raisable};
 
@@ -42,8 +42,13 @@ pub(super) fn check(
     let mut names: Vec<ast::Name> = Vec::new();
     let mut tests = Vec::new();
     for item in &file.items {
-        let ast::ItemKind::Test(test) = &item.kind else { continue };
-        let name = ast::Name { text: test.name.text.clone(), span: test.name.span };
+        let ast::ItemKind::Test(test) = &item.kind else {
+            continue;
+        };
+        let name = ast::Name {
+            text: test.name.text.clone(),
+            span: test.name.span,
+        };
         if let Some(first) = names.iter().find(|other| other.text == name.text) {
             diagnostics.push(duplicate_name("test", &name, first.span));
         }
@@ -54,7 +59,12 @@ pub(super) fn check(
             note_namespaces(test, used);
             continue;
         };
-        let mut checker = TestChecker { shared, used, diagnostics, plan: &plan };
+        let mut checker = TestChecker {
+            shared,
+            used,
+            diagnostics,
+            plan: &plan,
+        };
         tests.push(Arc::new(checker.test(item.span, test)));
     }
     tests
@@ -87,13 +97,21 @@ impl TestChecker<'_> {
         for statement in &test.body {
             match &statement.kind {
                 ast::TestStatementKind::Given(given) => checked.tables.push(self.table(given)),
-                ast::TestStatementKind::Mock { target, arguments, outcomes } => {
+                ast::TestStatementKind::Mock {
+                    target,
+                    arguments,
+                    outcomes,
+                } => {
                     let mock = self.mock(statement.span, target, arguments.as_deref(), outcomes);
                     checked.mocks.extend(mock);
                 }
-                ast::TestStatementKind::Answer { path, outcome } => checked.answers.extend(self.answer(path, outcome)),
+                ast::TestStatementKind::Answer { path, outcome } => {
+                    checked.answers.extend(self.answer(path, outcome))
+                }
                 ast::TestStatementKind::Signal { name, payload, at } => {
-                    checked.signals.extend(self.signal(name, payload.as_ref(), at));
+                    checked
+                        .signals
+                        .extend(self.signal(name, payload.as_ref(), at));
                 }
                 ast::TestStatementKind::Expect(condition) => {
                     let expect = self.expect(condition, &mut checked.asked);
@@ -103,11 +121,21 @@ impl TestChecker<'_> {
                     let expected = self.codes(statement.span, wanted);
                     if let Some(earlier) = checked.diagnostics.replace(expected) {
                         let message = "the diagnostics of a plan are expected twice";
-                        let finding = Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
-                        self.diagnostics.push(finding.label(earlier.span, "first here").help("join them into one"));
+                        let finding = Diagnostic::new(
+                            &codes::text::DUPLICATE_CLAUSE,
+                            statement.span,
+                            message,
+                        );
+                        self.diagnostics.push(
+                            finding
+                                .label(earlier.span, "first here")
+                                .help("join them into one"),
+                        );
                     }
                 }
-                ast::TestStatementKind::Snapshot(what) => checked.snapshots.extend(self.snapshot(what)),
+                ast::TestStatementKind::Snapshot(what) => {
+                    checked.snapshots.extend(self.snapshot(what))
+                }
                 ast::TestStatementKind::Error => {}
             }
         }
@@ -120,10 +148,14 @@ impl TestChecker<'_> {
             if codes::find(&name.text).is_none() {
                 let known = codes::all().map(|code| code.name);
                 let code = &codes::tests::UNKNOWN_CODE;
-                self.diagnostics.push(unknown(code, "diagnostic", &name.text, name.span, known));
+                self.diagnostics
+                    .push(unknown(code, "diagnostic", &name.text, name.span, known));
             }
         }
-        ExpectedCodes { span, codes: wanted.iter().map(|name| name.text.clone()).collect() }
+        ExpectedCodes {
+            span,
+            codes: wanted.iter().map(|name| name.text.clone()).collect(),
+        }
     }
 
     fn snapshot(&mut self, what: &ast::Name) -> Option<Snapshot> {
@@ -131,14 +163,32 @@ impl TestChecker<'_> {
         if of.is_none() {
             let names = SnapshotOf::ALL.iter().map(|of| of.name());
             let code = &codes::names::UNKNOWN_SETTING;
-            self.diagnostics.push(unknown(code, "snapshot called", &what.text, what.span, names));
+            self.diagnostics.push(unknown(
+                code,
+                "snapshot called",
+                &what.text,
+                what.span,
+                names,
+            ));
         }
-        Some(Snapshot { of: of?, span: what.span })
+        Some(Snapshot {
+            of: of?,
+            span: what.span,
+        })
     }
 
     /// A value of this type that reads no names.
-    fn constant_of(&mut self, expression: &ast::Expr, ty: &Type, what: &dyn std::fmt::Display) -> Code {
-        Checker::new(&NoNames, self.diagnostics).check_against(expression, ty, Expectation::of(what))
+    fn constant_of(
+        &mut self,
+        expression: &ast::Expr,
+        ty: &Type,
+        what: &dyn std::fmt::Display,
+    ) -> Code {
+        Checker::new(&NoNames, self.diagnostics).check_against(
+            expression,
+            ty,
+            Expectation::of(what),
+        )
     }
 
     /// A length of time that is known now; zero where it is not, which is reported.
@@ -162,9 +212,13 @@ impl TestChecker<'_> {
         };
         let known = u32::try_from(*times).ok().filter(|times| *times > 0);
         if known.is_none() {
-            let message = format!("`times` is at least 1 and at most {}, and this is {times}", u32::MAX);
+            let message = format!(
+                "`times` is at least 1 and at most {}, and this is {times}",
+                u32::MAX
+            );
             let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, expression.span, message);
-            self.diagnostics.push(finding.help("what never answers is left out"));
+            self.diagnostics
+                .push(finding.help("what never answers is left out"));
         }
         known.unwrap_or(1)
     }
@@ -173,7 +227,8 @@ impl TestChecker<'_> {
         if self.diagnostics.len() == before {
             let message = format!("{what} must be known before the test runs");
             let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, span, message);
-            self.diagnostics.push(finding.help("write the value itself"));
+            self.diagnostics
+                .push(finding.help("write the value itself"));
         }
     }
 }
@@ -190,15 +245,26 @@ fn find_plan(
         Some(namespace) => {
             used.insert(namespace.text.clone());
             match shared.namespaces.get(&namespace.text) {
-                Some(Namespace::Plans(plans)) => (plans.as_slice(), format!("plan in `{}` named", namespace.text)),
+                Some(Namespace::Plans(plans)) => (
+                    plans.as_slice(),
+                    format!("plan in `{}` named", namespace.text),
+                ),
                 Some(Namespace::Unresolved) => return None,
                 Some(Namespace::Tools(_)) | None => {
-                    let files = shared.namespaces.iter().filter(|(_, of)| matches!(of, Namespace::Plans(_)));
+                    let files = shared
+                        .namespaces
+                        .iter()
+                        .filter(|(_, of)| matches!(of, Namespace::Plans(_)));
                     let names = files.map(|(name, _)| &**name);
                     let (code, what) = (&codes::names::UNKNOWN_NAMESPACE, "file of plans named");
                     let finding = unknown(code, what, &namespace.text, namespace.span, names);
-                    let remedy = format!("name the file: `use \"./FILE.plan\" as {}`", namespace.text);
-                    diagnostics.push(if finding.help.is_none() { finding.help(remedy) } else { finding });
+                    let remedy =
+                        format!("name the file: `use \"./FILE.plan\" as {}`", namespace.text);
+                    diagnostics.push(if finding.help.is_none() {
+                        finding.help(remedy)
+                    } else {
+                        finding
+                    });
                     return None;
                 }
             }
@@ -216,7 +282,11 @@ fn find_plan(
 /// The namespaces that a test names are used, though its plan is not known.
 fn note_namespaces(test: &ast::Test, used: &mut BTreeSet<Arc<str>>) {
     for statement in &test.body {
-        if let ast::TestStatementKind::Mock { target: ast::MockTarget::Tool { namespace, .. }, .. } = &statement.kind {
+        if let ast::TestStatementKind::Mock {
+            target: ast::MockTarget::Tool { namespace, .. },
+            ..
+        } = &statement.kind
+        {
             used.insert(namespace.text.clone());
         }
     }

@@ -12,7 +12,9 @@ pub(super) struct Slots(pub Vec<(Arc<str>, Type)>);
 impl Scope for Slots {
     fn lookup(&self, name: &str) -> Lookup {
         let found = self.0.iter().position(|(known, _)| **known == *name);
-        found.map_or(Lookup::Missing, |slot| Lookup::Found(binding(slot, self.0[slot].1.clone())))
+        found.map_or(Lookup::Missing, |slot| {
+            Lookup::Found(binding(slot, self.0[slot].1.clone()))
+        })
     }
 
     fn visible(&self) -> Vec<Arc<str>> {
@@ -26,6 +28,9 @@ impl Scope for Slots {
 
 /// What a slot of the test's own frame holds.
 pub(super) fn binding(slot: usize, ty: Type) -> Binding {
-    let place = Place { up: 0, slot: u32::try_from(slot).unwrap_or(u32::MAX) };
+    let place = Place {
+        up: 0,
+        slot: u32::try_from(slot).unwrap_or(u32::MAX),
+    };
     Binding::always(NameKind::Local, place, ty, Span::at(0))
 }

@@ -24,14 +24,19 @@ impl Expr {
                     }
                 }
             }
-            ExprKind::Call { arguments, .. } => arguments.iter().map(|argument| &argument.value).for_each(visit),
+            ExprKind::Call { arguments, .. } => arguments
+                .iter()
+                .map(|argument| &argument.value)
+                .for_each(visit),
             ExprKind::Path { base, links } => {
                 visit(base);
                 for link in links {
                     link.parts(visit);
                 }
             }
-            ExprKind::List(elements) | ExprKind::Coalesce(elements) => elements.iter().for_each(visit),
+            ExprKind::List(elements) | ExprKind::Coalesce(elements) => {
+                elements.iter().for_each(visit)
+            }
             ExprKind::Object(entries) => {
                 for entry in entries {
                     if let EntryKey::Expr(key) = &entry.key {
@@ -46,7 +51,9 @@ impl Expr {
                 rest.iter().map(|link| &link.operand).for_each(visit);
             }
             ExprKind::Conditional { arms, otherwise } => {
-                arms.iter().flat_map(|(condition, value)| [condition, value]).for_each(&mut *visit);
+                arms.iter()
+                    .flat_map(|(condition, value)| [condition, value])
+                    .for_each(&mut *visit);
                 visit(otherwise);
             }
             ExprKind::Match { subject, arms } => {
@@ -63,7 +70,10 @@ impl Link {
         match &self.kind {
             LinkKind::Field { .. } => {}
             LinkKind::Index { index, .. } => visit(index),
-            LinkKind::Call { arguments, .. } => arguments.iter().map(|argument| &argument.value).for_each(visit),
+            LinkKind::Call { arguments, .. } => arguments
+                .iter()
+                .map(|argument| &argument.value)
+                .for_each(visit),
         }
     }
 }
@@ -162,7 +172,11 @@ pub enum LinkKind {
     /// `[e]`, or `?.[e]` where `safe`.
     Index { index: Expr, safe: bool },
     /// `.name(…)`, or `?.name(…)` where `safe`: a method, or a tool or function of a namespace.
-    Call { name: Name, safe: bool, arguments: Vec<Argument> },
+    Call {
+        name: Name,
+        safe: bool,
+        arguments: Vec<Argument>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -108,7 +108,11 @@ pub enum TestStatementKind {
     /// `answer step[.confirm] => OUT`
     Answer { path: Expr, outcome: MockOutcome },
     /// `signal "n" [=> e] at d`
-    Signal { name: Text, payload: Option<Expr>, at: Expr },
+    Signal {
+        name: Text,
+        payload: Option<Expr>,
+        at: Expr,
+    },
     /// `expect e`
     Expect(Expr),
     /// `expect diagnostics [code, …]`; codes contain hyphens.

@@ -13,16 +13,16 @@ use std::sync::Arc;
 use crate::source::Span;
 
 pub use expr::{
-    Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, MatchArm, Pattern,
-    PatternKind, TemplatePart, UnaryOp,
+    Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal,
+    MatchArm, Pattern, PatternKind, TemplatePart, UnaryOp,
 };
 pub use item::{
-    Item, ItemKind, MockOutcome, MockOutcomeKind, MockTarget, Parameter, Plan, Test, TestStatement, TestStatementKind,
-    Tool, TypeItem, Use, UseNamespace,
+    Item, ItemKind, MockOutcome, MockOutcomeKind, MockTarget, Parameter, Plan, Test, TestStatement,
+    TestStatementKind, Tool, TypeItem, Use, UseNamespace,
 };
 pub use statement::{
-    Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Statement, StatementKind, Step,
-    StepBody, Undo, WaitFor,
+    Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Statement,
+    StatementKind, Step, StepBody, Undo, WaitFor,
 };
 pub use type_expr::{FieldType, TypeExpr, TypeExprKind, TypeSuffix};
 

@@ -160,7 +160,10 @@ pub enum WaitFor {
     /// `wait until t`
     Until(Expr),
     /// `wait for COND [-> T]`
-    Condition { on: Expr, payload: Option<Box<TypeExpr>> },
+    Condition {
+        on: Expr,
+        payload: Option<Box<TypeExpr>>,
+    },
 }
 
 /// `field: T = e`, `field: T known e` or `field: T in LIST`

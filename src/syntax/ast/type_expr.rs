@@ -20,9 +20,15 @@ pub enum TypeExprKind {
     /// `A | B`, two at least.
     Union(Vec<TypeExpr>),
     /// `T[]`, `T?` and their repetitions, at least one suffix.
-    Suffixed { base: Box<TypeExpr>, suffixes: Vec<TypeSuffix> },
+    Suffixed {
+        base: Box<TypeExpr>,
+        suffixes: Vec<TypeSuffix>,
+    },
     /// `map<string, T>`
-    Map { key: Box<TypeExpr>, value: Box<TypeExpr> },
+    Map {
+        key: Box<TypeExpr>,
+        value: Box<TypeExpr>,
+    },
     /// `{ a: T, b?: T }`
     Object(Vec<FieldType>),
     /// `Result<T>`

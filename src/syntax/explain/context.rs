@@ -39,7 +39,15 @@ impl<'s> Context<'s> {
         let at = |offset: usize| tokens.partition_point(|token| (token.end as usize) <= offset);
         let first = at(damage.span.start as usize);
         let end = tokens.partition_point(|token| token.start < damage.span.end);
-        Self { text: &scan.text, tokens, damage, wants, found: at(offset).clamp(first, end.max(first)), first, end }
+        Self {
+            text: &scan.text,
+            tokens,
+            damage,
+            wants,
+            found: at(offset).clamp(first, end.max(first)),
+            first,
+            end,
+        }
     }
 
     pub fn wants(&self, want: &Want) -> bool {
@@ -51,7 +59,10 @@ impl<'s> Context<'s> {
     }
 
     fn token(&self, index: usize) -> Option<Token> {
-        self.tokens.get(index).copied().filter(|_| index < self.end && index >= self.first)
+        self.tokens
+            .get(index)
+            .copied()
+            .filter(|_| index < self.end && index >= self.first)
     }
 
     pub fn found(&self) -> Option<Token> {
@@ -68,7 +79,10 @@ impl<'s> Context<'s> {
         match self.found() {
             Some(token) => token.span(),
             None => match self.before(1) {
-                Some(last) => Span { start: last.end.saturating_sub(1).max(last.start), end: last.end },
+                Some(last) => Span {
+                    start: last.end.saturating_sub(1).max(last.start),
+                    end: last.end,
+                },
                 None => self.damage.span,
             },
         }
@@ -102,7 +116,9 @@ impl<'s> Context<'s> {
 
     /// Every token of the damaged text.
     fn all(&self) -> &'s [Token] {
-        self.tokens.get(self.first..self.end.max(self.first)).unwrap_or_default()
+        self.tokens
+            .get(self.first..self.end.max(self.first))
+            .unwrap_or_default()
     }
 
     /// The tokens outside of all brackets, each pair of brackets as its closing one.
@@ -119,7 +135,11 @@ impl<'s> Context<'s> {
                     }
                 }
                 _ if depth == 0 => flat.push(*token),
-                TokenKind::Word | TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {}
+                TokenKind::Word
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Symbol
+                | TokenKind::Broken => {}
             }
         }
         flat
@@ -133,33 +153,57 @@ impl<'s> Context<'s> {
     /// Whether a block follows the damaged text or stands in it.
     pub fn opens_block(&self) -> bool {
         self.has_flat("}")
-            || self.text.get(self.damage.span.end as usize..).is_some_and(|rest| rest.trim_start().starts_with('{'))
+            || self
+                .text
+                .get(self.damage.span.end as usize..)
+                .is_some_and(|rest| rest.trim_start().starts_with('{'))
     }
 
     /// Whether something stands before the damaged text on its line.
     pub fn goes_on_a_line(&self) -> bool {
-        let before = self.first.checked_sub(1).and_then(|before| self.tokens.get(before));
-        let between = before.and_then(|before| self.text.get(before.end as usize..self.first_span().start as usize));
+        let before = self
+            .first
+            .checked_sub(1)
+            .and_then(|before| self.tokens.get(before));
+        let between = before.and_then(|before| {
+            self.text
+                .get(before.end as usize..self.first_span().start as usize)
+        });
         between.is_some_and(|between| !between.contains('\n'))
     }
 
     /// Whether the statement before the damaged text is a step.
     pub fn stands_behind_step(&self) -> bool {
-        let before = self.tokens.get(..self.first).unwrap_or_default().iter().rev();
-        let mut words = before.filter(|token| token.kind == TokenKind::Word).map(|token| self.slice(*token));
+        let before = self
+            .tokens
+            .get(..self.first)
+            .unwrap_or_default()
+            .iter()
+            .rev();
+        let mut words = before
+            .filter(|token| token.kind == TokenKind::Word)
+            .map(|token| self.slice(*token));
         words.find(|word| STATEMENT_WORDS.contains(word)) == Some("step")
     }
 
     /// Whether this is among the classes behind `recover`.
     pub fn caught(&self) -> bool {
-        let before = self.tokens.get(self.first..self.found).unwrap_or_default().iter().rev();
+        let before = self
+            .tokens
+            .get(self.first..self.found)
+            .unwrap_or_default()
+            .iter()
+            .rev();
         let mut texts = before.map(|token| self.slice(*token));
         texts.find(|text| matches!(*text, "recover" | "=>" | "{" | "(")) == Some("recover")
     }
 
     /// The text before the innermost bracket that is open here.
     pub fn opener(&self) -> &'s str {
-        let before = self.open().and_then(|index| index.checked_sub(1)).and_then(|before| self.token(before));
+        let before = self
+            .open()
+            .and_then(|index| index.checked_sub(1))
+            .and_then(|before| self.token(before));
         before.map_or("", |token| self.slice(token))
     }
 
@@ -179,9 +223,17 @@ impl<'s> Context<'s> {
             let token = self.token(index)?;
             match token.kind {
                 TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
-                TokenKind::Close(_) | TokenKind::InterpolationEnd if depth == 1 => return Some(token),
-                TokenKind::Close(_) | TokenKind::InterpolationEnd => depth = depth.checked_sub(1)?,
-                TokenKind::Word | TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {
+                TokenKind::Close(_) | TokenKind::InterpolationEnd if depth == 1 => {
+                    return Some(token);
+                }
+                TokenKind::Close(_) | TokenKind::InterpolationEnd => {
+                    depth = depth.checked_sub(1)?
+                }
+                TokenKind::Word
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Symbol
+                | TokenKind::Broken => {
                     if depth == 0 {
                         return None;
                     }
@@ -193,15 +245,19 @@ impl<'s> Context<'s> {
 
     /// Whether the place is in an expression.
     pub fn is_value(&self) -> bool {
-        matches!(self.around().0, Around::Call | Around::Paren | Around::List | Around::Interpolation)
-            || self.damage.kind == DamageKind::Expression
+        matches!(
+            self.around().0,
+            Around::Call | Around::Paren | Around::List | Around::Interpolation
+        ) || self.damage.kind == DamageKind::Expression
             || matches!(self.first_text(), "let" | "reply" | "yield" | "next")
     }
 
     /// Whether an arrow stands behind the closing parenthesis around this place.
     pub fn arrow_behind(&self) -> bool {
         let rest = self.tokens.get(self.found..self.end).unwrap_or_default();
-        let close = rest.iter().position(|token| matches!(token.kind, TokenKind::Close(_)));
+        let close = rest
+            .iter()
+            .position(|token| matches!(token.kind, TokenKind::Close(_)));
         let arrow = close.and_then(|close| rest.get(close + 1));
         arrow.is_some_and(|token| matches!(self.slice(*token), "=>" | "->"))
     }
@@ -212,19 +268,37 @@ impl<'s> Context<'s> {
         let text = |index: usize| all.get(index).map_or("", |token| self.slice(*token));
         let mut edits = Vec::new();
         for (index, token) in all.iter().enumerate() {
-            let back = |count: usize| index.checked_sub(count).and_then(|index| all.get(index)).copied();
+            let back = |count: usize| {
+                index
+                    .checked_sub(count)
+                    .and_then(|index| all.get(index))
+                    .copied()
+            };
             let edit = match (self.slice(*token), back(1), back(2), back(3)) {
                 ("=>" | "->", Some(close), Some(name), Some(open))
                     if self.slice(close) == ")" && self.slice(open) == "(" =>
                 {
-                    Edit { span: open.span().to(token.span()), text: format!("{},", self.slice(name)) }
+                    Edit {
+                        span: open.span().to(token.span()),
+                        text: format!("{},", self.slice(name)),
+                    }
                 }
-                ("=>" | "->", Some(name), Some(open), _) if Self::is_word(Some(name)) && self.slice(open) == "(" => {
-                    Edit { span: name.span().to(token.span()), text: format!("{},", self.slice(name)) }
+                ("=>" | "->", Some(name), Some(open), _)
+                    if Self::is_word(Some(name)) && self.slice(open) == "(" =>
+                {
+                    Edit {
+                        span: name.span().to(token.span()),
+                        text: format!("{},", self.slice(name)),
+                    }
                 }
                 ("lambda", ..) if text(index + 2) == ":" => {
-                    let Some(colon) = all.get(index + 2) else { continue };
-                    Edit { span: token.span().to(colon.span()), text: format!("{},", text(index + 1)) }
+                    let Some(colon) = all.get(index + 2) else {
+                        continue;
+                    };
+                    Edit {
+                        span: token.span().to(colon.span()),
+                        text: format!("{},", text(index + 1)),
+                    }
                 }
                 _ => continue,
             };
@@ -237,7 +311,9 @@ impl<'s> Context<'s> {
     pub fn named_arguments(&self) -> Vec<Edit> {
         let all = self.all();
         let named = |window: &&[Token]| {
-            matches!(self.slice(window[0]), "(" | ",") && Self::is_word(Some(window[1])) && self.slice(window[2]) == "="
+            matches!(self.slice(window[0]), "(" | ",")
+                && Self::is_word(Some(window[1]))
+                && self.slice(window[2]) == "="
         };
         let edit = |window: &[Token]| Edit {
             span: window[1].span().to(window[2].span()),
@@ -250,9 +326,13 @@ impl<'s> Context<'s> {
     pub fn double_braces(&self) -> Option<(Span, Span)> {
         let pair = |mark: &str| {
             let both = |window: &&[Token]| {
-                window[0].end == window[1].start && window.iter().all(|token| self.slice(*token) == mark)
+                window[0].end == window[1].start
+                    && window.iter().all(|token| self.slice(*token) == mark)
             };
-            self.all().windows(2).find(both).map(|window| window[0].span().to(window[1].span()))
+            self.all()
+                .windows(2)
+                .find(both)
+                .map(|window| window[0].span().to(window[1].span()))
         };
         pair("{").zip(pair("}"))
     }
@@ -261,8 +341,9 @@ impl<'s> Context<'s> {
     pub fn joined(&self) -> (String, Span) {
         let mut span = self.found_span();
         let mut text = self.found_text().to_owned();
-        if let Some(before) =
-            self.before(1).filter(|before| before.end == span.start && before.kind == TokenKind::Symbol)
+        if let Some(before) = self
+            .before(1)
+            .filter(|before| before.end == span.start && before.kind == TokenKind::Symbol)
         {
             text = format!("{}{text}", self.slice(before));
             span = before.span().to(span);
@@ -276,25 +357,48 @@ impl<'s> Context<'s> {
         let mut edits = Vec::new();
         let mut index = 0;
         while let Some(token) = all.get(index) {
-            let next = all.get(index + 1).filter(|next| next.start == token.end && next.kind == TokenKind::Symbol);
-            let joined = next.map(|next| (format!("{}{}", self.slice(*token), self.slice(*next)), *next));
+            let next = all
+                .get(index + 1)
+                .filter(|next| next.start == token.end && next.kind == TokenKind::Symbol);
+            let joined = next.map(|next| {
+                (
+                    format!("{}{}", self.slice(*token), self.slice(*next)),
+                    *next,
+                )
+            });
             let find = |mark: &str| {
-                let certain =
-                    |phrase: &&foreign::Phrase| phrase.wrong == mark && phrase.certainty == Certainty::Certain;
+                let certain = |phrase: &&foreign::Phrase| {
+                    phrase.wrong == mark && phrase.certainty == Certainty::Certain
+                };
                 MARKS.iter().find(certain).map(|phrase| phrase.right)
             };
-            if let Some((right, last)) = joined.and_then(|(mark, last)| Some((find(&mark)?, last))) {
-                edits.push(Edit { span: token.span().to(last.span()), text: right.to_owned() });
+            if let Some((right, last)) = joined.and_then(|(mark, last)| Some((find(&mark)?, last)))
+            {
+                edits.push(Edit {
+                    span: token.span().to(last.span()),
+                    text: right.to_owned(),
+                });
                 index += 2;
                 continue;
             }
             let word = self.slice(*token);
             match find(word).filter(|_| matches!(token.kind, TokenKind::Word | TokenKind::Symbol)) {
                 Some("!") => {
-                    let Some(end) = self.negatable(index) else { return Vec::new() };
-                    edits.push(Edit { span: Span { start: token.start, end }, text: "!".to_owned() });
+                    let Some(end) = self.negatable(index) else {
+                        return Vec::new();
+                    };
+                    edits.push(Edit {
+                        span: Span {
+                            start: token.start,
+                            end,
+                        },
+                        text: "!".to_owned(),
+                    });
                 }
-                Some(right) => edits.push(Edit { span: token.span(), text: right.to_owned() }),
+                Some(right) => edits.push(Edit {
+                    span: token.span(),
+                    text: right.to_owned(),
+                }),
                 None => {}
             }
             index += 1;
@@ -311,9 +415,11 @@ impl<'s> Context<'s> {
                 (TokenKind::Open(_), _) => depth += 1,
                 (TokenKind::Close(_), _) if depth == 0 => break,
                 (TokenKind::Close(_), _) => depth -= 1,
-                (_, "==" | "!=" | "<" | ">" | "<=" | ">=" | "in" | "is" | "+" | "-" | "*" | "/" | "%" | "??")
-                    if depth == 0 =>
-                {
+                (
+                    _,
+                    "==" | "!=" | "<" | ">" | "<=" | ">=" | "in" | "is" | "+" | "-" | "*" | "/"
+                    | "%" | "??",
+                ) if depth == 0 => {
                     return None;
                 }
                 (_, "and" | "or" | "&&" | "||" | "," | "?") if depth == 0 => break,
@@ -325,35 +431,73 @@ impl<'s> Context<'s> {
 
     /// Whether the value of the statement begins with this word and an opening parenthesis.
     pub fn second_from_value(&self, word: &str) -> bool {
-        let texts: Vec<&str> = self.all().iter().take(5).map(|token| self.slice(*token)).collect();
+        let texts: Vec<&str> = self
+            .all()
+            .iter()
+            .take(5)
+            .map(|token| self.slice(*token))
+            .collect();
         matches!(texts.as_slice(), [_, _, "=", first, "("] if *first == word)
     }
 
     /// The edits that take away the parentheses behind a word.
     pub fn without_parentheses(&self, word: &str) -> Vec<Edit> {
         let all = self.all();
-        let Some(at) = all.iter().position(|token| self.slice(*token) == word) else { return Vec::new() };
-        let Some(open) = all.get(at + 1) else { return Vec::new() };
-        let close = all.iter().skip(at).find(|token| matches!(token.kind, TokenKind::Close(_)));
-        let Some(close) = close else { return Vec::new() };
-        vec![Edit { span: open.span(), text: " ".to_owned() }, Edit { span: close.span(), text: String::new() }]
+        let Some(at) = all.iter().position(|token| self.slice(*token) == word) else {
+            return Vec::new();
+        };
+        let Some(open) = all.get(at + 1) else {
+            return Vec::new();
+        };
+        let close = all
+            .iter()
+            .skip(at)
+            .find(|token| matches!(token.kind, TokenKind::Close(_)));
+        let Some(close) = close else {
+            return Vec::new();
+        };
+        vec![
+            Edit {
+                span: open.span(),
+                text: " ".to_owned(),
+            },
+            Edit {
+                span: close.span(),
+                text: String::new(),
+            },
+        ]
     }
 
     /// Whether the damaged text can be read below another one with these edits made.
     pub fn reads_with(&self, above: &str, edits: &[Edit]) -> bool {
         let span = self.damage.span;
         let inside = |edit: &Edit| edit.span.start >= span.start && edit.span.end <= span.end;
-        let Some(slice) = self.text.get(span.range()).filter(|_| edits.iter().all(inside)) else { return false };
+        let Some(slice) = self
+            .text
+            .get(span.range())
+            .filter(|_| edits.iter().all(inside))
+        else {
+            return false;
+        };
         let shifted: Vec<Edit> = edits
             .iter()
             .map(|edit| Edit {
-                span: Span { start: edit.span.start - span.start, end: edit.span.end - span.start },
+                span: Span {
+                    start: edit.span.start - span.start,
+                    end: edit.span.end - span.start,
+                },
                 text: edit.text.clone(),
             })
             .collect();
-        let Some(mended) = fix::apply(slice, &shifted) else { return false };
+        let Some(mended) = fix::apply(slice, &shifted) else {
+            return false;
+        };
         let behind = self.text.get(span.end as usize..).unwrap_or("");
-        let body = if behind.trim_start().starts_with('{') { " {}" } else { "" };
+        let body = if behind.trim_start().starts_with('{') {
+            " {}"
+        } else {
+            ""
+        };
         let headed = format!("{above}{mended}{body}");
         super::failure(super::rule(self.damage.kind), &headed).is_none()
     }
@@ -368,20 +512,29 @@ impl<'s> Context<'s> {
             .take(6)
             .map(|token| self.slice(*token))
             .collect();
-        matches!(texts.as_slice(), [_, ".", _, "(", ")", ..] | [_, ".", _, "(", _, ":"])
+        matches!(
+            texts.as_slice(),
+            [_, ".", _, "(", ")", ..] | [_, ".", _, "(", _, ":"]
+        )
     }
 
     /// The tool of a damaged text that begins with `ns.tool(`.
     pub fn bare_call(&self) -> Option<&'s str> {
         let start: Vec<Token> = self.all().iter().take(4).copied().collect();
-        let [namespace, point, tool, open] = start.as_slice() else { return None };
+        let [namespace, point, tool, open] = start.as_slice() else {
+            return None;
+        };
         let words = Self::is_word(Some(*namespace)) && Self::is_word(Some(*tool));
         (words && self.slice(*point) == "." && self.slice(*open) == "(").then(|| self.slice(*tool))
     }
 
     /// Whether another name in the file is this one.
     pub fn is_taken(&self, name: &str) -> bool {
-        let text = |index: usize| self.tokens.get(index).map_or("", |token| self.slice(*token));
+        let text = |index: usize| {
+            self.tokens
+                .get(index)
+                .map_or("", |token| self.slice(*token))
+        };
         let mut parameters = 0_usize;
         for (index, token) in self.tokens.iter().enumerate() {
             let before = index.checked_sub(1).map_or("", text);
@@ -392,7 +545,9 @@ impl<'s> Context<'s> {
                     parameters += 1;
                 }
                 TokenKind::Close(Delimiter::Paren) => parameters = parameters.saturating_sub(1),
-                TokenKind::Word if (index < self.first || index >= self.end) && self.slice(*token) == name => {
+                TokenKind::Word
+                    if (index < self.first || index >= self.end) && self.slice(*token) == name =>
+                {
                     let introduced = matches!(before, "step" | "let" | "task" | "listener" | "as");
                     let parameter = parameters == 1 && matches!(text(index + 1), ":" | "?");
                     if introduced || parameter {
@@ -417,7 +572,9 @@ impl<'s> Context<'s> {
     pub fn in_value_block(&self) -> bool {
         let mut depth = 0_usize;
         for index in (0..self.first).rev() {
-            let Some(token) = self.tokens.get(index) else { break };
+            let Some(token) = self.tokens.get(index) else {
+                break;
+            };
             match token.kind {
                 TokenKind::Close(Delimiter::Brace) => depth += 1,
                 TokenKind::Open(Delimiter::Brace) if depth > 0 => depth -= 1,
@@ -426,7 +583,14 @@ impl<'s> Context<'s> {
                     let word = head.map(|token| self.slice(*token)).find(|word| {
                         matches!(
                             *word,
-                            "do" | "each" | "repeat" | "plan" | "listener" | "if" | "else" | "test" | "parallel"
+                            "do" | "each"
+                                | "repeat"
+                                | "plan"
+                                | "listener"
+                                | "if"
+                                | "else"
+                                | "test"
+                                | "parallel"
                         )
                     });
                     match word {
@@ -450,7 +614,8 @@ impl<'s> Context<'s> {
 
     /// Whether this mark is the second token.
     pub fn first_then(&self, mark: &str) -> bool {
-        self.token(self.first + 1).is_some_and(|token| self.slice(token) == mark)
+        self.token(self.first + 1)
+            .is_some_and(|token| self.slice(token) == mark)
     }
 
     pub fn is_word(token: Option<Token>) -> bool {
@@ -462,7 +627,9 @@ impl<'s> Context<'s> {
         match self.found() {
             None => match self.damage.kind {
                 DamageKind::Clause => "the end of the clause".to_owned(),
-                DamageKind::Expression | DamageKind::Type | DamageKind::Pattern => "the end of the text".to_owned(),
+                DamageKind::Expression | DamageKind::Type | DamageKind::Pattern => {
+                    "the end of the text".to_owned()
+                }
                 DamageKind::Item if self.first_text() != "plan" => "the end of the item".to_owned(),
                 DamageKind::Item
                 | DamageKind::Statement
@@ -478,8 +645,12 @@ impl<'s> Context<'s> {
 
     /// What encloses the place, and the word before it where it is a call.
     pub fn around(&self) -> (Around, Option<&'s str>) {
-        let open = self.open().and_then(|index| Some((index, self.token(index)?)));
-        open.map_or((Around::Nothing, None), |(index, token)| self.opened(index, token))
+        let open = self
+            .open()
+            .and_then(|index| Some((index, self.token(index)?)));
+        open.map_or((Around::Nothing, None), |(index, token)| {
+            self.opened(index, token)
+        })
     }
 
     /// The innermost bracket that is open here.
@@ -490,7 +661,11 @@ impl<'s> Context<'s> {
                 TokenKind::Close(_) | TokenKind::InterpolationEnd => depth += 1,
                 TokenKind::Open(_) | TokenKind::Interpolation if depth > 0 => depth -= 1,
                 TokenKind::Open(_) | TokenKind::Interpolation => return Some(index),
-                TokenKind::Word | TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {}
+                TokenKind::Word
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Symbol
+                | TokenKind::Broken => {}
             }
         }
         None

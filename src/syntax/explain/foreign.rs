@@ -24,7 +24,14 @@ pub(super) struct Hint {
 
 impl Hint {
     pub fn new(span: Span, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { span, message: message.into(), help: help.into(), edits: Vec::new(), certain: false, above: "" }
+        Self {
+            span,
+            message: message.into(),
+            help: help.into(),
+            edits: Vec::new(),
+            certain: false,
+            above: "",
+        }
     }
 
     /// The mended text goes on with this.
@@ -34,22 +41,39 @@ impl Hint {
 
     /// Edits that can only be meant.
     pub fn certainly(self, edits: Vec<Edit>) -> Self {
-        Self { edits, certain: true, ..self }
+        Self {
+            edits,
+            certain: true,
+            ..self
+        }
     }
 
     /// Edits that are probably meant.
     pub fn perhaps(self, edits: Vec<Edit>) -> Self {
-        Self { edits, certain: false, ..self }
+        Self {
+            edits,
+            certain: false,
+            ..self
+        }
     }
 
     /// The finding. Edits after which the text still cannot be read are left out.
     pub fn finding(self, context: &Context<'_>) -> Diagnostic {
-        let diagnostic = Diagnostic::new(&codes::UNEXPECTED_TOKEN, self.span, self.message).help(&self.help);
+        let diagnostic =
+            Diagnostic::new(&codes::UNEXPECTED_TOKEN, self.span, self.message).help(&self.help);
         if self.edits.is_empty() || !context.reads_with(self.above, &self.edits) {
             return diagnostic;
         }
-        let title = if self.help.len() <= LONGEST_TITLE { self.help } else { "write it as it is said here".to_owned() };
-        if self.certain { diagnostic.fix_all(title, self.edits) } else { diagnostic.unsafe_fix(title, self.edits) }
+        let title = if self.help.len() <= LONGEST_TITLE {
+            self.help
+        } else {
+            "write it as it is said here".to_owned()
+        };
+        if self.certain {
+            diagnostic.fix_all(title, self.edits)
+        } else {
+            diagnostic.unsafe_fix(title, self.edits)
+        }
     }
 }
 
@@ -75,15 +99,24 @@ pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
         double_braces,
         operators,
     ];
-    LOOKS.iter().find_map(|look| look(context)).map(|hint| hint.finding(context))
+    LOOKS
+        .iter()
+        .find_map(|look| look(context))
+        .map(|hint| hint.finding(context))
 }
 
 fn replace(span: Span, text: &str) -> Edit {
-    Edit { span, text: text.to_owned() }
+    Edit {
+        span,
+        text: text.to_owned(),
+    }
 }
 
 fn note_of(mark: &str) -> String {
-    MARKS.iter().find(|phrase| phrase.wrong == mark).map_or_else(String::new, |phrase| phrase.help(None))
+    MARKS
+        .iter()
+        .find(|phrase| phrase.wrong == mark)
+        .map_or_else(String::new, |phrase| phrase.help(None))
 }
 
 /// `;` ends nothing, and between arguments it is a comma.
@@ -96,17 +129,27 @@ fn semicolon(context: &Context<'_>) -> Option<Hint> {
         let hint = Hint::new(span, "statements end without `;`", "remove the `;`");
         return Some(hint.certainly(vec![replace(span, "")]));
     }
-    Some(Hint::new(span, "`;` separates nothing here", "write `,`").certainly(vec![replace(span, ",")]))
+    Some(
+        Hint::new(span, "`;` separates nothing here", "write `,`")
+            .certainly(vec![replace(span, ",")]),
+    )
 }
 
 /// `timeout: 3s`
 fn colon(context: &Context<'_>) -> Option<Hint> {
     let word = context.before_text(1);
-    if context.found_text() != ":" || !CLAUSE_WORDS.contains(&word) || context.around().0 != Around::Nothing {
+    if context.found_text() != ":"
+        || !CLAUSE_WORDS.contains(&word)
+        || context.around().0 != Around::Nothing
+    {
         return None;
     }
     let span = context.found_span();
-    let hint = Hint::new(span, format!("`{word}` is followed by its value, without `:`"), "remove the `:`");
+    let hint = Hint::new(
+        span,
+        format!("`{word}` is followed by its value, without `:`"),
+        "remove the `:`",
+    );
     Some(hint.certainly(vec![replace(span, "")]))
 }
 
@@ -116,10 +159,15 @@ fn clause(context: &Context<'_>) -> Option<Hint> {
         return None;
     }
     let tokens = context.flat();
-    let assigned = tokens.iter().position(|token| context.slice(*token) == "=")?;
+    let assigned = tokens
+        .iter()
+        .position(|token| context.slice(*token) == "=")?;
     let behind_call = |pair: &&[Token]| {
         let (before, word) = (pair[0], pair[1]);
-        let ends = matches!(before.kind, TokenKind::Close(_) | TokenKind::Word | TokenKind::Text | TokenKind::Number);
+        let ends = matches!(
+            before.kind,
+            TokenKind::Close(_) | TokenKind::Word | TokenKind::Text | TokenKind::Number
+        );
         ends && word.kind == TokenKind::Word && !CLAUSE_WORDS.contains(&context.slice(before))
     };
     let pairs = tokens.get(assigned..)?.windows(2).filter(behind_call);
@@ -127,11 +175,17 @@ fn clause(context: &Context<'_>) -> Option<Hint> {
     let word = known.map(|pair| pair[1]).next()?;
     let text = context.slice(word);
     // `x if c else y` and `if c { … }` are no clauses.
-    if text == "if" && tokens.iter().any(|token| context.slice(*token) == "else") || context.before_text(1) == "each" {
+    if text == "if" && tokens.iter().any(|token| context.slice(*token) == "else")
+        || context.before_text(1) == "each"
+    {
         return None;
     }
     let phrase = foreign::word(CLAUSES, text)?;
-    let hint = Hint::new(word.span(), format!("`{text}` is no clause of a step"), phrase.help(None));
+    let hint = Hint::new(
+        word.span(),
+        format!("`{text}` is no clause of a step"),
+        phrase.help(None),
+    );
     let own = phrase.right.split(' ').next().unwrap_or("");
     Some(match phrase.certainty {
         Certainty::Certain => hint.certainly(vec![replace(word.span(), own)]),
@@ -143,25 +197,39 @@ fn clause(context: &Context<'_>) -> Option<Hint> {
 /// `x => e`, `(x) => e`, `x -> e` and `lambda x: e` where a macro takes `x, e`.
 fn lambda(context: &Context<'_>) -> Option<Hint> {
     let found = context.found_text();
-    let folded = ["reduce", "fold", "inject", "accumulate"].iter().any(|function| context.calls_before(function));
-    let arrow = matches!(found, "=>" | "->") && !context.wants_mark("=>") && !context.wants_mark("->");
+    let folded = ["reduce", "fold", "inject", "accumulate"]
+        .iter()
+        .any(|function| context.calls_before(function));
+    let arrow =
+        matches!(found, "=>" | "->") && !context.wants_mark("=>") && !context.wants_mark("->");
     let in_parens = context.before_text(1) == ")" && arrow;
-    let written = context.before_text(1) == "lambda" || (arrow && (in_parens || Context::is_word(context.before(1))));
+    let written = context.before_text(1) == "lambda"
+        || (arrow && (in_parens || Context::is_word(context.before(1))));
     // Two variables in parentheses stop the reader at their comma.
     let pair = found == "," && context.wants_mark(")") && context.arrow_behind();
     if !written && !pair || !context.is_value() {
         return None;
     }
     let span = context.found_span();
-    let note = if folded { foreign_note("reduce") } else { note_of("=>") };
+    let note = if folded {
+        foreign_note("reduce")
+    } else {
+        note_of("=>")
+    };
     let hint = Hint::new(span, "functions are not written as values here", note);
     let edits = context.lambdas();
-    Some(if folded || edits.is_empty() { hint } else { hint.certainly(edits) })
+    Some(if folded || edits.is_empty() {
+        hint
+    } else {
+        hint.certainly(edits)
+    })
 }
 
 fn foreign_note(function: &str) -> String {
     let mut phrases = foreign::phrases(foreign::Shape::Call, "", function);
-    phrases.next().map_or_else(String::new, |(phrase, _)| phrase.help(None))
+    phrases
+        .next()
+        .map_or_else(String::new, |(phrase, _)| phrase.help(None))
 }
 
 /// `f"… {x} …"`
@@ -176,7 +244,11 @@ fn filled_text(context: &Context<'_>) -> Option<Hint> {
         return None;
     }
     let help = "a text in double quotes is filled where `${…}` stands: `\"Hello ${name}\"`";
-    let hint = Hint::new(prefix.span(), format!("a text has no `{word}` before it"), help);
+    let hint = Hint::new(
+        prefix.span(),
+        format!("a text has no `{word}` before it"),
+        help,
+    );
     let text = filled(context.slice(found));
     Some(match text {
         Some(text) => hint.certainly(vec![replace(prefix.span().to(found.span()), &text)]),
@@ -186,8 +258,13 @@ fn filled_text(context: &Context<'_>) -> Option<Hint> {
 
 /// The text with `${x}` for `{x}`, in double quotes; nothing where a brace holds more than a path.
 fn filled(text: &str) -> Option<String> {
-    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    let inner = inner.or_else(|| text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')))?;
+    let inner = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let inner = inner.or_else(|| {
+        text.strip_prefix('\'')
+            .and_then(|rest| rest.strip_suffix('\''))
+    })?;
     if inner.starts_with('"') || inner.contains(['"', '\'', '\\', '$']) {
         return None;
     }
@@ -196,7 +273,11 @@ fn filled(text: &str) -> Option<String> {
     while let Some(open) = rest.find('{') {
         let close = rest.get(open..)?.find('}')? + open;
         let path = rest.get(open + 1..close)?;
-        if path.is_empty() || !path.chars().all(|c| c.is_alphanumeric() || "._[]".contains(c)) {
+        if path.is_empty()
+            || !path
+                .chars()
+                .all(|c| c.is_alphanumeric() || "._[]".contains(c))
+        {
             return None;
         }
         out.push_str(rest.get(..open)?);
@@ -213,8 +294,15 @@ fn filled(text: &str) -> Option<String> {
 
 /// `...xs`
 fn spread(context: &Context<'_>) -> Option<Hint> {
-    let dots = context.found_text() == "." && context.after_text(1) == "." && context.after_text(2) == ".";
-    dots.then(|| Hint::new(context.found_span(), "nothing is spread with `...` here", note_of("...")))
+    let dots =
+        context.found_text() == "." && context.after_text(1) == "." && context.after_text(2) == ".";
+    dots.then(|| {
+        Hint::new(
+            context.found_span(),
+            "nothing is spread with `...` here",
+            note_of("..."),
+        )
+    })
 }
 
 /// `xs[1:2]`, `xs.0`, `o!.a` and `a ?: b`
@@ -223,23 +311,40 @@ fn slice(context: &Context<'_>) -> Option<Hint> {
     let before = context.before(1)?;
     if found == ":" && context.around().0 == Around::List {
         let help = "write `xs.slice(1, 2)`, of a text `s.substring(1, 2)`";
-        return Some(Hint::new(span, "a part of a list is not written with `:`", help));
+        return Some(Hint::new(
+            span,
+            "a part of a list is not written with `:`",
+            help,
+        ));
     }
-    let number = context.found().is_some_and(|token| token.kind == TokenKind::Number);
+    let number = context
+        .found()
+        .is_some_and(|token| token.kind == TokenKind::Number);
     if context.slice(before) == "." && number && before.end == span.start {
         let edit = replace(before.span().to(span), &format!("[{found}]"));
         return Some(
-            Hint::new(span, "an element is asked for in brackets", format!("write `[{found}]`")).certainly(vec![edit]),
+            Hint::new(
+                span,
+                "an element is asked for in brackets",
+                format!("write `[{found}]`"),
+            )
+            .certainly(vec![edit]),
         );
     }
     if found == "!" && context.after_text(1) == "." {
-        let hint =
-            Hint::new(span, "nothing is there because it is said to be", "read it with `?.`, or under `x != null`");
+        let hint = Hint::new(
+            span,
+            "nothing is there because it is said to be",
+            "read it with `?.`, or under `x != null`",
+        );
         return Some(hint.perhaps(vec![replace(span, "?")]));
     }
     if found == ":" && context.slice(before) == "?" && before.end == span.start {
         let whole = before.span().to(span);
-        return Some(Hint::new(whole, "`?:` is no operator here", "write `??`").certainly(vec![replace(whole, "??")]));
+        return Some(
+            Hint::new(whole, "`?:` is no operator here", "write `??`")
+                .certainly(vec![replace(whole, "??")]),
+        );
     }
     None
 }
@@ -255,8 +360,13 @@ fn dollar(context: &Context<'_>) -> Option<Hint> {
     if next.kind == TokenKind::Word {
         return Some(hint.certainly(vec![replace(context.found_span(), "")]));
     }
-    let Some(close) = context.closing(1) else { return Some(hint) };
-    let edits = vec![replace(context.found_span().to(next.span()), ""), replace(close.span(), "")];
+    let Some(close) = context.closing(1) else {
+        return Some(hint);
+    };
+    let edits = vec![
+        replace(context.found_span().to(next.span()), ""),
+        replace(close.span(), ""),
+    ];
     Some(hint.certainly(edits))
 }
 
@@ -279,22 +389,38 @@ fn words_around(context: &Context<'_>) -> Option<Hint> {
     let span = context.before(1)?.span();
     match word {
         "await" | "async" | "spawn" | "call" | "run" | "invoke" => {
-            let whole = Span { start: span.start, end: context.found_span().start };
-            let hint = Hint::new(span, format!("`{word}` is no word of a step"), note_of(word));
+            let whole = Span {
+                start: span.start,
+                end: context.found_span().start,
+            };
+            let hint = Hint::new(
+                span,
+                format!("`{word}` is no word of a step"),
+                note_of(word),
+            );
             Some(hint.certainly(vec![replace(whole, "")]))
         }
-        "new" | "typeof" => Some(Hint::new(span, format!("`{word}` is no word of an expression"), note_of(word))),
+        "new" | "typeof" => Some(Hint::new(
+            span,
+            format!("`{word}` is no word of an expression"),
+            note_of(word),
+        )),
         "mut" | "const" | "var" if context.before_text(2) == "let" => {
-            let whole = Span { start: span.start, end: context.found_span().start };
+            let whole = Span {
+                start: span.start,
+                end: context.found_span().start,
+            };
             Some(
                 Hint::new(span, "a value never changes", format!("leave out `{word}`"))
                     .certainly(vec![replace(whole, "")]),
             )
         }
         _ => match context.found_text() {
-            found @ "instanceof" => {
-                Some(Hint::new(context.found_span(), "`instanceof` is no operator here", note_of(found)))
-            }
+            found @ "instanceof" => Some(Hint::new(
+                context.found_span(),
+                "`instanceof` is no operator here",
+                note_of(found),
+            )),
             _ => None,
         },
     }
@@ -304,15 +430,29 @@ fn words_around(context: &Context<'_>) -> Option<Hint> {
 fn choice(context: &Context<'_>) -> Option<Hint> {
     let found = context.found_text();
     let span = context.found_span();
-    let listed = matches!(context.around().0, Around::List | Around::Paren | Around::Call);
+    let listed = matches!(
+        context.around().0,
+        Around::List | Around::Paren | Around::Call
+    );
     if found == "for" && listed {
-        return Some(Hint::new(span, "lists are not made with `for` here", note_of("for")));
+        return Some(Hint::new(
+            span,
+            "lists are not made with `for` here",
+            note_of("for"),
+        ));
     }
     let value = context.wants(&Want::Value) && found == "if";
     let behind = matches!(found, "else" | "then")
-        && matches!(context.first_text(), "reply" | "let" | "yield" | "next" | "ensure");
+        && matches!(
+            context.first_text(),
+            "reply" | "let" | "yield" | "next" | "ensure"
+        );
     if (value || behind) && !context.wants(&Want::Word("else".to_owned())) {
-        return Some(Hint::new(span, "`if` chooses between statements, not between values", note_of("if")));
+        return Some(Hint::new(
+            span,
+            "`if` chooses between statements, not between values",
+            note_of("if"),
+        ));
     }
     None
 }
@@ -324,10 +464,21 @@ fn trailing_if(context: &Context<'_>) -> Option<Hint> {
     }
     let span = context.first_span();
     if context.has_flat("else") || !context.stands_behind_step() {
-        return Some(Hint::new(span, "`if` chooses between statements, not between values", note_of("if")));
+        return Some(Hint::new(
+            span,
+            "`if` chooses between statements, not between values",
+            note_of("if"),
+        ));
     }
-    let hint = Hint::new(span, "`if` is no clause of a step", foreign::word(CLAUSES, "if")?.help(None));
-    Some(hint.behind("step a = b.c() ").certainly(vec![replace(span, "when")]))
+    let hint = Hint::new(
+        span,
+        "`if` is no clause of a step",
+        foreign::word(CLAUSES, "if")?.help(None),
+    );
+    Some(
+        hint.behind("step a = b.c() ")
+            .certainly(vec![replace(span, "when")]),
+    )
 }
 
 /// `list<string>` and `[string]`
@@ -335,7 +486,10 @@ fn written_type(context: &Context<'_>) -> Option<Hint> {
     let (found, word) = (context.found_text(), context.before_text(1));
     let help = "a list of texts is `string[]`, a map `map<string, int>`";
     if found == "<"
-        && matches!(word, "list" | "List" | "Array" | "array" | "Vec" | "Set" | "set" | "Sequence" | "Iterable")
+        && matches!(
+            word,
+            "list" | "List" | "Array" | "array" | "Vec" | "Set" | "set" | "Sequence" | "Iterable"
+        )
     {
         let span = context.before(1)?.span();
         let hint = Hint::new(span, format!("`{word}<…>` is no type"), help);
@@ -343,11 +497,24 @@ fn written_type(context: &Context<'_>) -> Option<Hint> {
         if context.slice(close) != ">" {
             return Some(hint);
         }
-        let edits = vec![replace(Span { start: span.start, end: inside.start }, ""), replace(close.span(), "[]")];
+        let edits = vec![
+            replace(
+                Span {
+                    start: span.start,
+                    end: inside.start,
+                },
+                "",
+            ),
+            replace(close.span(), "[]"),
+        ];
         return Some(hint.certainly(edits));
     }
     if found == "[" && context.wants(&Want::Type) {
-        return Some(Hint::new(context.found_span(), "a type does not begin with `[`", help));
+        return Some(Hint::new(
+            context.found_span(),
+            "a type does not begin with `[`",
+            help,
+        ));
     }
     None
 }
@@ -363,13 +530,16 @@ fn assigned(context: &Context<'_>) -> Option<Hint> {
         && matches!(context.before_text(2), "(" | ",")
     {
         let edits = context.named_arguments();
-        return Some(Hint::new(span, "arguments are named with `:`", "write `name: value`").certainly(edits));
+        return Some(
+            Hint::new(span, "arguments are named with `:`", "write `name: value`").certainly(edits),
+        );
     }
     if context.first_text() == "set" {
         let help = "`set` moves a task: `set task status { field: value }`; a value never changes, so name another one: `let y = …`";
         return Some(Hint::new(span, "nothing is assigned with `set`", help));
     }
-    let compared = Context::is_word(context.before(1)) && !matches!(context.first_text(), "step" | "task" | "listener");
+    let compared = Context::is_word(context.before(1))
+        && !matches!(context.first_text(), "step" | "task" | "listener");
     if compared && !context.wants_mark("=") && !context.wants_mark(":") {
         let hint = Hint::new(span, "`=` is no operator here", "write `==`");
         return Some(hint.perhaps(vec![replace(span, "==")]));
@@ -377,7 +547,11 @@ fn assigned(context: &Context<'_>) -> Option<Hint> {
     if let Some(before) = context.before(1).filter(|before| before.end == span.start) {
         let mark = context.slice(before);
         if matches!(mark, "+" | "-" | "*" | "/") {
-            return Some(Hint::new(before.span().to(span), format!("`{mark}=` is no operator here"), note_of("+=")));
+            return Some(Hint::new(
+                before.span().to(span),
+                format!("`{mark}=` is no operator here"),
+                note_of("+="),
+            ));
         }
     }
     None
@@ -385,64 +559,100 @@ fn assigned(context: &Context<'_>) -> Option<Hint> {
 
 /// `5 minutes`
 fn time(context: &Context<'_>) -> Option<Hint> {
-    const UNITS: [(&str, &str); 5] =
-        [("millisecond", "ms"), ("second", "s"), ("minute", "m"), ("hour", "h"), ("day", "d")];
+    const UNITS: [(&str, &str); 5] = [
+        ("millisecond", "ms"),
+        ("second", "s"),
+        ("minute", "m"),
+        ("hour", "h"),
+        ("day", "d"),
+    ];
     let is_number = |token: &Token| token.kind == TokenKind::Number;
-    let (number, place) = match (context.found().filter(is_number), context.before(1).filter(is_number)) {
+    let (number, place) = match (
+        context.found().filter(is_number),
+        context.before(1).filter(is_number),
+    ) {
         (Some(number), _) => (number, context.after(1)?),
         (None, Some(number)) => (number, context.found()?),
         (None, None) => return None,
     };
     let word = context.slice(place);
     let singular = word.strip_suffix('s').unwrap_or(word);
-    let (_, unit) = UNITS.iter().find(|(name, unit)| *name == singular || *unit == word)?;
+    let (_, unit) = UNITS
+        .iter()
+        .find(|(name, unit)| *name == singular || *unit == word)?;
     let text = format!("{}{unit}", context.slice(number));
     let whole = number.span().to(place.span());
-    Some(Hint::new(whole, "a time is one word", format!("write `{text}`")).certainly(vec![replace(whole, &text)]))
+    Some(
+        Hint::new(whole, "a time is one word", format!("write `{text}`"))
+            .certainly(vec![replace(whole, &text)]),
+    )
 }
 
 /// Heads of statements as they are written elsewhere.
 fn heads(context: &Context<'_>) -> Option<Hint> {
-    let (first, found, span) = (context.first_text(), context.found_text(), context.found_span());
-    let text = context.found().is_some_and(|token| token.kind == TokenKind::Text);
+    let (first, found, span) = (
+        context.first_text(),
+        context.found_text(),
+        context.found_span(),
+    );
+    let text = context
+        .found()
+        .is_some_and(|token| token.kind == TokenKind::Text);
     let before = context.before_text(1);
     Some(match (first, found) {
         ("fail", _) if text && before == "fail" => {
             let help = "name the class before the message: `fail tool.refused \"…\"`, `fail denied.policy \"…\"`";
             Hint::new(span, "a failure has a class", help)
         }
-        ("ensure", ",") if context.wants(&Want::Word("else".to_owned())) => {
-            Hint::new(span, "what is said where it does not hold stands behind `else`", "write `else`")
-                .certainly(vec![replace(span, " else")])
-        }
+        ("ensure", ",") if context.wants(&Want::Word("else".to_owned())) => Hint::new(
+            span,
+            "what is said where it does not hold stands behind `else`",
+            "write `else`",
+        )
+        .certainly(vec![replace(span, " else")]),
         ("if", _) if context.found().is_none() && !context.opens_block() => Hint::new(
             context.first_span(),
             "this `if` has no block",
             "write `if condition { … }`; the condition of a step is its clause `when condition`",
         ),
-        ("if", ":") => Hint::new(span, "what stands under a condition stands in braces", "write `if condition { … }`"),
+        ("if", ":") => Hint::new(
+            span,
+            "what stands under a condition stands in braces",
+            "write `if condition { … }`",
+        ),
         ("step", ":") if context.before(3).is_none() && context.before_text(2) == "step" => {
             let help = "the tool's contract says what a step gives; `let y: T = x` below it gives a value a type";
             Hint::new(span, "a step has no type of its own", help)
         }
-        ("let", "{" | "[") if before == "let" => {
-            Hint::new(span, "values are not taken apart", "name each one: `let name = value.name`")
-        }
-        ("let", _) if context.has_flat(",") => {
-            Hint::new(span, "a `let` names one value", "write one `let` for each value")
-        }
+        ("let", "{" | "[") if before == "let" => Hint::new(
+            span,
+            "values are not taken apart",
+            "name each one: `let name = value.name`",
+        ),
+        ("let", _) if context.has_flat(",") => Hint::new(
+            span,
+            "a `let` names one value",
+            "write one `let` for each value",
+        ),
         _ => return None,
     })
 }
 
 /// Parts of steps as they are written elsewhere.
 fn parts(context: &Context<'_>) -> Option<Hint> {
-    let (first, found, span) = (context.first_text(), context.found_text(), context.found_span());
+    let (first, found, span) = (
+        context.first_text(),
+        context.found_text(),
+        context.found_span(),
+    );
     let before = context.before_text(1);
     Some(match (first, found) {
         ("step", "->") if context.second_from_value("input") => {
-            let hint =
-                Hint::new(span, "the question of `input` stands without parentheses", "write `input \"…\" -> { … }`");
+            let hint = Hint::new(
+                span,
+                "the question of `input` stands without parentheses",
+                "write `input \"…\" -> { … }`",
+            );
             hint.certainly(context.without_parentheses("input"))
         }
         (_, "(") if before == "recover" => Hint::new(
@@ -450,11 +660,17 @@ fn parts(context: &Context<'_>) -> Option<Hint> {
             "what is caught stands without parentheses, and the error is named with `as`",
             "write `recover transient, auth as e => …`, or `recover as e => …` for all of them",
         ),
-        (_, "|") if context.caught() => Hint::new(span, "classes stand behind each other with commas", "write `,`")
-            .certainly(vec![replace(span, ",")]),
-        (_, "}") if context.opener() == "undo" => {
-            Hint::new(span, "several steps stand in a `do`", "write `undo do { … }`, with a `step` for each call")
-        }
+        (_, "|") if context.caught() => Hint::new(
+            span,
+            "classes stand behind each other with commas",
+            "write `,`",
+        )
+        .certainly(vec![replace(span, ",")]),
+        (_, "}") if context.opener() == "undo" => Hint::new(
+            span,
+            "several steps stand in a `do`",
+            "write `undo do { … }`, with a `step` for each call",
+        ),
         ("step", "{") if before == "parallel" => Hint::new(
             span,
             "`parallel` is no step of its own",
@@ -466,10 +682,15 @@ fn parts(context: &Context<'_>) -> Option<Hint> {
             "a field that may be left out has a type that admits null: `note: string?`",
         ),
         ("step", "default") if context.around().0 == Around::Braces => {
-            Hint::new(span, "what stands in a field follows `=`", "write `=`").certainly(vec![replace(span, "=")])
+            Hint::new(span, "what stands in a field follows `=`", "write `=`")
+                .certainly(vec![replace(span, "=")])
         }
         (_, "[") if before == "after" => {
-            let hint = Hint::new(span, "the steps behind `after` stand without brackets", "write `after a, b`");
+            let hint = Hint::new(
+                span,
+                "the steps behind `after` stand without brackets",
+                "write `after a, b`",
+            );
             match context.closing(0) {
                 Some(close) => hint.certainly(vec![replace(span, ""), replace(close.span(), "")]),
                 None => hint,
@@ -483,10 +704,12 @@ fn parts(context: &Context<'_>) -> Option<Hint> {
 fn operators(context: &Context<'_>) -> Option<Hint> {
     let found = context.found_text();
     let joined = context.joined();
-    let here = [joined.0.as_str(), found, context.before_text(1)].into_iter().find_map(|mark| {
-        let known = MARKS.iter().find(|phrase| phrase.wrong == mark)?;
-        (mark != "|" || !context.wants_mark("=>")).then_some(known)
-    })?;
+    let here = [joined.0.as_str(), found, context.before_text(1)]
+        .into_iter()
+        .find_map(|mark| {
+            let known = MARKS.iter().find(|phrase| phrase.wrong == mark)?;
+            (mark != "|" || !context.wants_mark("=>")).then_some(known)
+        })?;
     let (mark, span) = if here.wrong == joined.0 {
         (joined.0.clone(), joined.1)
     } else if here.wrong == found {
@@ -497,12 +720,20 @@ fn operators(context: &Context<'_>) -> Option<Hint> {
         return None;
     };
     if mark == "not" && context.after_text(1) == "in" && found == "not" {
-        return Some(Hint::new(span, "`not in` is no operator here", "write `!(x in xs)`"));
+        return Some(Hint::new(
+            span,
+            "`not in` is no operator here",
+            "write `!(x in xs)`",
+        ));
     }
     if matches!(mark.as_str(), "=>" | "->" | "for" | "if" | "then" | "...") {
         return None;
     }
-    let hint = Hint::new(span, format!("`{mark}` is no operator here"), here.help(None));
+    let hint = Hint::new(
+        span,
+        format!("`{mark}` is no operator here"),
+        here.help(None),
+    );
     let edits = context.translated();
     Some(match here.certainty {
         Certainty::Told => hint,

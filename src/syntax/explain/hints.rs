@@ -17,27 +17,37 @@ pub(super) fn first_word(context: &Context<'_>) -> Option<Diagnostic> {
     };
     let kind = context.damage.kind;
     match kind {
-        DamageKind::Item if STATEMENT_WORDS.contains(&word) || CLAUSE_WORDS.contains(&word) => misplaced(
-            format!("`{word}` stands outside of a plan"),
-            "put it into the block of a plan: `plan name() { … }`",
-        ),
+        DamageKind::Item if STATEMENT_WORDS.contains(&word) || CLAUSE_WORDS.contains(&word) => {
+            misplaced(
+                format!("`{word}` stands outside of a plan"),
+                "put it into the block of a plan: `plan name() { … }`",
+            )
+        }
         DamageKind::Item if TEST_WORDS.contains(&word) => misplaced(
             format!("`{word}` stands outside of a test"),
             "put it into the block of a test: `test \"…\" for plan { … }`",
         ),
-        DamageKind::Statement | DamageKind::TestStatement if ITEM_WORDS.contains(&word) => misplaced(
-            format!("`{word}` stands inside a block, where only statements stand"),
-            "move it to the top level of the file",
-        ),
+        DamageKind::Statement | DamageKind::TestStatement if ITEM_WORDS.contains(&word) => {
+            misplaced(
+                format!("`{word}` stands inside a block, where only statements stand"),
+                "move it to the top level of the file",
+            )
+        }
         DamageKind::Statement if CLAUSE_WORDS.contains(&word) => misplaced(
             format!("`{word}` is a clause of a step, and no step stands before it"),
             "move it directly behind the step that it belongs to",
         ),
-        DamageKind::Statement if TEST_WORDS.contains(&word) => {
-            misplaced(format!("`{word}` belongs to a test"), "move it into the block of a `test`")
-        }
-        DamageKind::TestStatement if STATEMENT_WORDS.contains(&word) || CLAUSE_WORDS.contains(&word) => {
-            misplaced(format!("`{word}` belongs to a plan"), "move it into the block of a `plan`")
+        DamageKind::Statement if TEST_WORDS.contains(&word) => misplaced(
+            format!("`{word}` belongs to a test"),
+            "move it into the block of a `test`",
+        ),
+        DamageKind::TestStatement
+            if STATEMENT_WORDS.contains(&word) || CLAUSE_WORDS.contains(&word) =>
+        {
+            misplaced(
+                format!("`{word}` belongs to a plan"),
+                "move it into the block of a `plan`",
+            )
         }
         DamageKind::Item => unknown_word(context, &ITEM_WORDS, "item"),
         DamageKind::Statement => unknown_word(context, &STATEMENT_WORDS, "statement"),
@@ -61,7 +71,10 @@ fn unknown_word(context: &Context<'_>, words: &[&'static str], what: &str) -> Op
     let span = context.first_span();
     let message = match word {
         "" => format!("this begins no {what}"),
-        word => format!("`{}` begins no {what}", word.chars().take(24).collect::<String>()),
+        word => format!(
+            "`{}` begins no {what}",
+            word.chars().take(24).collect::<String>()
+        ),
     };
     let diagnostic = Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).available(words);
     if word == "else" {
@@ -73,15 +86,19 @@ fn unknown_word(context: &Context<'_>, words: &[&'static str], what: &str) -> Op
         _ => &[],
     };
     let statement = what == "statement";
-    if let Some(hint) =
-        foreign_word(context, table, &diagnostic.message).or_else(|| bare(context).filter(|_| statement))
+    if let Some(hint) = foreign_word(context, table, &diagnostic.message)
+        .or_else(|| bare(context).filter(|_| statement))
     {
         return Some(hint.finding(context).available(words));
     }
     if word == "#" || word == "--" || word == "/" {
         return Some(diagnostic.help("a comment begins with `//`"));
     }
-    let clauses = if statement { CLAUSE_WORDS.as_slice() } else { &[] };
+    let clauses = if statement {
+        CLAUSE_WORDS.as_slice()
+    } else {
+        &[]
+    };
     Some(match misspelt(word, words.iter().chain(clauses).copied()) {
         Some(near) => diagnostic.did_you_mean(near, span, near.name),
         None => diagnostic.help(format!("begin it with one of {}", list(words))),
@@ -89,19 +106,34 @@ fn unknown_word(context: &Context<'_>, words: &[&'static str], what: &str) -> Op
 }
 
 /// A message for a first word with which other languages begin.
-fn foreign_word(context: &Context<'_>, table: &'static [foreign::Phrase], message: &str) -> Option<Hint> {
+fn foreign_word(
+    context: &Context<'_>,
+    table: &'static [foreign::Phrase],
+    message: &str,
+) -> Option<Hint> {
     let word = context.first_text();
     let span = context.first_span();
     let phrase = foreign::word(table, word)?;
     let hint = Hint::new(span, message, phrase.help(None));
-    let first = |text: &str| vec![Edit { span, text: text.to_owned() }];
+    let first = |text: &str| {
+        vec![Edit {
+            span,
+            text: text.to_owned(),
+        }]
+    };
     Some(match word {
         "const" | "var" | "val" | "final" if context.damage.kind == DamageKind::Statement => {
             let step = context.calls_tool();
-            let said = if step { "write `step`: a call is a step" } else { "write `let`" };
+            let said = if step {
+                "write `step`: a call is a step"
+            } else {
+                "write `let`"
+            };
             Hint::new(span, message, said).certainly(first(if step { "step" } else { "let" }))
         }
-        "return" if context.in_value_block() => Hint::new(span, message, "write `yield`").certainly(first("yield")),
+        "return" if context.in_value_block() => {
+            Hint::new(span, message, "write `yield`").certainly(first("yield"))
+        }
         "return" => hint.certainly(first("reply")),
         "elif" | "elsif" | "elseif" => hint.certainly(first("else if")).behind("if true {} "),
         _ => hint,
@@ -111,7 +143,12 @@ fn foreign_word(context: &Context<'_>, table: &'static [foreign::Phrase], messag
 /// A call of a tool without a step, and a value without a `let`.
 fn bare(context: &Context<'_>) -> Option<Hint> {
     let (word, span) = (context.first_text(), context.first_span());
-    let add = |text: String| vec![Edit { span: Span::at(span.start as usize), text }];
+    let add = |text: String| {
+        vec![Edit {
+            span: Span::at(span.start as usize),
+            text,
+        }]
+    };
     if let Some(tool) = context.bare_call() {
         let name = if context.is_taken(tool) || crate::syntax::is_reserved(tool) {
             format!("{tool}_done")
@@ -120,7 +157,11 @@ fn bare(context: &Context<'_>) -> Option<Hint> {
         };
         let help = format!("a call is a step: write `step {name} = {word}.{tool}(…)`");
         let hint = Hint::new(span, format!("`{word}.{tool}(…)` stands alone"), help);
-        return Some(if context.is_taken(&name) { hint } else { hint.certainly(add(format!("step {name} = "))) });
+        return Some(if context.is_taken(&name) {
+            hint
+        } else {
+            hint.certainly(add(format!("step {name} = ")))
+        });
     }
     if !context.first_then("=") {
         return None;

@@ -9,7 +9,11 @@ use crate::syntax::lower::DamageKind;
 
 /// The finding about one damaged text.
 pub(super) fn diagnostic(context: &Context<'_>) -> Diagnostic {
-    let first = if context.damage.kind == DamageKind::Clause { None } else { hints::first_word(context) };
+    let first = if context.damage.kind == DamageKind::Clause {
+        None
+    } else {
+        hints::first_word(context)
+    };
     let known_start = first.is_none();
     if let Some(diagnostic) = first {
         return diagnostic;
@@ -18,7 +22,8 @@ pub(super) fn diagnostic(context: &Context<'_>) -> Diagnostic {
         return diagnostic;
     }
     let (message, help) = words(context);
-    let diagnostic = Diagnostic::new(&codes::UNEXPECTED_TOKEN, context.found_span(), message).help(help);
+    let diagnostic =
+        Diagnostic::new(&codes::UNEXPECTED_TOKEN, context.found_span(), message).help(help);
     match expectation(context) {
         Some(expected) => diagnostic.expected(expected, context.found_name()),
         None => diagnostic,
@@ -29,7 +34,9 @@ fn words(context: &Context<'_>) -> (String, String) {
     if let Some(words) = incomplete_head(context) {
         return words;
     }
-    let complete = [",", ")", "]", "}"].into_iter().any(|mark| context.wants_mark(mark));
+    let complete = [",", ")", "]", "}"]
+        .into_iter()
+        .any(|mark| context.wants_mark(mark));
     let starts_value = context.wants(&Want::Value) || context.wants(&Want::Text);
     if starts_value && !(complete && ends_value(context)) {
         return missing_value(context);
@@ -37,7 +44,10 @@ fn words(context: &Context<'_>) -> (String, String) {
     if context.wants(&Want::Type) && !complete {
         let key = context.before_text(1);
         return (
-            format!("expected a type after `{key}`, found {}", context.found_name()),
+            format!(
+                "expected a type after `{key}`, found {}",
+                context.found_name()
+            ),
             format!("write a type behind `{key}`, such as `string`"),
         );
     }
@@ -46,12 +56,18 @@ fn words(context: &Context<'_>) -> (String, String) {
     }
     if context.damage.kind == DamageKind::Parameter && context.before_text(1).is_empty() {
         let found = context.found_name();
-        return (format!("expected a parameter, found {found}"), "write it as `name: type`".to_owned());
+        return (
+            format!("expected a parameter, found {found}"),
+            "write it as `name: type`".to_owned(),
+        );
     }
     if context.wants(&Want::Name) {
         let before = context.before_text(1);
         return (
-            format!("expected a name after `{before}`, found {}", context.found_name()),
+            format!(
+                "expected a name after `{before}`, found {}",
+                context.found_name()
+            ),
             format!("write a name behind `{before}`"),
         );
     }
@@ -60,7 +76,10 @@ fn words(context: &Context<'_>) -> (String, String) {
 
 /// Whether the token before the place can end a value, so that a separator is missing and not a value.
 fn ends_value(context: &Context<'_>) -> bool {
-    !matches!(context.before_text(1), "," | "(" | "[" | "{" | ":" | "=" | "=>" | "->" | "")
+    !matches!(
+        context.before_text(1),
+        "," | "(" | "[" | "{" | ":" | "=" | "=>" | "->" | ""
+    )
 }
 
 /// A step, plan or task that lacks what its first words ask for.
@@ -86,7 +105,8 @@ fn incomplete_head(context: &Context<'_>) -> Option<(String, String)> {
             "write `= value` behind the name".to_owned(),
         ));
     }
-    if context.before_text(1) == first && context.wants(&Want::Name) && context.before(2).is_none() {
+    if context.before_text(1) == first && context.wants(&Want::Name) && context.before(2).is_none()
+    {
         return Some((
             format!("expected a name after `{first}`, found {found}"),
             format!("write a name behind `{first}`"),
@@ -101,45 +121,74 @@ fn missing_value(context: &Context<'_>) -> (String, String) {
     let key = context.before_text(2);
     let (around, function) = context.around();
     if before == ":" && Context::is_word(context.before(2)) {
-        let what = if around == Around::Call { "argument" } else { "field" };
+        let what = if around == Around::Call {
+            "argument"
+        } else {
+            "field"
+        };
         return (
             format!("expected a value for {what} `{key}`, found {found}"),
             format!("write a value behind `{key}:`"),
         );
     }
     let in_text = context.wants(&Want::Text) && !context.wants(&Want::Value);
-    let what = if in_text { "a text in quotes" } else { "a value" };
+    let what = if in_text {
+        "a text in quotes"
+    } else {
+        "a value"
+    };
     if before == "," || matches!(before, "(" | "[" | "{") {
         let what = match (around, function) {
             (Around::Call, Some(function)) => format!("an argument of `{function}`"),
             (Around::Braces, _) => "a field, `name: value`".to_owned(),
-            (Around::Call | Around::Paren | Around::List | Around::Interpolation | Around::Nothing, _) => {
-                what.to_owned()
-            }
+            (
+                Around::Call
+                | Around::Paren
+                | Around::List
+                | Around::Interpolation
+                | Around::Nothing,
+                _,
+            ) => what.to_owned(),
         };
         let help = if context.found_text() == "," {
             "remove the `,` that is too much".to_owned()
         } else {
             format!("write {what} behind `{before}`")
         };
-        return (format!("expected {what} after `{before}`, found {found}"), help);
+        return (
+            format!("expected {what} after `{before}`, found {found}"),
+            help,
+        );
     }
     if before.is_empty() {
-        return (format!("expected {what}, found {found}"), format!("write {what}"));
+        return (
+            format!("expected {what}, found {found}"),
+            format!("write {what}"),
+        );
     }
-    (format!("expected {what} after `{before}`, found {found}"), format!("write {what} behind `{before}`"))
+    (
+        format!("expected {what} after `{before}`, found {found}"),
+        format!("write {what} behind `{before}`"),
+    )
 }
 
 /// Inside brackets a value is complete, and neither the next one nor the end follows.
 fn missing_separator(context: &Context<'_>) -> (String, String) {
     let found = context.found_name();
-    let marks: Vec<&str> =
-        [":", "=>", "=", ",", ")", "]", "}"].into_iter().filter(|mark| context.wants_mark(mark)).collect();
+    let marks: Vec<&str> = [":", "=>", "=", ",", ")", "]", "}"]
+        .into_iter()
+        .filter(|mark| context.wants_mark(mark))
+        .collect();
     let (around, _) = context.around();
-    let marks: Vec<&str> = marks.into_iter().filter(|mark| *mark != ":" || around != Around::Call).collect();
+    let marks: Vec<&str> = marks
+        .into_iter()
+        .filter(|mark| *mark != ":" || around != Around::Call)
+        .collect();
     let message = format!("expected {}, found {found}", hints::list(&marks));
     let help = match (marks.first(), context.found()) {
-        (Some(&":"), Some(_)) if around == Around::Braces => format!("write `:` and a value before {found}"),
+        (Some(&":"), Some(_)) if around == Around::Braces => {
+            format!("write `:` and a value before {found}")
+        }
         (_, Some(_)) if marks.contains(&",") => format!("put `,` before {found}"),
         (Some(mark), Some(_)) => format!("put `{mark}` before {found}"),
         (Some(mark), None) => format!("end with `{mark}`"),
@@ -154,10 +203,15 @@ fn expected_mark(context: &Context<'_>) -> (String, String) {
     let Some(expected) = expectation(context) else {
         return (format!("{found} cannot stand here"), remove(context));
     };
-    let single: Vec<&Want> =
-        context.wants.iter().filter(|want| matches!(want, Want::Mark(_) | Want::Word(_))).collect();
+    let single: Vec<&Want> = context
+        .wants
+        .iter()
+        .filter(|want| matches!(want, Want::Mark(_) | Want::Word(_)))
+        .collect();
     let message = format!("expected {expected}, found {found}");
-    let symbol = context.found().is_some_and(|token| !Context::is_word(Some(token)));
+    let symbol = context
+        .found()
+        .is_some_and(|token| !Context::is_word(Some(token)));
     let help = match single.as_slice() {
         [only] if symbol => format!("write {} instead of {found}", spelled(only)),
         [only] if context.found().is_some() => format!("put {} before {found}", spelled(only)),
@@ -171,7 +225,10 @@ fn expected_mark(context: &Context<'_>) -> (String, String) {
 fn remove(context: &Context<'_>) -> String {
     match context.found() {
         Some(_) if context.damage.kind.is_part() => format!("remove {}", context.found_name()),
-        Some(_) => format!("remove {}, or begin a new line with a statement", context.found_name()),
+        Some(_) => format!(
+            "remove {}, or begin a new line with a statement",
+            context.found_name()
+        ),
         None => "complete it".to_owned(),
     }
 }

@@ -54,15 +54,24 @@ pub(super) fn explain_whole(scan: &Scan<'_>, kind: DamageKind) -> Option<Diagnos
         return None;
     }
     let (offset, wants) = failure(rule(kind), &scan.text)?;
-    let damage = Damage { span: Span::new(0, scan.author.len()), kind };
-    Some(messages::diagnostic(&Context::new(scan, damage, offset, wants)))
+    let damage = Damage {
+        span: Span::new(0, scan.author.len()),
+        kind,
+    };
+    Some(messages::diagnostic(&Context::new(
+        scan, damage, offset, wants,
+    )))
 }
 
 /// Whether one of the sorted ranges, the longest of which is given, meets the range.
 fn touches(reported: &[Span], longest: usize, span: Span) -> bool {
     let from = Span::at((span.start as usize).saturating_sub(longest + 1));
     let first = reported.partition_point(|other| *other < from);
-    let near = reported.get(first..).unwrap_or_default().iter().take_while(|other| other.start <= span.end);
+    let near = reported
+        .get(first..)
+        .unwrap_or_default()
+        .iter()
+        .take_while(|other| other.start <= span.end);
     near.into_iter().any(|other| other.end >= span.start)
 }
 
@@ -74,7 +83,11 @@ fn place<'s>(scan: &'s Scan<'_>, damage: Damage) -> Context<'s> {
     let behind = text.get(damage.span.end as usize..).unwrap_or("");
     let has_body = behind.trim_start().starts_with('{');
     // A head is read with an empty body, so that nothing in its body is in the way.
-    let headed: Arc<str> = if has_body { Arc::from(format!("{slice} {{}}")) } else { Arc::from(slice) };
+    let headed: Arc<str> = if has_body {
+        Arc::from(format!("{slice} {{}}"))
+    } else {
+        Arc::from(slice)
+    };
     let (offset, wants) = failure(rule, &headed).unwrap_or_default();
     Context::new(scan, damage, damage.span.start as usize + offset, wants)
 }
@@ -111,12 +124,21 @@ fn failure(rule: Rule, text: &str) -> Option<(usize, Vec<Want>)> {
 /// The report about the reserved name that is read where the text went wrong, if that is the reason.
 fn reserved_reader(context: &Context<'_>, reserved: &[ReservedName]) -> Option<usize> {
     let word = context.found_text();
-    reserved.iter().find(|name| &*name.word == word).map(|name| name.diagnostic)
+    reserved
+        .iter()
+        .find(|name| &*name.word == word)
+        .map(|name| name.diagnostic)
 }
 
 fn add_quotes(diagnostics: &mut [Diagnostic], owner: usize, context: &Context<'_>) {
-    let edit = Edit { span: context.found_span(), text: format!("`{}`", context.found_text()) };
-    if let Some(fix) = diagnostics.get_mut(owner).and_then(|diagnostic| diagnostic.fix.as_mut()) {
+    let edit = Edit {
+        span: context.found_span(),
+        text: format!("`{}`", context.found_text()),
+    };
+    if let Some(fix) = diagnostics
+        .get_mut(owner)
+        .and_then(|diagnostic| diagnostic.fix.as_mut())
+    {
         fix.edits.push(edit);
     }
 }

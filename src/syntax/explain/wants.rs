@@ -59,7 +59,11 @@ fn want(rule: Rule) -> Option<Want> {
         | Rule::sign
         | Rule::outcome => Want::Value,
         Rule::text => Want::Text,
-        Rule::name | Rule::class_name | Rule::code_name | Rule::use_namespace | Rule::error_pattern => Want::Name,
+        Rule::name
+        | Rule::class_name
+        | Rule::code_name
+        | Rule::use_namespace
+        | Rule::error_pattern => Want::Name,
         Rule::match_arm | Rule::step_arm => Want::Pattern,
         Rule::parameter | Rule::field_type | Rule::input_field | Rule::race_arm => Want::Parameter,
         Rule::comma => Want::Mark(","),
@@ -82,8 +86,8 @@ fn want(rule: Rule) -> Option<Want> {
 /// Words that only go on with a complete value are no help.
 fn keyword(word: &str) -> Option<Want> {
     match word {
-        "is" | "max" | "parallel" | "by" | "times" | "delay" | "statuses" | "expires" | "fails" | "key" | "match"
-        | "known" => None,
+        "is" | "max" | "parallel" | "by" | "times" | "delay" | "statuses" | "expires" | "fails"
+        | "key" | "match" | "known" => None,
         "signal" => Some(Want::Value),
         "map" | "result" => Some(Want::Type),
         word => Some(Want::Word(word.to_owned())),

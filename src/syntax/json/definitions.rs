@@ -12,9 +12,18 @@ use crate::syntax::ast::File;
 #[must_use]
 pub fn definitions(file: &File, plan: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    let Some(items) = meaning(file).and_then(|mut file| file.get_mut("items").map(Value::take)) else { return found };
+    let Some(items) = meaning(file).and_then(|mut file| file.get_mut("items").map(Value::take))
+    else {
+        return found;
+    };
     let is_plan = |item: &&Value| item["kind"] == "plan" && item["name"] == plan;
-    if let Some(body) = items.as_array().into_iter().flatten().find(is_plan).map(|plan| &plan["body"]) {
+    if let Some(body) = items
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(is_plan)
+        .map(|plan| &plan["body"])
+    {
         statements(body, "", &mut found);
     }
     found
@@ -52,8 +61,16 @@ fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(sorted).collect(),
         Value::Object(fields) => {
-            let fields: BTreeMap<&String, Value> = fields.iter().map(|(key, value)| (key, sorted(value))).collect();
-            Value::Object(fields.into_iter().map(|(key, value)| (key.clone(), value)).collect::<Map<_, _>>())
+            let fields: BTreeMap<&String, Value> = fields
+                .iter()
+                .map(|(key, value)| (key, sorted(value)))
+                .collect();
+            Value::Object(
+                fields
+                    .into_iter()
+                    .map(|(key, value)| (key.clone(), value))
+                    .collect::<Map<_, _>>(),
+            )
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
@@ -80,12 +97,22 @@ mod tests {
              when true\n        timeout 5s\n    if q { step d = x.z() } else { let e = 1 }\n}",
         );
         assert_eq!(first, second);
-        assert_eq!(first.keys().map(String::as_str).collect::<Vec<_>>(), ["a", "d", "e"]);
+        assert_eq!(
+            first.keys().map(String::as_str).collect::<Vec<_>>(),
+            ["a", "d", "e"]
+        );
         let other = of(
             "plan p() { step a = x.y(b: 1, c: 3) timeout 5s when true\n if r { step d = x.z() } else { let e = 1 } }",
         );
-        assert!(other.iter().all(|(name, text)| first[name] != *text), "{other:?}");
+        assert!(
+            other.iter().all(|(name, text)| first[name] != *text),
+            "{other:?}"
+        );
         let doc = of("plan p() { step a = x.y(doc: 1) }");
-        assert_ne!(doc, of("plan p() { step a = x.y(doc: 2) }"), "an argument of that name is no documentation");
+        assert_ne!(
+            doc,
+            of("plan p() { step a = x.y(doc: 2) }"),
+            "an argument of that name is no documentation"
+        );
     }
 }

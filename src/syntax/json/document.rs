@@ -31,8 +31,12 @@ pub(super) fn value(text: &str) -> Result<Value<'_>, Box<Diagnostic>> {
     match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
         Ok(parsed) => parsed.value.ok_or_else(|| {
             Box::new(
-                Diagnostic::new(&codes::BAD_JSON, Span::at(0), "the file is empty, and a plan is a JSON object")
-                    .help("write at least `{ \"items\": [] }`"),
+                Diagnostic::new(
+                    &codes::BAD_JSON,
+                    Span::at(0),
+                    "the file is empty, and a plan is a JSON object",
+                )
+                .help("write at least `{ \"items\": [] }`"),
             )
         }),
         Err(error) => Err(Box::new(finding(text, &error))),
@@ -74,7 +78,10 @@ fn control_in_string(text: &str) -> Option<Diagnostic> {
                     b'\n' => ("a line break".to_owned(), "\\n".to_owned()),
                     b'\r' => ("a carriage return".to_owned(), "\\r".to_owned()),
                     b'\t' => ("a tab".to_owned(), "\\t".to_owned()),
-                    other => (format!("the control character U+{other:04X}"), format!("\\u{other:04x}")),
+                    other => (
+                        format!("the control character U+{other:04X}"),
+                        format!("\\u{other:04x}"),
+                    ),
                 };
                 let span = Span::new(at, at + 1);
                 let message = format!("{found} stands inside a string, which JSON does not allow");
@@ -90,10 +97,15 @@ fn control_in_string(text: &str) -> Option<Diagnostic> {
 
 fn finding(text: &str, error: &ParseError) -> Diagnostic {
     let range = error.range();
-    let span = crate::syntax::lower::within(text, Span::new(range.start, range.end.max(range.start)));
+    let span =
+        crate::syntax::lower::within(text, Span::new(range.start, range.end.max(range.start)));
     if matches!(error.kind(), ParseErrorKind::NestingDepthExceeded) {
-        return Diagnostic::new(&codes::TOO_DEEP, Span::at(range.start), "the file nests too deeply")
-            .help("split the plan into several that call each other");
+        return Diagnostic::new(
+            &codes::TOO_DEEP,
+            Span::at(range.start),
+            "the file nests too deeply",
+        )
+        .help("split the plan into several that call each other");
     }
     let (message, help) = words(error.kind());
     Diagnostic::new(&codes::BAD_JSON, span, message).help(help)
@@ -102,28 +114,51 @@ fn finding(text: &str, error: &ParseError) -> Diagnostic {
 fn words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
     use ParseErrorKind as Kind;
     match kind {
-        Kind::CommentsNotAllowed | Kind::UnterminatedCommentBlock => {
-            ("JSON has no comments", "remove it, or put what it says into the key `doc` of an item or statement")
-        }
+        Kind::CommentsNotAllowed | Kind::UnterminatedCommentBlock => (
+            "JSON has no comments",
+            "remove it, or put what it says into the key `doc` of an item or statement",
+        ),
         Kind::TrailingCommasNotAllowed | Kind::UnexpectedComma => {
             ("this comma stands before nothing", "remove the comma")
         }
-        Kind::ExpectedComma => ("a comma is missing before this", "write `,` between the two"),
-        Kind::ExpectedColonAfterObjectKey => ("a key is not followed by a colon", "write `\"key\": value`"),
+        Kind::ExpectedComma => (
+            "a comma is missing before this",
+            "write `,` between the two",
+        ),
+        Kind::ExpectedColonAfterObjectKey => {
+            ("a key is not followed by a colon", "write `\"key\": value`")
+        }
         Kind::ExpectedObjectValue => ("a key has no value", "write a value behind the colon"),
-        Kind::ExpectedStringObjectProperty | Kind::UnexpectedTokenInObject => {
-            ("a key in double quotes is expected here", "write `\"key\": value`")
-        }
-        Kind::SingleQuotedStringsNotAllowed => ("JSON has no single quotes around strings", "write double quotes"),
-        Kind::UnexpectedWord => {
-            ("a bare word is no JSON value", "put it in double quotes; only `true`, `false` and `null` stand alone")
-        }
+        Kind::ExpectedStringObjectProperty | Kind::UnexpectedTokenInObject => (
+            "a key in double quotes is expected here",
+            "write `\"key\": value`",
+        ),
+        Kind::SingleQuotedStringsNotAllowed => (
+            "JSON has no single quotes around strings",
+            "write double quotes",
+        ),
+        Kind::UnexpectedWord => (
+            "a bare word is no JSON value",
+            "put it in double quotes; only `true`, `false` and `null` stand alone",
+        ),
         Kind::UnterminatedArray => ("this list is not closed", "write `]` at its end"),
         Kind::UnterminatedObject => ("this object is not closed", "write `}` at its end"),
-        Kind::UnexpectedCloseBrace => ("this `}` closes nothing", "remove it, or open the object with `{`"),
-        Kind::UnexpectedCloseBracket => ("this `]` closes nothing", "remove it, or open the list with `[`"),
-        Kind::UnexpectedColon => ("this colon follows no key", "write `\"key\": value` inside `{ … }`"),
-        Kind::MultipleRootJsonValues => ("something follows the end of the plan's object", "keep one object in a file"),
+        Kind::UnexpectedCloseBrace => (
+            "this `}` closes nothing",
+            "remove it, or open the object with `{`",
+        ),
+        Kind::UnexpectedCloseBracket => (
+            "this `]` closes nothing",
+            "remove it, or open the list with `[`",
+        ),
+        Kind::UnexpectedColon => (
+            "this colon follows no key",
+            "write `\"key\": value` inside `{ … }`",
+        ),
+        Kind::MultipleRootJsonValues => (
+            "something follows the end of the plan's object",
+            "keep one object in a file",
+        ),
         Kind::String(_) => (
             "this string is not closed, or holds what is no escape",
             "close it with `\"`; the escapes are `\\\"` `\\\\` `\\/` `\\b` `\\f` `\\n` `\\r` `\\t` and `\\u00e9`",
@@ -134,9 +169,13 @@ fn words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
         | Kind::BareDecimalPointNumbersNotAllowed
         | Kind::HexadecimalNumbersNotAllowed
         | Kind::NonFiniteNumbersNotAllowed
-        | Kind::UnaryPlusNumbersNotAllowed => {
-            ("this is no number of JSON", "write digits such as `3`, `-3` or `2.5`, or an expression in quotes")
-        }
-        _ => ("this is no JSON", "write a value: a string, a number, `true`, `false`, an object or a list"),
+        | Kind::UnaryPlusNumbersNotAllowed => (
+            "this is no number of JSON",
+            "write digits such as `3`, `-3` or `2.5`, or an expression in quotes",
+        ),
+        _ => (
+            "this is no JSON",
+            "write a value: a string, a number, `true`, `false`, an object or a list",
+        ),
     }
 }

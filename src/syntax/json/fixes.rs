@@ -21,7 +21,10 @@ pub fn fit_fixes(source: &SourceFile, diagnostics: &mut [Diagnostic]) {
     }
     strings.sort_unstable();
     for found in diagnostics {
-        found.fix = found.fix.take().filter(|fix| fix.edits.iter().all(|edit| inside(&strings, edit)));
+        found.fix = found
+            .fix
+            .take()
+            .filter(|fix| fix.edits.iter().all(|edit| inside(&strings, edit)));
         for edit in found.fix.iter_mut().flat_map(|fix| fix.edits.iter_mut()) {
             edit.text = escaped(&edit.text);
         }
@@ -32,7 +35,10 @@ pub fn fit_fixes(source: &SourceFile, diagnostics: &mut [Diagnostic]) {
 fn collect(value: &Value<'_>, strings: &mut Vec<Span>) {
     match value {
         Value::StringLit(string) => strings.push(content(span(string))),
-        Value::Array(array) => array.elements.iter().for_each(|element| collect(element, strings)),
+        Value::Array(array) => array
+            .elements
+            .iter()
+            .for_each(|element| collect(element, strings)),
         Value::Object(object) => {
             for property in &object.properties {
                 strings.push(content(name_span(&property.name)));
@@ -52,5 +58,9 @@ fn inside(strings: &[Span], edit: &Edit) -> bool {
 /// The text as the content of a JSON string.
 fn escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
-    quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or("").to_owned()
+    quoted
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'))
+        .unwrap_or("")
+        .to_owned()
 }

@@ -40,7 +40,9 @@ fn write(out: &mut String, value: &Value, indent: usize, used: usize) {
             }
             end(out, indent, ']');
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => out.push_str(&value.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            out.push_str(&value.to_string())
+        }
     }
 }
 
@@ -86,7 +88,12 @@ fn fits(line: &mut String, value: &Value, room: usize) -> bool {
             }
             line.push(']');
         }
-        Value::Object(_) | Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+        Value::Object(_)
+        | Value::Array(_)
+        | Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_) => {
             line.push_str(&value.to_string());
         }
     }

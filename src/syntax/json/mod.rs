@@ -42,7 +42,9 @@ pub const ENDING: &str = ".plan.json";
 #[must_use]
 pub fn is_json(source: &SourceFile) -> bool {
     let name = source.name();
-    let is_text = Path::new(name).extension().is_some_and(|ending| ending == "plan");
+    let is_text = Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending == "plan");
     name.ends_with(ENDING) || (!is_text && source.text().trim_start().starts_with('{'))
 }
 
@@ -50,7 +52,8 @@ pub fn is_json(source: &SourceFile) -> bool {
 pub(super) fn decode(source: &SourceFile) -> Parsed {
     let depth = document::depth(source.text());
     let read = stack::with_room(depth, || read(source));
-    let (file, mut diagnostics) = read.unwrap_or_else(|| (ast::File::default(), vec![no_room(source)]));
+    let (file, mut diagnostics) =
+        read.unwrap_or_else(|| (ast::File::default(), vec![no_room(source)]));
     clamp(&mut diagnostics, source.text());
     Parsed { file, diagnostics }
 }
@@ -76,9 +79,19 @@ fn expression_text(value: &serde_json::Value) -> String {
 
 impl Reader<'_> {
     fn file(&mut self, value: &Value<'_>) -> ast::File {
-        let Some(fields) = self.fields(value, &FILE) else { return ast::File::default() };
+        let Some(fields) = self.fields(value, &FILE) else {
+            return ast::File::default();
+        };
         let doc = self.doc(&fields);
-        let items = self.elements(&fields, "items").iter().map(|item| self.item(item)).collect();
-        ast::File { doc, items, comments: Vec::new() }
+        let items = self
+            .elements(&fields, "items")
+            .iter()
+            .map(|item| self.item(item))
+            .collect();
+        ast::File {
+            doc,
+            items,
+            comments: Vec::new(),
+        }
     }
 }

@@ -34,9 +34,17 @@ struct Writer {
 pub fn narrowed<'s>(tools: impl IntoIterator<Item = &'s Signature>, breadth: Breadth) -> Value {
     let mut tools: Vec<_> = tools.into_iter().collect();
     tools.sort_by_key(|tool| (tool.namespace.clone(), tool.name.clone()));
-    let mut writer = Writer { breadth, defs: Map::new() };
-    let calls = tools.iter().map(|tool| writer.tool_call(tool)).collect::<Vec<_>>();
-    writer.defs.insert(CALL.kind.to_owned(), json!({ "anyOf": calls }));
+    let mut writer = Writer {
+        breadth,
+        defs: Map::new(),
+    };
+    let calls = tools
+        .iter()
+        .map(|tool| writer.tool_call(tool))
+        .collect::<Vec<_>>();
+    writer
+        .defs
+        .insert(CALL.kind.to_owned(), json!({ "anyOf": calls }));
     if breadth == Breadth::Full {
         writer.defs.insert(TEXT.to_owned(), text());
     }
@@ -51,7 +59,9 @@ pub fn narrowed<'s>(tools: impl IntoIterator<Item = &'s Signature>, breadth: Bre
 /// are strings or texts.
 #[must_use]
 pub fn complete<'s>(file: &Value, tools: impl IntoIterator<Item = &'s Signature>) -> Value {
-    let completion = Completion { tools: tools.into_iter().collect() };
+    let completion = Completion {
+        tools: tools.into_iter().collect(),
+    };
     completion.object(file, &FILE)
 }
 
@@ -60,10 +70,16 @@ impl Writer {
     fn object(&mut self, shape: &'static Shape, level: usize) -> Value {
         let mut properties = Map::new();
         if shape.one_of {
-            properties.insert("kind".to_owned(), json!({ "type": "string", "enum": [shape.kind] }));
+            properties.insert(
+                "kind".to_owned(),
+                json!({ "type": "string", "enum": [shape.kind] }),
+            );
         }
         let full = self.breadth == Breadth::Full;
-        for key in shape.all_keys().filter(|key| offered(key) && (key.required || full)) {
+        for key in shape
+            .all_keys()
+            .filter(|key| offered(key) && (key.required || full))
+        {
             if let Some(written) = self.property(key, shape, level) {
                 properties.insert(key.name.to_owned(), written);
             }
@@ -87,9 +103,15 @@ impl Writer {
             Slot::Object(inner) => self.object(inner, level),
             Slot::Objects(inner) => json!({ "type": "array", "items": self.object(inner, level) }),
             Slot::Choice(choice) => self.chosen(choice, level)?,
-            Slot::Choices(choice) => json!({ "type": "array", "items": self.chosen(choice, level)? }),
+            Slot::Choices(choice) => {
+                json!({ "type": "array", "items": self.chosen(choice, level)? })
+            }
         };
-        Some(if key.required { with_description(held, key.about) } else { nullable(&held, key.about) })
+        Some(if key.required {
+            with_description(held, key.about)
+        } else {
+            nullable(&held, key.about)
+        })
     }
 
     /// A value is an expression or a text; numbers and the like are expressions too.
@@ -113,8 +135,15 @@ impl Writer {
         }
         let name = format!("{}_{inner}", choice_name(choice));
         if !self.defs.contains_key(&name) {
-            let offered: Vec<_> = choice.shapes().iter().filter(|shape| self.offers(choice, shape, inner)).collect();
-            let shapes = offered.into_iter().map(|shape| self.object(shape, inner)).collect::<Vec<_>>();
+            let offered: Vec<_> = choice
+                .shapes()
+                .iter()
+                .filter(|shape| self.offers(choice, shape, inner))
+                .collect();
+            let shapes = offered
+                .into_iter()
+                .map(|shape| self.object(shape, inner))
+                .collect::<Vec<_>>();
             self.defs.insert(name.clone(), json!({ "anyOf": shapes }));
         }
         Some(json!({ "$ref": format!("#/$defs/{name}") }))
@@ -122,8 +151,13 @@ impl Writer {
 
     /// Whether a shape can be written at this level: its bodies must have room, and its keys must not be free.
     fn offers(&self, choice: Choice, shape: &Shape, level: usize) -> bool {
-        let deep = shape.all_keys().any(|key| key.required && matches!(key.slot, Slot::Choices(Choice::Statement)));
-        let free = self.breadth == Breadth::Lean && shape.all_keys().any(|key| matches!(key.slot, Slot::Settings));
+        let deep = shape
+            .all_keys()
+            .any(|key| key.required && matches!(key.slot, Slot::Choices(Choice::Statement)));
+        let free = self.breadth == Breadth::Lean
+            && shape
+                .all_keys()
+                .any(|key| matches!(key.slot, Slot::Settings));
         match choice {
             Choice::Item => shape.kind != "test",
             Choice::Statement => !(free || deep && level >= LEVELS),
@@ -152,9 +186,15 @@ impl Writer {
         });
         let arguments = closed("Values under the names of arguments.", &arguments.collect());
         let mut properties = Map::new();
-        properties.insert("tool".to_owned(), json!({ "type": "string", "enum": [dotted(tool)] }));
+        properties.insert(
+            "tool".to_owned(),
+            json!({ "type": "string", "enum": [dotted(tool)] }),
+        );
         properties.insert("arguments".to_owned(), arguments);
-        closed(tool.description.as_deref().unwrap_or("A tool."), &properties)
+        closed(
+            tool.description.as_deref().unwrap_or("A tool."),
+            &properties,
+        )
     }
 }
 
@@ -164,7 +204,11 @@ fn offered(key: &Key) -> bool {
 }
 
 fn dotted(tool: &Signature) -> String {
-    format!("{}.{}", canonical_name(&tool.namespace), canonical_name(&tool.name))
+    format!(
+        "{}.{}",
+        canonical_name(&tool.namespace),
+        canonical_name(&tool.name)
+    )
 }
 
 /// The one kind, or any of several.
@@ -190,7 +234,10 @@ fn text() -> Value {
 
 /// An object of exactly these keys.
 fn closed(about: &str, properties: &Map<String, Value>) -> Value {
-    let required: Vec<Value> = properties.keys().map(|key| Value::from(key.as_str())).collect();
+    let required: Vec<Value> = properties
+        .keys()
+        .map(|key| Value::from(key.as_str()))
+        .collect();
     json!({
         "description": about,
         "type": "object",
@@ -243,8 +290,14 @@ impl Completion<'_> {
     }
 
     fn slot(&self, value: &Value, key: &Key, shape: &'static Shape) -> Value {
-        let list =
-            |write: &dyn Fn(&Value) -> Value| value.as_array().into_iter().flatten().map(write).collect::<Vec<_>>();
+        let list = |write: &dyn Fn(&Value) -> Value| {
+            value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(write)
+                .collect::<Vec<_>>()
+        };
         match key.slot {
             Slot::Value => expression(value),
             Slot::Settings => self.object(value, settings_of(shape.kind, key.name)),
@@ -268,24 +321,35 @@ impl Completion<'_> {
 
     fn chosen(&self, value: &Value, choice: Choice) -> Value {
         let kind = value.get("kind").and_then(Value::as_str);
-        let shape = choice.shapes().iter().find(|shape| Some(shape.kind) == kind);
+        let shape = choice
+            .shapes()
+            .iter()
+            .find(|shape| Some(shape.kind) == kind);
         shape.map_or_else(|| value.clone(), |shape| self.object(value, shape))
     }
 
     fn call(&self, value: &Value) -> Value {
         let tool = value.get("tool").and_then(Value::as_str);
-        let Some(tool) = self.tools.iter().find(|known| Some(dotted(known).as_str()) == tool) else {
+        let Some(tool) = self
+            .tools
+            .iter()
+            .find(|known| Some(dotted(known).as_str()) == tool)
+        else {
             return value.clone();
         };
         let given = value.get("arguments");
         let mut arguments = Map::new();
         for parameter in &tool.parameters {
-            let value = given.and_then(|given| given.get(&*parameter.name)).map_or(Value::Null, expression);
+            let value = given
+                .and_then(|given| given.get(&*parameter.name))
+                .map_or(Value::Null, expression);
             arguments.insert(parameter.name.to_string(), value);
         }
         // What the tool does not know stays, so that it is seen.
         for (name, value) in given.and_then(Value::as_object).into_iter().flatten() {
-            arguments.entry(name.clone()).or_insert_with(|| expression(value));
+            arguments
+                .entry(name.clone())
+                .or_insert_with(|| expression(value));
         }
         json!({ "tool": dotted(tool), "arguments": arguments })
     }
@@ -295,8 +359,12 @@ impl Completion<'_> {
 fn expression(value: &Value) -> Value {
     match value {
         Value::String(_) => value.clone(),
-        Value::Object(map) if map.len() == 1 && map.get(TEXT).is_some_and(Value::is_string) => value.clone(),
+        Value::Object(map) if map.len() == 1 && map.get(TEXT).is_some_and(Value::is_string) => {
+            value.clone()
+        }
         Value::Null => "null".into(),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => super::expression_text(value).into(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            super::expression_text(value).into()
+        }
     }
 }

@@ -7,8 +7,8 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, EntryKey, Expr, ExprKind, File, Item, ItemKind, LinkKind, Literal, MockOutcome, MockOutcomeKind,
-    MockTarget, Name, Parameter, TemplatePart, TestStatementKind, Use,
+    Argument, EntryKey, Expr, ExprKind, File, Item, ItemKind, LinkKind, Literal, MockOutcome,
+    MockOutcomeKind, MockTarget, Name, Parameter, TemplatePart, TestStatementKind, Use,
 };
 use crate::syntax::{canonical, canonical_name, canonical_type};
 
@@ -18,12 +18,21 @@ use crate::syntax::{canonical, canonical_name, canonical_type};
 /// A finding where the tree holds what the form cannot say: text that could not be read, and arguments that are given
 /// twice or without a name, which the checker refuses too.
 pub fn encode(file: &File) -> Result<Value, Box<Diagnostic>> {
-    Encoder { refused: None, documents: true }.file(file)
+    Encoder {
+        refused: None,
+        documents: true,
+    }
+    .file(file)
 }
 
 /// The file in its JSON form, without what only documents it; nothing where the form cannot say all of it.
 pub(super) fn meaning(file: &File) -> Option<Value> {
-    Encoder { refused: None, documents: false }.file(file).ok()
+    Encoder {
+        refused: None,
+        documents: false,
+    }
+    .file(file)
+    .ok()
 }
 
 /// Writes trees, and remembers the first that cannot be written.
@@ -71,7 +80,10 @@ impl Object {
 
     /// A list that is left out where it is empty.
     pub fn names(&mut self, key: &str, names: &[Name]) {
-        self.list(key, names.iter().map(|name| Value::from(&*name.text)).collect());
+        self.list(
+            key,
+            names.iter().map(|name| Value::from(&*name.text)).collect(),
+        );
     }
 
     pub fn list(&mut self, key: &str, list: Vec<Value>) {
@@ -141,7 +153,10 @@ impl Encoder {
                 let mut object = documented("plan", self.told(item.doc.as_ref()));
                 object.name("name", Some(&plan.name));
                 object.list("parameters", self.parameters(&plan.parameters));
-                object.text("returns", plan.returns.as_ref().map(canonical_type).as_deref());
+                object.text(
+                    "returns",
+                    plan.returns.as_ref().map(canonical_type).as_deref(),
+                );
                 object.put("body", self.block(&plan.body));
                 object
             }
@@ -150,11 +165,17 @@ impl Encoder {
                 object.put("name", &*test.name.text);
                 object.name("namespace", test.namespace.as_ref());
                 object.name("plan", Some(&test.plan));
-                let lines = test.body.iter().map(|line| self.test_statement(&line.kind, line.span));
+                let lines = test
+                    .body
+                    .iter()
+                    .map(|line| self.test_statement(&line.kind, line.span));
                 object.put("body", lines.collect::<Vec<_>>());
                 object
             }
-            ItemKind::Error => self.refuse(item.span, "this text could not be read, so it has no JSON form"),
+            ItemKind::Error => self.refuse(
+                item.span,
+                "this text could not be read, so it has no JSON form",
+            ),
         };
         object.done()
     }
@@ -175,7 +196,11 @@ impl Encoder {
         let object = match kind {
             TestStatementKind::Given(value) => self.only("given", "value", value),
             TestStatementKind::Expect(condition) => self.only("expect", "condition", condition),
-            TestStatementKind::Mock { target, arguments, outcomes } => {
+            TestStatementKind::Mock {
+                target,
+                arguments,
+                outcomes,
+            } => {
                 let mut object = Object::kind("mock");
                 if let MockTarget::Tool { namespace, tool } = target {
                     object.put("tool", dotted(namespace, tool));
@@ -183,10 +208,18 @@ impl Encoder {
                 if let Some(arguments) = arguments {
                     match named(arguments) {
                         Some(arguments) => object.put("arguments", self.arguments(&arguments)),
-                        None => object = self.refuse(span, "arguments without a name have no JSON form"),
+                        None => {
+                            object = self.refuse(span, "arguments without a name have no JSON form")
+                        }
                     }
                 }
-                object.put("outcomes", outcomes.iter().map(|outcome| self.outcome(outcome)).collect::<Vec<_>>());
+                object.put(
+                    "outcomes",
+                    outcomes
+                        .iter()
+                        .map(|outcome| self.outcome(outcome))
+                        .collect::<Vec<_>>(),
+                );
                 object
             }
             TestStatementKind::Answer { path, outcome } => {
@@ -203,7 +236,13 @@ impl Encoder {
             }
             TestStatementKind::ExpectDiagnostics(codes) => {
                 let mut object = Object::kind("expect_diagnostics");
-                object.put("codes", codes.iter().map(|code| Value::from(&*code.text)).collect::<Vec<_>>());
+                object.put(
+                    "codes",
+                    codes
+                        .iter()
+                        .map(|code| Value::from(&*code.text))
+                        .collect::<Vec<_>>(),
+                );
                 object
             }
             TestStatementKind::Snapshot(what) => {
@@ -211,7 +250,9 @@ impl Encoder {
                 object.name("of", Some(what));
                 object
             }
-            TestStatementKind::Error => self.refuse(span, "this text could not be read, so it has no JSON form"),
+            TestStatementKind::Error => {
+                self.refuse(span, "this text could not be read, so it has no JSON form")
+            }
         };
         object.done()
     }
@@ -261,20 +302,28 @@ impl Encoder {
     }
 
     fn written(&mut self, expr: &Expr, null: Null, depth: usize) -> Value {
-        let inner = if null == Null::NeverBare { Null::NeverBare } else { Null::Bare };
+        let inner = if null == Null::NeverBare {
+            Null::NeverBare
+        } else {
+            Null::Bare
+        };
         match &expr.kind {
             ExprKind::Literal(Literal::Bool(value)) => Value::Bool(*value),
             ExprKind::Literal(Literal::Int(value)) => Value::from(*value),
-            ExprKind::Literal(Literal::Double(value)) => number(*value).unwrap_or_else(|| canonical(expr).into()),
+            ExprKind::Literal(Literal::Double(value)) => {
+                number(*value).unwrap_or_else(|| canonical(expr).into())
+            }
             ExprKind::Literal(Literal::Null) if null == Null::Bare => Value::Null,
             ExprKind::Literal(Literal::String(text)) => text_value(&text.replace("${", "\\${")),
             ExprKind::Template(parts) => match template(parts) {
                 Some(text) => text_value(&text),
                 None => canonical(expr).into(),
             },
-            ExprKind::List(elements) if depth < MAX_VALUE_DEPTH => {
-                elements.iter().map(|element| self.written(element, inner, depth + 1)).collect::<Vec<_>>().into()
-            }
+            ExprKind::List(elements) if depth < MAX_VALUE_DEPTH => elements
+                .iter()
+                .map(|element| self.written(element, inner, depth + 1))
+                .collect::<Vec<_>>()
+                .into(),
             ExprKind::Object(entries) if depth < MAX_VALUE_DEPTH && plain_keys(entries) => {
                 let mut object = Object::new();
                 for entry in entries {
@@ -284,7 +333,12 @@ impl Encoder {
                 }
                 object.done()
             }
-            ExprKind::Error => self.refuse(expr.span, "this text could not be read, so it has no JSON form").done(),
+            ExprKind::Error => self
+                .refuse(
+                    expr.span,
+                    "this text could not be read, so it has no JSON form",
+                )
+                .done(),
             ExprKind::Literal(_)
             | ExprKind::Name(_)
             | ExprKind::Call { .. }
@@ -307,20 +361,31 @@ impl Encoder {
             Some((namespace, name, arguments)) => {
                 let mut object = Object::new();
                 let namespace = canonical_name(namespace);
-                object.put("tool", format!("{namespace}.{}", canonical_name(&name.text)));
+                object.put(
+                    "tool",
+                    format!("{namespace}.{}", canonical_name(&name.text)),
+                );
                 if !arguments.is_empty() {
                     object.put("arguments", self.arguments(&arguments));
                 }
                 object.done()
             }
             None if matches!(expr.kind, ExprKind::Error) => self.value(expr),
-            None => self.plan_call(expr).unwrap_or_else(|| canonical(expr).into()),
+            None => self
+                .plan_call(expr)
+                .unwrap_or_else(|| canonical(expr).into()),
         }
     }
 
     /// A call of a plan of the file.
     fn plan_call(&mut self, expr: &Expr) -> Option<Value> {
-        let ExprKind::Call { function, arguments } = &expr.kind else { return None };
+        let ExprKind::Call {
+            function,
+            arguments,
+        } = &expr.kind
+        else {
+            return None;
+        };
         let arguments = named(arguments)?;
         let mut object = Object::new();
         object.put("tool", canonical_name(&function.text));
@@ -340,7 +405,11 @@ impl Encoder {
 
     /// Remembers that something cannot be written; the object stands in for it.
     pub fn refuse(&mut self, span: Span, message: &str) -> Object {
-        let finding = || Box::new(Diagnostic::new(&codes::JSON_SHAPE, span, message).help("correct the text first"));
+        let finding = || {
+            Box::new(
+                Diagnostic::new(&codes::JSON_SHAPE, span, message).help("correct the text first"),
+            )
+        };
         self.refused.get_or_insert_with(finding);
         Object::new()
     }
@@ -380,16 +449,28 @@ type ToolCall<'e> = (&'e str, &'e Name, Vec<(&'e Name, &'e Expr)>);
 
 /// The parts of an expression that has the shape of a tool's call.
 pub(super) fn tool_call(expr: &Expr) -> Option<ToolCall<'_>> {
-    let ExprKind::Path { base, links } = &expr.kind else { return None };
-    let (ExprKind::Name(namespace), [link]) = (&base.kind, links.as_slice()) else { return None };
+    let ExprKind::Path { base, links } = &expr.kind else {
+        return None;
+    };
+    let (ExprKind::Name(namespace), [link]) = (&base.kind, links.as_slice()) else {
+        return None;
+    };
     match &link.kind {
-        LinkKind::Call { name, safe: false, arguments } => Some((namespace, name, named(arguments)?)),
+        LinkKind::Call {
+            name,
+            safe: false,
+            arguments,
+        } => Some((namespace, name, named(arguments)?)),
         LinkKind::Call { .. } | LinkKind::Field { .. } | LinkKind::Index { .. } => None,
     }
 }
 
 fn dotted(namespace: &Name, name: &Name) -> String {
-    format!("{}.{}", canonical_name(&namespace.text), canonical_name(&name.text))
+    format!(
+        "{}.{}",
+        canonical_name(&namespace.text),
+        canonical_name(&name.text)
+    )
 }
 
 fn text_value(text: &str) -> Value {
@@ -424,7 +505,9 @@ fn template(parts: &[TemplatePart]) -> Option<String> {
 fn plain_keys(entries: &[crate::syntax::ast::Entry]) -> bool {
     let mut names: Vec<&str> = Vec::new();
     for entry in entries {
-        let EntryKey::Name(name) = &entry.key else { return false };
+        let EntryKey::Name(name) = &entry.key else {
+            return false;
+        };
         if names.contains(&&*name.text) {
             return false;
         }

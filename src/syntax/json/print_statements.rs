@@ -5,14 +5,19 @@ use serde_json::Value;
 use super::print::{Encoder, Object, documented, named, tool_call};
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Expr, Guarded, InputField, Name, Statement,
-    StatementKind, Step, StepBody, TypeExpr, Undo, WaitFor,
+    Argument, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Expr, Guarded, InputField, Name,
+    Statement, StatementKind, Step, StepBody, TypeExpr, Undo, WaitFor,
 };
 use crate::syntax::{canonical_pattern, canonical_type};
 
 impl Encoder {
     pub fn block(&mut self, block: &Block) -> Value {
-        block.statements.iter().map(|statement| self.statement(statement)).collect::<Vec<_>>().into()
+        block
+            .statements
+            .iter()
+            .map(|statement| self.statement(statement))
+            .collect::<Vec<_>>()
+            .into()
     }
 
     fn statement(&mut self, statement: &Statement) -> Value {
@@ -34,8 +39,18 @@ impl Encoder {
                 object.put("body", self.block(body));
                 object
             }
-            StatementKind::Task { .. } | StatementKind::Set { .. } => self.milestone(&statement.kind, doc),
-            StatementKind::Listener { name, on, payload, binding, when, max, body } => {
+            StatementKind::Task { .. } | StatementKind::Set { .. } => {
+                self.milestone(&statement.kind, doc)
+            }
+            StatementKind::Listener {
+                name,
+                on,
+                payload,
+                binding,
+                when,
+                max,
+                body,
+            } => {
                 let mut object = documented("listener", doc);
                 object.name("name", Some(name));
                 object.put("on", self.value(on));
@@ -52,7 +67,11 @@ impl Encoder {
                 object.put("message", self.value(message));
                 object
             }
-            StatementKind::Fail { class, message, when } => {
+            StatementKind::Fail {
+                class,
+                message,
+                when,
+            } => {
                 let mut object = documented("fail", doc);
                 object.name("class", Some(class));
                 self.optional(&mut object, "message", message.as_deref());
@@ -62,7 +81,10 @@ impl Encoder {
             StatementKind::Reply(guarded) => self.guarded("reply", doc, guarded),
             StatementKind::Yield(guarded) => self.guarded("yield", doc, guarded),
             StatementKind::Next(guarded) => self.guarded("next", doc, guarded),
-            StatementKind::Error => self.refuse(statement.span, "this text could not be read, so it has no JSON form"),
+            StatementKind::Error => self.refuse(
+                statement.span,
+                "this text could not be read, so it has no JSON form",
+            ),
         };
         object.done()
     }
@@ -70,13 +92,27 @@ impl Encoder {
     /// A `task` or a `set`.
     fn milestone(&mut self, kind: &StatementKind, doc: Option<&str>) -> Object {
         let mut object = documented("task", doc);
-        if let StatementKind::Task { name, title, statuses, context, external } = kind {
+        if let StatementKind::Task {
+            name,
+            title,
+            statuses,
+            context,
+            external,
+        } = kind
+        {
             object.name("name", Some(name));
             object.put("title", &*title.text);
             object.names("statuses", statuses);
             object.text("context", context.as_deref().map(canonical_type).as_deref());
             object.flag("external", *external);
-        } else if let StatementKind::Set { task, status, context, when, after } = kind {
+        } else if let StatementKind::Set {
+            task,
+            status,
+            context,
+            when,
+            after,
+        } = kind
+        {
             object = documented("set", doc);
             object.name("task", Some(task));
             object.name("status", Some(status));
@@ -100,7 +136,12 @@ impl Encoder {
         object
     }
 
-    fn branches(&mut self, doc: Option<&str>, arms: &[(Expr, Block)], otherwise: Option<&Block>) -> Object {
+    fn branches(
+        &mut self,
+        doc: Option<&str>,
+        arms: &[(Expr, Block)],
+        otherwise: Option<&Block>,
+    ) -> Object {
         let mut object = documented("if", doc);
         let mut further = Vec::new();
         for (index, (condition, block)) in arms.iter().enumerate() {
@@ -133,13 +174,28 @@ impl Encoder {
     fn step_body(&mut self, object: &mut Object, body: &StepBody, span: Span) {
         match body {
             StepBody::Call(call) => object.put("call", self.call(call)),
-            StepBody::Ask { agent, arguments, returns } => {
+            StepBody::Ask {
+                agent,
+                arguments,
+                returns,
+            } => {
                 object.name("agent", Some(agent));
                 self.prompted(object, arguments, returns, span);
             }
-            StepBody::Infer { arguments, returns } => self.prompted(object, arguments, returns, span),
+            StepBody::Infer { arguments, returns } => {
+                self.prompted(object, arguments, returns, span)
+            }
             StepBody::Do(block) => object.put("body", self.block(block)),
-            StepBody::Each { element, index, list, max, parallel, by, settle, body } => {
+            StepBody::Each {
+                element,
+                index,
+                list,
+                max,
+                parallel,
+                by,
+                settle,
+                body,
+            } => {
                 object.name("element", Some(element));
                 object.name("index", index.as_ref());
                 object.put("list", self.value(list));
@@ -149,32 +205,56 @@ impl Encoder {
                 object.flag("settle", *settle);
                 object.put("body", self.block(body));
             }
-            StepBody::Repeat { state, initial, max, body } => {
+            StepBody::Repeat {
+                state,
+                initial,
+                max,
+                body,
+            } => {
                 object.name("state", Some(state));
                 object.put("initial", self.value(initial));
                 self.optional(object, "max", max.as_deref());
                 object.put("body", self.block(body));
             }
             StepBody::Race(arms) => {
-                let arms: Vec<Value> = arms.iter().map(|(name, body)| self.arm("name", &name.text, body)).collect();
+                let arms: Vec<Value> = arms
+                    .iter()
+                    .map(|(name, body)| self.arm("name", &name.text, body))
+                    .collect();
                 object.put("arms", arms);
             }
             StepBody::Match { subject, arms } => {
                 object.put("subject", self.value(subject));
-                let arms = arms.iter().map(|arm| self.arm("pattern", &canonical_pattern(&arm.pattern), &arm.body));
+                let arms = arms
+                    .iter()
+                    .map(|arm| self.arm("pattern", &canonical_pattern(&arm.pattern), &arm.body));
                 object.put("arms", arms.collect::<Vec<_>>());
             }
-            StepBody::Input { prompt, form: _, fields } => {
+            StepBody::Input {
+                prompt,
+                form: _,
+                fields,
+            } => {
                 object.put("prompt", self.value(prompt));
-                object.put("fields", fields.iter().map(|field| self.input_field(field)).collect::<Vec<_>>());
+                object.put(
+                    "fields",
+                    fields
+                        .iter()
+                        .map(|field| self.input_field(field))
+                        .collect::<Vec<_>>(),
+                );
             }
-            StepBody::Wait(WaitFor::Duration(duration)) => object.put("duration", self.value(duration)),
+            StepBody::Wait(WaitFor::Duration(duration)) => {
+                object.put("duration", self.value(duration))
+            }
             StepBody::Wait(WaitFor::Until(time)) => object.put("time", self.value(time)),
             StepBody::Wait(WaitFor::Condition { on, payload }) => {
                 object.put("on", self.value(on));
                 object.text("payload", payload.as_deref().map(canonical_type).as_deref());
             }
-            StepBody::Error => *object = self.refuse(span, "this text could not be read, so it has no JSON form"),
+            StepBody::Error => {
+                *object = self.refuse(span, "this text could not be read, so it has no JSON form")
+            }
         }
     }
 
@@ -186,7 +266,13 @@ impl Encoder {
         arm.done()
     }
 
-    fn prompted(&mut self, object: &mut Object, arguments: &[Argument], returns: &TypeExpr, span: Span) {
+    fn prompted(
+        &mut self,
+        object: &mut Object,
+        arguments: &[Argument],
+        returns: &TypeExpr,
+        span: Span,
+    ) {
         let (prompt, rest) = match arguments {
             [first, rest @ ..] if first.name.is_none() => (Some(&first.value), rest),
             all => (None, all),
@@ -196,7 +282,10 @@ impl Encoder {
             Some(rest) if rest.is_empty() => {}
             Some(rest) => object.put("arguments", self.arguments(&rest)),
             None => {
-                self.refuse(span, "arguments that are given twice or without a name have no JSON form");
+                self.refuse(
+                    span,
+                    "arguments that are given twice or without a name have no JSON form",
+                );
             }
         }
         object.put("returns", canonical_type(returns));
@@ -225,13 +314,21 @@ impl Encoder {
                 object.put("body", self.block(block));
                 object
             }
-            ArmBody::Ask { agent, arguments, returns } => {
+            ArmBody::Ask {
+                agent,
+                arguments,
+                returns,
+            } => {
                 let mut object = Object::kind("ask");
                 object.name("agent", Some(agent));
                 self.prompted(&mut object, arguments, returns, agent.span);
                 object
             }
-            ArmBody::Infer { span, arguments, returns } => {
+            ArmBody::Infer {
+                span,
+                arguments,
+                returns,
+            } => {
                 let mut object = Object::kind("infer");
                 self.prompted(&mut object, arguments, returns, *span);
                 object
@@ -252,7 +349,10 @@ impl Encoder {
                 ClauseKind::When(condition) => object.put("when", self.value(condition)),
                 ClauseKind::After(after) => after_key(object, Some(after)),
                 ClauseKind::Confirm { text, by, expires } => {
-                    object.put("confirm", self.confirm(text, by.as_deref(), expires.as_deref()));
+                    object.put(
+                        "confirm",
+                        self.confirm(text, by.as_deref(), expires.as_deref()),
+                    );
                 }
                 ClauseKind::By(role) => object.put("by", self.value(role)),
                 ClauseKind::Timeout(duration) => object.put("timeout", self.value(duration)),
@@ -269,7 +369,11 @@ impl Encoder {
                 }
                 ClauseKind::Cache(duration) => object.put("cache", self.value(duration)),
                 ClauseKind::Verify { .. } => object.put("verify", self.verify(&clause.kind)),
-                ClauseKind::Recover { pattern, binding, body } => {
+                ClauseKind::Recover {
+                    pattern,
+                    binding,
+                    body,
+                } => {
                     let mut recover = Object::new();
                     if let ErrorPattern::Classes(classes) = pattern {
                         recover.names("classes", classes);
@@ -280,7 +384,10 @@ impl Encoder {
                 }
                 ClauseKind::Undo(body) => undo = Some(self.undo(body)),
                 ClauseKind::Error => {
-                    self.refuse(clause.span, "this text could not be read, so it has no JSON form");
+                    self.refuse(
+                        clause.span,
+                        "this text could not be read, so it has no JSON form",
+                    );
                 }
             }
         }
@@ -315,7 +422,17 @@ impl Encoder {
     }
 
     fn verify(&mut self, kind: &ClauseKind) -> Value {
-        let ClauseKind::Verify { call, every, within, binding, check, gives } = kind else { return Value::Null };
+        let ClauseKind::Verify {
+            call,
+            every,
+            within,
+            binding,
+            check,
+            gives,
+        } = kind
+        else {
+            return Value::Null;
+        };
         let mut verify = Object::new();
         verify.put("call", self.call(call));
         self.optional(&mut verify, "every", every.as_deref());

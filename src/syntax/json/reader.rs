@@ -33,13 +33,20 @@ pub(super) struct Fields<'v> {
 
 impl<'v> Fields<'v> {
     pub fn get(&self, name: &str) -> Option<&'v Value<'v>> {
-        self.found.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
+        self.found
+            .iter()
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| *value)
     }
 }
 
 impl<'t> Reader<'t> {
     pub fn new(text: &'t str) -> Self {
-        Self { text, diagnostics: Vec::new(), blocks: 0 }
+        Self {
+            text,
+            diagnostics: Vec::new(),
+            blocks: 0,
+        }
     }
 
     /// The object of this shape that the value is.
@@ -52,28 +59,47 @@ impl<'t> Reader<'t> {
     }
 
     /// The object of one of several shapes that the value is.
-    pub fn choice<'v>(&mut self, value: &'v Value<'v>, choice: Choice) -> Option<(&'static str, Fields<'v>)> {
+    pub fn choice<'v>(
+        &mut self,
+        value: &'v Value<'v>,
+        choice: Choice,
+    ) -> Option<(&'static str, Fields<'v>)> {
         let kinds = || choice.shapes().iter().map(|shape| shape.kind);
         let Value::Object(object) = value else {
             self.mistyped(value, choice.called(), "an object");
             return None;
         };
-        let Some(property) = object.properties.iter().find(|property| key_of(&property.name) == KIND) else {
+        let Some(property) = object
+            .properties
+            .iter()
+            .find(|property| key_of(&property.name) == KIND)
+        else {
             let place = opening(span(object));
             let message = format!("{} needs the key `kind`", choice.called());
             let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
-            self.diagnostics.push(finding.help(format!("write `\"kind\": \"{}\"`", kinds().next().unwrap_or(""))));
+            self.diagnostics.push(finding.help(format!(
+                "write `\"kind\": \"{}\"`",
+                kinds().next().unwrap_or("")
+            )));
             return None;
         };
         let Value::StringLit(kind) = &property.value else {
             self.mistyped(&property.value, "`kind`", "a string");
             return None;
         };
-        if let Some(shape) = choice.shapes().iter().find(|shape| shape.kind == kind.value) {
+        if let Some(shape) = choice
+            .shapes()
+            .iter()
+            .find(|shape| shape.kind == kind.value)
+        {
             return Some((shape.kind, self.judged(object, shape, true)));
         }
         let place = content(span(kind));
-        let message = format!("there is no kind `{}` of {}", kind.value, bare(choice.called()));
+        let message = format!(
+            "there is no kind `{}` of {}",
+            kind.value,
+            bare(choice.called())
+        );
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
         self.diagnostics.push(match nearest(&kind.value, kinds()) {
             Some(near) => finding.did_you_mean(near, place, near.name),
@@ -102,10 +128,23 @@ impl<'t> Reader<'t> {
                 Some(key) => found.push((key.name, &property.value)),
             }
         }
-        let kind = object.properties.iter().find(|property| has_kind && key_of(&property.name) == KIND);
-        let kind = kind.map_or_else(|| opening(span(object)), |property| content(span(&property.value)));
-        let fields = Fields { span: span(object), kind, found };
-        for key in shape.all_keys().filter(|key| key.required && fields.get(key.name).is_none()) {
+        let kind = object
+            .properties
+            .iter()
+            .find(|property| has_kind && key_of(&property.name) == KIND);
+        let kind = kind.map_or_else(
+            || opening(span(object)),
+            |property| content(span(&property.value)),
+        );
+        let fields = Fields {
+            span: span(object),
+            kind,
+            found,
+        };
+        for key in shape
+            .all_keys()
+            .filter(|key| key.required && fields.get(key.name).is_none())
+        {
             self.missing_key(key, shape, object);
         }
         fields
@@ -122,15 +161,24 @@ impl<'t> Reader<'t> {
     }
 
     fn missing_key(&mut self, key: &Key, shape: &Shape, object: &Object<'_>) {
-        let null = object.properties.iter().find(|property| key_of(&property.name) == key.name);
+        let null = object
+            .properties
+            .iter()
+            .find(|property| key_of(&property.name) == key.name);
         let place = null.map_or_else(|| opening(span(object)), |property| span(&property.value));
         let (message, help) = match (null, key.slot) {
             (Some(_), Slot::Value) => (
-                format!("`{}` is null, which counts as left out, and {} needs it", key.name, shape.called),
+                format!(
+                    "`{}` is null, which counts as left out, and {} needs it",
+                    key.name, shape.called
+                ),
                 "write `\"null\"`, an expression, where the value null is meant".to_owned(),
             ),
             (Some(_), _) => (
-                format!("`{}` is null, which counts as left out, and {} needs it", key.name, shape.called),
+                format!(
+                    "`{}` is null, which counts as left out, and {} needs it",
+                    key.name, shape.called
+                ),
                 format!("write {}", wanted(key.slot)),
             ),
             (None, _) => (
@@ -138,15 +186,20 @@ impl<'t> Reader<'t> {
                 format!("add `\"{}\"`: {}", key.name, wanted(key.slot)),
             ),
         };
-        self.diagnostics.push(Diagnostic::new(&codes::JSON_SHAPE, place, message).help(help));
+        self.diagnostics
+            .push(Diagnostic::new(&codes::JSON_SHAPE, place, message).help(help));
     }
 
     /// Reports a key that stands in an object twice.
     pub fn repeated(&mut self, name: &str, place: Span, first: Span) {
         self.diagnostics.push(
-            Diagnostic::new(&codes::DUPLICATE_FIELD, place, format!("the key `{name}` is given twice"))
-                .label(first, "first given here")
-                .help(format!("keep one `{name}`")),
+            Diagnostic::new(
+                &codes::DUPLICATE_FIELD,
+                place,
+                format!("the key `{name}` is given twice"),
+            )
+            .label(first, "first given here")
+            .help(format!("keep one `{name}`")),
         );
     }
 
@@ -155,10 +208,17 @@ impl<'t> Reader<'t> {
         let (message, found) = (format!("{what} must be {expected}"), json_type(value));
         let place = match value {
             Value::Object(_) | Value::Array(_) => opening(span(value)),
-            Value::StringLit(_) | Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => span(value),
+            Value::StringLit(_)
+            | Value::NumberLit(_)
+            | Value::BooleanLit(_)
+            | Value::NullKeyword(_) => span(value),
         };
         let help = format!("write {expected}");
-        self.diagnostics.push(Diagnostic::new(&codes::JSON_SHAPE, place, message).expected(expected, found).help(help));
+        self.diagnostics.push(
+            Diagnostic::new(&codes::JSON_SHAPE, place, message)
+                .expected(expected, found)
+                .help(help),
+        );
     }
 
     /// The elements of a list; none where it is left out.
@@ -195,7 +255,8 @@ impl<'t> Reader<'t> {
 
     /// A name; empty where it is missing, which was reported.
     pub fn name(&mut self, fields: &Fields<'_>, key: &str) -> Name {
-        self.optional_name(fields, key).unwrap_or_else(|| nameless(fields.span))
+        self.optional_name(fields, key)
+            .unwrap_or_else(|| nameless(fields.span))
     }
 
     pub fn optional_name(&mut self, fields: &Fields<'_>, key: &str) -> Option<Name> {
@@ -209,7 +270,10 @@ impl<'t> Reader<'t> {
     pub fn names(&mut self, fields: &Fields<'_>, key: &str, word: Word) -> Vec<Name> {
         let elements = self.elements(fields, key);
         let what = format!("each of `{key}`");
-        elements.iter().filter_map(|element| self.word(element, &what, word)).collect()
+        elements
+            .iter()
+            .filter_map(|element| self.word(element, &what, word))
+            .collect()
     }
 
     /// A word of this kind, judged by its letters.
@@ -217,7 +281,10 @@ impl<'t> Reader<'t> {
         let (text, place) = self.string(value, what)?;
         let (sound, expected) = match word {
             Word::Name => (is_name(&text), "a name"),
-            Word::Class => (parted(&text, '.'), "an error class such as `transient.timeout`"),
+            Word::Class => (
+                parted(&text, '.'),
+                "an error class such as `transient.timeout`",
+            ),
             Word::Code => (parted(&text, '-'), "a code such as `unknown-step`"),
             Word::Effect => (word.known().contains(&&*text), "an effect class"),
             Word::Moment => (word.known().contains(&&*text), "`before` or `after`"),
@@ -241,7 +308,10 @@ impl<'t> Reader<'t> {
             return None;
         };
         let place = span(string);
-        Some((Arc::from(Extract::of(self.text, place).text), content(place)))
+        Some((
+            Arc::from(Extract::of(self.text, place).text),
+            content(place),
+        ))
     }
 }
 
@@ -263,12 +333,18 @@ pub(super) fn name_span(name: &ObjectPropName<'_>) -> Span {
 
 /// The opening bracket of an object or a list: findings about the whole are told there.
 pub(super) fn opening(whole: Span) -> Span {
-    Span { start: whole.start, end: whole.end.min(whole.start.saturating_add(1)) }
+    Span {
+        start: whole.start,
+        end: whole.end.min(whole.start.saturating_add(1)),
+    }
 }
 
 /// Stands where a name is missing.
 pub(super) fn nameless(place: Span) -> Name {
-    Name { text: Arc::from(""), span: opening(place) }
+    Name {
+        text: Arc::from(""),
+        span: opening(place),
+    }
 }
 
 /// Whether the language can write the text as a name, in back quotes where need be.
@@ -280,7 +356,9 @@ pub(super) fn is_name(text: &str) -> bool {
 fn parted(text: &str, mark: char) -> bool {
     text.split(mark).all(|word| {
         let mut characters = word.chars();
-        characters.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c))
+        characters
+            .next()
+            .is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c))
             && characters.all(unicode_ident::is_xid_continue)
     })
 }
@@ -310,7 +388,9 @@ fn wanted(slot: Slot) -> &'static str {
         Slot::Word(_) => "a word",
         Slot::Type => "a type such as \"string\"",
         Slot::Pattern => "a pattern such as \"_\"",
-        Slot::Value | Slot::Settings => "an expression in a string, a text such as {\"text\": \"…\"}, or a value",
+        Slot::Value | Slot::Settings => {
+            "an expression in a string, a text such as {\"text\": \"…\"}, or a value"
+        }
         Slot::Tool | Slot::Callee => "a tool such as \"mail.send\"",
         Slot::Call => "a call such as {\"tool\": \"mail.send\", \"arguments\": {}}",
         Slot::Arguments | Slot::Object(_) | Slot::Choice(_) => "an object",

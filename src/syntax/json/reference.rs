@@ -18,7 +18,10 @@ pub fn reference() -> String {
         (Choice::Outcome, "Outcomes of a mock"),
     ];
     for (choice, title) in choices {
-        let _ = write!(text, "### {title}\n\n| `kind` | | keys |\n| --- | --- | --- |\n");
+        let _ = write!(
+            text,
+            "### {title}\n\n| `kind` | | keys |\n| --- | --- | --- |\n"
+        );
         for shape in choice.shapes() {
             row(&mut text, shape, &mut alone);
         }
@@ -26,7 +29,12 @@ pub fn reference() -> String {
     }
     let _ = write!(text, "### Clauses of a step\n\n| key | |\n| --- | --- |\n");
     for key in CLAUSES {
-        let _ = writeln!(text, "| {} | {} |", keys(std::slice::from_ref(key), &mut alone), key.about);
+        let _ = writeln!(
+            text,
+            "| {} | {} |",
+            keys(std::slice::from_ref(key), &mut alone),
+            key.about
+        );
     }
     text.push_str("\n### Objects without a kind\n\n| | | keys |\n| --- | --- | --- |\n");
     let mut next = 0;
@@ -39,15 +47,32 @@ pub fn reference() -> String {
 
 /// One line; the shapes that its keys refer to are added to `alone`, each once.
 fn row(text: &mut String, shape: &'static Shape, alone: &mut Vec<&'static Shape>) {
-    let groups =
-        shape.keys.iter().map(|group| if are_clauses(group) { "clauses".to_owned() } else { keys(group, alone) });
-    let keys = groups.filter(|keys| !keys.is_empty()).collect::<Vec<_>>().join(", ");
-    let _ = writeln!(text, "| `{}` | {} | {keys} |", shape.kind, shape.about.replace('|', "\\|"));
+    let groups = shape.keys.iter().map(|group| {
+        if are_clauses(group) {
+            "clauses".to_owned()
+        } else {
+            keys(group, alone)
+        }
+    });
+    let keys = groups
+        .filter(|keys| !keys.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let _ = writeln!(
+        text,
+        "| `{}` | {} | {keys} |",
+        shape.kind,
+        shape.about.replace('|', "\\|")
+    );
 }
 
 /// Whether keys are those of the clauses. Where a list lies in memory tells nothing: there may be several of it.
 fn are_clauses(keys: &[Key]) -> bool {
-    keys.len() == CLAUSES.len() && keys.iter().zip(CLAUSES).all(|(one, other)| one.name == other.name)
+    keys.len() == CLAUSES.len()
+        && keys
+            .iter()
+            .zip(CLAUSES)
+            .all(|(one, other)| one.name == other.name)
 }
 
 fn keys(keys: &'static [Key], alone: &mut Vec<&'static Shape>) -> String {
@@ -70,8 +95,15 @@ fn keys(keys: &'static [Key], alone: &mut Vec<&'static Shape>) -> String {
             | Slot::Choice(_)
             | Slot::Choices(_) => None,
         };
-        alone.extend(referred.filter(|shape| !alone.iter().any(|other| std::ptr::eq(*other, *shape))));
-        format!("`{}`{} {}", key.name, if key.required { "" } else { "?" }, held(key))
+        alone.extend(
+            referred.filter(|shape| !alone.iter().any(|other| std::ptr::eq(*other, *shape))),
+        );
+        format!(
+            "`{}`{} {}",
+            key.name,
+            if key.required { "" } else { "?" },
+            held(key)
+        )
     });
     written.collect::<Vec<_>>().join(", ").replace('|', "\\|")
 }

@@ -4,8 +4,8 @@ use super::strings::Extract;
 use crate::diag::Diagnostic;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Name, Pattern, PatternKind, TemplatePart, TypeExpr,
-    TypeExprKind,
+    Argument, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Name, Pattern, PatternKind,
+    TemplatePart, TypeExpr, TypeExprKind,
 };
 
 /// A tree whose places can be moved into the file.
@@ -28,7 +28,9 @@ impl Relocate for Name {
 impl Relocate for Diagnostic {
     fn relocate(&mut self, to: &Extract) {
         self.span.relocate(to);
-        self.labels.iter_mut().for_each(|label| label.span.relocate(to));
+        self.labels
+            .iter_mut()
+            .for_each(|label| label.span.relocate(to));
         let edits = self.fix.iter_mut().flat_map(|fix| fix.edits.iter_mut());
         edits.for_each(|edit| edit.span.relocate(to));
     }
@@ -43,7 +45,10 @@ impl Relocate for Expr {
                 TemplatePart::Text(_) => {}
                 TemplatePart::Expr(value) => value.relocate(to),
             }),
-            ExprKind::Call { function, arguments } => {
+            ExprKind::Call {
+                function,
+                arguments,
+            } => {
                 function.relocate(to);
                 arguments.relocate(to);
             }
@@ -108,7 +113,9 @@ impl Relocate for Link {
         match &mut self.kind {
             LinkKind::Field { name, .. } => name.relocate(to),
             LinkKind::Index { index, .. } => index.relocate(to),
-            LinkKind::Call { name, arguments, .. } => {
+            LinkKind::Call {
+                name, arguments, ..
+            } => {
                 name.relocate(to);
                 arguments.relocate(to);
             }

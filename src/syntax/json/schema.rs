@@ -18,7 +18,10 @@ const CODE: &str = "^[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*(-[\\p{L}_][\\p{L}\\p{N}_\\p
 pub fn schema() -> Value {
     let mut defs = Map::new();
     defs.insert("value".to_owned(), value());
-    defs.insert("inner".to_owned(), json!({ "anyOf": [{ "$ref": "#/$defs/value" }, { "type": "null" }] }));
+    defs.insert(
+        "inner".to_owned(),
+        json!({ "anyOf": [{ "$ref": "#/$defs/value" }, { "type": "null" }] }),
+    );
     defs.insert(
         "arguments".to_owned(),
         json!({
@@ -28,12 +31,21 @@ pub fn schema() -> Value {
         }),
     );
     for choice in Choice::ALL {
-        let shapes = choice.shapes().iter().map(|shape| object(shape, &mut Vec::new()));
-        defs.insert(choice_name(choice).to_owned(), json!({ "anyOf": shapes.collect::<Vec<_>>() }));
+        let shapes = choice
+            .shapes()
+            .iter()
+            .map(|shape| object(shape, &mut Vec::new()));
+        defs.insert(
+            choice_name(choice).to_owned(),
+            json!({ "anyOf": shapes.collect::<Vec<_>>() }),
+        );
     }
     let mut shared = Vec::new();
     for choice in Choice::ALL {
-        choice.shapes().iter().for_each(|shape| drop(object(shape, &mut shared)));
+        choice
+            .shapes()
+            .iter()
+            .for_each(|shape| drop(object(shape, &mut shared)));
     }
     let mut next = 0;
     while let Some(shape) = shared.get(next).copied() {
@@ -90,7 +102,11 @@ fn object(shape: &'static Shape, shared: &mut Vec<&'static Shape>) -> Value {
 /// What stands under a key. A key that may be left out may also be null.
 fn property(key: &Key, shared: &mut Vec<&'static Shape>) -> Value {
     let held = slot(key.slot, shared);
-    let mut property = if key.required { held } else { json!({ "anyOf": [held, { "type": "null" }] }) };
+    let mut property = if key.required {
+        held
+    } else {
+        json!({ "anyOf": [held, { "type": "null" }] })
+    };
     if let Value::Object(map) = &mut property {
         map.insert("description".to_owned(), key.about.into());
     }

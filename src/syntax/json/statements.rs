@@ -12,8 +12,8 @@ use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::MAX_BLOCKS;
 use crate::syntax::ast::{
-    Argument, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Name, Statement,
-    StatementKind, Step, StepBody, Undo, WaitFor,
+    Argument, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Name,
+    Statement, StatementKind, Step, StepBody, Undo, WaitFor,
 };
 use crate::syntax::place::Place;
 
@@ -24,27 +24,44 @@ impl Reader<'_> {
         if self.blocks >= MAX_BLOCKS {
             let message = format!("bodies nest at most {MAX_BLOCKS} deep");
             let finding = Diagnostic::new(&codes::TOO_DEEP, opening(whole), message);
-            self.diagnostics.push(finding.help("split the plan into several that call each other"));
-            return Block { span: whole, statements: Vec::new() };
+            self.diagnostics
+                .push(finding.help("split the plan into several that call each other"));
+            return Block {
+                span: whole,
+                statements: Vec::new(),
+            };
         }
         self.blocks += 1;
         let elements = self.elements(fields, key).iter();
-        let statements = elements.map(|element| self.statement(element, place)).collect();
+        let statements = elements
+            .map(|element| self.statement(element, place))
+            .collect();
         self.blocks -= 1;
-        Block { span: whole, statements }
+        Block {
+            span: whole,
+            statements,
+        }
     }
 
     fn statement(&mut self, value: &Value<'_>, place: Place) -> Statement {
         let whole = span(value);
         let Some((kind, fields)) = self.choice(value, Choice::Statement) else {
-            return Statement { span: whole, doc: None, kind: StatementKind::Error };
+            return Statement {
+                span: whole,
+                doc: None,
+                kind: StatementKind::Error,
+            };
         };
         let doc = self.doc(&fields);
         if let Some(misplaced) = place.refuses(kind, fields.kind) {
             self.diagnostics.push(misplaced);
         }
         let kind = self.statement_kind(kind, &fields, place);
-        Statement { span: whole, doc, kind }
+        Statement {
+            span: whole,
+            doc,
+            kind,
+        }
     }
 
     fn statement_kind(&mut self, kind: &str, fields: &Fields<'_>, place: Place) -> StatementKind {
@@ -110,12 +127,17 @@ impl Reader<'_> {
                 arms.push((condition, self.block(&fields, "then", place)));
             }
         }
-        let otherwise = fields.get("else").map(|_| self.block(fields, "else", place));
+        let otherwise = fields
+            .get("else")
+            .map(|_| self.block(fields, "else", place));
         StatementKind::If { arms, otherwise }
     }
 
     fn guarded(&mut self, fields: &Fields<'_>) -> Guarded {
-        Guarded { value: self.value(fields, "value"), when: self.optional_value(fields, "when").map(Box::new) }
+        Guarded {
+            value: self.value(fields, "value"),
+            when: self.optional_value(fields, "when").map(Box::new),
+        }
     }
 
     fn after(&mut self, fields: &Fields<'_>) -> Option<Vec<Name>> {
@@ -132,7 +154,10 @@ impl Reader<'_> {
                 arguments: self.prompted(fields),
                 returns: self.ty(fields, "returns"),
             },
-            "infer" => StepBody::Infer { arguments: self.prompted(fields), returns: self.ty(fields, "returns") },
+            "infer" => StepBody::Infer {
+                arguments: self.prompted(fields),
+                returns: self.ty(fields, "returns"),
+            },
             "do" => StepBody::Do(self.block(fields, "body", Place::Value)),
             "each" => self.each(fields),
             "repeat" => StepBody::Repeat {
@@ -142,9 +167,14 @@ impl Reader<'_> {
                 body: self.block(fields, "body", Place::Repeat),
             },
             "race" => StepBody::Race(self.race_arms(fields)),
-            "match" => StepBody::Match { subject: self.value(fields, "subject"), arms: self.match_arms(fields) },
+            "match" => StepBody::Match {
+                subject: self.value(fields, "subject"),
+                arms: self.match_arms(fields),
+            },
             "input" => StepBody::Input {
-                prompt: self.message(fields, "prompt").unwrap_or_else(|| missing(fields.span)),
+                prompt: self
+                    .message(fields, "prompt")
+                    .unwrap_or_else(|| missing(fields.span)),
                 form: fields.get("fields").map_or(fields.span, span),
                 fields: self.input_fields(fields),
             },
@@ -174,16 +204,28 @@ impl Reader<'_> {
     /// The prompt, which has no name in the language, and the named arguments.
     fn prompted(&mut self, fields: &Fields<'_>) -> Vec<Argument> {
         let prompt = self.optional_value(fields, "prompt");
-        let prompt = prompt.map(|value| Argument { span: value.span, name: None, value });
-        prompt.into_iter().chain(self.arguments(fields, "arguments").unwrap_or_default()).collect()
+        let prompt = prompt.map(|value| Argument {
+            span: value.span,
+            name: None,
+            value,
+        });
+        prompt
+            .into_iter()
+            .chain(self.arguments(fields, "arguments").unwrap_or_default())
+            .collect()
     }
 
     fn race_arms(&mut self, fields: &Fields<'_>) -> Vec<(Name, ArmBody)> {
         let mut arms: Vec<(Name, ArmBody)> = Vec::new();
         for element in self.elements(fields, "arms") {
-            let Some(fields) = self.fields(element, &RACE_ARM) else { continue };
+            let Some(fields) = self.fields(element, &RACE_ARM) else {
+                continue;
+            };
             let name = self.name(&fields, "name");
-            if let Some((first, _)) = arms.iter().find(|(other, _)| other.text == name.text && !name.text.is_empty()) {
+            if let Some((first, _)) = arms
+                .iter()
+                .find(|(other, _)| other.text == name.text && !name.text.is_empty())
+            {
                 let first = first.span;
                 self.given_twice("arm", &name, first);
             }
@@ -197,7 +239,11 @@ impl Reader<'_> {
         for element in self.elements(fields, "arms") {
             if let Some(fields) = self.fields(element, &MATCH_ARM) {
                 let pattern = self.pattern(&fields, "pattern");
-                arms.push(Arm { span: fields.span, pattern, body: self.action(&fields) });
+                arms.push(Arm {
+                    span: fields.span,
+                    pattern,
+                    body: self.action(&fields),
+                });
             }
         }
         arms
@@ -205,7 +251,9 @@ impl Reader<'_> {
 
     /// What an arm does: its key `then`.
     fn action(&mut self, fields: &Fields<'_>) -> ArmBody {
-        let Some(value) = fields.get("then") else { return ArmBody::Expr(missing(fields.span)) };
+        let Some(value) = fields.get("then") else {
+            return ArmBody::Expr(missing(fields.span));
+        };
         let Some((kind, fields)) = self.choice(value, Choice::Action) else {
             return ArmBody::Expr(missing(span(value)));
         };
@@ -224,7 +272,10 @@ impl Reader<'_> {
             },
             "fail" => {
                 let class = self.class(&fields);
-                ArmBody::Fail { class, message: self.message(&fields, "message").map(Box::new) }
+                ArmBody::Fail {
+                    class,
+                    message: self.message(&fields, "message").map(Box::new),
+                }
             }
             _ => ArmBody::Expr(self.value(&fields, "value")),
         }
@@ -233,9 +284,14 @@ impl Reader<'_> {
     fn input_fields(&mut self, fields: &Fields<'_>) -> Vec<InputField> {
         let mut form: Vec<InputField> = Vec::new();
         for element in self.elements(fields, "fields") {
-            let Some(fields) = self.fields(element, &INPUT_FIELD) else { continue };
+            let Some(fields) = self.fields(element, &INPUT_FIELD) else {
+                continue;
+            };
             let name = self.name(&fields, "name");
-            let first = form.iter().find(|field| field.name.text == name.text).map(|field| field.name.span);
+            let first = form
+                .iter()
+                .find(|field| field.name.text == name.text)
+                .map(|field| field.name.span);
             if let Some(first) = first {
                 self.given_twice("field", &name, first);
             }
@@ -252,8 +308,10 @@ impl Reader<'_> {
 
     fn given_twice(&mut self, what: &str, name: &Name, first: Span) {
         let message = format!("{what} `{}` is given twice", name.text);
-        let finding = Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, message).label(first, "first given here");
-        self.diagnostics.push(finding.help(format!("keep one `{}`", name.text)));
+        let finding = Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, message)
+            .label(first, "first given here");
+        self.diagnostics
+            .push(finding.help(format!("keep one `{}`", name.text)));
     }
 
     /// The clauses of a step, in the order in which the language prints them.
@@ -263,25 +321,49 @@ impl Reader<'_> {
             let place = fields.get(key).map_or(fields.span, span);
             clauses.extend(kind.map(|kind| Clause { span: place, kind }));
         };
-        push("when", self.optional_value(fields, "when").map(ClauseKind::When));
+        push(
+            "when",
+            self.optional_value(fields, "when").map(ClauseKind::When),
+        );
         push("after", self.after(fields).map(ClauseKind::After));
         if kind == "input" {
             // That of an `each` is no clause.
             push("by", self.optional_value(fields, "by").map(ClauseKind::By));
         }
         push("confirm", self.confirm(fields));
-        push("timeout", self.optional_value(fields, "timeout").map(ClauseKind::Timeout));
-        push("within", self.optional_value(fields, "within").map(ClauseKind::Within));
-        push("retry", self.optional_settings(fields, "retry").map(ClauseKind::Retry));
+        push(
+            "timeout",
+            self.optional_value(fields, "timeout")
+                .map(ClauseKind::Timeout),
+        );
+        push(
+            "within",
+            self.optional_value(fields, "within")
+                .map(ClauseKind::Within),
+        );
+        push(
+            "retry",
+            self.optional_settings(fields, "retry")
+                .map(ClauseKind::Retry),
+        );
         push("until", self.until(fields));
-        push("cache", self.optional_value(fields, "cache").map(ClauseKind::Cache));
+        push(
+            "cache",
+            self.optional_value(fields, "cache").map(ClauseKind::Cache),
+        );
         push("verify", self.verify(fields));
         for element in self.elements(fields, "recover") {
             let recover = self.recover(element);
-            clauses.extend(recover.map(|kind| Clause { span: span(element), kind }));
+            clauses.extend(recover.map(|kind| Clause {
+                span: span(element),
+                kind,
+            }));
         }
         if let Some(value) = fields.get("undo") {
-            clauses.push(Clause { span: span(value), kind: ClauseKind::Undo(self.undo(value)) });
+            clauses.push(Clause {
+                span: span(value),
+                kind: ClauseKind::Undo(self.undo(value)),
+            });
         }
         clauses
     }
@@ -306,7 +388,10 @@ impl Reader<'_> {
     fn until(&mut self, fields: &Fields<'_>) -> Option<ClauseKind> {
         let fields = self.fields(fields.get("until")?, &UNTIL)?;
         let condition = self.value(&fields, "condition");
-        Some(ClauseKind::Until { condition, every: Box::new(self.value(&fields, "every")) })
+        Some(ClauseKind::Until {
+            condition,
+            every: Box::new(self.value(&fields, "every")),
+        })
     }
 
     fn verify(&mut self, fields: &Fields<'_>) -> Option<ClauseKind> {
@@ -324,8 +409,16 @@ impl Reader<'_> {
     fn recover(&mut self, value: &Value<'_>) -> Option<ClauseKind> {
         let fields = self.fields(value, &RECOVER)?;
         let classes = self.names(&fields, "classes", Word::Class);
-        let pattern = if classes.is_empty() { ErrorPattern::Any } else { ErrorPattern::Classes(classes) };
+        let pattern = if classes.is_empty() {
+            ErrorPattern::Any
+        } else {
+            ErrorPattern::Classes(classes)
+        };
         let binding = self.optional_name(&fields, "as");
-        Some(ClauseKind::Recover { pattern, binding, body: self.action(&fields) })
+        Some(ClauseKind::Recover {
+            pattern,
+            binding,
+            body: self.action(&fields),
+        })
     }
 }

@@ -12,7 +12,10 @@ pub(super) struct Extract {
 impl Extract {
     /// What a JSON string stands for; `span` holds its quotes.
     pub fn of(file: &str, span: Span) -> Self {
-        let mut extract = Self { text: String::new(), runs: Vec::new() };
+        let mut extract = Self {
+            text: String::new(),
+            runs: Vec::new(),
+        };
         let content = content(span);
         for (character, at) in characters(file.get(content.range()).unwrap_or(""), content.start) {
             extract.push(character, at);
@@ -23,16 +26,27 @@ impl Extract {
     /// A text as it stands in the file.
     pub fn verbatim(file: &str, span: Span) -> Self {
         let text = file.get(span.range()).unwrap_or("").to_owned();
-        Self { text, runs: vec![(0, span.start)] }.end(span.end)
+        Self {
+            text,
+            runs: vec![(0, span.start)],
+        }
+        .end(span.end)
     }
 
     /// The content of a `{"text": …}` as a text literal of the language: `${…}` stays code, all else stays as it is.
     pub fn literal(file: &str, span: Span) -> Self {
         let content = Self::of(file, span);
-        let mut literal = Self { text: String::new(), runs: Vec::new() };
+        let mut literal = Self {
+            text: String::new(),
+            runs: Vec::new(),
+        };
         literal.push('"', literal_start(span));
         let mut rest = 0;
-        while let Some(character) = content.text.get(rest..).and_then(|text| text.chars().next()) {
+        while let Some(character) = content
+            .text
+            .get(rest..)
+            .and_then(|text| text.chars().next())
+        {
             let at = content.place(rest);
             let tail = content.text.get(rest..).unwrap_or("");
             if tail.starts_with("\\${") {
@@ -40,7 +54,8 @@ impl Extract {
                 rest += 3;
             } else if tail.starts_with("${") {
                 let end = rest + interpolation(tail);
-                for (offset, character) in content.text.get(rest..end).unwrap_or("").char_indices() {
+                for (offset, character) in content.text.get(rest..end).unwrap_or("").char_indices()
+                {
                     literal.push(character, content.place(rest + offset));
                 }
                 rest = end;
@@ -50,7 +65,9 @@ impl Extract {
                     '\n' => literal.push_all("\\n", at),
                     '\r' => literal.push_all("\\r", at),
                     '\t' => literal.push_all("\\t", at),
-                    control if control.is_control() => literal.push_all(&format!("\\U{:08x}", control as u32), at),
+                    control if control.is_control() => {
+                        literal.push_all(&format!("\\U{:08x}", control as u32), at)
+                    }
                     plain => literal.push(plain, at),
                 }
                 rest += character.len_utf8();
@@ -65,7 +82,10 @@ impl Extract {
     pub fn place(&self, offset: usize) -> u32 {
         let offset = u32::try_from(offset).unwrap_or(u32::MAX);
         let after = self.runs.partition_point(|(start, _)| *start <= offset);
-        let Some((start, place)) = after.checked_sub(1).and_then(|index| self.runs.get(index)) else { return 0 };
+        let Some((start, place)) = after.checked_sub(1).and_then(|index| self.runs.get(index))
+        else {
+            return 0;
+        };
         let next = self.runs.get(after).map_or(*place, |(_, place)| *place);
         place.saturating_add(offset - start).min(next.max(*place))
     }
@@ -73,12 +93,18 @@ impl Extract {
     /// The place of a range in the file.
     pub fn span(&self, span: Span) -> Span {
         let start = self.place(span.start as usize);
-        Span { start, end: self.place(span.end as usize).max(start) }
+        Span {
+            start,
+            end: self.place(span.end as usize).max(start),
+        }
     }
 
     fn push(&mut self, character: char, at: u32) {
         let offset = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
-        let continues = self.runs.last().is_some_and(|(start, place)| offset - start + place == at);
+        let continues = self
+            .runs
+            .last()
+            .is_some_and(|(start, place)| offset - start + place == at);
         if !continues {
             self.runs.push((offset, at));
         }
@@ -104,7 +130,10 @@ impl Extract {
 /// The range between the quotes of a JSON string.
 pub(super) fn content(span: Span) -> Span {
     let start = span.start.saturating_add(1).min(span.end);
-    Span { start, end: span.end.saturating_sub(1).max(start) }
+    Span {
+        start,
+        end: span.end.saturating_sub(1).max(start),
+    }
 }
 
 fn literal_start(span: Span) -> u32 {
@@ -117,7 +146,11 @@ fn characters(raw: &str, start: u32) -> impl Iterator<Item = (char, u32)> {
     std::iter::from_fn(move || {
         let first = rest.chars().next()?;
         let at = start.saturating_add(u32::try_from(raw.len() - rest.len()).unwrap_or(u32::MAX));
-        let (character, length) = if first == '\\' { escape(rest) } else { (first, first.len_utf8()) };
+        let (character, length) = if first == '\\' {
+            escape(rest)
+        } else {
+            (first, first.len_utf8())
+        };
         rest = rest.get(length..).unwrap_or("");
         Some((character, at))
     })
@@ -142,8 +175,14 @@ fn unicode(text: &str) -> (char, usize) {
         let digits = text.get(from..from + 4)?;
         u16::from_str_radix(digits, 16).ok()
     };
-    let Some(first) = unit(2) else { return (char::REPLACEMENT_CHARACTER, 2) };
-    let second = if text.get(6..8) == Some("\\u") { unit(8) } else { None };
+    let Some(first) = unit(2) else {
+        return (char::REPLACEMENT_CHARACTER, 2);
+    };
+    let second = if text.get(6..8) == Some("\\u") {
+        unit(8)
+    } else {
+        None
+    };
     let pair = [Some(first), second].into_iter().flatten();
     match char::decode_utf16(pair).next() {
         Some(Ok(character)) => (character, if character.len_utf16() == 2 { 12 } else { 6 }),
@@ -192,7 +231,11 @@ fn interpolation(text: &str) -> usize {
                     1
                 }
                 Some(b'"') if !is_prefixed(text, at) => {
-                    let quotes = if rest.starts_with("\"\"\"") { "\"\"\"" } else { "\"" };
+                    let quotes = if rest.starts_with("\"\"\"") {
+                        "\"\"\""
+                    } else {
+                        "\""
+                    };
                     inside.push(Inside::Text(quotes));
                     quotes.len()
                 }
@@ -212,12 +255,19 @@ fn interpolation(text: &str) -> usize {
 fn passed(rest: &str, plain: bool) -> usize {
     let mut characters = rest.chars();
     let first = characters.next().map_or(1, char::len_utf8);
-    if plain || !rest.starts_with('\\') { first } else { first + characters.next().map_or(0, char::len_utf8) }
+    if plain || !rest.starts_with('\\') {
+        first
+    } else {
+        first + characters.next().map_or(0, char::len_utf8)
+    }
 }
 
 /// The length of a text without `${`, from its quote.
 fn verbatim(rest: &str, raw: bool) -> usize {
-    let quotes = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quotes| rest.starts_with(quotes)).unwrap_or("'");
+    let quotes = ["\"\"\"", "'''", "\"", "'"]
+        .into_iter()
+        .find(|quotes| rest.starts_with(quotes))
+        .unwrap_or("'");
     let mut at = quotes.len();
     while let Some(tail) = rest.get(at..).filter(|tail| !tail.is_empty()) {
         if tail.starts_with(quotes) {
@@ -240,10 +290,18 @@ fn is_raw(text: &str, quote: usize) -> bool {
 fn prefix(text: &str, quote: usize) -> &str {
     let before = text.get(..quote).unwrap_or("");
     let word = before.rfind(|c: char| !unicode_ident::is_xid_continue(c));
-    let start =
-        word.map_or(0, |at| at + before.get(at..).and_then(|tail| tail.chars().next()).map_or(0, char::len_utf8));
+    let start = word.map_or(0, |at| {
+        at + before
+            .get(at..)
+            .and_then(|tail| tail.chars().next())
+            .map_or(0, char::len_utf8)
+    });
     let letters = before.get(start..).unwrap_or("");
-    if letters.len() <= 2 && letters.chars().all(|c| matches!(c, 'r' | 'R' | 'b' | 'B')) { letters } else { "" }
+    if letters.len() <= 2 && letters.chars().all(|c| matches!(c, 'r' | 'R' | 'b' | 'B')) {
+        letters
+    } else {
+        ""
+    }
 }
 
 #[cfg(test)]
@@ -266,7 +324,10 @@ mod tests {
     fn a_text_becomes_a_literal_in_which_only_interpolations_are_code() {
         let file = r#""say \"${f("}", x)}\" at C:\\temp\\${y} \\${z} $5""#;
         let extract = Extract::literal(&file.replace("\"}\"", "'}'"), Span::new(0, file.len()));
-        assert_eq!(extract.text, r#""say \"${f('}', x)}\" at C:\\temp\${y} \${z} \$5""#);
+        assert_eq!(
+            extract.text,
+            r#""say \"${f('}', x)}\" at C:\\temp\${y} \${z} \$5""#
+        );
     }
 
     #[test]

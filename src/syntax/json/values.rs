@@ -13,8 +13,8 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast::{
-    Argument, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, Name, Pattern, PatternKind, TypeExpr,
-    TypeExprKind,
+    Argument, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, Name, Pattern, PatternKind,
+    TypeExpr, TypeExprKind,
 };
 use crate::syntax::part::{self, Part};
 
@@ -26,16 +26,21 @@ pub(super) const TEXT: &str = "text";
 impl Reader<'_> {
     /// A value; an error node where it is missing, which was reported.
     pub fn value(&mut self, fields: &Fields<'_>, key: &str) -> Expr {
-        self.optional_value(fields, key).unwrap_or_else(|| missing(fields.span))
+        self.optional_value(fields, key)
+            .unwrap_or_else(|| missing(fields.span))
     }
 
     pub fn optional_value(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
-        fields.get(key).map(|value| self.expression(value, false, 0))
+        fields
+            .get(key)
+            .map(|value| self.expression(value, false, 0))
     }
 
     /// The settings of a plan: an object whose members that are null are left out.
     pub fn settings(&mut self, fields: &Fields<'_>, key: &str) -> Expr {
-        let Some(value) = fields.get(key) else { return missing(fields.span) };
+        let Some(value) = fields.get(key) else {
+            return missing(fields.span);
+        };
         let settings = self.expression(value, true, 0);
         self.object_only(settings, value, key)
     }
@@ -66,8 +71,13 @@ impl Reader<'_> {
         if begins_with_text(&message) {
             return Some(message);
         }
-        let finding = Diagnostic::new(&codes::JSON_SHAPE, message.span, format!("`{key}` must begin with a text"));
-        self.diagnostics.push(finding.help("write {\"text\": \"…\"}, with `${…}` around what is no text"));
+        let finding = Diagnostic::new(
+            &codes::JSON_SHAPE,
+            message.span,
+            format!("`{key}` must begin with a text"),
+        );
+        self.diagnostics
+            .push(finding.help("write {\"text\": \"…\"}, with `${…}` around what is no text"));
         Some(missing(message.span))
     }
 
@@ -77,10 +87,17 @@ impl Reader<'_> {
         if matches!(context.kind, TypeExprKind::Object(_) | TypeExprKind::Error) {
             return Some(context);
         }
-        let finding =
-            Diagnostic::new(&codes::JSON_SHAPE, context.span, "`context` must be an object type, written out");
-        self.diagnostics.push(finding.help("write its fields, such as { emp_id: string }"));
-        Some(TypeExpr { span: context.span, kind: TypeExprKind::Error })
+        let finding = Diagnostic::new(
+            &codes::JSON_SHAPE,
+            context.span,
+            "`context` must be an object type, written out",
+        );
+        self.diagnostics
+            .push(finding.help("write its fields, such as { emp_id: string }"));
+        Some(TypeExpr {
+            span: context.span,
+            kind: TypeExprKind::Error,
+        })
     }
 
     pub fn expression(&mut self, value: &Value<'_>, settings: bool, depth: usize) -> Expr {
@@ -88,7 +105,8 @@ impl Reader<'_> {
         if depth > MAX_VALUE_DEPTH {
             let message = format!("a value nests at most {MAX_VALUE_DEPTH} lists and objects");
             let finding = Diagnostic::new(&codes::TOO_DEEP, opening(place), message);
-            self.diagnostics.push(finding.help("write the inner part as an expression in a string"));
+            self.diagnostics
+                .push(finding.help("write the inner part as an expression in a string"));
             return missing(place);
         }
         match value {
@@ -100,16 +118,28 @@ impl Reader<'_> {
                 let extract = Extract::verbatim(self.text, place);
                 self.parsed(&extract)
             }
-            Value::NullKeyword(_) => Expr { span: place, kind: ExprKind::Literal(Literal::Null) },
+            Value::NullKeyword(_) => Expr {
+                span: place,
+                kind: ExprKind::Literal(Literal::Null),
+            },
             Value::Array(array) => {
-                let elements = array.elements.iter().map(|element| self.expression(element, settings, depth + 1));
-                Expr { span: place, kind: ExprKind::List(elements.collect()) }
+                let elements = array
+                    .elements
+                    .iter()
+                    .map(|element| self.expression(element, settings, depth + 1));
+                Expr {
+                    span: place,
+                    kind: ExprKind::List(elements.collect()),
+                }
             }
             Value::Object(object) => match text_of(object) {
                 Some(string) => {
                     let extract = Extract::literal(self.text, span(string));
                     let literal: Expr = self.parsed(&extract);
-                    Expr { span: span(string), kind: literal.kind }
+                    Expr {
+                        span: span(string),
+                        kind: literal.kind,
+                    }
                 }
                 None => self.object(object, settings, depth),
             },
@@ -124,9 +154,16 @@ impl Reader<'_> {
             }
             let value_tree = self.expression(value, settings, depth + 1);
             let whole = name.span.to(value_tree.span);
-            entries.push(Entry { span: whole, key: EntryKey::Name(name), value: value_tree });
+            entries.push(Entry {
+                span: whole,
+                key: EntryKey::Name(name),
+                value: value_tree,
+            });
         }
-        Expr { span: span(object), kind: ExprKind::Object(entries) }
+        Expr {
+            span: span(object),
+            kind: ExprKind::Object(entries),
+        }
     }
 
     /// The members of an object whose keys are the author's names.
@@ -138,11 +175,18 @@ impl Reader<'_> {
                 let first = first.span;
                 self.repeated(text, place, first);
             } else if is_name(text) {
-                members.push((Name { text: Arc::from(text), span: place }, &property.value));
+                members.push((
+                    Name {
+                        text: Arc::from(text),
+                        span: place,
+                    },
+                    &property.value,
+                ));
             } else {
                 let message = format!("the key `{text}` cannot be a name");
                 let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message);
-                self.diagnostics.push(finding.help("write the object as an expression in a string"));
+                self.diagnostics
+                    .push(finding.help("write the object as an expression in a string"));
             }
         }
         members
@@ -150,7 +194,10 @@ impl Reader<'_> {
 
     pub fn ty(&mut self, fields: &Fields<'_>, key: &str) -> TypeExpr {
         let place = opening(fields.span);
-        self.optional_type(fields, key).unwrap_or(TypeExpr { span: place, kind: TypeExprKind::Error })
+        self.optional_type(fields, key).unwrap_or(TypeExpr {
+            span: place,
+            kind: TypeExprKind::Error,
+        })
     }
 
     pub fn optional_type(&mut self, fields: &Fields<'_>, key: &str) -> Option<TypeExpr> {
@@ -160,7 +207,10 @@ impl Reader<'_> {
 
     pub fn pattern(&mut self, fields: &Fields<'_>, key: &str) -> Pattern {
         let Some(extract) = self.source_string(fields, key, "a string with a pattern in it") else {
-            return Pattern { span: opening(fields.span), kind: PatternKind::Any };
+            return Pattern {
+                span: opening(fields.span),
+                kind: PatternKind::Any,
+            };
         };
         self.parsed(&extract)
     }
@@ -177,7 +227,8 @@ impl Reader<'_> {
 
     /// Reads a text of the language and moves what came of it to its place.
     fn parsed<T: Part + Relocate>(&mut self, extract: &Extract) -> T {
-        let (mut tree, mut diagnostics): (T, _) = part::parse(&SourceFile::new("", extract.text.as_str()));
+        let (mut tree, mut diagnostics): (T, _) =
+            part::parse(&SourceFile::new("", extract.text.as_str()));
         tree.relocate(extract);
         diagnostics.relocate(extract);
         self.diagnostics.extend(diagnostics);
@@ -186,7 +237,8 @@ impl Reader<'_> {
 
     /// A call, as the expression that it is in the language.
     pub fn call(&mut self, fields: &Fields<'_>, key: &str) -> Expr {
-        self.optional_call(fields, key).unwrap_or_else(|| missing(fields.span))
+        self.optional_call(fields, key)
+            .unwrap_or_else(|| missing(fields.span))
     }
 
     pub fn optional_call(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
@@ -194,11 +246,21 @@ impl Reader<'_> {
         if matches!(value, Value::StringLit(_)) {
             return Some(self.expression(value, false, 0));
         }
-        let Some(call) = self.fields(value, &CALL) else { return Some(missing(span(value))) };
+        let Some(call) = self.fields(value, &CALL) else {
+            return Some(missing(span(value)));
+        };
         if let Some(plan) = self.plan_name(&call, "tool") {
             let arguments = self.arguments(&call, "arguments").unwrap_or_default();
-            let whole = arguments.last().map_or(plan.span, |last| plan.span.to(last.span));
-            return Some(Expr { span: whole, kind: ExprKind::Call { function: plan, arguments } });
+            let whole = arguments
+                .last()
+                .map_or(plan.span, |last| plan.span.to(last.span));
+            return Some(Expr {
+                span: whole,
+                kind: ExprKind::Call {
+                    function: plan,
+                    arguments,
+                },
+            });
         }
         let (namespace, name) = self.tool(&call, "tool");
         let arguments = self.arguments(&call, "arguments").unwrap_or_default();
@@ -206,42 +268,83 @@ impl Reader<'_> {
             Some(last) => namespace.span.to(last.span),
             None => namespace.span.to(name.span),
         };
-        let base = Box::new(Expr { span: namespace.span, kind: ExprKind::Name(namespace.text) });
-        let link_span = Span { start: name.span.start, end: whole.end.max(name.span.end) };
-        let link = Link { span: link_span, kind: LinkKind::Call { name, safe: false, arguments } };
-        Some(Expr { span: whole, kind: ExprKind::Path { base, links: vec![link] } })
+        let base = Box::new(Expr {
+            span: namespace.span,
+            kind: ExprKind::Name(namespace.text),
+        });
+        let link_span = Span {
+            start: name.span.start,
+            end: whole.end.max(name.span.end),
+        };
+        let link = Link {
+            span: link_span,
+            kind: LinkKind::Call {
+                name,
+                safe: false,
+                arguments,
+            },
+        };
+        Some(Expr {
+            span: whole,
+            kind: ExprKind::Path {
+                base,
+                links: vec![link],
+            },
+        })
     }
 
     /// The name of a plan of the file, where no namespace stands before it.
     fn plan_name(&self, fields: &Fields<'_>, key: &str) -> Option<Name> {
-        let Some(Value::StringLit(string)) = fields.get(key) else { return None };
+        let Some(Value::StringLit(string)) = fields.get(key) else {
+            return None;
+        };
         let extract = Extract::of(self.text, span(string));
-        let quoted = extract.text.strip_prefix('`').and_then(|name| name.strip_suffix('`'));
+        let quoted = extract
+            .text
+            .strip_prefix('`')
+            .and_then(|name| name.strip_suffix('`'));
         let name = quoted.or_else(|| (!extract.text.contains('.')).then_some(&*extract.text))?;
         let place = || extract.span(Span::new(0, extract.text.len()));
-        is_name(name).then(|| Name { text: Arc::from(name), span: place() })
+        is_name(name).then(|| Name {
+            text: Arc::from(name),
+            span: place(),
+        })
     }
 
     /// The namespace and the name of a tool.
     pub fn tool(&mut self, fields: &Fields<'_>, key: &str) -> (Name, Name) {
         let nothing = || (nameless(fields.span), nameless(fields.span));
-        let Some(value) = fields.get(key) else { return nothing() };
+        let Some(value) = fields.get(key) else {
+            return nothing();
+        };
         let Value::StringLit(string) = value else {
             self.mistyped(value, &format!("`{key}`"), "a string such as \"mail.send\"");
             return nothing();
         };
         let extract = Extract::of(self.text, span(string));
         if let Some((namespace, name)) = halves(&extract.text) {
-            let place = |range: std::ops::Range<usize>| extract.span(Span::new(range.start, range.end));
+            let place =
+                |range: std::ops::Range<usize>| extract.span(Span::new(range.start, range.end));
             let half = |range: std::ops::Range<usize>| {
-                let text = extract.text.get(range.clone()).unwrap_or("").trim_matches('`');
-                Name { text: Arc::from(text), span: place(range) }
+                let text = extract
+                    .text
+                    .get(range.clone())
+                    .unwrap_or("")
+                    .trim_matches('`');
+                Name {
+                    text: Arc::from(text),
+                    span: place(range),
+                }
             };
             return (half(namespace), half(name));
         }
-        let message = format!("`{}` is no tool: its namespace or its name is missing", extract.text);
+        let message = format!(
+            "`{}` is no tool: its namespace or its name is missing",
+            extract.text
+        );
         let finding = Diagnostic::new(&codes::JSON_SHAPE, content(span(string)), message);
-        self.diagnostics.push(finding.help("write namespace and name with a dot between, such as `mail.send`"));
+        self.diagnostics
+            .push(finding.help("write namespace and name with a dot between, such as `mail.send`"));
         nothing()
     }
 
@@ -249,7 +352,11 @@ impl Reader<'_> {
     pub fn arguments(&mut self, fields: &Fields<'_>, key: &str) -> Option<Vec<Argument>> {
         let value = fields.get(key)?;
         let Value::Object(object) = value else {
-            self.mistyped(value, &format!("`{key}`"), "an object of values under the names of arguments");
+            self.mistyped(
+                value,
+                &format!("`{key}`"),
+                "an object of values under the names of arguments",
+            );
             return None;
         };
         let mut arguments = Vec::new();
@@ -257,7 +364,11 @@ impl Reader<'_> {
             // What is null counts as left out, as it does for every key of the form.
             if !matches!(value, Value::NullKeyword(_)) {
                 let value = self.expression(value, false, 0);
-                arguments.push(Argument { span: name.span.to(value.span), name: Some(name), value });
+                arguments.push(Argument {
+                    span: name.span.to(value.span),
+                    name: Some(name),
+                    value,
+                });
             }
         }
         Some(arguments)
@@ -266,14 +377,19 @@ impl Reader<'_> {
 
 /// Stands where a value is missing; the reason was reported.
 pub(super) fn missing(place: Span) -> Expr {
-    Expr { span: opening(place), kind: ExprKind::Error }
+    Expr {
+        span: opening(place),
+        kind: ExprKind::Error,
+    }
 }
 
 fn begins_with_text(expr: &Expr) -> bool {
     let mut expr = expr;
     loop {
         expr = match &expr.kind {
-            ExprKind::Literal(Literal::String(_) | Literal::Bytes(_)) | ExprKind::Template(_) | ExprKind::Error => {
+            ExprKind::Literal(Literal::String(_) | Literal::Bytes(_))
+            | ExprKind::Template(_)
+            | ExprKind::Error => {
                 return true;
             }
             ExprKind::Path { base, .. } => base,
@@ -313,7 +429,13 @@ fn halves(text: &str) -> Option<(std::ops::Range<usize>, std::ops::Range<usize>)
         Some(rest) => rest.find('`')? + 2,
         None => text.find('.')?,
     };
-    let sound = |half: &str| is_name(half.strip_prefix('`').and_then(|half| half.strip_suffix('`')).unwrap_or(half));
+    let sound = |half: &str| {
+        is_name(
+            half.strip_prefix('`')
+                .and_then(|half| half.strip_suffix('`'))
+                .unwrap_or(half),
+        )
+    };
     let (namespace, name) = (text.get(..dot)?, text.get(dot..)?.strip_prefix('.')?);
     (sound(namespace) && sound(name)).then(|| (0..dot, dot + 1..text.len()))
 }

@@ -27,7 +27,11 @@ pub(super) struct Attributes {
 
 impl Lowering<'_> {
     /// The clauses that come next, behind those that stand in the head of the step.
-    pub(super) fn clauses(&mut self, parts: &mut Children<'_>, mut clauses: Vec<Clause>) -> Vec<Clause> {
+    pub(super) fn clauses(
+        &mut self,
+        parts: &mut Children<'_>,
+        mut clauses: Vec<Clause>,
+    ) -> Vec<Clause> {
         while let Some(node) = parts.next() {
             self.add_clause(node, &mut clauses);
         }
@@ -38,7 +42,9 @@ impl Lowering<'_> {
         let span = self.trim(self.span(&node));
         let kind = self.clause(node, span);
         if let Some(word) = clause_word(&kind)
-            && let Some(first) = clauses.iter().find(|other| clause_word(&other.kind) == Some(word))
+            && let Some(first) = clauses
+                .iter()
+                .find(|other| clause_word(&other.kind) == Some(word))
         {
             self.repeated_clause(word, span, first.span);
         }
@@ -55,7 +61,11 @@ impl Lowering<'_> {
                 let text = self.next_expression(&mut parts);
                 let mut attributes = Attributes::default();
                 self.attributes(&mut attributes, &mut parts);
-                ClauseKind::Confirm { text, by: attributes.by, expires: attributes.expires }
+                ClauseKind::Confirm {
+                    text,
+                    by: attributes.by,
+                    expires: attributes.expires,
+                }
             }
             Rule::timeout_clause => ClauseKind::Timeout(self.next_expression(&mut parts)),
             Rule::within_clause => ClauseKind::Within(self.next_expression(&mut parts)),
@@ -66,7 +76,10 @@ impl Lowering<'_> {
                 let condition = self.next_expression(&mut parts);
                 let mut attributes = Attributes::default();
                 self.attributes(&mut attributes, &mut parts);
-                ClauseKind::Until { condition, every: attributes.every.unwrap_or_else(|| Box::new(missing(place))) }
+                ClauseKind::Until {
+                    condition,
+                    every: attributes.every.unwrap_or_else(|| Box::new(missing(place))),
+                }
             }
             Rule::cache_clause => ClauseKind::Cache(self.next_expression(&mut parts)),
             Rule::verify_clause => self.verify(parts),
@@ -102,7 +115,11 @@ impl Lowering<'_> {
         };
         let mut attributes = Attributes::default();
         self.attributes(&mut attributes, &mut parts);
-        ClauseKind::Recover { pattern, binding: attributes.binding, body: self.arm_body(&mut parts) }
+        ClauseKind::Recover {
+            pattern,
+            binding: attributes.binding,
+            body: self.arm_body(&mut parts),
+        }
     }
 
     fn undo(&mut self, mut parts: Children<'_>) -> Undo {
@@ -121,16 +138,22 @@ impl Lowering<'_> {
             let (word, twice) = match rule {
                 Rule::when_clause => ("`when`", self.fill(&mut attributes.when, inner)),
                 Rule::max_attribute => ("`max`", self.fill(&mut attributes.max, inner)),
-                Rule::parallel_attribute => ("`parallel`", self.fill(&mut attributes.parallel, inner)),
+                Rule::parallel_attribute => {
+                    ("`parallel`", self.fill(&mut attributes.parallel, inner))
+                }
                 Rule::by_attribute => ("`by`", self.fill(&mut attributes.by, inner)),
                 Rule::expires_attribute => ("`expires`", self.fill(&mut attributes.expires, inner)),
                 Rule::every_attribute => ("`every`", self.fill(&mut attributes.every, inner)),
                 Rule::within_clause => ("`within`", self.fill(&mut attributes.within, inner)),
                 Rule::gives_attribute => ("`gives`", self.fill(&mut attributes.gives, inner)),
                 Rule::after_clause => ("`after`", attributes.after.replace(after(inner)).is_some()),
-                Rule::payload => {
-                    ("the type", attributes.payload.replace(Box::new(self.next_type(&mut inner))).is_some())
-                }
+                Rule::payload => (
+                    "the type",
+                    attributes
+                        .payload
+                        .replace(Box::new(self.next_type(&mut inner)))
+                        .is_some(),
+                ),
                 Rule::binding => {
                     let word = inner.take(Rule::name);
                     let name = self.variable(word);
@@ -145,24 +168,42 @@ impl Lowering<'_> {
     }
 
     fn fill(&mut self, slot: &mut Option<Box<Expr>>, mut parts: Children<'_>) -> bool {
-        slot.replace(Box::new(self.next_expression(&mut parts))).is_some()
+        slot.replace(Box::new(self.next_expression(&mut parts)))
+            .is_some()
     }
 
     /// Reports a part of a head that was written before.
     pub(super) fn written_twice(&mut self, word: &str, place: Span) {
         self.diagnostics.push(
-            Diagnostic::new(&codes::DUPLICATE_CLAUSE, place, format!("{word} is written twice"))
-                .help("keep one of the two")
-                .unsafe_fix("remove the second", vec![Edit { span: place, text: String::new() }]),
+            Diagnostic::new(
+                &codes::DUPLICATE_CLAUSE,
+                place,
+                format!("{word} is written twice"),
+            )
+            .help("keep one of the two")
+            .unsafe_fix(
+                "remove the second",
+                vec![Edit {
+                    span: place,
+                    text: String::new(),
+                }],
+            ),
         );
     }
 
     fn repeated_clause(&mut self, word: &str, place: Span, first: Span) {
         let same = self.text.get(place.range()) == self.text.get(first.range());
-        let diagnostic = Diagnostic::new(&codes::DUPLICATE_CLAUSE, place, format!("clause `{word}` is written twice"))
-            .label(first, "first written here")
-            .help("keep one of the two");
-        let edits = vec![Edit { span: place, text: String::new() }];
+        let diagnostic = Diagnostic::new(
+            &codes::DUPLICATE_CLAUSE,
+            place,
+            format!("clause `{word}` is written twice"),
+        )
+        .label(first, "first written here")
+        .help("keep one of the two");
+        let edits = vec![Edit {
+            span: place,
+            text: String::new(),
+        }];
         self.diagnostics.push(if same {
             diagnostic.fix_all("remove the repeated clause", edits)
         } else {
@@ -172,9 +213,14 @@ impl Lowering<'_> {
 
     /// An `object` node as an expression.
     pub(super) fn object(&mut self, node: Option<Node<'_>>) -> Expr {
-        let Some(node) = node else { return missing(Span::default()) };
+        let Some(node) = node else {
+            return missing(Span::default());
+        };
         let span = self.span(&node);
-        Expr { span, kind: ExprKind::Object(self.entries(node)) }
+        Expr {
+            span,
+            kind: ExprKind::Object(self.entries(node)),
+        }
     }
 }
 

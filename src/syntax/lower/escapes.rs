@@ -52,7 +52,11 @@ fn walk(raw: &str, interpolated: bool, problems: &mut Vec<BadEscape>, mut emit: 
                 length
             }
             Err((length, help)) => {
-                problems.push(BadEscape { start: at, end: at + 1 + length, help });
+                problems.push(BadEscape {
+                    start: at,
+                    end: at + 1 + length,
+                    help,
+                });
                 length
             }
         };
@@ -62,7 +66,9 @@ fn walk(raw: &str, interpolated: bool, problems: &mut Vec<BadEscape>, mut emit: 
 
 /// The meaning and length of what follows a backslash.
 fn escape(rest: &str, interpolated: bool) -> Result<(Unit, usize), (usize, &'static str)> {
-    let Some(first) = rest.chars().next() else { return Err((0, KNOWN)) };
+    let Some(first) = rest.chars().next() else {
+        return Err((0, KNOWN));
+    };
     let simple = |c: char| Ok((Unit::Char(c), 1));
     match first {
         'a' => simple('\u{7}'),
@@ -74,19 +80,29 @@ fn escape(rest: &str, interpolated: bool) -> Result<(Unit, usize), (usize, &'sta
         'v' => simple('\u{b}'),
         '\\' | '?' | '"' | '\'' | '`' => simple(first),
         '$' if interpolated => simple('$'),
-        '$' => Err((1, "only texts in `\"` read `${`, so a plain `$` is written here")),
+        '$' => Err((
+            1,
+            "only texts in `\"` read `${`, so a plain `$` is written here",
+        )),
         'x' | 'X' => digits(&rest[1..], 2, 16)
             .and_then(|value| u8::try_from(value).ok())
             .map(|byte| (Unit::Byte(byte), 3))
             .ok_or((1, "`\\x` wants two hexadecimal digits, such as `\\x41`")),
-        'u' => code_point(&rest[1..], 4)
-            .ok_or((1, "`\\u` wants four hexadecimal digits of a character, such as `\\u00e9`")),
-        'U' => code_point(&rest[1..], 8)
-            .ok_or((1, "`\\U` wants eight hexadecimal digits of a character, such as `\\U0001F600`")),
+        'u' => code_point(&rest[1..], 4).ok_or((
+            1,
+            "`\\u` wants four hexadecimal digits of a character, such as `\\u00e9`",
+        )),
+        'U' => code_point(&rest[1..], 8).ok_or((
+            1,
+            "`\\U` wants eight hexadecimal digits of a character, such as `\\U0001F600`",
+        )),
         '0'..='7' => digits(rest, 3, 8)
             .and_then(|value| u8::try_from(value).ok())
             .map(|byte| (Unit::Byte(byte), 3))
-            .ok_or((1, "octal escapes have three digits, from `\\000` to `\\377`")),
+            .ok_or((
+                1,
+                "octal escapes have three digits, from `\\000` to `\\377`",
+            )),
         other => Err((other.len_utf8(), KNOWN)),
     }
 }
@@ -97,7 +113,9 @@ fn code_point(rest: &str, count: usize) -> Option<(Unit, usize)> {
 }
 
 fn digits(rest: &str, count: usize, radix: u32) -> Option<u32> {
-    let text = rest.get(..count).filter(|text| text.chars().all(|c| c.is_digit(radix)))?;
+    let text = rest
+        .get(..count)
+        .filter(|text| text.chars().all(|c| c.is_digit(radix)))?;
     u32::from_str_radix(text, radix).ok()
 }
 
@@ -108,8 +126,14 @@ mod tests {
     #[test]
     fn escapes_resolve_in_texts_and_bytes() {
         let mut problems = Vec::new();
-        assert_eq!(unescape(r"a\n\x41\101é\U0001F600\${", true, &mut problems), "a\nAAé😀${");
-        assert_eq!(unescape_bytes(r"\xffé\000", &mut problems), [0xff, 0xc3, 0xa9, 0]);
+        assert_eq!(
+            unescape(r"a\n\x41\101é\U0001F600\${", true, &mut problems),
+            "a\nAAé😀${"
+        );
+        assert_eq!(
+            unescape_bytes(r"\xffé\000", &mut problems),
+            [0xff, 0xc3, 0xa9, 0]
+        );
         assert_eq!(problems, []);
     }
 
@@ -117,7 +141,10 @@ mod tests {
     fn a_bad_escape_is_found_at_its_place() {
         let mut problems = Vec::new();
         assert_eq!(unescape(r"ab\qc\ud800", true, &mut problems), "abcd800");
-        let places: Vec<_> = problems.iter().map(|problem| (problem.start, problem.end)).collect();
+        let places: Vec<_> = problems
+            .iter()
+            .map(|problem| (problem.start, problem.end))
+            .collect();
         assert_eq!(places, [(2, 4), (5, 7)]);
     }
 }

@@ -12,7 +12,8 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, Name, Text, UnaryOp,
+    Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, Name,
+    Text, UnaryOp,
 };
 use crate::syntax::grammar::quiet::Rule;
 
@@ -52,17 +53,23 @@ impl Lowering<'_> {
             return condition.expr;
         }
         let otherwise = Box::new(condition.expr);
-        Expr { span: start.to(condition.extent), kind: ExprKind::Conditional { arms, otherwise } }
+        Expr {
+            span: start.to(condition.extent),
+            kind: ExprKind::Conditional { arms, otherwise },
+        }
     }
 
     /// The `expression` that comes next, or an error node.
     pub(super) fn next_expression(&mut self, items: &mut Children<'_>) -> Expr {
-        self.optional_expression(items).unwrap_or_else(|| missing(Span::default()))
+        self.optional_expression(items)
+            .unwrap_or_else(|| missing(Span::default()))
     }
 
     /// The `expression` that comes next, if one does.
     pub(super) fn optional_expression(&mut self, items: &mut Children<'_>) -> Option<Expr> {
-        items.take(Rule::expression).map(|node| self.expression(node))
+        items
+            .take(Rule::expression)
+            .map(|node| self.expression(node))
     }
 
     fn binary(&mut self, items: &mut Children<'_>) -> Operand {
@@ -76,13 +83,24 @@ impl Lowering<'_> {
             operands.push(self.operand(items));
         }
         let end = operands.last().map_or(0, |operand| operand.extent.end);
-        fold(0, &mut Terms { operands: operands.into_iter(), operators: operators.into_iter().peekable(), end })
+        fold(
+            0,
+            &mut Terms {
+                operands: operands.into_iter(),
+                operators: operators.into_iter().peekable(),
+                end,
+            },
+        )
     }
 
     fn operand(&mut self, items: &mut Children<'_>) -> Operand {
         let mut signs = Vec::new();
         while let Some(node) = items.take(Rule::sign) {
-            let operator = if node.text() == "!" { UnaryOp::Not } else { UnaryOp::Negate };
+            let operator = if node.text() == "!" {
+                UnaryOp::Not
+            } else {
+                UnaryOp::Negate
+            };
             signs.push((operator, self.span(&node)));
         }
         let mut operand = match items.take(Rule::number) {
@@ -93,24 +111,49 @@ impl Lowering<'_> {
         if let Some(node) = items.take(Rule::is_state) {
             let extent = operand.extent.to(self.span(&node));
             let state = name(Children::of(node).next());
-            let kind = ExprKind::Is { subject: Box::new(operand.expr), state };
-            operand = Operand { expr: Expr { span: extent, kind }, extent };
+            let kind = ExprKind::Is {
+                subject: Box::new(operand.expr),
+                state,
+            };
+            operand = Operand {
+                expr: Expr { span: extent, kind },
+                extent,
+            };
         }
-        let Some((_, first)) = signs.first() else { return operand };
+        let Some((_, first)) = signs.first() else {
+            return operand;
+        };
         let extent = first.to(operand.extent);
         let kind = match operand.expr.kind {
             // Parentheses around signs change nothing: `!(!x)` is `!!x`.
             ExprKind::Unary { operators, operand } => {
                 signs.extend(operators);
-                ExprKind::Unary { operators: signs, operand }
+                ExprKind::Unary {
+                    operators: signs,
+                    operand,
+                }
             }
-            kind => ExprKind::Unary { operators: signs, operand: Box::new(Expr { span: operand.expr.span, kind }) },
+            kind => ExprKind::Unary {
+                operators: signs,
+                operand: Box::new(Expr {
+                    span: operand.expr.span,
+                    kind,
+                }),
+            },
         };
-        Operand { expr: Expr { span: extent, kind }, extent }
+        Operand {
+            expr: Expr { span: extent, kind },
+            extent,
+        }
     }
 
     /// A number takes a minus directly before it, so that the least integer can be written.
-    fn number_operand(&mut self, node: &Node<'_>, signs: &mut Vec<(UnaryOp, Span)>, next: Option<Rule>) -> Operand {
+    fn number_operand(
+        &mut self,
+        node: &Node<'_>,
+        signs: &mut Vec<(UnaryOp, Span)>,
+        next: Option<Rule>,
+    ) -> Operand {
         let linked = matches!(next, Some(Rule::field_link | Rule::index_link));
         let minus = signs.pop_if(|(operator, _)| *operator == UnaryOp::Negate && !linked);
         let extent = minus.map_or_else(|| self.span(node), |(_, sign)| sign.to(self.span(node)));
@@ -118,13 +161,19 @@ impl Lowering<'_> {
             Some(literal) => ExprKind::Literal(literal),
             None => ExprKind::Error,
         };
-        Operand { expr: Expr { span: extent, kind }, extent }
+        Operand {
+            expr: Expr { span: extent, kind },
+            extent,
+        }
     }
 
     fn links(&mut self, base: Operand, items: &mut Children<'_>) -> Operand {
         let mut links = Vec::new();
         let mut extent = base.extent;
-        while let Some(node) = items.take(Rule::field_link).or_else(|| items.take(Rule::index_link)) {
+        while let Some(node) = items
+            .take(Rule::field_link)
+            .or_else(|| items.take(Rule::index_link))
+        {
             let span = self.span(&node);
             extent = extent.to(span);
             let safe = node.text().starts_with('?');
@@ -133,24 +182,40 @@ impl Lowering<'_> {
             let kind = if field {
                 let name = name(parts.take(Rule::name));
                 match parts.take(Rule::call_arguments) {
-                    Some(node) => LinkKind::Call { name, safe, arguments: self.arguments(node) },
+                    Some(node) => LinkKind::Call {
+                        name,
+                        safe,
+                        arguments: self.arguments(node),
+                    },
                     None => LinkKind::Field { name, safe },
                 }
             } else {
-                LinkKind::Index { index: self.next_expression(&mut parts), safe }
+                LinkKind::Index {
+                    index: self.next_expression(&mut parts),
+                    safe,
+                }
             };
             links.push(Link { span, kind });
         }
         if links.is_empty() {
             return base;
         }
-        let kind = ExprKind::Path { base: Box::new(base.expr), links };
-        Operand { expr: Expr { span: extent, kind }, extent }
+        let kind = ExprKind::Path {
+            base: Box::new(base.expr),
+            links,
+        };
+        Operand {
+            expr: Expr { span: extent, kind },
+            extent,
+        }
     }
 
     fn primary(&mut self, items: &mut Children<'_>) -> Operand {
         let Some(node) = items.next() else {
-            return Operand { expr: missing(Span::default()), extent: Span::default() };
+            return Operand {
+                expr: missing(Span::default()),
+                extent: Span::default(),
+            };
         };
         let extent = self.span(&node);
         let kind = match node.rule() {
@@ -160,7 +225,11 @@ impl Lowering<'_> {
                 let expr = self.next_expression(&mut Children::of(node));
                 return Operand { expr, extent };
             }
-            Rule::list => ExprKind::List(node.inner().map(|element| self.expression(element)).collect()),
+            Rule::list => ExprKind::List(
+                node.inner()
+                    .map(|element| self.expression(element))
+                    .collect(),
+            ),
             Rule::object => ExprKind::Object(self.entries(node)),
             Rule::match_expression => self.match_expression(node),
             Rule::signal_condition => {
@@ -169,7 +238,10 @@ impl Lowering<'_> {
             }
             _ => ExprKind::Error,
         };
-        Operand { expr: Expr { span: extent, kind }, extent }
+        Operand {
+            expr: Expr { span: extent, kind },
+            extent,
+        }
     }
 
     fn word(&mut self, node: &Node<'_>, items: &mut Children<'_>) -> Operand {
@@ -177,14 +249,23 @@ impl Lowering<'_> {
         if let Some(arguments) = items.take(Rule::call_arguments) {
             let extent = extent.to(self.span(&arguments));
             let function = name(Some(*node));
-            let kind = ExprKind::Call { function, arguments: self.arguments(arguments) };
-            return Operand { expr: Expr { span: extent, kind }, extent };
+            let kind = ExprKind::Call {
+                function,
+                arguments: self.arguments(arguments),
+            };
+            return Operand {
+                expr: Expr { span: extent, kind },
+                extent,
+            };
         }
         let kind = match word_literal(node.text()) {
             Some(literal) => ExprKind::Literal(literal),
             None => ExprKind::Name(node.shared(unquoted(node.text()))),
         };
-        Operand { expr: Expr { span: extent, kind }, extent }
+        Operand {
+            expr: Expr { span: extent, kind },
+            extent,
+        }
     }
 
     fn text_expression(&mut self, node: Node<'_>) -> ExprKind {
@@ -198,21 +279,33 @@ impl Lowering<'_> {
 
     /// A text that holds no `${`: a title, a path, the name of a signal.
     pub(super) fn plain_text(&mut self, node: Option<Node<'_>>) -> Text {
-        let Some(node) = node else { return Text { text: Arc::from(""), span: Span::default() } };
+        let Some(node) = node else {
+            return Text {
+                text: Arc::from(""),
+                span: Span::default(),
+            };
+        };
         let span = self.span(&node);
         let text = match self.text_value(node) {
             TextValue::Text(text) => text,
             TextValue::Error => Arc::from(""),
-            TextValue::Bytes(_) => self.not_plain(span, "bytes cannot stand here", "remove the `b` before the quotes"),
-            TextValue::Template(_) => {
-                self.not_plain(span, "this text must be constant", "write the text out, without `${`")
-            }
+            TextValue::Bytes(_) => self.not_plain(
+                span,
+                "bytes cannot stand here",
+                "remove the `b` before the quotes",
+            ),
+            TextValue::Template(_) => self.not_plain(
+                span,
+                "this text must be constant",
+                "write the text out, without `${`",
+            ),
         };
         Text { text, span }
     }
 
     fn not_plain(&mut self, span: Span, message: &str, help: &str) -> Arc<str> {
-        self.diagnostics.push(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help(help));
+        self.diagnostics
+            .push(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help(help));
         Arc::from("")
     }
 
@@ -226,7 +319,10 @@ impl Lowering<'_> {
             let mut parts = Children::of(node);
             let name = parts.take(Rule::name).map(|node| name(Some(node)));
             let value = self.next_expression(&mut parts);
-            if let Some((name, first)) = name.as_ref().and_then(|name| Some((name, seen.before(name)?))) {
+            if let Some((name, first)) = name
+                .as_ref()
+                .and_then(|name| Some((name, seen.before(name)?)))
+            {
                 self.given_twice("argument", name, first);
             }
             arguments.push(Argument { span, name, value });
@@ -243,13 +339,17 @@ impl Lowering<'_> {
             let mut parts = Children::of(node);
             let key = match parts.take(Rule::name) {
                 Some(node) => match word_literal(node.text()) {
-                    Some(literal) => EntryKey::Expr(Expr { span: self.span(&node), kind: ExprKind::Literal(literal) }),
+                    Some(literal) => EntryKey::Expr(Expr {
+                        span: self.span(&node),
+                        kind: ExprKind::Literal(literal),
+                    }),
                     None => EntryKey::Name(name(Some(node))),
                 },
                 None => EntryKey::Expr(self.next_expression(&mut parts)),
             };
             let value = self.next_expression(&mut parts);
-            if let Some((name, first)) = field_name(&key).and_then(|name| seen.before(&name).map(|first| (name, first)))
+            if let Some((name, first)) =
+                field_name(&key).and_then(|name| seen.before(&name).map(|first| (name, first)))
             {
                 self.given_twice("field", &name, first);
             }
@@ -261,9 +361,13 @@ impl Lowering<'_> {
     /// Reports a field, argument or key that was written before.
     pub(super) fn given_twice(&mut self, what: &str, name: &Name, first: Span) {
         self.diagnostics.push(
-            Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, format!("{what} `{}` is given twice", name.text))
-                .label(first, "first given here")
-                .help(format!("keep one `{}`", name.text)),
+            Diagnostic::new(
+                &codes::DUPLICATE_FIELD,
+                name.span,
+                format!("{what} `{}` is given twice", name.text),
+            )
+            .label(first, "first given here")
+            .help(format!("keep one `{}`", name.text)),
         );
     }
 }
@@ -313,9 +417,13 @@ pub(super) fn word_literal(word: &str) -> Option<Literal> {
 fn field_name(key: &EntryKey) -> Option<Name> {
     match key {
         EntryKey::Name(name) => Some(name.clone()),
-        EntryKey::Expr(Expr { span, kind: ExprKind::Literal(Literal::String(text)) }) => {
-            Some(Name { text: text.clone(), span: *span })
-        }
+        EntryKey::Expr(Expr {
+            span,
+            kind: ExprKind::Literal(Literal::String(text)),
+        }) => Some(Name {
+            text: text.clone(),
+            span: *span,
+        }),
         EntryKey::Expr(_) => None,
     }
 }
@@ -324,15 +432,17 @@ fn field_name(key: &EntryKey) -> Option<Name> {
 fn fold(level: u8, terms: &mut Terms) -> Operand {
     if level > TIGHTEST {
         let end = terms.end as usize;
-        return terms
-            .operands
-            .next()
-            .unwrap_or_else(|| Operand { expr: missing(Span::at(end)), extent: Span::at(end) });
+        return terms.operands.next().unwrap_or_else(|| Operand {
+            expr: missing(Span::at(end)),
+            extent: Span::at(end),
+        });
     }
     let first = fold(level + 1, terms);
     let mut extent = first.extent;
     let mut rest = Vec::new();
-    while let Some((operator, operator_span)) = terms.operators.next_if(|(operator, _)| precedence(*operator) == level)
+    while let Some((operator, operator_span)) = terms
+        .operators
+        .next_if(|(operator, _)| precedence(*operator) == level)
     {
         let operand = fold(level + 1, terms);
         extent = extent.to(operand.extent);
@@ -342,7 +452,10 @@ fn fold(level: u8, terms: &mut Terms) -> Operand {
         return first;
     }
     let kind = chain(first.expr, rest);
-    Operand { expr: Expr { span: extent, kind }, extent }
+    Operand {
+        expr: Expr { span: extent, kind },
+        extent,
+    }
 }
 
 fn chain(first: Expr, rest: Vec<(Operator, Span, Expr)>) -> ExprKind {
@@ -350,12 +463,19 @@ fn chain(first: Expr, rest: Vec<(Operator, Span, Expr)>) -> ExprKind {
     let mut alternatives = Vec::new();
     for (operator, operator_span, operand) in rest {
         match operator {
-            Operator::Binary(operator) => links.push(ChainLink { operator, operator_span, operand }),
+            Operator::Binary(operator) => links.push(ChainLink {
+                operator,
+                operator_span,
+                operand,
+            }),
             Operator::Coalesce => alternatives.push(operand),
         }
     }
     if alternatives.is_empty() {
-        return ExprKind::Chain { first: Box::new(first), rest: links };
+        return ExprKind::Chain {
+            first: Box::new(first),
+            rest: links,
+        };
     }
     alternatives.insert(0, first);
     ExprKind::Coalesce(alternatives)

@@ -18,7 +18,10 @@ impl Lowering<'_> {
             Rule::type_item => {
                 let mut parts = Children::of(node);
                 let name = name(parts.take(Rule::name));
-                ItemKind::Type(TypeItem { name, definition: self.next_type(&mut parts) })
+                ItemKind::Type(TypeItem {
+                    name,
+                    definition: self.next_type(&mut parts),
+                })
             }
             Rule::tool_item => ItemKind::Tool(self.tool_item(node)),
             Rule::plan_item => ItemKind::Plan(self.plan_item(node, span)),
@@ -37,7 +40,10 @@ impl Lowering<'_> {
         let mut parts = Children::of(node);
         if let Some(path) = parts.take(Rule::text) {
             let path = self.plain_text(Some(path));
-            return Use::File { path, alias: name(parts.take(Rule::name)) };
+            return Use::File {
+                path,
+                alias: name(parts.take(Rule::name)),
+            };
         }
         let mut namespaces = Vec::new();
         while let Some(node) = parts.take(Rule::use_namespace) {
@@ -55,17 +61,31 @@ impl Lowering<'_> {
         let tool = name(parts.take(Rule::name));
         let parameters = self.parameters(parts.take(Rule::parameters), false);
         let returns = self.next_type(&mut parts);
-        let mut item = Tool { namespace, name: tool, parameters, returns, effect: None, fails: Vec::new(), key: None };
+        let mut item = Tool {
+            namespace,
+            name: tool,
+            parameters,
+            returns,
+            effect: None,
+            fails: Vec::new(),
+            key: None,
+        };
         while let Some(node) = parts.next() {
             let place = self.span(&node);
             let (word, twice) = match node.rule() {
-                Rule::tool_effect => ("effect class", item.effect.replace(name(Some(node))).is_some()),
+                Rule::tool_effect => (
+                    "effect class",
+                    item.effect.replace(name(Some(node))).is_some(),
+                ),
                 Rule::tool_fails => {
                     let twice = !item.fails.is_empty();
                     item.fails.extend(node.inner().map(|node| name(Some(node))));
                     ("`fails`", twice)
                 }
-                _ => ("`key`", item.key.replace(name(node.inner().next())).is_some()),
+                _ => (
+                    "`key`",
+                    item.key.replace(name(node.inner().next())).is_some(),
+                ),
             };
             if twice {
                 self.written_twice(word, place);
@@ -81,14 +101,26 @@ impl Lowering<'_> {
         let returns = self.optional_type(&mut parts);
         let body = self.next_block(&mut parts, Place::Plan);
         if body.statements.is_empty() {
-            let end = Span { start: span.end.saturating_sub(1), end: span.end };
+            let end = Span {
+                start: span.end.saturating_sub(1),
+                end: span.end,
+            };
             self.diagnostics.push(
-                Diagnostic::new(&codes::EMPTY_PLAN, name.span, format!("plan `{}` does nothing", name.text))
-                    .label(end, "its block ends here, without a statement")
-                    .help("write its steps between the braces, or remove the plan"),
+                Diagnostic::new(
+                    &codes::EMPTY_PLAN,
+                    name.span,
+                    format!("plan `{}` does nothing", name.text),
+                )
+                .label(end, "its block ends here, without a statement")
+                .help("write its steps between the braces, or remove the plan"),
             );
         }
-        Plan { name, parameters, returns, body }
+        Plan {
+            name,
+            parameters,
+            returns,
+            body,
+        }
     }
 
     fn damaged_plan(&mut self, node: Node<'_>, whole: Span) -> ItemKind {
@@ -97,10 +129,21 @@ impl Lowering<'_> {
         let parameters = self.parameters(parts.take(Rule::parameters), true);
         parts.take(Rule::junk_run);
         let body_start = parts.nodes.peek().map_or(whole, |node| self.span(&node));
-        self.damaged(Span { start: whole.start, end: body_start.start }, DamageKind::Item);
+        self.damaged(
+            Span {
+                start: whole.start,
+                end: body_start.start,
+            },
+            DamageKind::Item,
+        );
         let body: Block = self.next_block(&mut parts, Place::Plan);
         match word {
-            Some(word) => ItemKind::Plan(Plan { name: name(Some(word)), parameters, returns: None, body }),
+            Some(word) => ItemKind::Plan(Plan {
+                name: name(Some(word)),
+                parameters,
+                returns: None,
+                body,
+            }),
             None => ItemKind::Error,
         }
     }

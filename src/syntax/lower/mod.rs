@@ -17,7 +17,8 @@ use std::sync::Arc;
 pub(super) use numbers::spelled as spelled_duration;
 
 use super::ast::{
-    Comment, CommentKind, Expr, ExprKind, File, Item, Name, Pattern, PatternKind, TypeExpr, TypeExprKind,
+    Comment, CommentKind, Expr, ExprKind, File, Item, Name, Pattern, PatternKind, TypeExpr,
+    TypeExprKind,
 };
 use super::grammar::quiet::Rule;
 use super::tree::{Node, Nodes, Tree};
@@ -80,17 +81,31 @@ impl<'a> Lowering<'a> {
     /// `text` is what was parsed, `author` what was written; `comments` are those of the file, in order.
     pub fn new(text: &'a str, author: &'a str, comments: &'a [Comment]) -> Self {
         let author = (text.as_ptr() != author.as_ptr()).then_some(author);
-        Self { text, author, comments, diagnostics: Vec::new(), damage: Vec::new(), reserved: Vec::new() }
+        Self {
+            text,
+            author,
+            comments,
+            diagnostics: Vec::new(),
+            damage: Vec::new(),
+            reserved: Vec::new(),
+        }
     }
 
     /// A file without its items.
     pub fn file(&self) -> File {
-        File { doc: self.file_doc(), items: Vec::new(), comments: self.comments.to_vec() }
+        File {
+            doc: self.file_doc(),
+            items: Vec::new(),
+            comments: self.comments.to_vec(),
+        }
     }
 
     /// The items of a file or of a part of it.
     pub fn items(&mut self, tree: &Tree<'_>) -> Vec<Item> {
-        tree.roots().flat_map(Node::inner).filter_map(|node| self.item(node)).collect()
+        tree.roots()
+            .flat_map(Node::inner)
+            .filter_map(|node| self.item(node))
+            .collect()
     }
 
     /// The tree of a text that is one expression.
@@ -134,19 +149,36 @@ impl<'a> Lowering<'a> {
 
     /// A name that readers use bare, so that reserved words do not serve.
     fn variable(&mut self, node: Option<Node<'_>>) -> Name {
-        let bare = node.as_ref().is_some_and(|node| !node.text().starts_with('`'));
+        let bare = node
+            .as_ref()
+            .is_some_and(|node| !node.text().starts_with('`'));
         let name = name(node);
         if bare && is_reserved(&name.text) {
             let quoted = format!("`{}`", name.text);
-            self.reserved.push(ReservedName { word: name.text.clone(), diagnostic: self.diagnostics.len() });
+            self.reserved.push(ReservedName {
+                word: name.text.clone(),
+                diagnostic: self.diagnostics.len(),
+            });
             self.diagnostics.push(
                 Diagnostic::new(
                     &codes::RESERVED_NAME,
                     name.span,
-                    format!("`{}` is a word of the language and cannot name a step or a variable", name.text),
+                    format!(
+                        "`{}` is a word of the language and cannot name a step or a variable",
+                        name.text
+                    ),
                 )
-                .help(format!("call it `{}_`, or put it in back quotes wherever it is used", name.text))
-                .fix_all("put the name in back quotes", vec![Edit { span: name.span, text: quoted }]),
+                .help(format!(
+                    "call it `{}_`, or put it in back quotes wherever it is used",
+                    name.text
+                ))
+                .fix_all(
+                    "put the name in back quotes",
+                    vec![Edit {
+                        span: name.span,
+                        text: quoted,
+                    }],
+                ),
             );
         }
         name
@@ -154,17 +186,28 @@ impl<'a> Lowering<'a> {
 
     /// The `//!` lines of the file.
     fn file_doc(&self) -> Option<Arc<str>> {
-        let lines = self.comments.iter().filter(|comment| comment.kind == CommentKind::File);
+        let lines = self
+            .comments
+            .iter()
+            .filter(|comment| comment.kind == CommentKind::File);
         joined(lines.map(|comment| self.comment_text(comment, "//!")))
     }
 
     /// The `///` lines directly above the place where an item or statement begins.
     fn doc_above(&self, start: u32) -> Option<Arc<str>> {
-        let behind = self.comments.partition_point(|comment| comment.span.start < start);
+        let behind = self
+            .comments
+            .partition_point(|comment| comment.span.start < start);
         let mut first = behind;
         let mut below = start as usize;
-        while let Some(comment) = first.checked_sub(1).and_then(|index| self.comments.get(index)) {
-            let between = self.text.get(comment.span.end as usize..below).unwrap_or("x");
+        while let Some(comment) = first
+            .checked_sub(1)
+            .and_then(|index| self.comments.get(index))
+        {
+            let between = self
+                .text
+                .get(comment.span.end as usize..below)
+                .unwrap_or("x");
             if comment.kind != CommentKind::Doc || !between.trim().is_empty() {
                 break;
             }
@@ -172,7 +215,11 @@ impl<'a> Lowering<'a> {
             first -= 1;
         }
         let lines = self.comments.get(first..behind).unwrap_or_default();
-        joined(lines.iter().map(|comment| self.comment_text(comment, "///")))
+        joined(
+            lines
+                .iter()
+                .map(|comment| self.comment_text(comment, "///")),
+        )
     }
 
     fn comment_text(&self, comment: &Comment, marker: &str) -> &'a str {
@@ -184,8 +231,8 @@ impl<'a> Lowering<'a> {
 
 /// The words that neither a step nor a variable may be called without back quotes.
 const RESERVED: [&str; 18] = [
-    "step", "let", "if", "else", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "do", "true",
-    "false", "null", "in", "is",
+    "step", "let", "if", "else", "task", "set", "listener", "ensure", "fail", "reply", "yield",
+    "next", "do", "true", "false", "null", "in", "is",
 ];
 
 /// Whether the word is kept from steps and variables.
@@ -201,7 +248,9 @@ struct Children<'t> {
 
 impl<'t> Children<'t> {
     fn of(node: Node<'t>) -> Self {
-        Self { nodes: node.inner() }
+        Self {
+            nodes: node.inner(),
+        }
     }
 
     fn peek(&self) -> Option<Rule> {
@@ -214,14 +263,26 @@ impl<'t> Children<'t> {
 
     /// The next child, if it is one of this kind.
     fn take(&mut self, rule: Rule) -> Option<Node<'t>> {
-        if self.peek() == Some(rule) { self.nodes.next() } else { None }
+        if self.peek() == Some(rule) {
+            self.nodes.next()
+        } else {
+            None
+        }
     }
 }
 
 /// A name without its back quotes; empty where there is none.
 fn name(node: Option<Node<'_>>) -> Name {
-    let Some(node) = node else { return Name { text: Arc::from(""), span: Span::default() } };
-    Name { text: node.shared(unquoted(node.text())), span: node.span() }
+    let Some(node) = node else {
+        return Name {
+            text: Arc::from(""),
+            span: Span::default(),
+        };
+    };
+    Name {
+        text: node.shared(unquoted(node.text())),
+        span: node.span(),
+    }
 }
 
 /// The smallest range of whole characters of the text that covers the given one, as far as the text goes.
@@ -238,20 +299,31 @@ pub(super) fn within(text: &str, span: Span) -> Span {
 }
 
 fn unquoted(word: &str) -> &str {
-    word.strip_prefix('`').and_then(|word| word.strip_suffix('`')).unwrap_or(word)
+    word.strip_prefix('`')
+        .and_then(|word| word.strip_suffix('`'))
+        .unwrap_or(word)
 }
 
 fn missing_type() -> TypeExpr {
-    TypeExpr { span: Span::at(0), kind: TypeExprKind::Error }
+    TypeExpr {
+        span: Span::at(0),
+        kind: TypeExprKind::Error,
+    }
 }
 
 fn any_pattern() -> Pattern {
-    Pattern { span: Span::at(0), kind: PatternKind::Any }
+    Pattern {
+        span: Span::at(0),
+        kind: PatternKind::Any,
+    }
 }
 
 /// Stands where the text gave no value; the reason was or will be reported.
 fn missing(span: Span) -> Expr {
-    Expr { span, kind: ExprKind::Error }
+    Expr {
+        span,
+        kind: ExprKind::Error,
+    }
 }
 
 fn joined<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Arc<str>> {

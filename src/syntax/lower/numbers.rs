@@ -13,9 +13,21 @@ const TIME_UNITS: [(&str, i128, &[&str]); 7] = [
     ("d", 86_400_000_000_000, &["day", "days", "D"]),
     ("h", 3_600_000_000_000, &["hr", "hrs", "hour", "hours", "H"]),
     ("m", 60_000_000_000, &["min", "mins", "minute", "minutes"]),
-    ("s", 1_000_000_000, &["sec", "secs", "second", "seconds", "S"]),
-    ("ms", 1_000_000, &["msec", "msecs", "millis", "millisecond", "milliseconds"]),
-    ("us", 1_000, &["µs", "μs", "micros", "microsecond", "microseconds"]),
+    (
+        "s",
+        1_000_000_000,
+        &["sec", "secs", "second", "seconds", "S"],
+    ),
+    (
+        "ms",
+        1_000_000,
+        &["msec", "msecs", "millis", "millisecond", "milliseconds"],
+    ),
+    (
+        "us",
+        1_000,
+        &["µs", "μs", "micros", "microsecond", "microseconds"],
+    ),
     ("ns", 1, &["nanos", "nanosecond", "nanoseconds"]),
 ];
 
@@ -57,20 +69,26 @@ impl Problem {
             None => diagnostic,
         };
         match self {
-            Self::TooLarge { limit } => {
-                number(format!("`{text}` is too large")).help(format!("the largest value here is {limit}"))
+            Self::TooLarge { limit } => number(format!("`{text}` is too large"))
+                .help(format!("the largest value here is {limit}")),
+            Self::Number { help, fix } => {
+                fixed(number(format!("`{text}` is not a number")).help(help), fix)
             }
-            Self::Number { help, fix } => fixed(number(format!("`{text}` is not a number")).help(help), fix),
             Self::Duration { help, fix } => {
                 let message = format!("`{text}` is not a duration");
-                fixed(Diagnostic::new(&codes::BAD_DURATION, span, message).help(help), fix)
+                fixed(
+                    Diagnostic::new(&codes::BAD_DURATION, span, message).help(help),
+                    fix,
+                )
             }
         }
     }
 }
 
 fn literal(text: &str, negative: bool) -> Result<Literal, Problem> {
-    let digits_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits_end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, rest) = text.split_at(digits_end);
     if rest.is_empty() {
         return integer(digits, 10, negative);
@@ -88,21 +106,35 @@ fn literal(text: &str, negative: bool) -> Result<Literal, Problem> {
         return size(digits, *factor, negative);
     }
     if let Some(nanoseconds) = duration(text) {
-        return Ok(Literal::Duration(if negative { -nanoseconds } else { nanoseconds }));
+        return Ok(Literal::Duration(if negative {
+            -nanoseconds
+        } else {
+            nanoseconds
+        }));
     }
     Err(misspelt(text, digits, rest))
 }
 
 fn integer(digits: &str, radix: u32, negative: bool) -> Result<Literal, Problem> {
-    let too_large = Problem::TooLarge { limit: "9223372036854775807" };
-    let Ok(magnitude) = i128::from_str_radix(digits, radix) else { return Err(too_large) };
+    let too_large = Problem::TooLarge {
+        limit: "9223372036854775807",
+    };
+    let Ok(magnitude) = i128::from_str_radix(digits, radix) else {
+        return Err(too_large);
+    };
     let value = if negative { -magnitude } else { magnitude };
-    i64::try_from(value).map(Literal::Int).map_err(|_| too_large)
+    i64::try_from(value)
+        .map(Literal::Int)
+        .map_err(|_| too_large)
 }
 
 fn unsigned(digits: &str, radix: u32) -> Result<Literal, Problem> {
-    let too_large = Problem::TooLarge { limit: "18446744073709551615u" };
-    u64::from_str_radix(digits, radix).map(Literal::Uint).map_err(|_| too_large)
+    let too_large = Problem::TooLarge {
+        limit: "18446744073709551615u",
+    };
+    u64::from_str_radix(digits, radix)
+        .map(Literal::Uint)
+        .map_err(|_| too_large)
 }
 
 fn hexadecimal(text: &str, negative: bool) -> Result<Literal, Problem> {
@@ -114,19 +146,32 @@ fn hexadecimal(text: &str, negative: bool) -> Result<Literal, Problem> {
         let help = "write hexadecimal digits after `0x`, such as `0xFF`".to_owned();
         return Err(Problem::Number { help, fix: None });
     }
-    if is_unsigned { unsigned(digits, 16) } else { integer(digits, 16, negative) }
+    if is_unsigned {
+        unsigned(digits, 16)
+    } else {
+        integer(digits, 16, negative)
+    }
 }
 
 fn double(text: &str, negative: bool) -> Result<Literal, Problem> {
     match text.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(Literal::Double(if negative { -value } else { value })),
-        Ok(_) | Err(_) => Err(Problem::TooLarge { limit: "about 1.8e308" }),
+        Ok(value) if value.is_finite() => {
+            Ok(Literal::Double(if negative { -value } else { value }))
+        }
+        Ok(_) | Err(_) => Err(Problem::TooLarge {
+            limit: "about 1.8e308",
+        }),
     }
 }
 
 fn size(digits: &str, factor: i64, negative: bool) -> Result<Literal, Problem> {
-    let count = digits.parse::<i64>().ok().and_then(|count| count.checked_mul(factor));
-    let bytes = count.ok_or(Problem::TooLarge { limit: "8388607TiB" })?;
+    let count = digits
+        .parse::<i64>()
+        .ok()
+        .and_then(|count| count.checked_mul(factor));
+    let bytes = count.ok_or(Problem::TooLarge {
+        limit: "8388607TiB",
+    })?;
     Ok(Literal::Int(if negative { -bytes } else { bytes }))
 }
 
@@ -136,9 +181,13 @@ fn duration(text: &str) -> Option<i128> {
     let mut units = TIME_UNITS.iter();
     let mut total = 0_i128;
     while !rest.is_empty() {
-        let digits_end = rest.find(|c: char| !c.is_ascii_digit()).filter(|end| *end > 0)?;
+        let digits_end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .filter(|end| *end > 0)?;
         let (digits, tail) = rest.split_at(digits_end);
-        let unit_end = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+        let unit_end = tail
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(unit_end);
         let (_, factor, _) = units.find(|(name, _, _)| *name == unit)?;
         total += i128::from(digits.parse::<u64>().ok()?) * factor;
@@ -153,39 +202,68 @@ fn misspelt(text: &str, digits: &str, rest: &str) -> Problem {
         let fix = text.replace('_', "");
         let help = format!("write `{fix}`, digits have no separator");
         let sound = literal(&fix, false).is_ok();
-        return Problem::Number { help, fix: sound.then_some(fix) };
+        return Problem::Number {
+            help,
+            fix: sound.then_some(fix),
+        };
     }
-    if let Some((unit, _, _)) = SIZE_UNITS.iter().find(|(_, _, others)| others.contains(&rest)) {
+    if let Some((unit, _, _)) = SIZE_UNITS
+        .iter()
+        .find(|(_, _, others)| others.contains(&rest))
+    {
         let help = format!("sizes are written in powers of 1024, such as `{digits}{unit}`");
         return Problem::Number { help, fix: None };
     }
-    if let Some((unit, _, _)) = TIME_UNITS.iter().find(|(_, _, others)| others.contains(&rest)) {
+    if let Some((unit, _, _)) = TIME_UNITS
+        .iter()
+        .find(|(_, _, others)| others.contains(&rest))
+    {
         let fix = format!("{digits}{unit}");
-        return Problem::Duration { help: format!("write `{fix}`"), fix: Some(fix) };
+        return Problem::Duration {
+            help: format!("write `{fix}`"),
+            fix: Some(fix),
+        };
     }
     if matches!(rest, "w" | "week" | "weeks")
-        && let Some(days) = digits.parse::<u64>().ok().and_then(|weeks| weeks.checked_mul(7))
+        && let Some(days) = digits
+            .parse::<u64>()
+            .ok()
+            .and_then(|weeks| weeks.checked_mul(7))
     {
-        return Problem::Duration { help: format!("write it in days: `{days}d`"), fix: Some(format!("{days}d")) };
+        return Problem::Duration {
+            help: format!("write it in days: `{days}d`"),
+            fix: Some(format!("{days}d")),
+        };
     }
     if let Some(problem) = fraction_of_time(text) {
         return problem;
     }
-    if TIME_UNITS.iter().any(|(unit, _, _)| rest.ends_with(unit)) && rest.contains(|c: char| c.is_ascii_digit()) {
-        let help = "write whole numbers, each unit once and the longest first, such as `1h30m`".to_owned();
+    if TIME_UNITS.iter().any(|(unit, _, _)| rest.ends_with(unit))
+        && rest.contains(|c: char| c.is_ascii_digit())
+    {
+        let help =
+            "write whole numbers, each unit once and the longest first, such as `1h30m`".to_owned();
         return Problem::Duration { help, fix: None };
     }
     let help = "numbers are written `10`, `1.5`, `0xFF`, `10u`; durations `200ms`, `10s`, `1h30m`; sizes `8MiB`";
-    Problem::Number { help: help.to_owned(), fix: None }
+    Problem::Number {
+        help: help.to_owned(),
+        fix: None,
+    }
 }
 
 /// `1.5h` is `1h30m`.
 fn fraction_of_time(text: &str) -> Option<Problem> {
     let unit_start = text.find(|c: char| c != '.' && !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(unit_start);
-    let factor = TIME_UNITS.iter().find(|(name, _, others)| *name == unit || others.contains(&unit))?.1;
+    let factor = TIME_UNITS
+        .iter()
+        .find(|(name, _, others)| *name == unit || others.contains(&unit))?
+        .1;
     let (whole, fraction) = number.split_once('.')?;
-    let places = u32::try_from(fraction.len()).ok().filter(|places| *places <= 9)?;
+    let places = u32::try_from(fraction.len())
+        .ok()
+        .filter(|places| *places <= 9)?;
     let scaled = i128::from(format!("{whole}{fraction}").parse::<u64>().ok()?) * factor;
     let scale = 10_i128.pow(places);
     let help = "durations are whole numbers of units".to_owned();
@@ -193,7 +271,10 @@ fn fraction_of_time(text: &str) -> Option<Problem> {
         return Some(Problem::Duration { help, fix: None });
     }
     let fix = spelled(scaled / scale);
-    Some(Problem::Duration { help: format!("{help}: write `{fix}`"), fix: Some(fix) })
+    Some(Problem::Duration {
+        help: format!("{help}: write `{fix}`"),
+        fix: Some(fix),
+    })
 }
 
 /// A duration as it is written; a negative one has its minus in front.
@@ -201,7 +282,11 @@ pub(in crate::syntax) fn spelled(nanoseconds: i128) -> String {
     if nanoseconds == 0 {
         return "0s".to_owned();
     }
-    let mut text = if nanoseconds < 0 { "-".to_owned() } else { String::new() };
+    let mut text = if nanoseconds < 0 {
+        "-".to_owned()
+    } else {
+        String::new()
+    };
     let mut rest = nanoseconds.abs();
     for (unit, factor, _) in TIME_UNITS {
         if rest >= factor {
@@ -227,8 +312,14 @@ mod tests {
         assert_eq!(value("8MiB"), Ok(Literal::Int(8 << 20)));
         assert_eq!(value("1h30m"), Ok(Literal::Duration(5_400_000_000_000)));
         assert_eq!(value("200ms"), Ok(Literal::Duration(200_000_000)));
-        assert_eq!(literal("9223372036854775808", true), Ok(Literal::Int(i64::MIN)));
-        assert!(matches!(value("9223372036854775808"), Err(Problem::TooLarge { .. })));
+        assert_eq!(
+            literal("9223372036854775808", true),
+            Ok(Literal::Int(i64::MIN))
+        );
+        assert!(matches!(
+            value("9223372036854775808"),
+            Err(Problem::TooLarge { .. })
+        ));
     }
 
     #[test]

@@ -16,7 +16,11 @@ impl Lowering<'_> {
             let span = self.span(&node);
             let mut parts = Children::of(node);
             let pattern = self.next_pattern(&mut parts);
-            arms.push(MatchArm { span, pattern, value: self.next_expression(&mut parts) });
+            arms.push(MatchArm {
+                span,
+                pattern,
+                value: self.next_expression(&mut parts),
+            });
         }
         ExprKind::Match { subject, arms }
     }
@@ -25,7 +29,10 @@ impl Lowering<'_> {
     pub(super) fn next_pattern(&mut self, items: &mut Children<'_>) -> Pattern {
         match items.take(Rule::pattern) {
             Some(node) => self.pattern(node),
-            None => Pattern { span: Span::default(), kind: PatternKind::Any },
+            None => Pattern {
+                span: Span::default(),
+                kind: PatternKind::Any,
+            },
         }
     }
 
@@ -40,9 +47,15 @@ impl Lowering<'_> {
             Some(only) if alternatives.is_empty() => only,
             Some(last) => {
                 alternatives.push(last);
-                Pattern { span: whole, kind: PatternKind::Or(alternatives) }
+                Pattern {
+                    span: whole,
+                    kind: PatternKind::Or(alternatives),
+                }
             }
-            None => Pattern { span: whole, kind: PatternKind::Any },
+            None => Pattern {
+                span: whole,
+                kind: PatternKind::Any,
+            },
         }
     }
 
@@ -51,7 +64,9 @@ impl Lowering<'_> {
         let literal = match node.rule() {
             Rule::number => self.number(node.text(), start, false),
             Rule::sign => {
-                let Some(number) = items.take(Rule::number) else { return any(start) };
+                let Some(number) = items.take(Rule::number) else {
+                    return any(start);
+                };
                 let end = self.span(&number);
                 let literal = self.number(number.text(), end, true);
                 return pattern_of(start.to(end), literal);
@@ -71,7 +86,10 @@ impl Lowering<'_> {
                     let mut parts = Children::of(field);
                     (name(parts.take(Rule::name)), self.next_pattern(&mut parts))
                 });
-                return Pattern { span: start, kind: PatternKind::Object(fields.collect()) };
+                return Pattern {
+                    span: start,
+                    kind: PatternKind::Object(fields.collect()),
+                };
             }
             _ => None,
         };
@@ -80,9 +98,15 @@ impl Lowering<'_> {
 }
 
 fn any(span: Span) -> Pattern {
-    Pattern { span, kind: PatternKind::Any }
+    Pattern {
+        span,
+        kind: PatternKind::Any,
+    }
 }
 
 fn pattern_of(span: Span, literal: Option<Literal>) -> Pattern {
-    Pattern { span, kind: literal.map_or(PatternKind::Any, PatternKind::Literal) }
+    Pattern {
+        span,
+        kind: literal.map_or(PatternKind::Any, PatternKind::Literal),
+    }
 }

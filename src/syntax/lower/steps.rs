@@ -15,21 +15,39 @@ impl Lowering<'_> {
         let word = parts.take(Rule::name);
         let name = self.variable(word);
         let mut head = Vec::new();
-        let body = parts.next().map_or(StepBody::Error, |node| self.step_body(node, name.span, &mut head));
-        Step { name, body, clauses: self.clauses(&mut parts, head) }
+        let body = parts.next().map_or(StepBody::Error, |node| {
+            self.step_body(node, name.span, &mut head)
+        });
+        Step {
+            name,
+            body,
+            clauses: self.clauses(&mut parts, head),
+        }
     }
 
     /// A step whose text could not be read: its name, its clauses, and what its body reports are kept.
     pub(super) fn damaged_step(&mut self, mut parts: Children<'_>, whole: Span) -> Step {
         let word = parts.take(Rule::name);
-        let mut end = word.as_ref().map_or(whole.start + 4, |node| self.span(node).end);
+        let mut end = word
+            .as_ref()
+            .map_or(whole.start + 4, |node| self.span(node).end);
         let name = name(word.filter(|word| !is_reserved(word.text())));
         if let Some(junk) = parts.take(Rule::junk_run) {
             end = self.span(&junk).end;
         }
-        self.damaged(Span { start: whole.start, end }, DamageKind::Statement);
+        self.damaged(
+            Span {
+                start: whole.start,
+                end,
+            },
+            DamageKind::Statement,
+        );
         self.next_block(&mut parts, Place::Unknown);
-        Step { name, body: StepBody::Error, clauses: self.clauses(&mut parts, Vec::new()) }
+        Step {
+            name,
+            body: StepBody::Error,
+            clauses: self.clauses(&mut parts, Vec::new()),
+        }
     }
 
     /// Clauses that stand in the body go to `head`.
@@ -42,7 +60,11 @@ impl Lowering<'_> {
             Rule::ask_body => {
                 let agent = name(parts.take(Rule::name));
                 let (arguments, returns) = self.prompted(&mut parts);
-                StepBody::Ask { agent, arguments, returns }
+                StepBody::Ask {
+                    agent,
+                    arguments,
+                    returns,
+                }
             }
             Rule::infer_body => {
                 let (arguments, returns) = self.prompted(&mut parts);
@@ -64,7 +86,10 @@ impl Lowering<'_> {
 
     /// What `ask` and `infer` are given, and what they answer with.
     fn prompted(&mut self, parts: &mut Children<'_>) -> (Vec<Argument>, TypeExpr) {
-        let arguments = parts.take(Rule::call_arguments).map(|node| self.arguments(node)).unwrap_or_default();
+        let arguments = parts
+            .take(Rule::call_arguments)
+            .map(|node| self.arguments(node))
+            .unwrap_or_default();
         (arguments, self.next_type(parts))
     }
 
@@ -79,7 +104,9 @@ impl Lowering<'_> {
         StepBody::Each {
             element,
             index,
-            max: attributes.max.or_else(|| damaged.then(|| Box::new(missing(list.span)))),
+            max: attributes
+                .max
+                .or_else(|| damaged.then(|| Box::new(missing(list.span)))),
             list: Box::new(list),
             parallel: attributes.parallel,
             by: attributes.by,
@@ -97,7 +124,9 @@ impl Lowering<'_> {
         let damaged = matches!(initial.kind, ExprKind::Error);
         StepBody::Repeat {
             state,
-            max: attributes.max.or_else(|| damaged.then(|| Box::new(missing(initial.span)))),
+            max: attributes
+                .max
+                .or_else(|| damaged.then(|| Box::new(missing(initial.span)))),
             initial: Box::new(initial),
             body: self.next_block(&mut parts, Place::Repeat),
         }
@@ -105,7 +134,9 @@ impl Lowering<'_> {
 
     /// The list of an `each` or the first state of a `repeat`; an error node where the head is damaged.
     fn head_value(&mut self, parts: &mut Children<'_>, step: Span) -> Expr {
-        let Some(junk) = parts.take(Rule::junk_head) else { return self.next_expression(parts) };
+        let Some(junk) = parts.take(Rule::junk_head) else {
+            return self.next_expression(parts);
+        };
         let start = self.statement_start(step);
         self.damaged_head(start, &junk)
     }
@@ -113,7 +144,9 @@ impl Lowering<'_> {
     /// The place of the word `step` before the step's name.
     fn statement_start(&self, step: Span) -> Span {
         let before = self.text.get(..step.start as usize).unwrap_or("");
-        before.rfind("step").map_or(step, |start| Span::new(start, step.end as usize))
+        before
+            .rfind("step")
+            .map_or(step, |start| Span::new(start, step.end as usize))
     }
 
     fn race(&mut self, mut parts: Children<'_>) -> StepBody {
@@ -135,7 +168,11 @@ impl Lowering<'_> {
             let body = self.arm_body(&mut arm);
             arms.push((name, body));
         }
-        if sound { StepBody::Race(arms) } else { StepBody::Error }
+        if sound {
+            StepBody::Race(arms)
+        } else {
+            StepBody::Error
+        }
     }
 
     fn match_body(&mut self, mut parts: Children<'_>) -> StepBody {
@@ -151,9 +188,17 @@ impl Lowering<'_> {
             }
             let mut arm = Children::of(node);
             let pattern = self.next_pattern(&mut arm);
-            arms.push(Arm { span: place, pattern, body: self.arm_body(&mut arm) });
+            arms.push(Arm {
+                span: place,
+                pattern,
+                body: self.arm_body(&mut arm),
+            });
         }
-        if sound { StepBody::Match { subject, arms } } else { StepBody::Error }
+        if sound {
+            StepBody::Match { subject, arms }
+        } else {
+            StepBody::Error
+        }
     }
 
     /// What an arm of `match`, `race` or `recover` does.
@@ -165,17 +210,28 @@ impl Lowering<'_> {
             let mut parts = Children::of(node);
             let agent = name(parts.take(Rule::name));
             let (arguments, returns) = self.prompted(&mut parts);
-            return ArmBody::Ask { agent, arguments, returns };
+            return ArmBody::Ask {
+                agent,
+                arguments,
+                returns,
+            };
         }
         if let Some(node) = parts.take(Rule::infer_body) {
             let span = self.span(&node);
             let (arguments, returns) = self.prompted(&mut Children::of(node));
-            return ArmBody::Infer { span, arguments, returns };
+            return ArmBody::Infer {
+                span,
+                arguments,
+                returns,
+            };
         }
         if let Some(node) = parts.take(Rule::fail_body) {
             let mut parts = Children::of(node);
             let class = name(parts.take(Rule::class_name));
-            return ArmBody::Fail { class, message: self.optional_expression(&mut parts).map(Box::new) };
+            return ArmBody::Fail {
+                class,
+                message: self.optional_expression(&mut parts).map(Box::new),
+            };
         }
         ArmBody::Expr(self.next_expression(parts))
     }
@@ -192,7 +248,11 @@ impl Lowering<'_> {
                 self.add_clause(node, head);
             }
         }
-        StepBody::Input { prompt, form, fields }
+        StepBody::Input {
+            prompt,
+            form,
+            fields,
+        }
     }
 
     fn input_fields(&mut self, mut parts: Children<'_>) -> Vec<InputField> {
@@ -218,14 +278,22 @@ impl Lowering<'_> {
             if let Some(first) = seen.before(&name) {
                 self.given_twice("field", &name, first);
             }
-            fields.push(InputField { name, ty, prefill, known, options });
+            fields.push(InputField {
+                name,
+                ty,
+                prefill,
+                known,
+                options,
+            });
         }
         fields
     }
 
     fn wait(&mut self, mut parts: Children<'_>) -> StepBody {
         if let Some(node) = parts.take(Rule::wait_until) {
-            return StepBody::Wait(WaitFor::Until(self.next_expression(&mut Children::of(node))));
+            return StepBody::Wait(WaitFor::Until(
+                self.next_expression(&mut Children::of(node)),
+            ));
         }
         let Some(node) = parts.take(Rule::wait_for) else {
             return StepBody::Wait(WaitFor::Duration(self.next_expression(&mut parts)));
@@ -234,6 +302,9 @@ impl Lowering<'_> {
         let on = self.next_expression(&mut parts);
         let mut attributes = Attributes::default();
         self.attributes(&mut attributes, &mut parts);
-        StepBody::Wait(WaitFor::Condition { on, payload: attributes.payload })
+        StepBody::Wait(WaitFor::Condition {
+            on,
+            payload: attributes.payload,
+        })
     }
 }

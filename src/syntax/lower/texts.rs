@@ -22,7 +22,10 @@ pub(super) enum TextValue {
 }
 
 /// The prefix and quotes of a text.
-#[expect(clippy::struct_excessive_bools, reason = "a prefix and its quotes are independent of each other")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a prefix and its quotes are independent of each other"
+)]
 struct Shape {
     raw: bool,
     bytes: bool,
@@ -43,21 +46,30 @@ impl Lowering<'_> {
     /// The value of a `text` node.
     pub(super) fn text_value(&mut self, node: Node<'_>) -> TextValue {
         let whole = self.span(&node);
-        let Some(shape) = shape(node.text(), whole) else { return TextValue::Error };
+        let Some(shape) = shape(node.text(), whole) else {
+            return TextValue::Error;
+        };
         if shape.bytes {
             return self.bytes(&shape);
         }
         let nodes = node.inner();
         if nodes.len() == 0 && !shape.block {
             let raw = self.text.get(shape.content.clone()).unwrap_or("");
-            return TextValue::Text(Arc::from(self.resolved(raw, raw, shape.content.start, &shape)));
+            return TextValue::Text(Arc::from(self.resolved(
+                raw,
+                raw,
+                shape.content.start,
+                &shape,
+            )));
         }
         let mut segments = Vec::with_capacity(2 * nodes.len() + 1);
         let mut from = shape.content.start;
         for node in nodes {
             let place = self.span(&node);
             segments.push(Segment::Raw(from..place.start as usize));
-            segments.push(Segment::Value(self.next_expression(&mut Children::of(node))));
+            segments.push(Segment::Value(
+                self.next_expression(&mut Children::of(node)),
+            ));
             from = place.end as usize;
         }
         segments.push(Segment::Raw(from..shape.content.end));
@@ -77,7 +89,11 @@ impl Lowering<'_> {
 
     fn joined_segments(&mut self, segments: Vec<Segment>, shape: &Shape) -> TextValue {
         let text = self.text;
-        let margin = if shape.block { margin(text, &segments) } else { 0 };
+        let margin = if shape.block {
+            margin(text, &segments)
+        } else {
+            0
+        };
         let last = segments.len() - 1;
         let mut parts = Vec::new();
         let mut line_start = false;
@@ -90,7 +106,13 @@ impl Lowering<'_> {
                 Segment::Raw(range) => {
                     let raw = text.get(range.clone()).unwrap_or("");
                     let cut = if shape.block {
-                        Cow::Owned(without_margin(raw, margin, &mut line_start, index == 0, index == last))
+                        Cow::Owned(without_margin(
+                            raw,
+                            margin,
+                            &mut line_start,
+                            index == 0,
+                            index == last,
+                        ))
                     } else {
                         line_breaks(raw)
                     };
@@ -109,7 +131,13 @@ impl Lowering<'_> {
     }
 
     /// The text of one segment. Escapes are judged in the text as written, and resolved in the text without margin.
-    fn resolved<'t>(&mut self, raw: &str, cut: &'t str, start: usize, shape: &Shape) -> Cow<'t, str> {
+    fn resolved<'t>(
+        &mut self,
+        raw: &str,
+        cut: &'t str,
+        start: usize,
+        shape: &Shape,
+    ) -> Cow<'t, str> {
         if shape.raw || !raw.contains('\\') {
             return Cow::Borrowed(cut);
         }
@@ -124,14 +152,19 @@ impl Lowering<'_> {
             let span = Span::new(start + problem.start, start + problem.end);
             let written = self.text.get(span.range()).unwrap_or("\\");
             let message = format!("`{written}` is not an escape");
-            self.diagnostics.push(Diagnostic::new(&codes::BAD_ESCAPE, span, message).help(problem.help));
+            self.diagnostics
+                .push(Diagnostic::new(&codes::BAD_ESCAPE, span, message).help(problem.help));
         }
     }
 }
 
 /// A line break in a text is `\n`, with whatever line ends the file was saved.
 fn line_breaks(raw: &str) -> Cow<'_, str> {
-    if raw.contains("\r\n") { Cow::Owned(raw.replace("\r\n", "\n")) } else { Cow::Borrowed(raw) }
+    if raw.contains("\r\n") {
+        Cow::Owned(raw.replace("\r\n", "\n"))
+    } else {
+        Cow::Borrowed(raw)
+    }
 }
 
 fn shape(text: &str, whole: Span) -> Option<Shape> {
@@ -139,11 +172,24 @@ fn shape(text: &str, whole: Span) -> Option<Shape> {
     let (prefix, rest) = text.split_at(quote_at);
     let raw = prefix.contains(['r', 'R']);
     let bytes = prefix.contains(['b', 'B']);
-    let quotes = if rest.len() >= 6 && (rest.starts_with("\"\"\"") || rest.starts_with("'''")) { 3 } else { 1 };
-    let content = whole.start as usize + quote_at + quotes..(whole.end as usize).checked_sub(quotes)?;
+    let quotes = if rest.len() >= 6 && (rest.starts_with("\"\"\"") || rest.starts_with("'''")) {
+        3
+    } else {
+        1
+    };
+    let content =
+        whole.start as usize + quote_at + quotes..(whole.end as usize).checked_sub(quotes)?;
     let interpolated = prefix.is_empty() && rest.starts_with('"');
-    let opens_block = rest.strip_prefix("\"\"\"").is_some_and(|content| content.starts_with(['\n', '\r']));
-    Some(Shape { raw, bytes, block: interpolated && quotes == 3 && opens_block, interpolated, content })
+    let opens_block = rest
+        .strip_prefix("\"\"\"")
+        .is_some_and(|content| content.starts_with(['\n', '\r']));
+    Some(Shape {
+        raw,
+        bytes,
+        block: interpolated && quotes == 3 && opens_block,
+        interpolated,
+        content,
+    })
 }
 
 /// The indentation, in characters, that all lines of a text block share. Blank lines and the line of the closing
@@ -151,7 +197,9 @@ fn shape(text: &str, whole: Span) -> Option<Shape> {
 fn margin(text: &str, segments: &[Segment]) -> usize {
     let mut margin = usize::MAX;
     for (index, segment) in segments.iter().enumerate() {
-        let Segment::Raw(range) = segment else { continue };
+        let Segment::Raw(range) = segment else {
+            continue;
+        };
         let lines = text.get(range.clone()).unwrap_or("").split('\n').skip(1);
         let mut lines = lines.peekable();
         while let Some(line) = lines.next() {
@@ -167,7 +215,13 @@ fn margin(text: &str, segments: &[Segment]) -> usize {
 
 /// One segment of a text block without its margin, without the line break behind the opening quotes and without the
 /// line of the closing ones. Line breaks become `\n`.
-fn without_margin(raw: &str, margin: usize, line_start: &mut bool, first: bool, last: bool) -> String {
+fn without_margin(
+    raw: &str,
+    margin: usize,
+    line_start: &mut bool,
+    first: bool,
+    last: bool,
+) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut lines = raw.split('\n').enumerate().peekable();
     while let Some((number, line)) = lines.next() {
@@ -183,7 +237,10 @@ fn without_margin(raw: &str, margin: usize, line_start: &mut bool, first: bool, 
         } else if number == 1 && ends_segment && last && line.trim().is_empty() {
             break;
         }
-        let line = line.strip_suffix('\r').filter(|_| !ends_segment).unwrap_or(line);
+        let line = line
+            .strip_suffix('\r')
+            .filter(|_| !ends_segment)
+            .unwrap_or(line);
         if !begins_line {
             text.push_str(line);
         } else if line.trim().is_empty() && !ends_segment {

@@ -12,12 +12,17 @@ use crate::syntax::grammar::quiet::Rule;
 impl Lowering<'_> {
     /// The `type_union` that comes next, or an error node.
     pub(super) fn next_type(&mut self, items: &mut Children<'_>) -> TypeExpr {
-        self.optional_type(items).unwrap_or(TypeExpr { span: Span::default(), kind: TypeExprKind::Error })
+        self.optional_type(items).unwrap_or(TypeExpr {
+            span: Span::default(),
+            kind: TypeExprKind::Error,
+        })
     }
 
     /// The `type_union` that comes next, if one does.
     pub(super) fn optional_type(&mut self, items: &mut Children<'_>) -> Option<TypeExpr> {
-        items.take(Rule::type_union).map(|node| self.type_union(node))
+        items
+            .take(Rule::type_union)
+            .map(|node| self.type_union(node))
     }
 
     fn type_union(&mut self, node: Node<'_>) -> TypeExpr {
@@ -31,9 +36,15 @@ impl Lowering<'_> {
             Some(only) if terms.is_empty() => only,
             Some(last) => {
                 terms.push(last);
-                TypeExpr { span: whole, kind: TypeExprKind::Union(terms) }
+                TypeExpr {
+                    span: whole,
+                    kind: TypeExprKind::Union(terms),
+                }
             }
-            None => TypeExpr { span: whole, kind: TypeExprKind::Error },
+            None => TypeExpr {
+                span: whole,
+                kind: TypeExprKind::Error,
+            },
         }
     }
 
@@ -42,15 +53,28 @@ impl Lowering<'_> {
         let base = self.type_base(node, items);
         let mut suffixes = Vec::new();
         let mut extent = start.to(base.span);
-        while let Some(node) = items.take(Rule::list_suffix).or_else(|| items.take(Rule::optional_suffix)) {
+        while let Some(node) = items
+            .take(Rule::list_suffix)
+            .or_else(|| items.take(Rule::optional_suffix))
+        {
             let list = node.rule() == Rule::list_suffix;
-            suffixes.push(if list { TypeSuffix::List } else { TypeSuffix::Optional });
+            suffixes.push(if list {
+                TypeSuffix::List
+            } else {
+                TypeSuffix::Optional
+            });
             extent = extent.to(self.span(&node));
         }
         if suffixes.is_empty() {
             return base;
         }
-        TypeExpr { span: extent, kind: TypeExprKind::Suffixed { base: Box::new(base), suffixes } }
+        TypeExpr {
+            span: extent,
+            kind: TypeExprKind::Suffixed {
+                base: Box::new(base),
+                suffixes,
+            },
+        }
     }
 
     fn type_base(&mut self, node: Node<'_>, items: &mut Children<'_>) -> TypeExpr {
@@ -63,11 +87,17 @@ impl Lowering<'_> {
             Rule::number => literal_type(self.number(node.text(), span, false)),
             Rule::sign => {
                 let Some(number) = items.take(Rule::number) else {
-                    return TypeExpr { span, kind: TypeExprKind::Error };
+                    return TypeExpr {
+                        span,
+                        kind: TypeExprKind::Error,
+                    };
                 };
                 let end = self.span(&number);
                 let kind = literal_type(self.number(number.text(), end, true));
-                return TypeExpr { span: span.to(end), kind };
+                return TypeExpr {
+                    span: span.to(end),
+                    kind,
+                };
             }
             Rule::text => match self.text_value(node) {
                 TextValue::Text(text) => TypeExprKind::Literal(Literal::String(text)),
@@ -82,9 +112,14 @@ impl Lowering<'_> {
             Rule::type_map => {
                 let mut parts = Children::of(node);
                 let key = Box::new(self.next_type(&mut parts));
-                TypeExprKind::Map { key, value: Box::new(self.next_type(&mut parts)) }
+                TypeExprKind::Map {
+                    key,
+                    value: Box::new(self.next_type(&mut parts)),
+                }
             }
-            Rule::type_result => TypeExprKind::Result(Box::new(self.next_type(&mut Children::of(node)))),
+            Rule::type_result => {
+                TypeExprKind::Result(Box::new(self.next_type(&mut Children::of(node))))
+            }
             Rule::type_object => TypeExprKind::Object(self.field_types(node)),
             _ => TypeExprKind::Error,
         };
@@ -93,7 +128,10 @@ impl Lowering<'_> {
 
     /// A `type_object` node as a type.
     pub(super) fn object_type(&mut self, node: Node<'_>) -> TypeExpr {
-        TypeExpr { span: self.span(&node), kind: TypeExprKind::Object(self.field_types(node)) }
+        TypeExpr {
+            span: self.span(&node),
+            kind: TypeExprKind::Object(self.field_types(node)),
+        }
     }
 
     fn field_types(&mut self, node: Node<'_>) -> Vec<FieldType> {
@@ -108,7 +146,12 @@ impl Lowering<'_> {
             if let Some(first) = seen.before(&name) {
                 self.given_twice("field", &name, first);
             }
-            fields.push(FieldType { span, name, optional, ty });
+            fields.push(FieldType {
+                span,
+                name,
+                optional,
+                ty,
+            });
         }
         fields
     }
@@ -123,7 +166,10 @@ impl Lowering<'_> {
             let word = parts.take(Rule::name);
             if damaged {
                 self.damaged(span, DamageKind::Parameter);
-                let ty = TypeExpr { span, kind: TypeExprKind::Error };
+                let ty = TypeExpr {
+                    span,
+                    kind: TypeExprKind::Error,
+                };
                 parameters.extend(word.map(|word| Parameter {
                     span,
                     name: name(Some(word)),
@@ -133,11 +179,21 @@ impl Lowering<'_> {
                 }));
                 continue;
             }
-            let name = if variables { self.variable(word) } else { name(word) };
+            let name = if variables {
+                self.variable(word)
+            } else {
+                name(word)
+            };
             let optional = parts.take(Rule::optional_mark).is_some();
             let ty = self.next_type(&mut parts);
             let default = self.optional_expression(&mut parts);
-            parameters.push(Parameter { span, name, optional, ty, default });
+            parameters.push(Parameter {
+                span,
+                name,
+                optional,
+                ty,
+                default,
+            });
         }
         parameters
     }

@@ -35,12 +35,17 @@ pub(super) fn likeness(c: char) -> Likeness {
 
 /// Characters that take no room and so hide.
 fn is_hidden(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+    matches!(
+        c,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}'
+    )
 }
 
 /// The full-width forms lie in the order of ASCII, from `!` to `~`.
 fn full_width(c: char) -> Likeness {
-    let ascii = (c as u32).checked_sub(0xff01 - 0x21).and_then(|code| u8::try_from(code).ok());
+    let ascii = (c as u32)
+        .checked_sub(0xff01 - 0x21)
+        .and_then(|code| u8::try_from(code).ok());
     ascii.map_or(Likeness::None, |byte| Likeness::Character(char::from(byte)))
 }
 
@@ -69,7 +74,10 @@ impl Lexer<'_> {
         }
         let message = format!("`{word}` mixes Latin letters with letters that only look Latin");
         // One name is one finding, wherever it stands: written in one place only, it would be another name.
-        let known = self.diagnostics.iter_mut().find(|found| found.message == message);
+        let known = self
+            .diagnostics
+            .iter_mut()
+            .find(|found| found.message == message);
         if let Some(fix) = known.and_then(|found| found.fix.as_mut()) {
             fix.edits.push(Edit { span, text: mended });
             return;
@@ -77,7 +85,10 @@ impl Lexer<'_> {
         self.report(
             Diagnostic::new(&codes::CONFUSABLE_CHARACTER, span, message)
                 .help(format!("write `{mended}` in Latin letters"))
-                .unsafe_fix(format!("write `{mended}`"), vec![Edit { span, text: mended }]),
+                .unsafe_fix(
+                    format!("write `{mended}`"),
+                    vec![Edit { span, text: mended }],
+                ),
         );
     }
 
@@ -94,7 +105,13 @@ impl Lexer<'_> {
                         format!("an invisible character {} hides here", name(c)),
                     )
                     .help("remove it")
-                    .unsafe_fix("remove the invisible character", vec![Edit { span, text: String::new() }]),
+                    .unsafe_fix(
+                        "remove the invisible character",
+                        vec![Edit {
+                            span,
+                            text: String::new(),
+                        }],
+                    ),
                 );
             }
             Likeness::Space | Likeness::Character(_) | Likeness::None => {}
@@ -116,7 +133,10 @@ impl Lexer<'_> {
                         Diagnostic::new(
                             &codes::CONFUSABLE_CHARACTER,
                             span,
-                            format!("{} stands here, which looks like a space or like nothing", name(c)),
+                            format!(
+                                "{} stands here, which looks like a space or like nothing",
+                                name(c)
+                            ),
                         )
                         .help("write a plain space")
                         .fix("write a plain space", span, " "),
@@ -126,7 +146,11 @@ impl Lexer<'_> {
             Likeness::Character(quote @ ('"' | '\'')) => return Some(quote),
             Likeness::Character(ascii) => {
                 self.look_alike(c, ascii, vec![span]);
-                self.mends.push(Mend::Character { span, character: ascii, at_end: false });
+                self.mends.push(Mend::Character {
+                    span,
+                    character: ascii,
+                    at_end: false,
+                });
             }
             Likeness::None => {}
         }
@@ -135,12 +159,23 @@ impl Lexer<'_> {
 
     /// Reports characters that stand where `ascii` was meant, at the first of their places.
     pub(super) fn look_alike(&mut self, c: char, ascii: char, places: Vec<Span>) {
-        let Some(first) = places.first().copied() else { return };
-        let edits = places.into_iter().map(|span| Edit { span, text: ascii.to_string() }).collect();
+        let Some(first) = places.first().copied() else {
+            return;
+        };
+        let edits = places
+            .into_iter()
+            .map(|span| Edit {
+                span,
+                text: ascii.to_string(),
+            })
+            .collect();
         let mut diagnostic = Diagnostic::new(
             &codes::CONFUSABLE_CHARACTER,
             first,
-            format!("`{c}` ({}) looks like `{ascii}` and is another character", name(c)),
+            format!(
+                "`{c}` ({}) looks like `{ascii}` and is another character",
+                name(c)
+            ),
         )
         .help(format!("write `{ascii}`"))
         .fix_all(format!("write `{ascii}`"), edits);

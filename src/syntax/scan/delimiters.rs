@@ -71,10 +71,22 @@ struct Matcher<'a> {
 
 impl<'a> Matcher<'a> {
     fn new(text: &'a str, tokens: &'a [Token], seek_lost: bool, seek_spare: bool) -> Self {
-        let broken = tokens.iter().filter(|token| token.kind == TokenKind::Broken);
+        let broken = tokens
+            .iter()
+            .filter(|token| token.kind == TokenKind::Broken);
         let breaks = broken.map(|token| token.line).collect();
         let (frames, found) = (Vec::new(), Matched::default());
-        Self { text, tokens, seek_lost, seek_spare, frames, blocks: 0, unbracketed: 0, breaks, found }
+        Self {
+            text,
+            tokens,
+            seek_lost,
+            seek_spare,
+            frames,
+            blocks: 0,
+            unbracketed: 0,
+            breaks,
+            found,
+        }
     }
 
     fn run(mut self) -> Matched {
@@ -105,11 +117,19 @@ impl<'a> Matcher<'a> {
         if !item && !begins_line(self.text, self.tokens, index) {
             return;
         }
-        let groups = self.frames.iter().rev().take_while(|frame| !frame.block).count();
+        let groups = self
+            .frames
+            .iter()
+            .rev()
+            .take_while(|frame| !frame.block)
+            .count();
         if groups > 0 {
             self.lose(self.frames.len() - groups, index);
         }
-        let outermost = self.frames.first().and_then(|frame| self.tokens.get(frame.token));
+        let outermost = self
+            .frames
+            .first()
+            .and_then(|frame| self.tokens.get(frame.token));
         let outside = outermost.is_some_and(|open| token.indent <= open.indent);
         let nested_plan = symbol_at(self.text, self.tokens, index) == "plan" && token.indent == 0;
         if item && (outside || nested_plan) && !self.frames.is_empty() {
@@ -123,10 +143,17 @@ impl<'a> Matcher<'a> {
     /// Closes the blocks that a line shows to be over because it is indented no deeper than they are.
     fn dedent(&mut self, index: usize, indent: u32, closing: bool) {
         while let Some(frame) = self.frames.last().copied() {
-            let Some(open) = self.tokens.get(frame.token) else { return };
-            let over = if closing { indent < open.indent } else { indent <= open.indent };
+            let Some(open) = self.tokens.get(frame.token) else {
+                return;
+            };
+            let over = if closing {
+                indent < open.indent
+            } else {
+                indent <= open.indent
+            };
             let brace = frame.delimiter == Some(Delimiter::Brace) && (frame.block || closing);
-            if !brace || !over || open.line == self.tokens.get(index).map_or(0, |token| token.line) {
+            if !brace || !over || open.line == self.tokens.get(index).map_or(0, |token| token.line)
+            {
                 return;
             }
             self.lose(self.frames.len() - 1, index);
@@ -134,15 +161,26 @@ impl<'a> Matcher<'a> {
     }
 
     fn open(&mut self, index: usize, delimiter: Option<Delimiter>) -> usize {
-        let block = delimiter == Some(Delimiter::Brace) && opens_block(self.text, self.tokens, index);
+        let block =
+            delimiter == Some(Delimiter::Brace) && opens_block(self.text, self.tokens, index);
         let groups = self.frames.len() - self.blocks + self.unbracketed;
-        let limit = if block { self.blocks >= MAX_BLOCKS } else { groups >= MAX_EXPRESSION_DEPTH };
+        let limit = if block {
+            self.blocks >= MAX_BLOCKS
+        } else {
+            groups >= MAX_EXPRESSION_DEPTH
+        };
         if limit {
             return self.too_deep(index, block);
         }
         let unbracketed = self.unbracketed;
-        self.unbracketed = unbracketed.saturating_sub(usize::from(delimiter == Some(Delimiter::Brace)));
-        self.frames.push(Frame { token: index, delimiter, block, unbracketed: self.unbracketed });
+        self.unbracketed =
+            unbracketed.saturating_sub(usize::from(delimiter == Some(Delimiter::Brace)));
+        self.frames.push(Frame {
+            token: index,
+            delimiter,
+            block,
+            unbracketed: self.unbracketed,
+        });
         self.blocks += usize::from(block);
         self.found.depth = self.found.depth.max(self.frames.len() + self.unbracketed);
         index + 1
@@ -160,10 +198,16 @@ impl<'a> Matcher<'a> {
             self.stray(index, token, delimiter);
             return index + 1;
         }
-        let reachable = self.frames.iter().rposition(|frame| frame.delimiter == Some(delimiter)).filter(|at| {
-            let above = self.frames.get(at + 1..).unwrap_or_default();
-            above.iter().all(|frame| !frame.block && frame.delimiter.is_some())
-        });
+        let reachable = self
+            .frames
+            .iter()
+            .rposition(|frame| frame.delimiter == Some(delimiter))
+            .filter(|at| {
+                let above = self.frames.get(at + 1..).unwrap_or_default();
+                above
+                    .iter()
+                    .all(|frame| !frame.block && frame.delimiter.is_some())
+            });
         match reachable {
             Some(at) => {
                 if at + 1 < self.frames.len() {
@@ -185,7 +229,9 @@ impl<'a> Matcher<'a> {
     /// Whether a closing delimiter of another kind was meant to close this: brackets always, braces where the two
     /// stand in one line or in one column.
     fn meant_for(&self, frame: Frame, token: Token) -> bool {
-        let Some(open) = self.tokens.get(frame.token) else { return false };
+        let Some(open) = self.tokens.get(frame.token) else {
+            return false;
+        };
         let aligned = open.line == token.line || (token.line_start && token.indent == open.indent);
         frame.delimiter.is_some() && (frame.delimiter != Some(Delimiter::Brace) || aligned)
     }
@@ -193,16 +239,29 @@ impl<'a> Matcher<'a> {
     /// Whether a closing delimiter of the wrong kind is too much, because the rest of its line closes all that was
     /// opened in the line.
     fn closed_later(&self, index: usize, token: Token) -> bool {
-        let Some(top) = self.frames.last() else { return false };
-        let TokenKind::Close(kind) = token.kind else { return false };
+        let Some(top) = self.frames.last() else {
+            return false;
+        };
+        let TokenKind::Close(kind) = token.kind else {
+            return false;
+        };
         if top.delimiter == Some(kind) || top.delimiter.is_none() {
             return false;
         }
         let opened = self.frames.iter().rev().take_while(|frame| {
-            frame.delimiter.is_some() && self.tokens.get(frame.token).is_some_and(|open| open.line == token.line)
+            frame.delimiter.is_some()
+                && self
+                    .tokens
+                    .get(frame.token)
+                    .is_some_and(|open| open.line == token.line)
         });
         let opened = opened.count();
-        let rest = self.tokens.get(index + 1..).unwrap_or_default().iter().take(NEAR);
+        let rest = self
+            .tokens
+            .get(index + 1..)
+            .unwrap_or_default()
+            .iter()
+            .take(NEAR);
         let mut depth = 0_usize;
         let mut closed = 0;
         for next in rest.take_while(|next| next.line == token.line) {
@@ -210,7 +269,11 @@ impl<'a> Matcher<'a> {
                 TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
                 TokenKind::Close(_) | TokenKind::InterpolationEnd if depth == 0 => closed += 1,
                 TokenKind::Close(_) | TokenKind::InterpolationEnd => depth -= 1,
-                TokenKind::Word | TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {}
+                TokenKind::Word
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Symbol
+                | TokenKind::Broken => {}
             }
         }
         opened > 0 && closed >= opened
@@ -221,13 +284,26 @@ impl<'a> Matcher<'a> {
         if !self.seek_spare {
             return false;
         }
-        let Some(open) = self.frames.last().and_then(|frame| self.tokens.get(frame.token)) else { return false };
-        let brace = self.frames.last().is_some_and(|frame| frame.delimiter == Some(Delimiter::Brace));
+        let Some(open) = self
+            .frames
+            .last()
+            .and_then(|frame| self.tokens.get(frame.token))
+        else {
+            return false;
+        };
+        let brace = self
+            .frames
+            .last()
+            .is_some_and(|frame| frame.delimiter == Some(Delimiter::Brace));
         brace && open.line != token.line && (!token.line_start || token.indent > open.indent)
     }
 
     fn end_interpolation(&mut self, index: usize) -> usize {
-        if let Some(at) = self.frames.iter().rposition(|frame| frame.delimiter.is_none()) {
+        if let Some(at) = self
+            .frames
+            .iter()
+            .rposition(|frame| frame.delimiter.is_none())
+        {
             if at + 1 < self.frames.len() {
                 self.lose(at + 1, index);
             }
@@ -240,7 +316,10 @@ impl<'a> Matcher<'a> {
     fn word(&mut self, index: usize, token: Token) -> usize {
         let word = token.text(self.text);
         let nests = match word {
-            "match" => self.tokens.get(index + 1).is_some_and(|next| next.kind == TokenKind::Word),
+            "match" => self
+                .tokens
+                .get(index + 1)
+                .is_some_and(|next| next.kind == TokenKind::Word),
             "map" | "Result" => symbol_at(self.text, self.tokens, index + 1) == "<",
             _ => false,
         };
@@ -277,14 +356,23 @@ impl<'a> Matcher<'a> {
     fn lose(&mut self, keep: usize, index: usize) {
         let lost: Vec<Frame> = self.frames.get(keep..).unwrap_or_default().to_vec();
         let groups = lost.iter().rev().take_while(|frame| !frame.block).count();
-        let culprit = if groups > 0 { lost.len() - groups } else { lost.len().saturating_sub(1) };
-        let behind = index.checked_sub(1).and_then(|before| self.tokens.get(before)).map_or(0, |token| token.end);
+        let culprit = if groups > 0 {
+            lost.len() - groups
+        } else {
+            lost.len().saturating_sub(1)
+        };
+        let behind = index
+            .checked_sub(1)
+            .and_then(|before| self.tokens.get(before))
+            .map_or(0, |token| token.end);
         let broken = |frame: &Frame| {
             let line = self.tokens.get(frame.token).map_or(0, |open| open.line);
             self.breaks.binary_search(&line).is_ok()
         };
         if let Some(frame) = lost.get(culprit).filter(|frame| !broken(frame)) {
-            self.found.lost_brace |= lost.iter().any(|frame| frame.delimiter == Some(Delimiter::Brace));
+            self.found.lost_brace |= lost
+                .iter()
+                .any(|frame| frame.delimiter == Some(Delimiter::Brace));
             self.report_lost(*frame, index, behind);
         }
         self.mend_lost(&lost, behind as usize, index);
@@ -294,62 +382,116 @@ impl<'a> Matcher<'a> {
     }
 
     fn report_lost(&mut self, frame: Frame, index: usize, behind: u32) {
-        let Some(open) = self.tokens.get(frame.token).copied() else { return };
+        let Some(open) = self.tokens.get(frame.token).copied() else {
+            return;
+        };
         let opening = open.text(self.text);
         let closing = closing(frame.delimiter);
-        let place = Span { start: behind.saturating_sub(1), end: behind };
-        let mut diagnostic =
-            Diagnostic::new(&codes::UNCLOSED_DELIMITER, open.span(), format!("this `{opening}` is never closed"));
+        let place = Span {
+            start: behind.saturating_sub(1),
+            end: behind,
+        };
+        let mut diagnostic = Diagnostic::new(
+            &codes::UNCLOSED_DELIMITER,
+            open.span(),
+            format!("this `{opening}` is never closed"),
+        );
         diagnostic = match self.tokens.get(index) {
             Some(_) => diagnostic.label(place, format!("`{closing}` is missing behind this")),
             None => diagnostic.label(place, format!("the text ends here without `{closing}`")),
         };
         self.push(diagnostic.help(format!("close it with `{closing}`")));
-        let whole = if frame.block { open.span() } else { Span { start: open.start, end: behind } };
+        let whole = if frame.block {
+            open.span()
+        } else {
+            Span {
+                start: open.start,
+                end: behind,
+            }
+        };
         self.found.reported.push(whole);
-        self.found.reported.push(Span { start: behind.saturating_sub(1), end: behind + 1 });
+        self.found.reported.push(Span {
+            start: behind.saturating_sub(1),
+            end: behind + 1,
+        });
     }
 
     /// Puts the missing delimiters into the space behind what was read, or gives the brackets up.
     fn mend_lost(&mut self, lost: &[Frame], behind: usize, index: usize) {
-        let closers: Vec<char> = lost.iter().rev().map(|frame| closing(frame.delimiter)).collect();
+        let closers: Vec<char> = lost
+            .iter()
+            .rev()
+            .map(|frame| closing(frame.delimiter))
+            .collect();
         if index >= self.tokens.len() {
             self.found.appended.push('\n');
             self.found.appended.extend(closers);
             return;
         }
-        let space = self.text.as_bytes().get(behind..behind + closers.len()).unwrap_or_default();
+        let space = self
+            .text
+            .as_bytes()
+            .get(behind..behind + closers.len())
+            .unwrap_or_default();
         let roomy = space.len() == closers.len() && space.iter().all(u8::is_ascii_whitespace);
         if roomy {
             for (offset, closer) in closers.into_iter().enumerate() {
                 let span = Span::new(behind + offset, behind + offset + 1);
-                self.found.mends.push(Mend::Character { span, character: closer, at_end: false });
+                self.found.mends.push(Mend::Character {
+                    span,
+                    character: closer,
+                    at_end: false,
+                });
             }
             return;
         }
         let first = lost.first().and_then(|frame| self.tokens.get(frame.token));
         if let Some(open) = first.filter(|_| lost.iter().all(|frame| !frame.block)) {
-            self.found.mends.push(Mend::Damaged(Span::new(open.start as usize, behind)));
+            self.found
+                .mends
+                .push(Mend::Damaged(Span::new(open.start as usize, behind)));
         }
     }
 
     /// Reports a closing delimiter of the wrong kind, and reads it as the right one.
     fn mistaken(&mut self, frame: Frame, token: Token) {
-        let Some(open) = self.tokens.get(frame.token).copied() else { return };
-        let (opening, found, wanted) = (open.text(self.text), token.text(self.text), closing(frame.delimiter));
-        self.push(
-            Diagnostic::new(&codes::UNEXPECTED_TOKEN, token.span(), format!("`{found}` does not close `{opening}`"))
-                .label(open.span(), "opened here")
-                .help(format!("write `{wanted}`"))
-                .unsafe_fix(format!("write `{wanted}`"), vec![Edit { span: token.span(), text: wanted.to_string() }]),
+        let Some(open) = self.tokens.get(frame.token).copied() else {
+            return;
+        };
+        let (opening, found, wanted) = (
+            open.text(self.text),
+            token.text(self.text),
+            closing(frame.delimiter),
         );
-        self.found.mends.push(Mend::Character { span: token.span(), character: wanted, at_end: false });
+        self.push(
+            Diagnostic::new(
+                &codes::UNEXPECTED_TOKEN,
+                token.span(),
+                format!("`{found}` does not close `{opening}`"),
+            )
+            .label(open.span(), "opened here")
+            .help(format!("write `{wanted}`"))
+            .unsafe_fix(
+                format!("write `{wanted}`"),
+                vec![Edit {
+                    span: token.span(),
+                    text: wanted.to_string(),
+                }],
+            ),
+        );
+        self.found.mends.push(Mend::Character {
+            span: token.span(),
+            character: wanted,
+            at_end: false,
+        });
     }
 
     /// Reports a closing delimiter that nothing opened, or the place where its opening one is missing.
     fn stray(&mut self, index: usize, token: Token, delimiter: Delimiter) {
         self.found.spare_brace |= delimiter == Delimiter::Brace;
-        if (delimiter != Delimiter::Brace || self.seek_spare) && self.unopened(index, token, delimiter) {
+        if (delimiter != Delimiter::Brace || self.seek_spare)
+            && self.unopened(index, token, delimiter)
+        {
             return;
         }
         self.found.mends.push(Mend::Blank(token.span()));
@@ -357,12 +499,19 @@ impl<'a> Matcher<'a> {
             return;
         }
         let found = token.text(self.text);
-        let edits = vec![Edit { span: token.span(), text: String::new() }];
+        let edits = vec![Edit {
+            span: token.span(),
+            text: String::new(),
+        }];
         self.found.strays.push(token.span());
         self.push(
-            Diagnostic::new(&codes::UNEXPECTED_TOKEN, token.span(), format!("this `{found}` closes nothing"))
-                .help(format!("remove the `{found}`, or open it where it belongs"))
-                .unsafe_fix(format!("remove the `{found}`"), edits),
+            Diagnostic::new(
+                &codes::UNEXPECTED_TOKEN,
+                token.span(),
+                format!("this `{found}` closes nothing"),
+            )
+            .help(format!("remove the `{found}`, or open it where it belongs"))
+            .unsafe_fix(format!("remove the `{found}`"), edits),
         );
     }
 
@@ -372,12 +521,22 @@ impl<'a> Matcher<'a> {
             return false;
         }
         let before = self.tokens.get(..index).unwrap_or_default();
-        let Some(head) = before.iter().rposition(|other| other.line_start && other.indent <= token.indent) else {
+        let Some(head) = before
+            .iter()
+            .rposition(|other| other.line_start && other.indent <= token.indent)
+        else {
             return false;
         };
         let inside = before.get(head..).unwrap_or_default();
-        let Some(first) = inside.first().filter(|first| first.indent == token.indent) else { return false };
-        let Some(last) = inside.iter().take_while(|other| other.line == first.line).last().copied() else {
+        let Some(first) = inside.first().filter(|first| first.indent == token.indent) else {
+            return false;
+        };
+        let Some(last) = inside
+            .iter()
+            .take_while(|other| other.line == first.line)
+            .last()
+            .copied()
+        else {
             return false;
         };
         let deeper = inside.last().is_some_and(|end| end.line > first.line);
@@ -386,21 +545,38 @@ impl<'a> Matcher<'a> {
             Delimiter::Bracket => '[',
             Delimiter::Brace => '{',
         };
-        let room = self.text.as_bytes().get(last.end as usize).is_some_and(u8::is_ascii_whitespace);
+        let room = self
+            .text
+            .as_bytes()
+            .get(last.end as usize)
+            .is_some_and(u8::is_ascii_whitespace);
         if !deeper || !room || matches!(last.kind, TokenKind::Open(_)) {
             return false;
         }
-        let place = Span { start: last.end, end: last.end + 1 };
+        let place = Span {
+            start: last.end,
+            end: last.end + 1,
+        };
         self.push(
             Diagnostic::new(
                 &codes::UNEXPECTED_TOKEN,
                 last.span(),
                 format!("expected `{opening}` at the end of this line"),
             )
-            .label(token.span(), format!("this `{}` closes what was not opened", token.text(self.text)))
+            .label(
+                token.span(),
+                format!(
+                    "this `{}` closes what was not opened",
+                    token.text(self.text)
+                ),
+            )
             .help(format!("write `{opening}` at the end of the line")),
         );
-        self.found.mends.push(Mend::Character { span: place, character: opening, at_end: false });
+        self.found.mends.push(Mend::Character {
+            span: place,
+            character: opening,
+            at_end: false,
+        });
         true
     }
 
@@ -416,10 +592,17 @@ impl<'a> Matcher<'a> {
                 TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
                 TokenKind::Close(_) | TokenKind::InterpolationEnd if depth == 0 => break,
                 TokenKind::Close(_) | TokenKind::InterpolationEnd => depth -= 1,
-                TokenKind::Word | TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {}
+                TokenKind::Word
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Symbol
+                | TokenKind::Broken => {}
             }
             end += 1;
-            let bracket = self.tokens.get(index).is_some_and(|first| first.kind != TokenKind::Word);
+            let bracket = self
+                .tokens
+                .get(index)
+                .is_some_and(|first| first.kind != TokenKind::Word);
             if depth == 0 && bracket {
                 break;
             }
@@ -427,13 +610,23 @@ impl<'a> Matcher<'a> {
         let start = self.tokens.get(index).copied();
         let last = end.checked_sub(1).and_then(|last| self.tokens.get(last));
         if let Some((start, last)) = start.zip(last) {
-            let (what, limit) =
-                if block { ("blocks", MAX_BLOCKS) } else { ("expressions and types", MAX_EXPRESSION_DEPTH) };
+            let (what, limit) = if block {
+                ("blocks", MAX_BLOCKS)
+            } else {
+                ("expressions and types", MAX_EXPRESSION_DEPTH)
+            };
             self.push(
-                Diagnostic::new(&codes::TOO_DEEP, start.span(), format!("{what} nest more than {limit} deep here"))
-                    .help("give the inner part a name of its own with `let`, a step or a plan"),
+                Diagnostic::new(
+                    &codes::TOO_DEEP,
+                    start.span(),
+                    format!("{what} nest more than {limit} deep here"),
+                )
+                .help("give the inner part a name of its own with `let`, a step or a plan"),
             );
-            self.found.mends.push(Mend::Damaged(Span { start: start.start, end: last.end }));
+            self.found.mends.push(Mend::Damaged(Span {
+                start: start.start,
+                end: last.end,
+            }));
         }
         if end >= self.tokens.len() {
             self.abandon();
@@ -445,7 +638,9 @@ impl<'a> Matcher<'a> {
     fn abandon(&mut self) {
         let lost = self.frames.split_off(0);
         self.found.appended.push('\n');
-        self.found.appended.extend(lost.iter().rev().map(|frame| closing(frame.delimiter)));
+        self.found
+            .appended
+            .extend(lost.iter().rev().map(|frame| closing(frame.delimiter)));
         self.blocks = 0;
     }
 

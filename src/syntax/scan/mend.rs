@@ -15,7 +15,11 @@ pub(super) enum Mend {
     /// The range is a damaged value.
     Damaged(Span),
     /// The range begins with this, or ends with it where `at_end`; the rest of it is blank.
-    Character { span: Span, character: char, at_end: bool },
+    Character {
+        span: Span,
+        character: char,
+        at_end: bool,
+    },
 }
 
 impl Mend {
@@ -42,13 +46,21 @@ pub(super) fn apply<'t>(text: &'t str, mends: &[Mend], appended: &str) -> Cow<'t
     let mut bytes = text.as_bytes().to_vec();
     for mend in mends {
         let range = mend.span().range();
-        let Some(slice) = bytes.get_mut(range) else { continue };
+        let Some(slice) = bytes.get_mut(range) else {
+            continue;
+        };
         match mend {
             Mend::Blank(_) => slice.fill(b' '),
             Mend::Damaged(_) => slice.fill(FILLER),
-            Mend::Character { character, at_end, .. } => {
+            Mend::Character {
+                character, at_end, ..
+            } => {
                 slice.fill(b' ');
-                let place = if *at_end { slice.last_mut() } else { slice.first_mut() };
+                let place = if *at_end {
+                    slice.last_mut()
+                } else {
+                    slice.first_mut()
+                };
                 if let Some((place, byte)) = place.zip(u8::try_from(*character).ok()) {
                     *place = byte;
                 }

@@ -54,18 +54,26 @@ impl Scan<'_> {
     /// Where lines begin items, outside of all brackets. Only a clean text has brackets that can be trusted.
     pub fn items(&self) -> impl Iterator<Item = usize> {
         let mut depth = 0_usize;
-        self.tokens.iter().enumerate().filter_map(move |(index, token)| {
-            match token.kind {
-                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
-                TokenKind::Close(_) | TokenKind::InterpolationEnd => depth = depth.saturating_sub(1),
-                TokenKind::Word => {
-                    let item = depth == 0 && token.line_start && begins_item(self.author, &self.tokens, index);
-                    return item.then_some(token.start as usize);
+        self.tokens
+            .iter()
+            .enumerate()
+            .filter_map(move |(index, token)| {
+                match token.kind {
+                    TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
+                    TokenKind::Close(_) | TokenKind::InterpolationEnd => {
+                        depth = depth.saturating_sub(1)
+                    }
+                    TokenKind::Word => {
+                        let item = depth == 0
+                            && token.line_start
+                            && begins_item(self.author, &self.tokens, index);
+                        return item.then_some(token.start as usize);
+                    }
+                    TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {
+                    }
                 }
-                TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {}
-            }
-            None
-        })
+                None
+            })
     }
 }
 
@@ -82,10 +90,18 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
     });
     let mut mends = lexed.mends;
     mends.extend(matched.mends);
-    let errors = diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span);
-    let mut reported: Vec<Span> = errors.filter(|span| !matched.strays.contains(span)).collect();
+    let errors = diagnostics
+        .iter()
+        .filter(|found| found.is_error())
+        .map(|found| found.span);
+    let mut reported: Vec<Span> = errors
+        .filter(|span| !matched.strays.contains(span))
+        .collect();
     reported.extend(matched.reported);
-    let mended = mends.iter().filter(|mend| mend.reports()).map(mend::Mend::span);
+    let mended = mends
+        .iter()
+        .filter(|mend| mend.reports())
+        .map(mend::Mend::span);
     reported.extend(mended.filter(|span| !matched.strays.contains(span)));
     let author = text;
     let text = mend::apply(text, &mends, &matched.appended);

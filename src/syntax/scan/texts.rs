@@ -18,7 +18,11 @@ impl Lexer<'_> {
         let prefix = self.text.get(start..quote).unwrap_or("");
         let raw = prefix.contains(['r', 'R']);
         let rest = self.text.get(quote..).unwrap_or("");
-        let quotes = if rest.starts_with("\"\"\"") || rest.starts_with("'''") { 3 } else { 1 };
+        let quotes = if rest.starts_with("\"\"\"") || rest.starts_with("'''") {
+            3
+        } else {
+            1
+        };
         let origin = self.origin();
         if prefix.is_empty() && rest.starts_with('"') {
             let open = OpenText {
@@ -46,7 +50,9 @@ impl Lexer<'_> {
 
     /// Passes over a part of the innermost open text, up to its end or its next `${`.
     fn text_part(&mut self, part: usize) {
-        let Some(open) = self.open_texts.last() else { return };
+        let Some(open) = self.open_texts.last() else {
+            return;
+        };
         let (start, quotes, origin) = (open.start, open.quotes, open.origin);
         while let Some(byte) = self.bytes.get(self.at).copied() {
             match byte {
@@ -79,7 +85,11 @@ impl Lexer<'_> {
     }
 
     fn verbatim(&mut self, start: usize, quote: usize, quotes: usize, raw: bool, origin: Origin) {
-        let closing = self.text.get(quote..quote + quotes).unwrap_or("\"").as_bytes();
+        let closing = self
+            .text
+            .get(quote..quote + quotes)
+            .unwrap_or("\"")
+            .as_bytes();
         self.at = quote + quotes;
         while let Some(byte) = self.bytes.get(self.at).copied() {
             if self.bytes.get(self.at..self.at + quotes) == Some(closing) {
@@ -95,7 +105,14 @@ impl Lexer<'_> {
     }
 
     /// Passes one character of a text. Returns whether the text turned out to have no end.
-    fn text_byte(&mut self, byte: u8, quotes: usize, raw: bool, start: usize, origin: Origin) -> bool {
+    fn text_byte(
+        &mut self,
+        byte: u8,
+        quotes: usize,
+        raw: bool,
+        start: usize,
+        origin: Origin,
+    ) -> bool {
         match byte {
             b'\n' | b'\r' if quotes == 1 => {
                 self.unfinished(start, origin, None);
@@ -111,11 +128,20 @@ impl Lexer<'_> {
                 self.line += 1;
             }
             b'\\' if !raw => {
-                let next = self.text.get(self.at + 1..).and_then(|rest| rest.chars().next());
-                self.at += 1 + next.filter(|c| !matches!(c, '\n' | '\r')).map_or(0, char::len_utf8);
+                let next = self
+                    .text
+                    .get(self.at + 1..)
+                    .and_then(|rest| rest.chars().next());
+                self.at += 1 + next
+                    .filter(|c| !matches!(c, '\n' | '\r'))
+                    .map_or(0, char::len_utf8);
             }
             0x80.. => {
-                let c = self.text.get(self.at..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
+                let c = self
+                    .text
+                    .get(self.at..)
+                    .and_then(|rest| rest.chars().next())
+                    .unwrap_or(' ');
                 self.judge_inside(c, self.at);
                 self.at += c.len_utf8();
             }
@@ -132,7 +158,10 @@ impl Lexer<'_> {
         if code.is_empty() || line.len() - code.len() > indent {
             return false;
         }
-        let word = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or("");
+        let word = code
+            .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .next()
+            .unwrap_or("");
         code.starts_with(['}', ')', ']'])
             || STATEMENT_WORDS.contains(&word)
             || CLAUSE_WORDS.contains(&word)
@@ -140,16 +169,32 @@ impl Lexer<'_> {
     }
 
     /// Reports the text that begins at `start` and has no end; `interpolation` where a `${` is open in it.
-    pub(super) fn unfinished(&mut self, start: usize, origin: Origin, interpolation: Option<usize>) {
-        if let Some((around, origin, at)) = self.outermost_line_text().filter(|(around, _, _)| *around < start) {
+    pub(super) fn unfinished(
+        &mut self,
+        start: usize,
+        origin: Origin,
+        interpolation: Option<usize>,
+    ) {
+        if let Some((around, origin, at)) = self
+            .outermost_line_text()
+            .filter(|(around, _, _)| *around < start)
+        {
             // The text around it has a `${` without `}`, which swallowed the closing quote.
             self.unfinished(around, origin, Some(at));
             return;
         }
         self.open_texts.retain(|open| open.start < start);
-        self.open_lines = self.open_texts.iter().filter(|open| open.quotes == 1).count();
+        self.open_lines = self
+            .open_texts
+            .iter()
+            .filter(|open| open.quotes == 1)
+            .count();
         self.forget(origin);
-        let line_end = if self.at >= self.bytes.len() { self.bytes.len() } else { self.at };
+        let line_end = if self.at >= self.bytes.len() {
+            self.bytes.len()
+        } else {
+            self.at
+        };
         if interpolation.is_none() && self.curly_end(start, line_end) {
             return;
         }
@@ -160,7 +205,11 @@ impl Lexer<'_> {
         let end = self.probable_end(start, line_end, origin, interpolation);
         self.report(match interpolation {
             Some(at) => unclosed_interpolation(Span::new(at, at + 2)),
-            None => unterminated(start, end, line_breaks(self.text.get(start..end).unwrap_or("")) > 0),
+            None => unterminated(
+                start,
+                end,
+                line_breaks(self.text.get(start..end).unwrap_or("")) > 0,
+            ),
         });
         self.mends.push(Mend::Damaged(Span::new(start, end)));
         self.push(TokenKind::Broken, start, end);
@@ -172,8 +221,14 @@ impl Lexer<'_> {
         // The outermost one, so that each further reading begins behind the last.
         self.open_texts.truncate(1);
         self.open_lines = 0;
-        let Some(open) = self.open_texts.last() else { return };
-        let (at, tokens, openers) = (open.interpolation, open.interpolation_tokens, open.interpolation_openers);
+        let Some(open) = self.open_texts.last() else {
+            return;
+        };
+        let (at, tokens, openers) = (
+            open.interpolation,
+            open.interpolation_tokens,
+            open.interpolation_openers,
+        );
         self.tokens.truncate(tokens);
         self.openers.truncate(openers);
         let span = Span::new(at, at + 2);
@@ -188,17 +243,29 @@ impl Lexer<'_> {
         if !origin.fresh || self.bytes.get(start..start + 3) != Some(b"\"\"\"") {
             return None;
         }
-        let near = self.tokens.get(..origin.tokens)?.iter().enumerate().rev().take(FARTHEST);
-        let mut pairs = near.filter(|(_, token)| token.kind == TokenKind::Text && token.text(self.text) == "\"\"");
+        let near = self
+            .tokens
+            .get(..origin.tokens)?
+            .iter()
+            .enumerate()
+            .rev()
+            .take(FARTHEST);
+        let mut pairs = near
+            .filter(|(_, token)| token.kind == TokenKind::Text && token.text(self.text) == "\"\"");
         pairs.find_map(|(index, token)| {
             let behind = self.text.get(token.end as usize..)?;
-            behind.trim_start_matches([' ', '\t', '\r']).starts_with('\n').then_some(index)
+            behind
+                .trim_start_matches([' ', '\t', '\r'])
+                .starts_with('\n')
+                .then_some(index)
         })
     }
 
     /// Reports a text block whose opening quotes are only two, from the closing ones.
     fn badly_opened(&mut self, index: usize, start: usize) {
-        let Some(opening) = self.tokens.get(index).copied() else { return };
+        let Some(opening) = self.tokens.get(index).copied() else {
+            return;
+        };
         let end = start + 3;
         self.report(
             Diagnostic::new(
@@ -210,7 +277,8 @@ impl Lexer<'_> {
             .help("write `\"\"\"`")
             .fix("write three quotes", opening.span(), "\"\"\""),
         );
-        self.mends.push(Mend::Damaged(Span::new(opening.start as usize, end)));
+        self.mends
+            .push(Mend::Damaged(Span::new(opening.start as usize, end)));
         self.tokens.truncate(index + 1);
         if let Some(token) = self.tokens.last_mut() {
             (token.kind, token.end) = (TokenKind::Broken, Span::at(end).end);
@@ -225,12 +293,21 @@ impl Lexer<'_> {
         if slice.contains('\n') {
             return false;
         }
-        let (quote, curly): (char, &[char]) =
-            if slice.starts_with('\'') { ('\'', &['’', '‘', '＇']) } else { ('"', &['”', '“', '＂']) };
-        let Some((offset, c)) = slice.char_indices().find(|(_, c)| curly.contains(c)) else { return false };
+        let (quote, curly): (char, &[char]) = if slice.starts_with('\'') {
+            ('\'', &['’', '‘', '＇'])
+        } else {
+            ('"', &['”', '“', '＂'])
+        };
+        let Some((offset, c)) = slice.char_indices().find(|(_, c)| curly.contains(c)) else {
+            return false;
+        };
         let span = Span::new(start + offset, start + offset + c.len_utf8());
         self.look_alike(c, quote, vec![span]);
-        self.mends.push(Mend::Character { span, character: quote, at_end: false });
+        self.mends.push(Mend::Character {
+            span,
+            character: quote,
+            at_end: false,
+        });
         self.push(TokenKind::Text, start, span.end as usize);
         true
     }
@@ -255,30 +332,55 @@ impl Lexer<'_> {
             return;
         };
         let last = Span::new(behind + offset, behind + offset + c.len_utf8());
-        let places = if c == quote { vec![first] } else { vec![first, last] };
+        let places = if c == quote {
+            vec![first]
+        } else {
+            vec![first, last]
+        };
         self.look_alike(opening, quote, places);
         let content = rest.get(..offset).unwrap_or("");
         if content.contains(['"', '\\', '$']) {
             self.mends.push(Mend::Damaged(first.to(last)));
         } else {
-            self.mends.push(Mend::Character { span: first, character: quote, at_end: true });
-            self.mends.push(Mend::Character { span: last, character: quote, at_end: false });
+            self.mends.push(Mend::Character {
+                span: first,
+                character: quote,
+                at_end: true,
+            });
+            self.mends.push(Mend::Character {
+                span: last,
+                character: quote,
+                at_end: false,
+            });
         }
         self.push(TokenKind::Text, start, last.end as usize);
     }
 
     /// Where an unfinished text was probably meant to end: before the delimiters at the end of its line that close
     /// what was opened in the same line, and behind the last quote where only a `${` is open.
-    fn probable_end(&self, start: usize, line_end: usize, origin: Origin, interpolation: Option<usize>) -> usize {
+    fn probable_end(
+        &self,
+        start: usize,
+        line_end: usize,
+        origin: Origin,
+        interpolation: Option<usize>,
+    ) -> usize {
         let slice = self.text.get(start..line_end).unwrap_or("").trim_end();
         let from_interpolation = interpolation.map_or(usize::MAX, |at| at - start);
         if let Some(quote) = slice.rfind('"').filter(|quote| *quote > from_interpolation) {
             return start + quote + 1;
         }
-        if let Some(head) = slice.strip_suffix('{').map(str::trim_end).filter(|head| !head.is_empty()) {
+        if let Some(head) = slice
+            .strip_suffix('{')
+            .map(str::trim_end)
+            .filter(|head| !head.is_empty())
+        {
             return start + head.len();
         }
-        let openers = self.openers.get(..origin.openers.min(self.openers.len())).unwrap_or_default();
+        let openers = self
+            .openers
+            .get(..origin.openers.min(self.openers.len()))
+            .unwrap_or_default();
         let closers: Vec<u8> = openers
             .iter()
             .rev()
@@ -290,28 +392,47 @@ impl Lexer<'_> {
             })
             .collect();
         let is_tail = |byte: u8| matches!(byte, b')' | b']' | b'}' | b',' | b' ');
-        let tail = slice.bytes().rev().take(LONGEST_TAIL).take_while(|byte| is_tail(*byte)).count();
+        let tail = slice
+            .bytes()
+            .rev()
+            .take(LONGEST_TAIL)
+            .take_while(|byte| is_tail(*byte))
+            .count();
         let tail = tail.min(slice.len() - 1);
         let fits = |tail: &[u8]| {
             let mut open = closers.iter();
-            tail.iter().filter(|byte| !matches!(byte, b',' | b' ')).all(|byte| open.next() == Some(byte))
+            tail.iter()
+                .filter(|byte| !matches!(byte, b',' | b' '))
+                .all(|byte| open.next() == Some(byte))
         };
         let bytes = slice.as_bytes();
-        let begin = (slice.len() - tail..=slice.len()).find(|at| bytes.get(*at..).is_some_and(fits));
+        let begin =
+            (slice.len() - tail..=slice.len()).find(|at| bytes.get(*at..).is_some_and(fits));
         start + begin.unwrap_or(slice.len()).max(1)
     }
 }
 
 fn unclosed_interpolation(span: Span) -> Diagnostic {
-    Diagnostic::new(&codes::UNCLOSED_DELIMITER, span, "this `${` is never closed with `}`")
-        .help("close it with `}` in the same line; a plain `${` is written `\\${`")
+    Diagnostic::new(
+        &codes::UNCLOSED_DELIMITER,
+        span,
+        "this `${` is never closed with `}`",
+    )
+    .help("close it with `}` in the same line; a plain `${` is written `\\${`")
 }
 
 fn unterminated(start: usize, end: usize, lines: bool) -> Diagnostic {
-    let diagnostic =
-        Diagnostic::new(&codes::UNTERMINATED_STRING, Span::new(start, start + 1), "this text has no closing quote")
-            .help("close it with the quotes that opened it");
-    if lines { diagnostic.label(Span::at(end), "read as text up to here") } else { diagnostic }
+    let diagnostic = Diagnostic::new(
+        &codes::UNTERMINATED_STRING,
+        Span::new(start, start + 1),
+        "this text has no closing quote",
+    )
+    .help("close it with the quotes that opened it");
+    if lines {
+        diagnostic.label(Span::at(end), "read as text up to here")
+    } else {
+        diagnostic
+    }
 }
 
 fn line_breaks(text: &str) -> u32 {

@@ -53,7 +53,10 @@ impl Token {
     }
 
     pub fn span(self) -> Span {
-        Span { start: self.start, end: self.end }
+        Span {
+            start: self.start,
+            end: self.end,
+        }
     }
 }
 
@@ -77,7 +80,12 @@ pub(super) fn lex(text: &str) -> Lexed {
         lexer = Lexer::new(text, true);
         lexer.run();
     }
-    Lexed { tokens: lexer.tokens, comments: lexer.comments, diagnostics: lexer.diagnostics, mends: lexer.mends }
+    Lexed {
+        tokens: lexer.tokens,
+        comments: lexer.comments,
+        diagnostics: lexer.diagnostics,
+        mends: lexer.mends,
+    }
 }
 
 /// A text with `${` whose end has not been seen.
@@ -211,7 +219,10 @@ impl<'a> Lexer<'a> {
         } else {
             CommentKind::Plain
         };
-        self.comments.push(Comment { span: Span::new(start, start + text.len()), kind });
+        self.comments.push(Comment {
+            span: Span::new(start, start + text.len()),
+            kind,
+        });
         if !text.is_ascii() {
             for (offset, c) in text.char_indices().filter(|(_, c)| !c.is_ascii()) {
                 self.judge_inside(c, start + offset);
@@ -225,7 +236,10 @@ impl<'a> Lexer<'a> {
         let end = self.word_end(start);
         let prefix = self.text.get(start..end).unwrap_or("");
         let quote_follows = matches!(self.bytes.get(end), Some(b'"' | b'\''));
-        if quote_follows && prefix.len() <= 2 && matches!(prefix, "r" | "R" | "b" | "B" | "br" | "bR" | "Br" | "BR") {
+        if quote_follows
+            && prefix.len() <= 2
+            && matches!(prefix, "r" | "R" | "b" | "B" | "br" | "bR" | "Br" | "BR")
+        {
             self.quoted(start, end);
             return;
         }
@@ -243,7 +257,9 @@ impl<'a> Lexer<'a> {
             } else if byte.is_ascii() {
                 break;
             } else {
-                let Some(c) = self.text.get(end..).and_then(|rest| rest.chars().next()) else { break };
+                let Some(c) = self.text.get(end..).and_then(|rest| rest.chars().next()) else {
+                    break;
+                };
                 if !unicode_ident::is_xid_continue(c) {
                     break;
                 }
@@ -314,7 +330,11 @@ impl<'a> Lexer<'a> {
     /// Keeps a finding, as long as anybody reads on: a file of nothing but mistakes must not fill the memory.
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         // Warnings, however many, must not push an error out.
-        let alike = self.diagnostics.iter().filter(|found| found.severity == diagnostic.severity).count();
+        let alike = self
+            .diagnostics
+            .iter()
+            .filter(|found| found.severity == diagnostic.severity)
+            .count();
         if alike < MAX_FINDINGS {
             self.diagnostics.push(diagnostic);
         }
@@ -323,12 +343,16 @@ impl<'a> Lexer<'a> {
     fn symbol(&mut self, byte: u8) {
         if byte.is_ascii_control() {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let count =
-                rest.iter().take_while(|other| other.is_ascii_control() && !other.is_ascii_whitespace()).count();
+            let count = rest
+                .iter()
+                .take_while(|other| other.is_ascii_control() && !other.is_ascii_whitespace())
+                .count();
             let span = Span::new(self.at, self.at + count.max(1));
             let message = match count {
                 0 | 1 => format!("a control character U+{byte:04X} stands here"),
-                _ => format!("{count} control characters stand here, and the first is U+{byte:04X}"),
+                _ => {
+                    format!("{count} control characters stand here, and the first is U+{byte:04X}")
+                }
             };
             self.report(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help("remove it"));
             self.mends.push(Mend::Blank(span));
@@ -336,8 +360,15 @@ impl<'a> Lexer<'a> {
             return;
         }
         let pair = self.text.get(self.at..self.at + 2).unwrap_or("");
-        let double = matches!(pair, "=>" | "->" | "==" | "!=" | "<=" | ">=" | "&&" | "||" | "??" | "?.");
-        self.push(TokenKind::Symbol, self.at, self.at + if double { 2 } else { 1 });
+        let double = matches!(
+            pair,
+            "=>" | "->" | "==" | "!=" | "<=" | ">=" | "&&" | "||" | "??" | "?."
+        );
+        self.push(
+            TokenKind::Symbol,
+            self.at,
+            self.at + if double { 2 } else { 1 },
+        );
     }
 
     /// A character beyond ASCII between tokens.
@@ -357,7 +388,9 @@ impl<'a> Lexer<'a> {
             return;
         }
         match characters::likeness(c) {
-            characters::Likeness::Character(ascii) if ascii.is_ascii_punctuation() => self.mended(ascii, start, end),
+            characters::Likeness::Character(ascii) if ascii.is_ascii_punctuation() => {
+                self.mended(ascii, start, end)
+            }
             characters::Likeness::Character(_) | characters::Likeness::None => {
                 self.push(TokenKind::Symbol, start, end);
             }
@@ -420,7 +453,9 @@ impl<'a> Lexer<'a> {
 
 /// The bytes of space at the beginning of a line.
 fn indentation(line: &str) -> usize {
-    line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+    line.bytes()
+        .take_while(|byte| matches!(byte, b' ' | b'\t'))
+        .count()
 }
 
 fn delimiter(byte: u8) -> Delimiter {

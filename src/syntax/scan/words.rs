@@ -3,17 +3,22 @@
 use super::tokens::{Delimiter, Token, TokenKind};
 
 pub(in crate::syntax) const STATEMENT_WORDS: [&str; 14] = [
-    "step", "let", "if", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "policy", "allow",
-    "parallel",
+    "step", "let", "if", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next",
+    "policy", "allow", "parallel",
 ];
-pub(in crate::syntax) const CLAUSE_WORDS: [&str; 11] =
-    ["when", "after", "confirm", "timeout", "within", "retry", "until", "cache", "verify", "recover", "undo"];
+pub(in crate::syntax) const CLAUSE_WORDS: [&str; 11] = [
+    "when", "after", "confirm", "timeout", "within", "retry", "until", "cache", "verify",
+    "recover", "undo",
+];
 pub(in crate::syntax) const ITEM_WORDS: [&str; 5] = ["plan", "use", "type", "tool", "test"];
-pub(in crate::syntax) const TEST_WORDS: [&str; 6] = ["given", "mock", "answer", "signal", "expect", "snapshot"];
+pub(in crate::syntax) const TEST_WORDS: [&str; 6] =
+    ["given", "mock", "answer", "signal", "expect", "snapshot"];
 
 /// Whether the token at `index` begins a statement, by itself and what follows.
 pub(super) fn begins_statement(text: &str, tokens: &[Token], index: usize) -> bool {
-    let Some(word) = word_at(text, tokens, index) else { return false };
+    let Some(word) = word_at(text, tokens, index) else {
+        return false;
+    };
     if !STATEMENT_WORDS.contains(&word) || joined_to_previous(text, tokens, index) {
         return false;
     }
@@ -29,14 +34,18 @@ pub(super) fn begins_line(text: &str, tokens: &[Token], index: usize) -> bool {
     if begins_statement(text, tokens, index) {
         return true;
     }
-    let Some(word) = word_at(text, tokens, index) else { return false };
+    let Some(word) = word_at(text, tokens, index) else {
+        return false;
+    };
     let known = CLAUSE_WORDS.contains(&word) || (TEST_WORDS.contains(&word) && word != "signal");
     known && !continues_list(text, tokens, index) && value_follows(text, tokens, index)
 }
 
 /// Whether the token at `index`, the first of its line, begins an item.
 pub(super) fn begins_item(text: &str, tokens: &[Token], index: usize) -> bool {
-    let Some(word) = word_at(text, tokens, index) else { return false };
+    let Some(word) = word_at(text, tokens, index) else {
+        return false;
+    };
     if joined_to_previous(text, tokens, index) {
         return false;
     }
@@ -55,14 +64,18 @@ pub(super) fn begins_item(text: &str, tokens: &[Token], index: usize) -> bool {
 
 /// Whether what stands behind the brace at `index` shows that it opens a block.
 pub(super) fn opens_block(text: &str, tokens: &[Token], index: usize) -> bool {
-    let before = index.checked_sub(1).and_then(|before| word_at(text, tokens, before));
+    let before = index
+        .checked_sub(1)
+        .and_then(|before| word_at(text, tokens, before));
     if matches!(before, Some("do" | "else" | "parallel"))
         || begins_statement(text, tokens, index + 1)
         || ends_head(text, tokens, index)
     {
         return true;
     }
-    let Some(first) = word_at(text, tokens, index + 1) else { return false };
+    let Some(first) = word_at(text, tokens, index + 1) else {
+        return false;
+    };
     let second = word_at(text, tokens, index + 2);
     if TEST_WORDS.contains(&first) && !is_key_mark(symbol_at(text, tokens, index + 2)) {
         return true;
@@ -78,14 +91,21 @@ const TYPE_TOKENS: usize = 100;
 
 /// Whether the brace at `index` stands behind `plan name(…)` or `plan name(…) -> T`, whatever stands in it.
 fn ends_head(text: &str, tokens: &[Token], index: usize) -> bool {
-    let Some(last) = index.checked_sub(1) else { return false };
-    if matches!(symbol_at(text, tokens, last), "->" | "|" | "," | ":" | "<" | "(" | "[" | "{" | "=" | "=>") {
+    let Some(last) = index.checked_sub(1) else {
+        return false;
+    };
+    if matches!(
+        symbol_at(text, tokens, last),
+        "->" | "|" | "," | ":" | "<" | "(" | "[" | "{" | "=" | "=>"
+    ) {
         return false;
     }
     let mut depth = 0_usize;
     let mut arrow = false;
     for at in (index.saturating_sub(TYPE_TOKENS)..index).rev() {
-        let Some(token) = tokens.get(at) else { return false };
+        let Some(token) = tokens.get(at) else {
+            return false;
+        };
         match (token.kind, token.text(text)) {
             (TokenKind::Close(Delimiter::Paren), _) if depth == 0 && (arrow || at == last) => {
                 return opens_parameters(text, tokens, at);
@@ -107,7 +127,9 @@ fn opens_parameters(text: &str, tokens: &[Token], index: usize) -> bool {
         match tokens.get(at).map(|token| token.kind) {
             Some(TokenKind::Close(_)) => depth += 1,
             Some(TokenKind::Open(_)) if depth == 0 => {
-                return at.checked_sub(2).is_some_and(|head| word_at(text, tokens, head) == Some("plan"));
+                return at
+                    .checked_sub(2)
+                    .is_some_and(|head| word_at(text, tokens, head) == Some("plan"));
             }
             Some(TokenKind::Open(_)) => depth -= 1,
             _ => {}
@@ -117,7 +139,10 @@ fn opens_parameters(text: &str, tokens: &[Token], index: usize) -> bool {
 }
 
 pub(super) fn word_at<'t>(text: &'t str, tokens: &[Token], index: usize) -> Option<&'t str> {
-    tokens.get(index).filter(|token| token.kind == TokenKind::Word).map(|token| token.text(text))
+    tokens
+        .get(index)
+        .filter(|token| token.kind == TokenKind::Word)
+        .map(|token| token.text(text))
 }
 
 pub(super) fn symbol_at<'t>(text: &'t str, tokens: &[Token], index: usize) -> &'t str {
@@ -125,18 +150,25 @@ pub(super) fn symbol_at<'t>(text: &'t str, tokens: &[Token], index: usize) -> &'
 }
 
 fn is_key_mark(symbol: &str) -> bool {
-    matches!(symbol, ":" | "?" | "," | ")" | "]" | "}" | "=>" | "." | "==" | "=")
+    matches!(
+        symbol,
+        ":" | "?" | "," | ")" | "]" | "}" | "=>" | "." | "==" | "="
+    )
 }
 
 /// A word behind an operator, a dot or an arrow belongs to what stands before it.
 fn joined_to_previous(text: &str, tokens: &[Token], index: usize) -> bool {
-    let Some(before) = index.checked_sub(1) else { return false };
+    let Some(before) = index.checked_sub(1) else {
+        return false;
+    };
     matches!(symbol_at(text, tokens, before), "=>" | "." | "?." | ":")
 }
 
 /// A word behind a comma or an opening bracket is an element of what is open there.
 fn continues_list(text: &str, tokens: &[Token], index: usize) -> bool {
-    let before = index.checked_sub(1).map_or("", |before| symbol_at(text, tokens, before));
+    let before = index
+        .checked_sub(1)
+        .map_or("", |before| symbol_at(text, tokens, before));
     matches!(before, "," | "(" | "[")
         || (before == "{" && symbol_at(text, tokens, index + 1) == "{")
         || joined_to_previous(text, tokens, index)
@@ -144,7 +176,9 @@ fn continues_list(text: &str, tokens: &[Token], index: usize) -> bool {
 
 /// Two operands side by side occur in no expression.
 fn value_follows(text: &str, tokens: &[Token], index: usize) -> bool {
-    let Some(next) = tokens.get(index + 1) else { return false };
+    let Some(next) = tokens.get(index + 1) else {
+        return false;
+    };
     if next.line_start {
         return false;
     }

@@ -13,15 +13,29 @@ use crate::source::Span;
 use crate::tools::credential::{in_address, sounds_secret};
 
 /// Headers that belong to the call or to the connection.
-const OWN: [&str; 8] =
-    ["accept", "connection", "content-length", "content-type", "host", "idempotency-key", "te", "transfer-encoding"];
+const OWN: [&str; 8] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "idempotency-key",
+    "te",
+    "transfer-encoding",
+];
 
 /// The headers that every call of the app carries.
 pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    let Some(node) = section.get("headers") else { return headers };
+    let Some(node) = section.get("headers") else {
+        return headers;
+    };
     let Some(entries) = node.entries() else {
-        section.report(node.span, format!("`headers` must be a mapping, and is {}", node.kind()), found);
+        section.report(
+            node.span,
+            format!("`headers` must be a mapping, and is {}", node.kind()),
+            found,
+        );
         return headers;
     };
     for entry in entries {
@@ -32,11 +46,18 @@ pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderM
             continue;
         };
         // What stands there may be a secret, so it is not told.
-        if let Some(mut value) = entry.value.scalar().and_then(|text| HeaderValue::from_str(&text).ok()) {
+        if let Some(mut value) = entry
+            .value
+            .scalar()
+            .and_then(|text| HeaderValue::from_str(&text).ok())
+        {
             value.set_sensitive(true);
             headers.insert(name, value);
         } else {
-            let message = format!("the header `{}` must be text that a header can have", entry.name);
+            let message = format!(
+                "the header `{}` must be text that a header can have",
+                entry.name
+            );
             section.report(entry.value.span, message, found);
         }
     }
@@ -44,26 +65,51 @@ pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderM
 }
 
 /// What came from the environment into headers, and into the parts of endpoints that let somebody in.
-pub(super) fn credentials(section: &Section, filled: &[Filled], found: &mut Vec<Diagnostic>) -> Redactor {
+pub(super) fn credentials(
+    section: &Section,
+    filled: &[Filled],
+    found: &mut Vec<Diagnostic>,
+) -> Redactor {
     let mut known = Redactor::default();
     let mut add = |span: Span, secret: &str, found: &mut Vec<Diagnostic>| {
         if !known.add(secret) && !secret.is_empty() {
             found.push(too_short(span));
         }
     };
-    for entry in section.get("headers").and_then(Node::entries).unwrap_or_default() {
-        for variable in filled.iter().filter(|variable| variable.span == entry.value.span) {
+    for entry in section
+        .get("headers")
+        .and_then(Node::entries)
+        .unwrap_or_default()
+    {
+        for variable in filled
+            .iter()
+            .filter(|variable| variable.span == entry.value.span)
+        {
             add(variable.span, &variable.value, found);
         }
     }
-    for node in section.get("tools").and_then(Node::items).unwrap_or_default() {
-        let Some(node) = node.get("endpoint") else { continue };
-        let Some(url) = node.text().and_then(|text| Url::parse(text).ok()) else { continue };
+    for node in section
+        .get("tools")
+        .and_then(Node::items)
+        .unwrap_or_default()
+    {
+        let Some(node) = node.get("endpoint") else {
+            continue;
+        };
+        let Some(url) = node.text().and_then(|text| Url::parse(text).ok()) else {
+            continue;
+        };
         for secret in in_address(&url) {
             add(node.span, &secret, found);
         }
-        let queries: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
-        for variable in filled.iter().filter(|variable| variable.span == node.span && !variable.value.is_empty()) {
+        let queries: Vec<String> = url
+            .query_pairs()
+            .map(|(_, value)| value.into_owned())
+            .collect();
+        for variable in filled
+            .iter()
+            .filter(|variable| variable.span == node.span && !variable.value.is_empty())
+        {
             let asked = queries.iter().any(|query| query.contains(&variable.value));
             if asked || sounds_secret(&variable.name) && !variable.value.contains("://") {
                 add(node.span, &variable.value, found);
@@ -74,7 +120,9 @@ pub(super) fn credentials(section: &Section, filled: &[Filled], found: &mut Vec<
 }
 
 fn too_short(span: Span) -> Diagnostic {
-    let message = format!("a secret of fewer than {LEAST_LENGTH} characters cannot be told from the text around it");
+    let message = format!(
+        "a secret of fewer than {LEAST_LENGTH} characters cannot be told from the text around it"
+    );
     let mut finding = Diagnostic::new(&APP_INVALID, span, message)
         .note("where the tool gives it back, it gets into results and into the journal")
         .help("use a longer one");

@@ -44,7 +44,9 @@ pub fn load_apps(host: &dyn Host, files: &[PathBuf]) -> Loaded {
         let text = match host.read_file(path) {
             Ok(text) if text.len() <= MAX_FILE_BYTES => Ok(text),
             Ok(_) => Err(format!("it is larger than {MAX_FILE_BYTES} bytes")),
-            Err(problem) if problem.kind() == std::io::ErrorKind::InvalidData => Err("it is not UTF-8 text".into()),
+            Err(problem) if problem.kind() == std::io::ErrorKind::InvalidData => {
+                Err("it is not UTF-8 text".into())
+            }
             Err(problem) => Err(problem.to_string()),
         };
         let (source, app, mut diagnostics) = match text {
@@ -54,7 +56,10 @@ pub fn load_apps(host: &dyn Host, files: &[PathBuf]) -> Loaded {
                 (source, app, diagnostics)
             }
             Err(problem) => {
-                let unread = left_out(Span::at(0), format!("this app file cannot be read: {problem}"));
+                let unread = left_out(
+                    Span::at(0),
+                    format!("this app file cannot be read: {problem}"),
+                );
                 (SourceFile::new(shown, ""), None, vec![unread])
             }
         };
@@ -63,12 +68,18 @@ pub fn load_apps(host: &dyn Host, files: &[PathBuf]) -> Loaded {
                 diagnostics.push(taken(&app, first));
             } else {
                 names.insert(app.name.clone(), path.clone());
-                loaded.apps.push(App { file: path.clone(), ..app });
+                loaded.apps.push(App {
+                    file: path.clone(),
+                    ..app
+                });
             }
         }
         if !diagnostics.is_empty() {
             diagnostics.sort_by_key(|diagnostic| diagnostic.span);
-            loaded.findings.push(Findings { source: Arc::new(source), diagnostics });
+            loaded.findings.push(Findings {
+                source: Arc::new(source),
+                diagnostics,
+            });
         }
     }
     loaded
@@ -87,7 +98,9 @@ pub fn app_files(host: &dyn Host, folder: &Path) -> std::io::Result<Vec<PathBuf>
 /// Whether a file is called as app files are.
 #[must_use]
 pub fn is_app_file(file: &Path) -> bool {
-    let hidden = file.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
+    let hidden = file
+        .file_name()
+        .is_none_or(|name| name.to_string_lossy().starts_with('.'));
     let ending = file.extension().and_then(|ending| ending.to_str());
     !hidden && ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
@@ -99,7 +112,10 @@ pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagn
     let mut node = match yaml::parse(source.text()) {
         Ok(node) => node,
         Err(problem) => {
-            found.push(left_out(problem.span, format!("this app file is no valid YAML: {}", problem.message)));
+            found.push(left_out(
+                problem.span,
+                format!("this app file is no valid YAML: {}", problem.message),
+            ));
             return (None, found);
         }
     };
@@ -109,21 +125,34 @@ pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagn
     }
     let filled = variables::fill_in(&mut node, host, &mut found);
     let Some(entries) = node.entries() else {
-        found.push(left_out(node.span, format!("an app file is a mapping, and this is {}", node.kind())));
+        found.push(left_out(
+            node.span,
+            format!("an app file is a mapping, and this is {}", node.kind()),
+        ));
         return (None, found);
     };
-    let Some(section) = Section::new("the app", &node, &APP_INVALID, &mut found) else { return (None, found) };
-    let name = section.get("name").and_then(|name| Some((name.scalar()?, name.span)));
+    let Some(section) = Section::new("the app", &node, &APP_INVALID, &mut found) else {
+        return (None, found);
+    };
+    let name = section
+        .get("name")
+        .and_then(|name| Some((name.scalar()?, name.span)));
     let name = name.filter(|(name, _)| !name.trim().is_empty());
     let Some((name, span)) = name else {
-        let near = entries.iter().find_map(|entry| Some((entry, nearest(&entry.name, ["name"])?)));
-        let finding =
-            left_out(near.map_or(section.span(), |(entry, _)| entry.span), "this app file has no `name`".into());
+        let near = entries
+            .iter()
+            .find_map(|entry| Some((entry, nearest(&entry.name, ["name"])?)));
+        let finding = left_out(
+            near.map_or(section.span(), |(entry, _)| entry.span),
+            "this app file has no `name`".into(),
+        );
         found.push(match near {
-            Some((entry, near)) => finding.did_you_mean(near, entry.span, near.name).help(format!(
-                "its `{}` is not looked at; write `name`, which is the namespace of its tools",
-                entry.name
-            )),
+            Some((entry, near)) => finding
+                .did_you_mean(near, entry.span, near.name)
+                .help(format!(
+                    "its `{}` is not looked at; write `name`, which is the namespace of its tools",
+                    entry.name
+                )),
             None => finding.help("add `name: …`, the namespace of its tools"),
         });
         return (None, found);
@@ -137,17 +166,29 @@ pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagn
     (Some(app), found)
 }
 
-fn read_named(section: &Section, name: Arc<str>, filled: &[Filled], found: &mut Vec<Diagnostic>) -> App {
+fn read_named(
+    section: &Section,
+    name: Arc<str>,
+    filled: &[Filled],
+    found: &mut Vec<Diagnostic>,
+) -> App {
     section.expect_keys(&KEYS, &APP_INVALID, Severity::Warning, found);
     let shared = Shared { namespace: &name };
     let mut tools: Vec<AppTool> = Vec::new();
     for node in section.list("tools", found) {
-        let Some(tool) = tool::read(node, &shared, found) else { continue };
-        if tools.iter().any(|earlier| earlier.signature.name == tool.signature.name) {
+        let Some(tool) = tool::read(node, &shared, found) else {
+            continue;
+        };
+        if tools
+            .iter()
+            .any(|earlier| earlier.signature.name == tool.signature.name)
+        {
             let span = node.get("name").map_or(node.span, |name| name.span);
             let message = format!("the tool {} is there twice", tool.signature.path());
-            found
-                .push(Diagnostic::new(&AMBIGUOUS_TOOL, span, message).help("only the first is used; rename the other"));
+            found.push(
+                Diagnostic::new(&AMBIGUOUS_TOOL, span, message)
+                    .help("only the first is used; rename the other"),
+            );
             continue;
         }
         tools.push(tool);
@@ -155,7 +196,10 @@ fn read_named(section: &Section, name: Arc<str>, filled: &[Filled], found: &mut 
     for tool in &tools {
         no_inverse(section, tool, &tools, found);
     }
-    let (display_name, system_context) = (section.text("display_name", found), section.text("system_context", found));
+    let (display_name, system_context) = (
+        section.text("display_name", found),
+        section.text("system_context", found),
+    );
     let headers = access::headers(section, found);
     let credentials = access::credentials(section, filled, found);
     App {
@@ -178,12 +222,20 @@ fn no_inverse(section: &Section, tool: &AppTool, tools: &[AppTool], found: &mut 
     if names().any(|known| known == name) {
         return;
     }
-    let nodes = section.get("tools").and_then(yaml::Node::items).unwrap_or_default();
-    let node = nodes
-        .iter()
-        .find(|node| node.get("name").and_then(yaml::Node::scalar).as_deref() == Some(&*tool.signature.name));
-    let span = node.and_then(|node| node.get("inverse")).map_or(section.span(), |node| node.span);
-    let message = format!("the inverse of {} is `{name}`, and there is no such tool here", tool.signature.path());
+    let nodes = section
+        .get("tools")
+        .and_then(yaml::Node::items)
+        .unwrap_or_default();
+    let node = nodes.iter().find(|node| {
+        node.get("name").and_then(yaml::Node::scalar).as_deref() == Some(&*tool.signature.name)
+    });
+    let span = node
+        .and_then(|node| node.get("inverse"))
+        .map_or(section.span(), |node| node.span);
+    let message = format!(
+        "the inverse of {} is `{name}`, and there is no such tool here",
+        tool.signature.path()
+    );
     let finding = Diagnostic::new(&APP_INVALID, span, message).available(names());
     found.push(match nearest(name, names()) {
         Some(near) => finding.did_you_mean(near, span, near.name),
@@ -248,7 +300,12 @@ tools:
         let (app, found) = read_app(&source, &MemoryHost::default());
         let shown = found.iter().map(|finding| {
             let help = finding.help.as_deref().unwrap_or_default();
-            format!("{:?} {}: {} ({help})", source.slice(finding.span), finding.severity, finding.message)
+            format!(
+                "{:?} {}: {} ({help})",
+                source.slice(finding.span),
+                finding.severity,
+                finding.message
+            )
         });
         (app, shown.collect())
     }
@@ -261,17 +318,33 @@ tools:
         let tool = app.tool("create_employee_profile").unwrap();
         let signature = &tool.signature;
         assert_eq!(&*tool.endpoint, "http://127.0.0.1:8009/tool");
-        assert_eq!((signature.effect, signature.effect_declared), (Effect::Idempotent, true));
-        let required: Vec<(&str, bool)> = signature.parameters.iter().map(|one| (&*one.name, one.required)).collect();
+        assert_eq!(
+            (signature.effect, signature.effect_declared),
+            (Effect::Idempotent, true)
+        );
+        let required: Vec<(&str, bool)> = signature
+            .parameters
+            .iter()
+            .map(|one| (&*one.name, one.required))
+            .collect();
         assert_eq!(required, [("id", false), ("name", true), ("level", false)]);
         assert_eq!(signature.parameters[2].ty.to_string(), r#""L1" | "L2""#);
         assert_eq!(signature.returns.to_string(), "{ emp_id: string }");
-        assert_eq!(signature.raises, ["failed".into(), "taken".into(), "locked".into()]);
+        assert_eq!(
+            signature.raises,
+            ["failed".into(), "taken".into(), "locked".into()]
+        );
         assert!(!signature.extra_arguments && signature.open_world);
         assert!(signature.may_have_happened.is_empty());
-        assert_eq!((&*signature.sensitive, &*signature.target), (&["result.emp_id".into()][..], &["name".into()][..]));
         assert_eq!(
-            (signature.inverse.as_deref(), signature.deprecated.as_deref()),
+            (&*signature.sensitive, &*signature.target),
+            (&["result.emp_id".into()][..], &["name".into()][..])
+        );
+        assert_eq!(
+            (
+                signature.inverse.as_deref(),
+                signature.deprecated.as_deref()
+            ),
             (Some("hr.query"), Some("use people.create"))
         );
         assert_eq!(tool.errors[1].class, ErrorClass::Tool("taken".into()));
@@ -279,7 +352,10 @@ tools:
         assert_eq!(tool.signature.key_ttl.unwrap().as_secs(), 48 * 3600);
         let query = app.tool("query").unwrap();
         assert_eq!(query.signature.returns, Type::Any);
-        assert_eq!((query.signature.effect, query.signature.extra_arguments), (Effect::Read, false));
+        assert_eq!(
+            (query.signature.effect, query.signature.extra_arguments),
+            (Effect::Read, false)
+        );
     }
 
     /// One execution has one key.
@@ -295,7 +371,8 @@ tools:
     /// Where the other side knows repetitions, a call is idempotent, whatever its file says of it beside that.
     #[test]
     fn a5_a_key_makes_an_effect_idempotent_and_that_is_told() {
-        let key = |effect: &str| HR.replace("    key: {", &format!("    effect: {effect}\n    key: {{"));
+        let key =
+            |effect: &str| HR.replace("    key: {", &format!("    effect: {effect}\n    key: {{"));
         for (written, class, told) in [
             ("effect", Effect::Idempotent, 1),
             ("idempotent", Effect::Idempotent, 0),
@@ -339,8 +416,15 @@ tools:
             .findings
             .iter()
             .map(|findings| {
-                let [finding] = &findings.diagnostics[..] else { panic!("{findings:?}") };
-                format!("{} {}: {}", findings.source.name(), finding.severity, finding.message)
+                let [finding] = &findings.diagnostics[..] else {
+                    panic!("{findings:?}")
+                };
+                format!(
+                    "{} {}: {}",
+                    findings.source.name(),
+                    finding.severity,
+                    finding.message
+                )
             })
             .collect();
         insta::assert_snapshot!(found.join("\n"), @r###"

@@ -18,8 +18,11 @@ pub(super) fn sensitive(
     returns: Option<&Json>,
     found: &mut Vec<Diagnostic>,
 ) -> Vec<Arc<str>> {
-    let mut paths: Vec<Arc<str>> =
-        section.texts("sensitive", found).into_iter().map(|(path, _)| path.as_str().into()).collect();
+    let mut paths: Vec<Arc<str>> = section
+        .texts("sensitive", found)
+        .into_iter()
+        .map(|(path, _)| path.as_str().into())
+        .collect();
     let mut add = |path: &str| {
         if !paths.iter().any(|known| **known == *path) {
             paths.push(path.into());
@@ -47,8 +50,17 @@ fn marked(schema: &Json, path: &str, depth: usize, add: &mut dyn FnMut(&str)) {
     if let Some(items) = schema.get("items") {
         marked(items, path, depth - 1, add);
     }
-    for (name, inner) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
-        let inner_path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+    for (name, inner) in schema
+        .get("properties")
+        .and_then(Json::as_object)
+        .into_iter()
+        .flatten()
+    {
+        let inner_path = if path.is_empty() {
+            name.clone()
+        } else {
+            format!("{path}.{name}")
+        };
         marked(inner, &inner_path, depth - 1, add);
     }
 }
@@ -60,7 +72,10 @@ pub(super) fn deprecated(section: &Section, found: &mut Vec<Diagnostic>) -> Opti
         Content::Bool(truth) => truth.then(Arc::default),
         Content::Text(reason) => Some(reason.as_str().into()),
         Content::Null | Content::Number(_) | Content::List(_) | Content::Map(_) => {
-            let message = format!("`deprecated` must be true or the reason, and is {}", node.kind());
+            let message = format!(
+                "`deprecated` must be true or the reason, and is {}",
+                node.kind()
+            );
             section.report(node.span, message, found);
             None
         }
@@ -68,7 +83,15 @@ pub(super) fn deprecated(section: &Section, found: &mut Vec<Diagnostic>) -> Opti
 }
 
 /// The dotted name of the tool that takes this one back; a name without a dot is of the same file.
-pub(super) fn inverse(section: &Section, namespace: &str, found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
+pub(super) fn inverse(
+    section: &Section,
+    namespace: &str,
+    found: &mut Vec<Diagnostic>,
+) -> Option<Arc<str>> {
     let name = section.text("inverse", found)?;
-    Some(if name.contains('.') { name.into() } else { format!("{namespace}.{name}").into() })
+    Some(if name.contains('.') {
+        name.into()
+    } else {
+        format!("{namespace}.{name}").into()
+    })
 }

@@ -24,11 +24,17 @@ impl<'a> Section<'a> {
         let what = what.into();
         let Some(entries) = node.entries() else {
             let message = format!("{what} must be a mapping, and is {}", node.kind());
-            found.push(Diagnostic::new(code, node.span, message).expected("a mapping", node.kind()));
+            found
+                .push(Diagnostic::new(code, node.span, message).expected("a mapping", node.kind()));
             return None;
         };
         let span = entries.first().map_or(node.span, |first| first.span);
-        Some(Self { what, span, entries, code })
+        Some(Self {
+            what,
+            span,
+            entries,
+            code,
+        })
     }
 
     /// Names it better, once more of it is known.
@@ -49,14 +55,24 @@ impl<'a> Section<'a> {
         severity: Severity,
         found: &mut Vec<Diagnostic>,
     ) {
-        for entry in self.entries.iter().filter(|entry| !known.contains(&entry.name.as_str())) {
+        for entry in self
+            .entries
+            .iter()
+            .filter(|entry| !known.contains(&entry.name.as_str()))
+        {
             if entry.name.starts_with("x-") {
                 continue;
             }
             let message = format!("{} has no key `{}`", self.what, entry.name);
             let mut finding = Diagnostic::new(code, entry.span, message).available(known);
             finding.severity = severity;
-            let near = nearest(&entry.name, known.iter().copied().filter(|name| self.get(name).is_none()));
+            let near = nearest(
+                &entry.name,
+                known
+                    .iter()
+                    .copied()
+                    .filter(|name| self.get(name).is_none()),
+            );
             found.push(match near {
                 Some(near) => finding.did_you_mean(near, entry.span, near.name),
                 None => finding.help(format!("the keys are {}", known.join(", "))),
@@ -75,7 +91,15 @@ impl<'a> Section<'a> {
         let node = self.get(name)?;
         let text = node.scalar();
         if text.is_none() {
-            self.report(node.span, format!("`{name}` of {} must be text, and is {}", self.what, node.kind()), found);
+            self.report(
+                node.span,
+                format!(
+                    "`{name}` of {} must be text, and is {}",
+                    self.what,
+                    node.kind()
+                ),
+                found,
+            );
         }
         text
     }
@@ -85,18 +109,29 @@ impl<'a> Section<'a> {
         match (self.get(name), self.text(name, found)) {
             (None, _) => {
                 let message = format!("{} lacks the key `{name}`", self.what);
-                let near = self.entries.iter().find_map(|entry| Some((entry, nearest(&entry.name, [name])?)));
-                let finding = Diagnostic::new(self.code, near.map_or(self.span, |(entry, _)| entry.span), message);
+                let near = self
+                    .entries
+                    .iter()
+                    .find_map(|entry| Some((entry, nearest(&entry.name, [name])?)));
+                let finding = Diagnostic::new(
+                    self.code,
+                    near.map_or(self.span, |(entry, _)| entry.span),
+                    message,
+                );
                 found.push(match near {
-                    Some((entry, near)) => finding
-                        .did_you_mean(near, entry.span, name)
-                        .help(format!("`{}` means nothing here; was `{name}` meant?", entry.name)),
+                    Some((entry, near)) => finding.did_you_mean(near, entry.span, name).help(
+                        format!("`{}` means nothing here; was `{name}` meant?", entry.name),
+                    ),
                     None => finding.help(format!("add `{name}: …`")),
                 });
                 None
             }
             (Some(node), Some(text)) if text.trim().is_empty() => {
-                self.report(node.span, format!("`{name}` of {} is empty", self.what), found);
+                self.report(
+                    node.span,
+                    format!("`{name}` of {} is empty", self.what),
+                    found,
+                );
                 None
             }
             (_, text) => text,
@@ -105,20 +140,38 @@ impl<'a> Section<'a> {
 
     /// The truth value under a key; false where it is missing.
     pub(crate) fn flag(&self, name: &str, found: &mut Vec<Diagnostic>) -> bool {
-        let Some(node) = self.get(name) else { return false };
+        let Some(node) = self.get(name) else {
+            return false;
+        };
         if let Content::Bool(truth) = node.content {
             return truth;
         }
-        let message = format!("`{name}` of {} must be true or false, and is {}", self.what, node.kind());
-        found.push(Diagnostic::new(self.code, node.span, message).expected("true or false", node.kind()));
+        let message = format!(
+            "`{name}` of {} must be true or false, and is {}",
+            self.what,
+            node.kind()
+        );
+        found.push(
+            Diagnostic::new(self.code, node.span, message).expected("true or false", node.kind()),
+        );
         false
     }
 
     /// The elements of the list under a key; none where it is missing.
     pub(crate) fn list(&self, name: &str, found: &mut Vec<Diagnostic>) -> &'a [Node] {
-        let Some(node) = self.get(name) else { return &[] };
+        let Some(node) = self.get(name) else {
+            return &[];
+        };
         node.items().unwrap_or_else(|| {
-            self.report(node.span, format!("`{name}` of {} must be a list, and is {}", self.what, node.kind()), found);
+            self.report(
+                node.span,
+                format!(
+                    "`{name}` of {} must be a list, and is {}",
+                    self.what,
+                    node.kind()
+                ),
+                found,
+            );
             &[]
         })
     }
@@ -133,7 +186,11 @@ impl<'a> Section<'a> {
             if let Some(text) = node.scalar() {
                 texts.push((text, node.span));
             } else {
-                self.report(node.span, format!("`{name}` of {} must be a list of texts", self.what), found);
+                self.report(
+                    node.span,
+                    format!("`{name}` of {} must be a list of texts", self.what),
+                    found,
+                );
             }
         }
         texts

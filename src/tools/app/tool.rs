@@ -12,8 +12,8 @@ use crate::diag::codes::contracts::APP_INVALID;
 use crate::diag::{Diagnostic, Severity, closest};
 use crate::source::Span;
 use crate::types::{
-    Contract, Effect, ErrorClass, FieldLookup, KEY_TTL, Parameter, Rest, Signature, Type, UsagePaths, Validator,
-    decode, field, field_names, from_schema,
+    Contract, Effect, ErrorClass, FieldLookup, KEY_TTL, Parameter, Rest, Signature, Type,
+    UsagePaths, Validator, decode, field, field_names, from_schema,
 };
 use crate::value::parse_duration;
 
@@ -44,7 +44,12 @@ pub(super) struct Shared<'a> {
 
 /// Reads one tool. Without a name there is none; what else is wrong is reported, and the rest of the tool stands.
 pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) -> Option<AppTool> {
-    let mut section = Section::new(format!("a tool of {}", shared.namespace), node, &APP_INVALID, found)?;
+    let mut section = Section::new(
+        format!("a tool of {}", shared.namespace),
+        node,
+        &APP_INVALID,
+        found,
+    )?;
     let name: Arc<str> = section.required("name", found)?.into();
     section.rename(format!("the tool {}.{name}", shared.namespace));
     section.expect_keys(&KEYS, &APP_INVALID, Severity::Warning, found);
@@ -60,7 +65,10 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         // The engine gives the key, so the plan need not.
         parameter.required &= key_argument.as_deref() != Some(&*parameter.name);
     }
-    let known = Known { parameters: &parameters, extra: arguments.extra };
+    let known = Known {
+        parameters: &parameters,
+        extra: arguments.extra,
+    };
     let signature = Signature {
         namespace: shared.namespace.clone(),
         description: section.text("description", found).map(Into::into),
@@ -70,7 +78,12 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         effect_declared: effect.is_some(),
         raises: raises(&errors),
         may_have_happened: may_have_happened(&errors),
-        sensitive: safety::sensitive(&section, arguments.schema.as_ref(), output_schema.as_ref(), found),
+        sensitive: safety::sensitive(
+            &section,
+            arguments.schema.as_ref(),
+            output_schema.as_ref(),
+            found,
+        ),
         target: known.named(&section, "target", found),
         command: known.named(&section, "command", found),
         open_world: section.flag("open_world", found),
@@ -81,15 +94,25 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         resource: resource(&section, &known, found),
         reads_clock: false,
         usage: usage(&section, found),
-        input_schema: arguments.schema.map(|schema| Arc::new(Contract::of_arguments(schema))),
+        input_schema: arguments
+            .schema
+            .map(|schema| Arc::new(Contract::of_arguments(schema))),
         output_schema: output_schema.map(|schema| Arc::new(Contract::of_result(schema))),
         extra_arguments: arguments.extra,
         name,
         parameters: Vec::new(),
     };
     let mock = section.get("mock").map(Node::to_json);
-    let signature = Arc::new(Signature { parameters, ..signature });
-    Some(AppTool { signature, endpoint, errors, mock })
+    let signature = Arc::new(Signature {
+        parameters,
+        ..signature
+    });
+    Some(AppTool {
+        signature,
+        endpoint,
+        errors,
+        mock,
+    })
 }
 
 /// `usage: { tokens: PATH, cost: PATH }`
@@ -98,12 +121,17 @@ fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Arc<UsagePath
     let inner = Section::new("`usage`".to_owned(), node, &APP_INVALID, found)?;
     inner.expect_keys(&["tokens", "cost"], &APP_INVALID, Severity::Warning, found);
     let mut path = |name: &str| inner.text(name, found).map(Into::into);
-    Some(Arc::new(UsagePaths { tokens: path("tokens"), cost: path("cost") }))
+    Some(Arc::new(UsagePaths {
+        tokens: path("tokens"),
+        cost: path("cost"),
+    }))
 }
 
 /// The address that calls go to. A tool without a usable one is checked against all the same, and fails when called.
 fn endpoint(section: &Section, found: &mut Vec<Diagnostic>) -> Arc<str> {
-    let Some(text) = section.required("endpoint", found) else { return "".into() };
+    let Some(text) = section.required("endpoint", found) else {
+        return "".into();
+    };
     let problem = match reqwest::Url::parse(&text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => None,
         Ok(url) => Some(format!("it begins with `{}:`", url.scheme())),
@@ -128,15 +156,30 @@ struct Arguments {
 
 fn arguments(section: &Section, found: &mut Vec<Diagnostic>) -> Arguments {
     let Some(schema) = schema(section, "parameters", found) else {
-        return Arguments { schema: None, parameters: Vec::new(), extra: section.get("parameters").is_some() };
+        return Arguments {
+            schema: None,
+            parameters: Vec::new(),
+            extra: section.get("parameters").is_some(),
+        };
     };
     let ty = from_schema(&schema);
-    let parameters: Vec<Parameter> = field_names(&ty).into_iter().map(|name| parameter(&ty, &schema, name)).collect();
+    let parameters: Vec<Parameter> = field_names(&ty)
+        .into_iter()
+        .map(|name| parameter(&ty, &schema, name))
+        .collect();
     // What is not listed is not taken, unless the schema says so in so many words; a schema that lists nothing takes all.
-    let said = schema.get("additionalProperties").or_else(|| schema.get("unevaluatedProperties"));
+    let said = schema
+        .get("additionalProperties")
+        .or_else(|| schema.get("unevaluatedProperties"));
     let open = !matches!(&ty, Type::Object(object) if object.rest == Rest::Closed);
-    let extra = open && (said.is_some_and(|said| *said != Json::Bool(false)) || schema.get("properties").is_none());
-    Arguments { schema: Some(schema), parameters, extra }
+    let extra = open
+        && (said.is_some_and(|said| *said != Json::Bool(false))
+            || schema.get("properties").is_none());
+    Arguments {
+        schema: Some(schema),
+        parameters,
+        extra,
+    }
 }
 
 fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {
@@ -144,16 +187,23 @@ fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {
         FieldLookup::Found { ty, required } => (ty, required),
         FieldLookup::Any | FieldLookup::Missing | FieldLookup::NotAnObject => (Type::Any, false),
     };
-    let property = schema.get("properties").and_then(|properties| properties.get(&*name));
-    let description = property.and_then(|property| property.get("description")).and_then(Json::as_str);
+    let property = schema
+        .get("properties")
+        .and_then(|properties| properties.get(&*name));
+    let description = property
+        .and_then(|property| property.get("description"))
+        .and_then(Json::as_str);
     // A default only describes, unless the argument has to be there: then it is what a call sends that does not name it.
-    let default = property.and_then(|property| property.get("default")).filter(|_| required);
+    let default = property
+        .and_then(|property| property.get("default"))
+        .filter(|_| required);
     let default = default.and_then(|default| decode(default, &ty).ok());
     Parameter {
         ty,
         required: required && default.is_none(),
         description: description.map(Into::into),
-        schema: property.map(|property| Arc::new(Contract::of_arguments(standing_alone(property, schema)))),
+        schema: property
+            .map(|property| Arc::new(Contract::of_arguments(standing_alone(property, schema)))),
         default,
         name,
     }
@@ -161,7 +211,9 @@ fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {
 
 /// The schema of one property with the definitions that it may refer to.
 fn standing_alone(property: &Json, schema: &Json) -> Json {
-    let Json::Object(property) = property else { return property.clone() };
+    let Json::Object(property) = property else {
+        return property.clone();
+    };
     let mut property = property.clone();
     for name in ["$schema", "$defs", "definitions"] {
         if let Some(shared) = schema.get(name).filter(|_| !property.contains_key(name)) {
@@ -176,14 +228,25 @@ fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<
     let node = section.get(name)?;
     let schema = node.to_json();
     if !schema.is_object() && !schema.is_boolean() {
-        section.report(node.span, format!("`{name}` must be a JSON Schema, and is {}", node.kind()), found);
+        section.report(
+            node.span,
+            format!("`{name}` must be a JSON Schema, and is {}", node.kind()),
+            found,
+        );
         return None;
     }
     match Validator::new(&schema) {
         Ok(_) => Some(schema),
         Err(problem) => {
-            let span = node.entries().and_then(<[_]>::first).map_or(node.span, |first| first.span);
-            section.report(span, format!("`{name}` is no valid JSON Schema: {problem}"), found);
+            let span = node
+                .entries()
+                .and_then(<[_]>::first)
+                .map_or(node.span, |first| first.span);
+            section.report(
+                span,
+                format!("`{name}` is no valid JSON Schema: {problem}"),
+                found,
+            );
             None
         }
     }
@@ -195,12 +258,25 @@ fn errors(section: &Section, found: &mut Vec<Diagnostic>) -> Vec<Reason> {
         // One word alone is the reason and the name of the error.
         if let Some(reason) = node.text() {
             let class = ErrorClass::Tool(reason.into());
-            errors.push(Reason { reason: reason.into(), class, may_have_happened: false });
+            errors.push(Reason {
+                reason: reason.into(),
+                class,
+                may_have_happened: false,
+            });
             continue;
         }
-        let Some(entry) = Section::new("an entry of `errors`", node, &APP_INVALID, found) else { continue };
-        entry.expect_keys(&["reason", "class", "happened"], &APP_INVALID, Severity::Warning, found);
-        let Some(reason) = entry.required("reason", found) else { continue };
+        let Some(entry) = Section::new("an entry of `errors`", node, &APP_INVALID, found) else {
+            continue;
+        };
+        entry.expect_keys(
+            &["reason", "class", "happened"],
+            &APP_INVALID,
+            Severity::Warning,
+            found,
+        );
+        let Some(reason) = entry.required("reason", found) else {
+            continue;
+        };
         let class = match entry.get("class") {
             Some(_) => class(&entry, found).unwrap_or_else(|| ErrorClass::Tool("failed".into())),
             None => ErrorClass::Tool(reason.as_str().into()),
@@ -210,15 +286,22 @@ fn errors(section: &Section, found: &mut Vec<Diagnostic>) -> Vec<Reason> {
             "maybe" => Some(true),
             _ => None,
         };
-        let may_have_happened = entry.word("happened", &["no", "maybe"], words, found).unwrap_or(false);
-        errors.push(Reason { reason: reason.into(), class, may_have_happened });
+        let may_have_happened = entry
+            .word("happened", &["no", "maybe"], words, found)
+            .unwrap_or(false);
+        errors.push(Reason {
+            reason: reason.into(),
+            class,
+            may_have_happened,
+        });
     }
     errors
 }
 
 fn class(entry: &Section, found: &mut Vec<Diagnostic>) -> Option<ErrorClass> {
-    let single: Vec<&str> =
-        ErrorClass::names().filter(|name| name.contains('.') || ErrorClass::find(name).is_some()).collect();
+    let single: Vec<&str> = ErrorClass::names()
+        .filter(|name| name.contains('.') || ErrorClass::find(name).is_some())
+        .collect();
     entry.word("class", &single, ErrorClass::find, found)
 }
 
@@ -238,7 +321,10 @@ fn raises(errors: &[Reason]) -> Vec<Arc<str>> {
 /// The names of errors that always leave open whether the effect happened.
 fn may_have_happened(errors: &[Reason]) -> Vec<Arc<str>> {
     let names = raises(errors).into_iter().filter(|name| {
-        let mut own = errors.iter().filter(|error| error.class == ErrorClass::Tool(name.clone())).peekable();
+        let mut own = errors
+            .iter()
+            .filter(|error| error.class == ErrorClass::Tool(name.clone()))
+            .peekable();
         own.peek().is_some() && own.all(|error| error.may_have_happened)
     });
     names.collect()
@@ -246,7 +332,12 @@ fn may_have_happened(errors: &[Reason]) -> Vec<Arc<str>> {
 
 /// The effect class. Where a key makes repetitions harmless, repeating is harmless: that is what `idempotent` means.
 fn effect(section: &Section, has_key: bool, found: &mut Vec<Diagnostic>) -> Option<Effect> {
-    let written = section.word("effect", &Effect::ALL.map(Effect::name), Effect::find, found);
+    let written = section.word(
+        "effect",
+        &Effect::ALL.map(Effect::name),
+        Effect::find,
+        found,
+    );
     if written != Some(Effect::Effect) || !has_key {
         return written.or(has_key.then_some(Effect::Idempotent));
     }
@@ -255,13 +346,21 @@ fn effect(section: &Section, has_key: bool, found: &mut Vec<Diagnostic>) -> Opti
                        taken as `idempotent`";
         let mut finding = Diagnostic::new(&APP_INVALID, node.span, message);
         finding.severity = Severity::Warning;
-        found.push(finding.help("leave `effect` out; or leave `key` out if the system does not recognize keys"));
+        found.push(
+            finding.help(
+                "leave `effect` out; or leave `key` out if the system does not recognize keys",
+            ),
+        );
     }
     Some(Effect::Idempotent)
 }
 
 /// How long the system recognizes a key, and the argument that takes it.
-fn key(section: &Section, arguments: &Arguments, found: &mut Vec<Diagnostic>) -> Option<(Duration, Option<Arc<str>>)> {
+fn key(
+    section: &Section,
+    arguments: &Arguments,
+    found: &mut Vec<Diagnostic>,
+) -> Option<(Duration, Option<Arc<str>>)> {
     let entry = Section::new("`key`", section.get("key")?, &APP_INVALID, found)?;
     if let Some(per) = entry.get("per") {
         let message = "`per` of `key` is gone: all attempts of one execution carry the same key";
@@ -271,15 +370,30 @@ fn key(section: &Section, arguments: &Arguments, found: &mut Vec<Diagnostic>) ->
         }
         found.push(finding);
     }
-    entry.expect_keys(&["argument", "ttl", "per"], &APP_INVALID, Severity::Warning, found);
-    let known = Known { parameters: &arguments.parameters, extra: arguments.extra };
+    entry.expect_keys(
+        &["argument", "ttl", "per"],
+        &APP_INVALID,
+        Severity::Warning,
+        found,
+    );
+    let known = Known {
+        parameters: &arguments.parameters,
+        extra: arguments.extra,
+    };
     let argument = known.named(&entry, "argument", found).into_iter().next();
     let ttl = entry.get("ttl").map_or(KEY_TTL, |node| {
-        let length = node.text().and_then(parse_duration).and_then(|length| u64::try_from(length).ok());
+        let length = node
+            .text()
+            .and_then(parse_duration)
+            .and_then(|length| u64::try_from(length).ok());
         if let Some(length) = length.filter(|length| *length > 0) {
             return Duration::from_nanos(length);
         }
-        entry.report(node.span, "`ttl` of `key` must be a length of time, such as 24h".into(), found);
+        entry.report(
+            node.span,
+            "`ttl` of `key` must be a length of time, such as 24h".into(),
+            found,
+        );
         KEY_TTL
     });
     Some((ttl, argument))
@@ -292,7 +406,11 @@ fn resource(section: &Section, known: &Known, found: &mut Vec<Diagnostic>) -> Op
     for part in template.split('{').skip(1) {
         match part.split_once('}') {
             Some((name, _)) => known.expect(name, "resource", span, found),
-            None => section.report(span, format!("`resource` has `{{` without `}}`: `{template}`"), found),
+            None => section.report(
+                span,
+                format!("`resource` has `{{` without `}}`: `{template}`"),
+                found,
+            ),
         }
     }
     Some(template.into())

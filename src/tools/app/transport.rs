@@ -32,14 +32,24 @@ pub struct AppTransport {
 impl AppTransport {
     /// The way to a tool. `endpoint` stands in for the tool's own, for mocks, which get no credentials.
     #[must_use]
-    pub fn new(client: HttpClient, host: Arc<dyn Host>, (app, tool): (&App, &AppTool), endpoint: Option<&str>) -> Self {
+    pub fn new(
+        client: HttpClient,
+        host: Arc<dyn Host>,
+        (app, tool): (&App, &AppTool),
+        endpoint: Option<&str>,
+    ) -> Self {
         let written = endpoint.unwrap_or(&tool.endpoint);
-        let parsed = Url::parse(written).map_err(|problem| format!("its endpoint is no address: {problem}"));
+        let parsed =
+            Url::parse(written).map_err(|problem| format!("its endpoint is no address: {problem}"));
         Self {
             client,
             host,
             endpoint: parsed,
-            headers: if endpoint.is_some() { HeaderMap::new() } else { app.headers.clone() },
+            headers: if endpoint.is_some() {
+                HeaderMap::new()
+            } else {
+                app.headers.clone()
+            },
             errors: tool.errors.clone().into(),
             arguments: arguments_type(&tool.signature),
         }
@@ -64,23 +74,37 @@ impl Transport for AppTransport {
         let url = match &self.endpoint {
             Ok(url) => url.clone(),
             Err(problem) => {
-                let error = failed(ErrorClass::Internal, format!("{path} cannot be called: {problem}"), Sent::No);
+                let error = failed(
+                    ErrorClass::Internal,
+                    format!("{path} cannot be called: {problem}"),
+                    Sent::No,
+                );
                 return Reply::Now(Err(error));
             }
         };
         let key = &*request.idempotency_key;
         let mut headers = self.headers.clone();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         if let Ok(key) = HeaderValue::from_str(key) {
             headers.insert("idempotency-key", key);
         }
         let body = Some(self.body(&request, key).to_string().into_bytes());
-        let post = HttpRequest { method: Method::POST, url: url.clone(), headers, body };
+        let post = HttpRequest {
+            method: Method::POST,
+            url: url.clone(),
+            headers,
+            body,
+        };
         let (client, host, errors) = (self.client.clone(), self.host.clone(), self.errors.clone());
         Reply::Later(Box::pin(async move {
             let gate = |target: &Url| same_place(target, &url, &path);
-            let response = client.send(post, &gate, MOST_BODY_BYTES, &request.cancel).await?;
+            let response = client
+                .send(post, &gate, MOST_BODY_BYTES, &request.cancel)
+                .await?;
             answer(&response, &path, &errors, host.now())
         }))
     }
@@ -102,19 +126,34 @@ fn same_place(target: &Url, endpoint: &Url, path: &str) -> Result<(), CallError>
         return Ok(());
     }
     let host = target.host_str().unwrap_or_default();
-    let message = format!("{path} was redirected to {host}, which is not the host that its app file names");
-    Err(failed(ErrorClass::Denied(Denied::Policy), message, Sent::Answered))
+    let message =
+        format!("{path} was redirected to {host}, which is not the host that its app file names");
+    Err(failed(
+        ErrorClass::Denied(Denied::Policy),
+        message,
+        Sent::Answered,
+    ))
 }
 
 fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> Outcome {
     let body = serde_json::from_slice::<Json>(&response.body);
     let object = body.as_ref().ok().and_then(Json::as_object);
-    let success = object.and_then(|object| object.get("success")).and_then(Json::as_bool);
-    let reason = object.and_then(|object| object.get("reason")).and_then(Json::as_str);
-    let declared = errors.iter().find(|known| success == Some(false) && reason == Some(&known.reason));
+    let success = object
+        .and_then(|object| object.get("success"))
+        .and_then(Json::as_bool);
+    let reason = object
+        .and_then(|object| object.get("reason"))
+        .and_then(Json::as_str);
+    let declared = errors
+        .iter()
+        .find(|known| success == Some(false) && reason == Some(&known.reason));
     let told = told(object, &response.body);
     if let Some(known) = declared {
-        let sent = if known.may_have_happened { Sent::Maybe } else { Sent::Refused };
+        let sent = if known.may_have_happened {
+            Sent::Maybe
+        } else {
+            Sent::Refused
+        };
         return Err(failed(known.class.clone(), format!("{path}: {told}"), sent));
     }
     if let Some(error) = failure(response.status, &response.headers, now, path, &told) {
@@ -125,14 +164,27 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
             let data = object.and_then(|object| object.get("data")).cloned();
             Ok(Answer::Json(data.unwrap_or(Json::Null)))
         }
-        (_, Some(false)) => Err(failed(ErrorClass::Tool("failed".into()), format!("{path}: {told}"), Sent::Answered)),
+        (_, Some(false)) => Err(failed(
+            ErrorClass::Tool("failed".into()),
+            format!("{path}: {told}"),
+            Sent::Answered,
+        )),
         (200..=299, None) => {
-            let message = format!("{path} did not answer with an object that has `success`: {told}");
-            Err(failed(ErrorClass::Validation(Validation::Result), message, Sent::Answered))
+            let message =
+                format!("{path} did not answer with an object that has `success`: {told}");
+            Err(failed(
+                ErrorClass::Validation(Validation::Result),
+                message,
+                Sent::Answered,
+            ))
         }
         (status, _) => {
             let message = format!("{path} answered with status {status}: {told}");
-            Err(failed(ErrorClass::Tool("failed".into()), message, Sent::Answered))
+            Err(failed(
+                ErrorClass::Tool("failed".into()),
+                message,
+                Sent::Answered,
+            ))
         }
     }
 }
@@ -140,7 +192,11 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
 /// What the answer says of its failure: its `error`, else `message`, else `detail`, else `reason`, else its text.
 fn told(object: Option<&Map<String, Json>>, body: &[u8]) -> String {
     let text = |name: &str| object?.get(name)?.as_str().filter(|text| !text.is_empty());
-    match text("error").or(text("message")).or(text("detail")).or(text("reason")) {
+    match text("error")
+        .or(text("message"))
+        .or(text("detail"))
+        .or(text("reason"))
+    {
         Some(text) => shortened(text),
         None if body.is_empty() => "an empty body".into(),
         None => Value::from(&*String::from_utf8_lossy(body)).preview(TOLD_OF_BODY),
@@ -157,5 +213,10 @@ fn shortened(text: &str) -> String {
 }
 
 fn failed(class: ErrorClass, message: String, sent: Sent) -> CallError {
-    CallError { class, message, sent, retry_after: None }
+    CallError {
+        class,
+        message,
+        sent,
+        retry_after: None,
+    }
 }

@@ -18,17 +18,27 @@ pub(crate) struct Filled {
 /// Fills in the variables of every text of a file. What is set in the environment wins over the default, which may
 /// be empty and may contain `:`. A variable that is not set and has no default is reported and becomes nothing. `$${`
 /// stands for `${`. What came from the environment is given back.
-pub(crate) fn fill_in(node: &mut Node, host: &dyn Host, found: &mut Vec<Diagnostic>) -> Vec<Filled> {
+pub(crate) fn fill_in(
+    node: &mut Node,
+    host: &dyn Host,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Filled> {
     let mut from_outside = Vec::new();
     node.rewrite(&mut |text, span| {
         filled(text, |name, default| {
             if let Some(value) = host.variable(name) {
-                from_outside.push(Filled { span, name: name.to_owned(), value: value.clone() });
+                from_outside.push(Filled {
+                    span,
+                    name: name.to_owned(),
+                    value: value.clone(),
+                });
                 return value;
             }
             default.map_or_else(
                 || {
-                    let message = format!("the environment variable {name} is not set, and there is no default");
+                    let message = format!(
+                        "the environment variable {name} is not set, and there is no default"
+                    );
                     let help = format!("set {name}, or write ${{{name}:…}} with a default");
                     found.push(Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help));
                     String::new()
@@ -53,8 +63,11 @@ fn filled(text: &str, mut value: impl FnMut(&str, Option<&str>) -> String) -> St
         }
         out.push_str(before);
         let inside = after.find('}').map(|end| &after[..end]);
-        let parts =
-            inside.map(|inside| inside.split_once(':').map_or((inside, None), |(name, default)| (name, Some(default))));
+        let parts = inside.map(|inside| {
+            inside
+                .split_once(':')
+                .map_or((inside, None), |(name, default)| (name, Some(default)))
+        });
         match (inside, parts) {
             (Some(inside), Some((name, default))) if is_name(name) => {
                 out.push_str(&value(name, default));
@@ -73,7 +86,9 @@ fn filled(text: &str, mut value: impl FnMut(&str, Option<&str>) -> String) -> St
 /// Whether this can be the name of a variable; other text in braces is left as it is.
 fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        && text
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
 #[cfg(test)]
@@ -82,9 +97,13 @@ mod tests {
 
     #[test]
     fn variables_are_filled_in() {
-        let value = |name: &str, default: Option<&str>| format!("<{name}|{}>", default.unwrap_or("none"));
+        let value =
+            |name: &str, default: Option<&str>| format!("<{name}|{}>", default.unwrap_or("none"));
         let cases = [
-            ("${URL:http://127.0.0.1:8009}/tool", "<URL|http://127.0.0.1:8009>/tool"),
+            (
+                "${URL:http://127.0.0.1:8009}/tool",
+                "<URL|http://127.0.0.1:8009>/tool",
+            ),
             ("${A}${B:}", "<A|none><B|>"),
             ("$${A} and ${A", "${A} and ${A"),
             ("${not a name} ${x.y} $A {A}", "${not a name} ${x.y} $A {A}"),

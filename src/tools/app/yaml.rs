@@ -61,7 +61,10 @@ pub fn parse(text: &str) -> Result<Node, YamlError> {
         Ok(spanned) => Ok(node(spanned)),
         Err(error) => {
             let location = error.location().unwrap_or(Location::UNKNOWN);
-            Err(YamlError { message: message(&error), span: place(text, location) })
+            Err(YamlError {
+                message: message(&error),
+                span: place(text, location),
+            })
         }
     }
 }
@@ -76,34 +79,52 @@ impl Node {
             Content::Number(number) => Json::Number(number.clone()),
             Content::Text(text) => Json::String(text.clone()),
             Content::List(items) => Json::Array(items.iter().map(Self::to_json).collect()),
-            Content::Map(entries) => {
-                Json::Object(entries.iter().map(|entry| (entry.name.clone(), entry.value.to_json())).collect())
-            }
+            Content::Map(entries) => Json::Object(
+                entries
+                    .iter()
+                    .map(|entry| (entry.name.clone(), entry.value.to_json()))
+                    .collect(),
+            ),
         }
     }
 
     /// The value of a key of a mapping.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
-        self.entries()?.iter().find(|entry| entry.name == name).map(|entry| &entry.value)
+        self.entries()?
+            .iter()
+            .find(|entry| entry.name == name)
+            .map(|entry| &entry.value)
     }
 
     /// The entries of a mapping.
     #[must_use]
     pub fn entries(&self) -> Option<&[Entry]> {
-        if let Content::Map(entries) = &self.content { Some(entries) } else { None }
+        if let Content::Map(entries) = &self.content {
+            Some(entries)
+        } else {
+            None
+        }
     }
 
     /// The elements of a list.
     #[must_use]
     pub fn items(&self) -> Option<&[Self]> {
-        if let Content::List(items) = &self.content { Some(items) } else { None }
+        if let Content::List(items) = &self.content {
+            Some(items)
+        } else {
+            None
+        }
     }
 
     /// Text as such.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
-        if let Content::Text(text) = &self.content { Some(text) } else { None }
+        if let Content::Text(text) = &self.content {
+            Some(text)
+        } else {
+            None
+        }
     }
 
     /// The text of a scalar: `24` and `true` are text too where text is meant.
@@ -135,7 +156,9 @@ impl Node {
         match &mut self.content {
             Content::Text(text) => *text = change(text, self.span),
             Content::List(items) => items.iter_mut().for_each(|item| item.rewrite(change)),
-            Content::Map(entries) => entries.iter_mut().for_each(|entry| entry.value.rewrite(change)),
+            Content::Map(entries) => entries
+                .iter_mut()
+                .for_each(|entry| entry.value.rewrite(change)),
             Content::Null | Content::Bool(_) | Content::Number(_) => {}
         }
     }
@@ -173,7 +196,8 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Content, E> {
-        Ok(Number::from_f64(number).map_or_else(|| Content::Text(number.to_string()), Content::Number))
+        Ok(Number::from_f64(number)
+            .map_or_else(|| Content::Text(number.to_string()), Content::Number))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Content, E> {
@@ -192,31 +216,52 @@ impl<'de> Visitor<'de> for ContentVisitor {
         let mut map = Vec::new();
         while let Some(name) = entries.next_key::<Spanned<String>>()? {
             let value = node(entries.next_value::<Spanned<Content>>()?);
-            map.push(Entry { span: span(name.referenced), name: name.value, value });
+            map.push(Entry {
+                span: span(name.referenced),
+                name: name.value,
+                value,
+            });
         }
         Ok(Content::Map(map))
     }
 }
 
 fn node(spanned: Spanned<Content>) -> Node {
-    Node { span: span(spanned.referenced), content: spanned.value }
+    Node {
+        span: span(spanned.referenced),
+        content: spanned.value,
+    }
 }
 
 fn span(location: Location) -> Span {
     let narrow = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
     let start = narrow(location.span().byte_offset().unwrap_or(0));
-    Span::new(start, start.saturating_add(narrow(location.span().byte_len().unwrap_or(0))))
+    Span::new(
+        start,
+        start.saturating_add(narrow(location.span().byte_len().unwrap_or(0))),
+    )
 }
 
 /// The place of an error, which has a line and a column if it has a place at all.
 fn place(text: &str, location: Location) -> Span {
-    if location.span().byte_offset().is_some_and(|offset| offset > 0) {
+    if location
+        .span()
+        .byte_offset()
+        .is_some_and(|offset| offset > 0)
+    {
         return span(location);
     }
-    let line = usize::try_from(location.line()).unwrap_or(0).saturating_sub(1);
+    let line = usize::try_from(location.line())
+        .unwrap_or(0)
+        .saturating_sub(1);
     let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
-    let column = usize::try_from(location.column()).unwrap_or(0).saturating_sub(1);
-    let within = text.get(start..).and_then(|rest| rest.char_indices().nth(column)).map_or(0, |(offset, _)| offset);
+    let column = usize::try_from(location.column())
+        .unwrap_or(0)
+        .saturating_sub(1);
+    let within = text
+        .get(start..)
+        .and_then(|rest| rest.char_indices().nth(column))
+        .map_or(0, |(offset, _)| offset);
     Span::at(start + within)
 }
 
@@ -224,10 +269,16 @@ fn place(text: &str, location: Location) -> Span {
 fn message(error: &serde_yaml::Error) -> String {
     let text = error.without_snippet().to_string();
     let first = text.lines().next().unwrap_or_default();
-    let end =
-        [" at line ", ", set DuplicateKeyPolicy", "error: line "].iter().filter_map(|mark| first.find(mark)).min();
+    let end = [" at line ", ", set DuplicateKeyPolicy", "error: line "]
+        .iter()
+        .filter_map(|mark| first.find(mark))
+        .min();
     let kept = first[..end.unwrap_or(first.len())].trim_end_matches([':', ' ']);
-    if kept.is_empty() { "it cannot be read as YAML".to_owned() } else { kept.to_owned() }
+    if kept.is_empty() {
+        "it cannot be read as YAML".to_owned()
+    } else {
+        kept.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -239,7 +290,10 @@ mod tests {
     fn words_stay_words_and_places_are_kept() {
         let text = "name: 人事\non: no\nlist:\n  - 1\n  - yes\n  - 2.5\n  - ~\n200: ok\n";
         let node = parse(text).unwrap();
-        assert_eq!(node.to_json(), json!({"name": "人事", "on": "no", "list": [1, "yes", 2.5, null], "200": "ok"}));
+        assert_eq!(
+            node.to_json(),
+            json!({"name": "人事", "on": "no", "list": [1, "yes", 2.5, null], "200": "ok"})
+        );
         let entry = &node.entries().unwrap()[1];
         assert_eq!(&text[entry.span.range()], "on");
         assert_eq!(&text[entry.value.span.range()], "no");
@@ -249,22 +303,39 @@ mod tests {
     #[test]
     fn json_is_yaml() {
         let text = r#"{"name": "hr", "tools": [{"parameters": {"type": "object"}}], "on": true}"#;
-        assert_eq!(parse(text).unwrap().to_json(), serde_json::from_str::<Json>(text).unwrap());
+        assert_eq!(
+            parse(text).unwrap().to_json(),
+            serde_json::from_str::<Json>(text).unwrap()
+        );
     }
 
     #[test]
     fn what_is_no_yaml_is_told_with_its_place() {
-        for (text, line) in [("a: [1, 2\nb: 3\n", 2), ("a: 1\na: 2\n", 2), ("name: \"x\n", 1), ("a: b: c\n", 1)] {
+        for (text, line) in [
+            ("a: [1, 2\nb: 3\n", 2),
+            ("a: 1\na: 2\n", 2),
+            ("name: \"x\n", 1),
+            ("a: b: c\n", 1),
+        ] {
             let error = parse(text).unwrap_err();
             let source = crate::source::SourceFile::new("x", text);
-            assert!(source.position(error.span.start).line >= line, "{text:?}: {error:?}");
-            assert!(!error.message.contains(" line ") && !error.message.is_empty(), "{text:?}: {error:?}");
+            assert!(
+                source.position(error.span.start).line >= line,
+                "{text:?}: {error:?}"
+            );
+            assert!(
+                !error.message.contains(" line ") && !error.message.is_empty(),
+                "{text:?}: {error:?}"
+            );
         }
         assert_eq!(parse("").unwrap().content, Content::Null);
         let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
         assert!(parse(&deep).is_err());
         let laughs: String = (1..30).fold("a0: &a0 [x]\n".into(), |text, level| {
-            format!("{text}a{level}: &a{level} [*a{0}, *a{0}, *a{0}]\n", level - 1)
+            format!(
+                "{text}a{level}: &a{level} [*a{0}, *a{0}, *a{0}]\n",
+                level - 1
+            )
         });
         assert!(parse(&laughs).is_err());
     }

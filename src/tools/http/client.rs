@@ -56,17 +56,39 @@ impl HttpClient {
         cancel: &CancellationToken,
     ) -> Result<HttpResponse, CallError> {
         let whole = async { read(self.follow(request, gate).await?, most_bytes).await };
-        let stopped = || Err(error(ErrorClass::Cancelled, "the request was stopped", Sent::Maybe));
-        cancel.run_until_cancelled(whole).await.unwrap_or_else(stopped)
+        let stopped = || {
+            Err(error(
+                ErrorClass::Cancelled,
+                "the request was stopped",
+                Sent::Maybe,
+            ))
+        };
+        cancel
+            .run_until_cancelled(whole)
+            .await
+            .unwrap_or_else(stopped)
     }
 
-    async fn follow(&self, mut request: HttpRequest, gate: Gate<'_>) -> Result<Response, CallError> {
+    async fn follow(
+        &self,
+        mut request: HttpRequest,
+        gate: Gate<'_>,
+    ) -> Result<Response, CallError> {
         for redirects in 0..=MOST_REDIRECTS {
             // Once a server has answered, later trouble does not mean that nothing happened.
             let later = |error: CallError| {
-                if redirects > 0 { CallError { sent: Sent::Answered, ..error } } else { error }
+                if redirects > 0 {
+                    CallError {
+                        sent: Sent::Answered,
+                        ..error
+                    }
+                } else {
+                    error
+                }
             };
-            check_scheme(&request.url).and_then(|()| gate(&request.url)).map_err(later)?;
+            check_scheme(&request.url)
+                .and_then(|()| gate(&request.url))
+                .map_err(later)?;
             let response = self.once(&request).await?;
             match redirected(request, &response) {
                 Some(next) => request = next,
@@ -74,17 +96,27 @@ impl HttpClient {
             }
         }
         let message = format!("the server redirected more than {MOST_REDIRECTS} times");
-        Err(error(ErrorClass::Tool("failed".into()), message, Sent::Answered))
+        Err(error(
+            ErrorClass::Tool("failed".into()),
+            message,
+            Sent::Answered,
+        ))
     }
 
     async fn once(&self, request: &HttpRequest) -> Result<Response, CallError> {
         let client = self.client.get_or_init(build).as_ref();
-        let client = client.map_err(|problem| error(ErrorClass::Internal, problem.as_str(), Sent::No))?;
-        let mut builder = client.request(request.method.clone(), request.url.clone()).headers(request.headers.clone());
+        let client =
+            client.map_err(|problem| error(ErrorClass::Internal, problem.as_str(), Sent::No))?;
+        let mut builder = client
+            .request(request.method.clone(), request.url.clone())
+            .headers(request.headers.clone());
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
-        builder.send().await.map_err(|problem| not_answered(&problem, &request.url))
+        builder
+            .send()
+            .await
+            .map_err(|problem| not_answered(&problem, &request.url))
     }
 }
 
@@ -92,19 +124,44 @@ impl HttpResponse {
     /// The media type of the body in lower case, without its parameters.
     #[must_use]
     pub fn media_type(&self) -> String {
-        let value = self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+        let value = self
+            .headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        value
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase()
     }
 }
 
 /// An address as messages show it: no credentials, no query.
 pub(in crate::tools) fn shown(url: &Url) -> String {
-    let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
-    format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
+    let port = url
+        .port()
+        .map_or_else(String::new, |port| format!(":{port}"));
+    format!(
+        "{}://{}{port}{}",
+        url.scheme(),
+        url.host_str().unwrap_or_default(),
+        url.path()
+    )
 }
 
-pub(in crate::tools) fn error(class: ErrorClass, message: impl Into<String>, sent: Sent) -> CallError {
-    CallError { class, message: message.into(), sent, retry_after: None }
+pub(in crate::tools) fn error(
+    class: ErrorClass,
+    message: impl Into<String>,
+    sent: Sent,
+) -> CallError {
+    CallError {
+        class,
+        message: message.into(),
+        sent,
+        retry_after: None,
+    }
 }
 
 fn build() -> Result<Client, String> {
@@ -120,7 +177,9 @@ fn build() -> Result<Client, String> {
             .connect_timeout(CONNECT_TIMEOUT)
     };
     // A machine without certificates can still talk plain HTTP.
-    let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
+    let client = builder()
+        .build()
+        .or_else(|_| builder().tls_certs_only([]).build());
     client.map_err(|problem| format!("no HTTP client could be made: {}", told(&problem)))
 }
 
@@ -129,7 +188,11 @@ fn check_scheme(url: &Url) -> Result<(), CallError> {
         return Ok(());
     }
     let message = format!("{}: addresses of tools are http or https", shown(url));
-    Err(error(ErrorClass::Validation(Validation::Arguments), message, Sent::No))
+    Err(error(
+        ErrorClass::Validation(Validation::Arguments),
+        message,
+        Sent::No,
+    ))
 }
 
 /// The request that a redirect asks for, and nothing for every other response.
@@ -141,7 +204,8 @@ fn redirected(request: HttpRequest, response: &Response) -> Option<HttpRequest> 
     let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
     let url = request.url.join(location).ok()?;
     let reading = matches!(request.method, Method::GET | Method::HEAD);
-    let becomes_get = (status == 303 && !reading) || (matches!(status, 301 | 302) && request.method == Method::POST);
+    let becomes_get = (status == 303 && !reading)
+        || (matches!(status, 301 | 302) && request.method == Method::POST);
     let mut next = HttpRequest { url, ..request };
     if becomes_get {
         next.method = Method::GET;
@@ -156,26 +220,56 @@ fn redirected(request: HttpRequest, response: &Response) -> Option<HttpRequest> 
 
 /// Drops whatever could be a secret meant for the first host.
 fn keep_harmless(headers: &mut HeaderMap) {
-    let harmless = [header::ACCEPT, header::ACCEPT_LANGUAGE, header::CONTENT_TYPE, header::USER_AGENT];
-    let kept = headers.iter().filter(|(name, _)| harmless.contains(name) || *name == "idempotency-key");
-    *headers = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let harmless = [
+        header::ACCEPT,
+        header::ACCEPT_LANGUAGE,
+        header::CONTENT_TYPE,
+        header::USER_AGENT,
+    ];
+    let kept = headers
+        .iter()
+        .filter(|(name, _)| harmless.contains(name) || *name == "idempotency-key");
+    *headers = kept
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
 }
 
 async fn read(mut response: Response, most_bytes: usize) -> Result<HttpResponse, CallError> {
-    let (status, headers, place) = (response.status().as_u16(), response.headers().clone(), shown(response.url()));
+    let (status, headers, place) = (
+        response.status().as_u16(),
+        response.headers().clone(),
+        shown(response.url()),
+    );
     let too_large = || {
         let message = format!("{place} answered with more than {most_bytes} bytes");
-        Err(error(ErrorClass::Validation(Validation::Result), message, Sent::Answered))
+        Err(error(
+            ErrorClass::Validation(Validation::Result),
+            message,
+            Sent::Answered,
+        ))
     };
     let mut body = Vec::new();
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) if body.len() + chunk.len() > most_bytes => return too_large(),
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
-            Ok(None) => return Ok(HttpResponse { status, headers, body }),
+            Ok(None) => {
+                return Ok(HttpResponse {
+                    status,
+                    headers,
+                    body,
+                });
+            }
             Err(problem) => {
-                let message = format!("{place} broke off in the middle of its answer: {}", told(&problem));
-                return Err(error(ErrorClass::Transient(Transient::Network), message, Sent::Maybe));
+                let message = format!(
+                    "{place} broke off in the middle of its answer: {}",
+                    told(&problem)
+                );
+                return Err(error(
+                    ErrorClass::Transient(Transient::Network),
+                    message,
+                    Sent::Maybe,
+                ));
             }
         }
     }
@@ -185,15 +279,31 @@ fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
     let place = shown(url);
     if problem.is_builder() {
         let message = format!("{place} cannot be requested: {}", told(problem));
-        return error(ErrorClass::Validation(Validation::Arguments), message, Sent::No);
+        return error(
+            ErrorClass::Validation(Validation::Arguments),
+            message,
+            Sent::No,
+        );
     }
     if problem.is_connect() {
-        let class = if problem.is_timeout() { Transient::Timeout } else { Transient::Network };
+        let class = if problem.is_timeout() {
+            Transient::Timeout
+        } else {
+            Transient::Network
+        };
         let message = format!("{place} cannot be reached: {}", told(problem));
         return error(ErrorClass::Transient(class), message, Sent::No);
     }
-    let class = if problem.is_timeout() { Transient::Timeout } else { Transient::Network };
-    error(ErrorClass::Transient(class), format!("{place} did not answer: {}", told(problem)), Sent::Maybe)
+    let class = if problem.is_timeout() {
+        Transient::Timeout
+    } else {
+        Transient::Network
+    };
+    error(
+        ErrorClass::Transient(class),
+        format!("{place} did not answer: {}", told(problem)),
+        Sent::Maybe,
+    )
 }
 
 /// The innermost cause, which is the one that says something.

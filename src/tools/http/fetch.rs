@@ -18,7 +18,14 @@ use crate::value::{Key, Map, Value};
 const TOLD_OF_BODY: usize = 200;
 const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
 /// Headers that belong to the connection, not to the request.
-const OWN_HEADERS: [&str; 6] = ["connection", "content-length", "host", "te", "transfer-encoding", "upgrade"];
+const OWN_HEADERS: [&str; 6] = [
+    "connection",
+    "content-length",
+    "host",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
 
 /// The transport of `http.fetch`.
 pub struct Fetch {
@@ -39,17 +46,50 @@ pub fn fetch_signature() -> Signature {
         default: None,
     };
     let scalar = Type::union([Type::String, Type::Int, Type::Double, Type::Bool]);
-    let query = Type::union([scalar.clone(), scalar.list()]).optional().map();
-    let field = |name: &str, ty: Type| Field { name: name.into(), ty, required: true };
-    let returns = vec![field("status", Type::Int), field("headers", Type::String.map()), field("body", Type::Any)];
+    let query = Type::union([scalar.clone(), scalar.list()])
+        .optional()
+        .map();
+    let field = |name: &str, ty: Type| Field {
+        name: name.into(),
+        ty,
+        required: true,
+    };
+    let returns = vec![
+        field("status", Type::Int),
+        field("headers", Type::String.map()),
+        field("body", Type::Any),
+    ];
     Signature {
-        description: Some("Sends one HTTP request to an allowed host and gives its status, headers and body.".into()),
+        description: Some(
+            "Sends one HTTP request to an allowed host and gives its status, headers and body."
+                .into(),
+        ),
         parameters: vec![
             parameter("url", Type::String, true, "An http or https address."),
-            parameter("method", Type::union(METHODS.map(Type::text)), false, "`GET` where it is not given."),
-            parameter("headers", Type::String.map(), false, "Headers of the request."),
-            parameter("body", Type::Any, false, "Text as it is, bytes as they are, all else as JSON."),
-            parameter("query", query, false, "Added to the query of the address; a list repeats its name."),
+            parameter(
+                "method",
+                Type::union(METHODS.map(Type::text)),
+                false,
+                "`GET` where it is not given.",
+            ),
+            parameter(
+                "headers",
+                Type::String.map(),
+                false,
+                "Headers of the request.",
+            ),
+            parameter(
+                "body",
+                Type::Any,
+                false,
+                "Text as it is, bytes as they are, all else as JSON.",
+            ),
+            parameter(
+                "query",
+                query,
+                false,
+                "Added to the query of the address; a list repeats its name.",
+            ),
         ],
         returns: Type::object(returns, Rest::Closed),
         effect: Effect::Effect,
@@ -77,11 +117,17 @@ impl Transport for Fetch {
             Ok(prepared) => prepared,
             Err(error) => return Reply::Now(Err(error)),
         };
-        let (client, permissions, host) = (self.client.clone(), self.permissions.clone(), self.host.clone());
+        let (client, permissions, host) = (
+            self.client.clone(),
+            self.permissions.clone(),
+            self.host.clone(),
+        );
         Reply::Later(Box::pin(async move {
             let place = shown(&prepared.url);
             let gate = |url: &Url| permissions.net(url);
-            let response = client.send(prepared, &gate, MOST_BODY_BYTES, &request.cancel).await?;
+            let response = client
+                .send(prepared, &gate, MOST_BODY_BYTES, &request.cancel)
+                .await?;
             answer(&response, &place, host.now())
         }))
     }
@@ -91,14 +137,25 @@ fn prepare(request: &Request) -> Result<HttpRequest, CallError> {
     let arguments = &request.arguments;
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let method = text("method").unwrap_or("GET");
-    let method = Method::from_bytes(method.as_bytes()).map_err(|_| wrong(format!("{method} is no HTTP method")))?;
+    let method = Method::from_bytes(method.as_bytes())
+        .map_err(|_| wrong(format!("{method} is no HTTP method")))?;
     let written = text("url").unwrap_or_default();
-    let mut url = Url::parse(written).map_err(|problem| wrong(format!("`{written}` is no address: {problem}")))?;
-    if let Some(query) = arguments.get("query").and_then(Value::as_map).filter(|query| !query.is_empty()) {
+    let mut url = Url::parse(written)
+        .map_err(|problem| wrong(format!("`{written}` is no address: {problem}")))?;
+    if let Some(query) = arguments
+        .get("query")
+        .and_then(Value::as_map)
+        .filter(|query| !query.is_empty())
+    {
         add_query(&mut url, query);
     }
     let mut headers = HeaderMap::new();
-    for (name, value) in arguments.get("headers").and_then(Value::as_map).into_iter().flatten() {
+    for (name, value) in arguments
+        .get("headers")
+        .and_then(Value::as_map)
+        .into_iter()
+        .flatten()
+    {
         let (name, value) = header(name, value)?;
         headers.append(name, value);
     }
@@ -107,16 +164,31 @@ fn prepare(request: &Request) -> Result<HttpRequest, CallError> {
     {
         headers.insert("idempotency-key", key);
     }
-    let body = arguments.get("body").filter(|body| !body.is_null()).map(|body| encode(body, &mut headers));
-    Ok(HttpRequest { method, url, headers, body })
+    let body = arguments
+        .get("body")
+        .filter(|body| !body.is_null())
+        .map(|body| encode(body, &mut headers));
+    Ok(HttpRequest {
+        method,
+        url,
+        headers,
+        body,
+    })
 }
 
 fn add_query(url: &mut Url, query: &Map) {
     let mut pairs = url.query_pairs_mut();
     for (name, value) in query {
         let single = std::slice::from_ref(value);
-        for value in value.as_list().unwrap_or(single).iter().filter(|value| !value.is_null()) {
-            let text = value.as_str().map_or_else(|| value.to_json_text(), str::to_owned);
+        for value in value
+            .as_list()
+            .unwrap_or(single)
+            .iter()
+            .filter(|value| !value.is_null())
+        {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_json_text(), str::to_owned);
             pairs.append_pair(&name.to_string(), &text);
         }
     }
@@ -124,12 +196,18 @@ fn add_query(url: &mut Url, query: &Map) {
 
 fn header(name: &Key, value: &Value) -> Result<(HeaderName, HeaderValue), CallError> {
     let written = name.to_string();
-    let name = HeaderName::from_bytes(written.as_bytes()).map_err(|_| wrong(format!("`{written}` is no header")))?;
+    let name = HeaderName::from_bytes(written.as_bytes())
+        .map_err(|_| wrong(format!("`{written}` is no header")))?;
     if OWN_HEADERS.contains(&name.as_str()) {
-        return Err(wrong(format!("the header {name} is set by the connection, not by the call")));
+        return Err(wrong(format!(
+            "the header {name} is set by the connection, not by the call"
+        )));
     }
-    let value = HeaderValue::from_str(value.as_str().unwrap_or_default())
-        .map_err(|_| wrong(format!("the header {name} has characters that a header cannot have")))?;
+    let value = HeaderValue::from_str(value.as_str().unwrap_or_default()).map_err(|_| {
+        wrong(format!(
+            "the header {name} has characters that a header cannot have"
+        ))
+    })?;
     Ok((name, value))
 }
 
@@ -139,18 +217,30 @@ fn encode(body: &Value, headers: &mut HeaderMap) -> Vec<u8> {
         Value::Bytes(bytes) => ("application/octet-stream", bytes.to_vec()),
         other => ("application/json", other.to_json_text().into_bytes()),
     };
-    headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static(media_type));
+    headers
+        .entry(header::CONTENT_TYPE)
+        .or_insert(HeaderValue::from_static(media_type));
     bytes
 }
 
 fn answer(response: &HttpResponse, place: &str, now: i128) -> Outcome {
     let body = decode(response);
-    if let Some(error) = failure(response.status, &response.headers, now, place, &body.preview(TOLD_OF_BODY)) {
+    if let Some(error) = failure(
+        response.status,
+        &response.headers,
+        now,
+        place,
+        &body.preview(TOLD_OF_BODY),
+    ) {
         return Err(error);
     }
     let mut headers = Map::new();
     for name in response.headers.keys() {
-        let values = response.headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let values = response
+            .headers
+            .get_all(name)
+            .iter()
+            .map(|value| String::from_utf8_lossy(value.as_bytes()));
         let joined = values.collect::<Vec<_>>().join(", ");
         headers.insert(Key::from(name.as_str()), Value::from(joined));
     }
@@ -178,5 +268,9 @@ fn decode(response: &HttpResponse) -> Value {
 }
 
 fn wrong(message: impl Into<String>) -> CallError {
-    error(ErrorClass::Validation(Validation::Arguments), message, Sent::No)
+    error(
+        ErrorClass::Validation(Validation::Arguments),
+        message,
+        Sent::No,
+    )
 }

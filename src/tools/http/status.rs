@@ -14,7 +14,13 @@ const LONGEST_WAIT: Duration = Duration::from_hours(24);
 /// The failure that a status stands for, if it stands for one. `now` is the wall clock in nanoseconds, for
 /// `Retry-After` with a date; `who` answered, and `detail` is what it said.
 #[must_use]
-pub fn failure(status: u16, headers: &HeaderMap, now: i128, who: &str, detail: &str) -> Option<CallError> {
+pub fn failure(
+    status: u16,
+    headers: &HeaderMap,
+    now: i128,
+    who: &str,
+    detail: &str,
+) -> Option<CallError> {
     let transient = ErrorClass::Transient;
     let (class, sent) = match status {
         401 => (ErrorClass::Auth(Auth::Authentication), Sent::Answered),
@@ -29,7 +35,12 @@ pub fn failure(status: u16, headers: &HeaderMap, now: i128, who: &str, detail: &
     };
     let separator = if detail.is_empty() { "" } else { ": " };
     let message = format!("{who} answered with status {status}{separator}{detail}");
-    Some(CallError { class, message, sent, retry_after: retry_after(headers, now) })
+    Some(CallError {
+        class,
+        message,
+        sent,
+        retry_after: retry_after(headers, now),
+    })
 }
 
 /// The wait that `Retry-After` asks for, in seconds or until a date.
@@ -38,7 +49,10 @@ fn retry_after(headers: &HeaderMap, now: i128) -> Option<Duration> {
     let wait = if let Ok(seconds) = text.parse::<u64>() {
         Duration::from_secs(seconds)
     } else {
-        let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp().as_nanosecond();
+        let date = jiff::fmt::rfc2822::parse(text)
+            .ok()?
+            .timestamp()
+            .as_nanosecond();
         Duration::from_nanos(u64::try_from((date - now).max(0)).unwrap_or(u64::MAX))
     };
     Some(wait.min(LONGEST_WAIT))
@@ -66,8 +80,10 @@ mod tests {
 
     #[test]
     fn statuses_say_whether_it_may_have_happened() {
-        let told =
-            |status| failure(status, &HeaderMap::new(), 0, "it", "").map(|error| (error.class.to_string(), error.sent));
+        let told = |status| {
+            failure(status, &HeaderMap::new(), 0, "it", "")
+                .map(|error| (error.class.to_string(), error.sent))
+        };
         let expected = [
             (401, "auth.authentication", Sent::Answered),
             (403, "auth.authorization", Sent::Answered),

@@ -31,14 +31,21 @@ const PROSE: [(&str, &str); 11] = [
 pub fn built_in() -> Vec<Arc<Signature>> {
     let nothing = Arc::new(Permissions::none());
     let catalog = Catalog::new(Arc::new(MemoryHost::default()), PathBuf::new(), &nothing);
-    catalog.signatures().filter(|signature| BUILT_IN.contains(&&*signature.namespace)).cloned().collect()
+    catalog
+        .signatures()
+        .filter(|signature| BUILT_IN.contains(&&*signature.namespace))
+        .cloned()
+        .collect()
 }
 
 /// The page of a built-in tool in Markdown: what its contract says, then the prose.
 #[must_use]
 pub fn page(signature: &Signature) -> String {
-    let mut text =
-        format!("{}\n\n```text\n{}```\n", signature.description.as_deref().unwrap_or_default(), declared(signature));
+    let mut text = format!(
+        "{}\n\n```text\n{}```\n",
+        signature.description.as_deref().unwrap_or_default(),
+        declared(signature)
+    );
     let told: Vec<String> = signature
         .parameters
         .iter()
@@ -62,14 +69,26 @@ fn declared(signature: &Signature) -> String {
     let mut parameters = String::new();
     for parameter in &signature.parameters {
         let optional = if parameter.required { "" } else { "?" };
-        let _ = write!(parameters, "\n    {}{optional}: {},", parameter.name, parameter.ty);
+        let _ = write!(
+            parameters,
+            "\n    {}{optional}: {},",
+            parameter.name, parameter.ty
+        );
     }
     if !parameters.is_empty() {
         parameters.push('\n');
     }
-    let raises: String =
-        if signature.raises.is_empty() { String::new() } else { format!(" fails {}", signature.raises.join(", ")) };
-    format!("tool {}({parameters}) -> {} {}{raises}\n", signature.path(), signature.returns, signature.effect)
+    let raises: String = if signature.raises.is_empty() {
+        String::new()
+    } else {
+        format!(" fails {}", signature.raises.join(", "))
+    };
+    format!(
+        "tool {}({parameters}) -> {} {}{raises}\n",
+        signature.path(),
+        signature.returns,
+        signature.effect
+    )
 }
 
 /// The statuses that are failures, with their classes; equal ones that follow each other on one line.
@@ -78,19 +97,32 @@ fn statuses() -> String {
         let error = failure(status, &reqwest::header::HeaderMap::new(), 0, "", "")?;
         Some((error.class.to_string(), error.sent.name()))
     };
-    let failing: Vec<(u16, (String, &str))> =
-        (100..600).filter_map(|status| told(status).map(|told| (status, told))).collect();
-    let lines = failing.chunk_by(|(one, told), (next, also)| one + 1 == *next && told == also).map(|same| {
-        let (Some((first, (class, sent))), Some((last, _))) = (same.first(), same.last()) else { return String::new() };
-        let range = if first == last { first.to_string() } else { format!("{first}-{last}") };
-        format!("{range:<9}{class:<24}sent: {sent}\n")
-    });
+    let failing: Vec<(u16, (String, &str))> = (100..600)
+        .filter_map(|status| told(status).map(|told| (status, told)))
+        .collect();
+    let lines = failing
+        .chunk_by(|(one, told), (next, also)| one + 1 == *next && told == also)
+        .map(|same| {
+            let (Some((first, (class, sent))), Some((last, _))) = (same.first(), same.last())
+            else {
+                return String::new();
+            };
+            let range = if first == last {
+                first.to_string()
+            } else {
+                format!("{first}-{last}")
+            };
+            format!("{range:<9}{class:<24}sent: {sent}\n")
+        });
     lines.collect()
 }
 
 /// What is said of a tool beside its contract, with the bounds that hold.
 fn prose(path: &str) -> String {
-    let text = PROSE.iter().find(|(known, _)| *known == path).map_or("", |(_, text)| text);
+    let text = PROSE
+        .iter()
+        .find(|(known, _)| *known == path)
+        .map_or("", |(_, text)| text);
     let mebibytes = |bytes: usize| format!("{} MiB", bytes / (1024 * 1024));
     let facts = [
         ("{REDIRECTS}", MOST_REDIRECTS.to_string()),
@@ -102,5 +134,7 @@ fn prose(path: &str) -> String {
         ("{GRACE}", format!("{} s", GRACE.as_secs())),
         ("{KEY}", KEY_VARIABLE.to_owned()),
     ];
-    facts.iter().fold(text.to_owned(), |text, (mark, fact)| text.replace(mark, fact))
+    facts.iter().fold(text.to_owned(), |text, (mark, fact)| {
+        text.replace(mark, fact)
+    })
 }

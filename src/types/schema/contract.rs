@@ -49,8 +49,17 @@ impl Contract {
             Cow::Owned(meant) => Some(meant),
             Cow::Borrowed(_) => None,
         };
-        let (plain_references, compiled, strict) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { schema, meant, plain_references, formats, compiled, strict, leaves: Mutex::default() }
+        let (plain_references, compiled, strict) =
+            (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self {
+            schema,
+            meant,
+            plain_references,
+            formats,
+            compiled,
+            strict,
+            leaves: Mutex::default(),
+        }
     }
 
     /// The schema as it was written.
@@ -69,8 +78,13 @@ impl Contract {
     /// objects to nothing.
     #[must_use]
     pub fn violations(&self, value: &Json) -> Vec<Violation> {
-        let compiled = self.compiled.get_or_init(|| compile(self.meant(), self.formats));
-        compiled.as_ref().map(|compiled| compiled.violations(value)).unwrap_or_default()
+        let compiled = self
+            .compiled
+            .get_or_init(|| compile(self.meant(), self.formats));
+        compiled
+            .as_ref()
+            .map(|compiled| compiled.violations(value))
+            .unwrap_or_default()
     }
 
     /// What speaks against the formats of a value that nothing else speaks against.
@@ -78,9 +92,16 @@ impl Contract {
     pub fn format_violations(&self, value: &Json) -> Vec<Violation> {
         let strict = self.strict.get_or_init(|| {
             let tells = !self.formats && tells_formats(self.meant());
-            if tells { compile(self.meant(), true) } else { None }
+            if tells {
+                compile(self.meant(), true)
+            } else {
+                None
+            }
         });
-        strict.as_ref().map(|strict| strict.violations(value)).unwrap_or_default()
+        strict
+            .as_ref()
+            .map(|strict| strict.violations(value))
+            .unwrap_or_default()
     }
 
     /// What can be said before the run of a value of which only a part is known: an objection holds for every value that
@@ -88,15 +109,27 @@ impl Contract {
     #[must_use]
     pub fn judge(&self, known: &Known) -> Verdict {
         if let Some(value) = known.exactly() {
-            return self.violations(&value).into_iter().next().map_or(Verdict::Fits, Verdict::Cannot);
+            return self
+                .violations(&value)
+                .into_iter()
+                .next()
+                .map_or(Verdict::Fits, Verdict::Cannot);
         }
-        let plain_references = *self.plain_references.get_or_init(|| has_plain_references(self.meant()));
+        let plain_references = *self
+            .plain_references
+            .get_or_init(|| has_plain_references(self.meant()));
         Judge::new(self.meant(), plain_references, self).verdict(known)
     }
 }
 
 impl Leaves for Contract {
-    fn objection(&self, draft: &str, keyword: &str, wanted: &Json, value: &Json) -> Option<Option<Violation>> {
+    fn objection(
+        &self,
+        draft: &str,
+        keyword: &str,
+        wanted: &Json,
+        value: &Json,
+    ) -> Option<Option<Violation>> {
         let alone = json!({"$schema": draft, keyword: wanted});
         let compiled = {
             // Nothing panics while it holds the lock.
@@ -104,7 +137,10 @@ impl Leaves for Contract {
             if leaves.len() > MOST_LEAVES {
                 leaves.clear();
             }
-            leaves.entry(alone.to_string()).or_insert_with(|| compile(&alone, self.formats).map(Arc::new)).clone()
+            leaves
+                .entry(alone.to_string())
+                .or_insert_with(|| compile(&alone, self.formats).map(Arc::new))
+                .clone()
         };
         compiled.map(|compiled| compiled.violations(value).into_iter().next())
     }
@@ -124,5 +160,10 @@ fn tells_formats(schema: &Json) -> bool {
 }
 
 fn compile(schema: &Json, formats: bool) -> Option<Validator> {
-    if formats { Validator::enforcing_formats(schema) } else { Validator::new(schema) }.ok()
+    if formats {
+        Validator::enforcing_formats(schema)
+    } else {
+        Validator::new(schema)
+    }
+    .ok()
 }

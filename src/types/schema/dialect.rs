@@ -7,9 +7,23 @@ use serde_json::{Map, Value as Json, json};
 /// Schemas nested deeper are left as they are.
 const MOST_DEPTH: usize = 64;
 /// What names or holds other schemas, and stays beside a schema that is put into an alternative.
-const AROUND: [&str; 6] = ["$schema", "$id", "$defs", "definitions", "$comment", "description"];
+const AROUND: [&str; 6] = [
+    "$schema",
+    "$id",
+    "$defs",
+    "definitions",
+    "$comment",
+    "description",
+];
 /// With one of these a schema says of which kind its values are.
-const SAYS_KIND: [&str; 6] = ["type", "$ref", "$dynamicRef", "enum", "const", super::TYPE_KEYWORD];
+const SAYS_KIND: [&str; 6] = [
+    "type",
+    "$ref",
+    "$dynamicRef",
+    "enum",
+    "const",
+    super::TYPE_KEYWORD,
+];
 
 /// The schema in which `nullable` is written as JSON Schema writes it, and what only speaks of the fields of an object
 /// or of the elements of a list has that `type`: whoever writes `properties` means an object.
@@ -52,15 +66,18 @@ fn rewrite(schema: &mut Json, place: Place, depth: usize) {
     }
     for (keyword, inner) in object.iter_mut() {
         let place = match keyword.as_str() {
-            "allOf" | "not" | "if" | "then" | "else" | "contains" | "propertyNames" | "dependentSchemas"
-            | "dependencies" => Place::Part,
+            "allOf" | "not" | "if" | "then" | "else" | "contains" | "propertyNames"
+            | "dependentSchemas" | "dependencies" => Place::Part,
             _ => Place::Value,
         };
         match (keyword.as_str(), inner) {
             (
-                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "dependencies",
+                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
+                | "dependencies",
                 Json::Object(named),
-            ) => named.values_mut().for_each(|inner| rewrite(inner, place, depth + 1)),
+            ) => named
+                .values_mut()
+                .for_each(|inner| rewrite(inner, place, depth + 1)),
             ("prefixItems" | "items" | "allOf" | "anyOf" | "oneOf", Json::Array(all)) => {
                 for inner in all.iter_mut() {
                     rewrite(inner, place, depth + 1);
@@ -102,7 +119,9 @@ pub(super) fn implied(schema: &Map<String, Json>) -> Option<&'static str> {
     if schema.get("properties").is_some_and(Json::is_object) {
         return Some("object");
     }
-    let listed = schema.get("items").is_some_and(|items| items.is_object() || items.is_array());
+    let listed = schema
+        .get("items")
+        .is_some_and(|items| items.is_object() || items.is_array());
     if listed || schema.get("prefixItems").is_some_and(Json::is_array) {
         return Some("array");
     }
@@ -112,15 +131,23 @@ pub(super) fn implied(schema: &Map<String, Json>) -> Option<&'static str> {
 
 /// Whether a schema, or a part or an alternative of it, says of which kind its values are.
 fn says_kind(schema: &Map<String, Json>, depth: usize) -> bool {
-    let inner = ["allOf", "anyOf", "oneOf"].iter().filter_map(|keyword| schema.get(*keyword)?.as_array()).flatten();
+    let inner = ["allOf", "anyOf", "oneOf"]
+        .iter()
+        .filter_map(|keyword| schema.get(*keyword)?.as_array())
+        .flatten();
     depth > MOST_DEPTH
-        || SAYS_KIND.iter().any(|keyword| schema.contains_key(*keyword))
-        || inner.filter_map(Json::as_object).any(|part| says_kind(part, depth + 1))
+        || SAYS_KIND
+            .iter()
+            .any(|keyword| schema.contains_key(*keyword))
+        || inner
+            .filter_map(Json::as_object)
+            .any(|part| says_kind(part, depth + 1))
 }
 
 fn nullable(schema: &mut Map<String, Json>) {
-    let only_type =
-        !["$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"].iter().any(|word| schema.contains_key(*word));
+    let only_type = !["$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"]
+        .iter()
+        .any(|word| schema.contains_key(*word));
     let kinds = match schema.get("type") {
         Some(Json::String(kind)) if only_type => vec![Json::from(kind.as_str())],
         Some(Json::Array(kinds)) if only_type => kinds.clone(),
@@ -140,10 +167,14 @@ fn nullable(schema: &mut Map<String, Json>) {
 
 /// The schema as one of two alternatives, the other of which is null.
 fn beside_null(schema: &mut Map<String, Json>) {
-    let (around, own): (Map<String, Json>, Map<String, Json>) =
-        std::mem::take(schema).into_iter().partition(|(keyword, _)| AROUND.contains(&keyword.as_str()));
+    let (around, own): (Map<String, Json>, Map<String, Json>) = std::mem::take(schema)
+        .into_iter()
+        .partition(|(keyword, _)| AROUND.contains(&keyword.as_str()));
     *schema = around;
-    schema.insert("anyOf".to_owned(), json!([Json::Object(own), { "type": "null" }]));
+    schema.insert(
+        "anyOf".to_owned(),
+        json!([Json::Object(own), { "type": "null" }]),
+    );
 }
 
 #[cfg(test)]
@@ -153,7 +184,10 @@ mod tests {
     #[test]
     fn nullable_is_written_as_a_type() {
         let cases = [
-            (json!({"type": "string", "nullable": true}), json!({"type": ["string", "null"]})),
+            (
+                json!({"type": "string", "nullable": true}),
+                json!({"type": ["string", "null"]}),
+            ),
             (
                 json!({"type": "string", "enum": ["a"], "nullable": true}),
                 json!({"type": ["string", "null"], "enum": ["a", null]}),
@@ -166,8 +200,14 @@ mod tests {
                 json!({"type": "object", "properties": {"nullable": {"type": "integer", "nullable": true}}}),
                 json!({"type": "object", "properties": {"nullable": {"type": ["integer", "null"]}}}),
             ),
-            (json!({"type": "string", "nullable": false}), json!({"type": "string", "nullable": false})),
-            (json!({"const": {"nullable": true}}), json!({"const": {"nullable": true}})),
+            (
+                json!({"type": "string", "nullable": false}),
+                json!({"type": "string", "nullable": false}),
+            ),
+            (
+                json!({"const": {"nullable": true}}),
+                json!({"const": {"nullable": true}}),
+            ),
         ];
         for (written, expected) in cases {
             assert_eq!(*meant(&written), expected, "{written}");

@@ -18,28 +18,44 @@ pub(super) fn intersect(left: &Type, right: &Type) -> Type {
             }
             Type::union(members.iter().map(|member| intersect(member, other)))
         }
-        (Type::Literal(literal), other) | (other, Type::Literal(literal)) => literal_within(literal, other),
+        (Type::Literal(literal), other) | (other, Type::Literal(literal)) => {
+            literal_within(literal, other)
+        }
         (Type::Int, Type::Double) | (Type::Double, Type::Int) => Type::Int,
-        (Type::Uint, Type::Int | Type::Double) | (Type::Int | Type::Double, Type::Uint) => Type::Uint,
+        (Type::Uint, Type::Int | Type::Double) | (Type::Int | Type::Double, Type::Uint) => {
+            Type::Uint
+        }
         (Type::String, special @ (Type::Timestamp | Type::Duration | Type::Bytes))
-        | (special @ (Type::Timestamp | Type::Duration | Type::Bytes), Type::String) => special.clone(),
+        | (special @ (Type::Timestamp | Type::Duration | Type::Bytes), Type::String) => {
+            special.clone()
+        }
         (Type::List(left), Type::List(right)) => intersect(left, right).list(),
         (Type::Map(left), Type::Map(right)) => Type::Map(std::sync::Arc::new(MapType {
             key: intersect(&left.key, &right.key),
             value: intersect(&left.value, &right.value),
         })),
-        (Type::Map(map), Type::Object(object)) | (Type::Object(object), Type::Map(map)) => map_and_object(map, object),
+        (Type::Map(map), Type::Object(object)) | (Type::Object(object), Type::Map(map)) => {
+            map_and_object(map, object)
+        }
         (Type::Object(left), Type::Object(right)) => objects(left, right),
-        (Type::Error, Type::Map(_) | Type::Object(_)) | (Type::Map(_) | Type::Object(_), Type::Error) => Type::Error,
+        (Type::Error, Type::Map(_) | Type::Object(_))
+        | (Type::Map(_) | Type::Object(_), Type::Error) => Type::Error,
         _ => Type::Never,
     }
 }
 
 /// What a type allows where something is known of its values of one kind only: those of other kinds stay.
 pub(super) fn refined(ty: &Type, kind: &Type) -> Type {
-    let object = |ty: &Type| matches!(ty, Type::Object(_) | Type::Map(_) | Type::Result(_) | Type::Error);
+    let object = |ty: &Type| {
+        matches!(
+            ty,
+            Type::Object(_) | Type::Map(_) | Type::Result(_) | Type::Error
+        )
+    };
     match (ty, kind) {
-        (Type::Union(members), _) => Type::union(members.iter().map(|member| refined(member, kind))),
+        (Type::Union(members), _) => {
+            Type::union(members.iter().map(|member| refined(member, kind)))
+        }
         (Type::List(_), Type::List(_)) => intersect(ty, kind),
         _ if object(ty) && object(kind) => intersect(ty, kind),
         _ => ty.clone(),
@@ -52,11 +68,18 @@ fn literal_within(literal: &Literal, other: &Type) -> Type {
         (Literal::Int(number), Type::Uint) => *number >= 0,
         _ => literal.base() == *other,
     };
-    if fits { Type::Literal(literal.clone()) } else { Type::Never }
+    if fits {
+        Type::Literal(literal.clone())
+    } else {
+        Type::Never
+    }
 }
 
 fn map_and_object(map: &MapType, object: &ObjectType) -> Type {
-    let narrowed = |field: &Field| Field { ty: intersect(&field.ty, &map.value), ..field.clone() };
+    let narrowed = |field: &Field| Field {
+        ty: intersect(&field.ty, &map.value),
+        ..field.clone()
+    };
     let rest = match &object.rest {
         Rest::Closed => Rest::Closed,
         Rest::Open if map.value == Type::Any => Rest::Open,
@@ -78,7 +101,10 @@ fn objects(left: &ObjectType, right: &ObjectType) -> Type {
             None => fields.extend(beside(field, &right.rest)),
         }
     }
-    let new = right.fields.iter().filter(|field| left.field(&field.name).is_none());
+    let new = right
+        .fields
+        .iter()
+        .filter(|field| left.field(&field.name).is_none());
     fields.extend(new.filter_map(|field| beside(field, &left.rest)));
     let rest = match (&left.rest, &right.rest) {
         (Rest::Closed, _) | (_, Rest::Closed) => Rest::Closed,
@@ -92,8 +118,14 @@ fn objects(left: &ObjectType, right: &ObjectType) -> Type {
 fn beside(field: &Field, rest: &Rest) -> Option<Field> {
     match rest {
         Rest::Open => Some(field.clone()),
-        Rest::Typed(ty) => Some(Field { ty: intersect(&field.ty, ty), ..field.clone() }),
-        Rest::Closed if field.required => Some(Field { ty: Type::Never, ..field.clone() }),
+        Rest::Typed(ty) => Some(Field {
+            ty: intersect(&field.ty, ty),
+            ..field.clone()
+        }),
+        Rest::Closed if field.required => Some(Field {
+            ty: Type::Never,
+            ..field.clone()
+        }),
         Rest::Closed => None,
     }
 }

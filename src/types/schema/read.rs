@@ -46,12 +46,24 @@ struct Sized {
 
 impl Sized {
     fn one(ty: Type) -> Self {
-        Self { ty, parts: 1, conditional: false }
+        Self {
+            ty,
+            parts: 1,
+            conditional: false,
+        }
     }
 
     /// `ty`, made of parts whose sizes are `parts`; `any` where that is too much.
     fn of(ty: Type, parts: usize) -> Self {
-        if parts > MOST_PARTS { Self::one(Type::Any) } else { Self { ty, parts: parts + 1, conditional: false } }
+        if parts > MOST_PARTS {
+            Self::one(Type::Any)
+        } else {
+            Self {
+                ty,
+                parts: parts + 1,
+                conditional: false,
+            }
+        }
     }
 }
 
@@ -84,10 +96,18 @@ impl<'a> Reader<'a> {
     }
 
     fn object(&mut self, schema: &'a Map<String, Json>) -> Sized {
-        if let Some(special) = schema.get(TYPE_KEYWORD).and_then(Json::as_str).and_then(special) {
+        if let Some(special) = schema
+            .get(TYPE_KEYWORD)
+            .and_then(Json::as_str)
+            .and_then(special)
+        {
             return Sized::one(special);
         }
-        if let Some(reference) = schema.get("$ref").and_then(Json::as_str).filter(|_| self.references_stand_alone) {
+        if let Some(reference) = schema
+            .get("$ref")
+            .and_then(Json::as_str)
+            .filter(|_| self.references_stand_alone)
+        {
             return self.reference(reference);
         }
         let mut all = vec![self.own(schema)];
@@ -103,16 +123,26 @@ impl<'a> Reader<'a> {
             }
         }
         let parts = all.iter().map(|sized| sized.parts).sum();
-        let (conditional, sure): (Vec<Sized>, Vec<Sized>) = all.into_iter().partition(|sized| sized.conditional);
+        let (conditional, sure): (Vec<Sized>, Vec<Sized>) =
+            all.into_iter().partition(|sized| sized.conditional);
         let nullable = schema.get("nullable") == Some(&Json::Bool(true));
         let only_conditional = sure.iter().all(|sized| sized.ty == Type::Any);
-        let mut ty = sure.iter().fold(Type::Any, |left, right| intersect(&left, &right.ty));
+        let mut ty = sure
+            .iter()
+            .fold(Type::Any, |left, right| intersect(&left, &right.ty));
         if only_conditional && !conditional.is_empty() {
-            let ty = conditional.iter().fold(Type::Any, |left, right| intersect(&left, &right.ty));
+            let ty = conditional
+                .iter()
+                .fold(Type::Any, |left, right| intersect(&left, &right.ty));
             let ty = if nullable { ty.optional() } else { ty };
-            return Sized { conditional: true, ..Sized::of(ty, parts) };
+            return Sized {
+                conditional: true,
+                ..Sized::of(ty, parts)
+            };
         }
-        ty = conditional.iter().fold(ty, |left, right| refined(&left, &right.ty));
+        ty = conditional
+            .iter()
+            .fold(ty, |left, right| refined(&left, &right.ty));
         if schema.get("unevaluatedProperties") == Some(&Json::Bool(false)) && is_plain(schema) {
             ty = closed(ty);
         }
@@ -133,7 +163,10 @@ impl<'a> Reader<'a> {
         let sized = self.schema(schema);
         match schema {
             _ if !sized.conditional => sized,
-            Json::Object(object) if dialect::implied(object).is_some() => Sized { conditional: false, ..sized },
+            Json::Object(object) if dialect::implied(object).is_some() => Sized {
+                conditional: false,
+                ..sized
+            },
             _ => Sized::one(Type::Any),
         }
     }
@@ -150,7 +183,10 @@ impl<'a> Reader<'a> {
         let Some(target) = pointer.and_then(|pointer| self.document.pointer(&pointer)) else {
             return Sized::one(Type::Any);
         };
-        let (place, around) = (self.open.len(), std::mem::replace(&mut self.outermost, usize::MAX));
+        let (place, around) = (
+            self.open.len(),
+            std::mem::replace(&mut self.outermost, usize::MAX),
+        );
         self.open.push(reference);
         let sized = self.schema(target);
         self.open.pop();
@@ -168,8 +204,11 @@ impl<'a> Reader<'a> {
         let typed = match schema.get("type") {
             Some(Json::String(name)) => self.named(name, schema),
             Some(Json::Array(names)) => {
-                let all: Vec<Sized> =
-                    names.iter().filter_map(Json::as_str).map(|name| self.named(name, schema)).collect();
+                let all: Vec<Sized> = names
+                    .iter()
+                    .filter_map(Json::as_str)
+                    .map(|name| self.named(name, schema))
+                    .collect();
                 let parts = all.iter().map(|sized| sized.parts).sum();
                 Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
             }
@@ -179,12 +218,19 @@ impl<'a> Reader<'a> {
             }
             _ => Sized::one(Type::Any),
         };
-        let listed = match (schema.get("const"), schema.get("enum").and_then(Json::as_array)) {
+        let listed = match (
+            schema.get("const"),
+            schema.get("enum").and_then(Json::as_array),
+        ) {
             (Some(value), _) => constant(value),
             (None, Some(values)) => Type::union(values.iter().map(constant)),
             (None, None) => return typed,
         };
-        let typed = if typed.conditional { Sized::one(refined(&listed, &typed.ty)) } else { typed };
+        let typed = if typed.conditional {
+            Sized::one(refined(&listed, &typed.ty))
+        } else {
+            typed
+        };
         let parts = typed.parts + listed.members().len();
         Sized::of(intersect(&listed, &typed.ty), parts)
     }
@@ -215,14 +261,25 @@ impl<'a> Reader<'a> {
         let mut all: Vec<Sized> = places.into_iter().map(|place| self.value(place)).collect();
         all.push(rest.map_or(Sized::one(Type::Any), |rest| self.value(rest)));
         let parts = all.iter().map(|sized| sized.parts).sum();
-        Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)).list(), parts)
+        Sized::of(
+            Type::union(all.into_iter().map(|sized| sized.ty)).list(),
+            parts,
+        )
     }
 
     fn properties(&mut self, schema: &'a Map<String, Json>) -> Sized {
-        let required: Vec<&str> = list(schema, "required").iter().filter_map(Json::as_str).collect();
+        let required: Vec<&str> = list(schema, "required")
+            .iter()
+            .filter_map(Json::as_str)
+            .collect();
         let mut fields = Vec::new();
         let mut parts = 0;
-        for (name, property) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
+        for (name, property) in schema
+            .get("properties")
+            .and_then(Json::as_object)
+            .into_iter()
+            .flatten()
+        {
             let sized = self.value(property);
             parts += sized.parts;
             fields.push(Field {
@@ -233,7 +290,11 @@ impl<'a> Reader<'a> {
         }
         for name in required {
             if fields.iter().all(|field| &*field.name != name) {
-                fields.push(Field { name: name.into(), ty: Type::Any, required: true });
+                fields.push(Field {
+                    name: name.into(),
+                    ty: Type::Any,
+                    required: true,
+                });
             }
         }
         let patterns = schema.contains_key("patternProperties");
@@ -257,7 +318,10 @@ impl<'a> Reader<'a> {
 
 /// The same for values of its kind only.
 fn conditional(sized: Sized) -> Sized {
-    Sized { conditional: true, ..sized }
+    Sized {
+        conditional: true,
+        ..sized
+    }
 }
 
 /// The types that JSON has no word for.
@@ -294,7 +358,10 @@ fn constant(value: &Json) -> Type {
 }
 
 fn list<'a>(schema: &'a Map<String, Json>, keyword: &str) -> &'a [Json] {
-    schema.get(keyword).and_then(Json::as_array).map_or(&[], Vec::as_slice)
+    schema
+        .get(keyword)
+        .and_then(Json::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 /// Whether all properties that the schema evaluates stand in its own `properties`.
@@ -318,7 +385,9 @@ fn is_plain(schema: &Map<String, Json>) -> bool {
 
 fn closed(ty: Type) -> Type {
     match ty {
-        Type::Object(object) if object.rest == Rest::Open => Type::object(object.fields.clone(), Rest::Closed),
+        Type::Object(object) if object.rest == Rest::Open => {
+            Type::object(object.fields.clone(), Rest::Closed)
+        }
         other => other,
     }
 }
@@ -328,8 +397,12 @@ pub(super) fn decode_percent(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
-        let escape = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = escape.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let escape = after
+            .get(..2)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = escape
+            .filter(|_| *first == b'%')
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(byte.unwrap_or(*first));
         rest = if byte.is_some() { &after[2..] } else { after };
     }
@@ -350,9 +423,15 @@ mod tests {
         let schema = json!({"type": "object", "required": ["id"], "properties": {
             "id": {"type": "string", "format": "date-time"}, "n": {"type": "integer"}, "x": {"type": ["number", "null"]},
             "tags": {"type": "array", "items": {"enum": ["a", "b"]}}}});
-        assert_eq!(shown(&schema), r#"{ id: string, n?: int, x: double?, tags?: ("a" | "b")[] }"#);
+        assert_eq!(
+            shown(&schema),
+            r#"{ id: string, n?: int, x: double?, tags?: ("a" | "b")[] }"#
+        );
         assert_eq!(shown(&json!({"type": "object"})), "map<string, any>");
-        assert_eq!(shown(&json!({"type": "object", "additionalProperties": {"type": "integer"}})), "map<string, int>");
+        assert_eq!(
+            shown(&json!({"type": "object", "additionalProperties": {"type": "integer"}})),
+            "map<string, int>"
+        );
     }
 
     #[test]
@@ -360,7 +439,8 @@ mod tests {
         let schema = json!({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "required": ["name"],
             "properties": {"name": {"type": "string"}, "next": {"$ref": "#/$defs/node"}}}}});
         assert_eq!(shown(&schema), "{ name: string, next?: any }");
-        let escaped = json!({"$ref": "#/definitions/a~1b%25", "definitions": {"a/b%": {"type": "boolean"}}});
+        let escaped =
+            json!({"$ref": "#/definitions/a~1b%25", "definitions": {"a/b%": {"type": "boolean"}}});
         assert_eq!(shown(&escaped), "bool");
         assert_eq!(shown(&json!({"$ref": "http://example.com/x"})), "any");
         assert_eq!(shown(&json!({"$ref": "#"})), "any");
@@ -372,12 +452,21 @@ mod tests {
             {"type": "object", "properties": {"a": {"type": "string"}}},
             {"type": "object", "required": ["a", "b"], "properties": {"b": {"type": "number"}}}]});
         assert_eq!(shown(&merged), "{ a: string, b: double }");
-        assert_eq!(shown(&json!({"anyOf": [{"type": "string"}, {"type": "null"}]})), "string?");
+        assert_eq!(
+            shown(&json!({"anyOf": [{"type": "string"}, {"type": "null"}]})),
+            "string?"
+        );
         let required = json!({"type": "object", "properties": {"a": {"type": "string"}},
             "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
         assert_eq!(shown(&required), "{ a?: string }");
-        assert_eq!(shown(&json!({"type": "string", "enum": ["a", 3]})), r#""a""#);
-        assert_eq!(shown(&json!({"type": "string", "nullable": true})), "string?");
+        assert_eq!(
+            shown(&json!({"type": "string", "enum": ["a", 3]})),
+            r#""a""#
+        );
+        assert_eq!(
+            shown(&json!({"type": "string", "nullable": true})),
+            "string?"
+        );
         assert_eq!(shown(&json!({"type": "string", "const": 1})), "never");
     }
 
@@ -386,7 +475,10 @@ mod tests {
         let mut definitions = Map::new();
         for level in 0..40 {
             let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
-            definitions.insert(format!("d{level}"), json!({"type": "object", "properties": {"a": next, "b": next}}));
+            definitions.insert(
+                format!("d{level}"),
+                json!({"type": "object", "properties": {"a": next, "b": next}}),
+            );
         }
         definitions.insert("d40".into(), json!({"type": "string"}));
         let ty = from_schema(&json!({"$ref": "#/$defs/d0", "$defs": definitions}));

@@ -14,8 +14,19 @@ const PATTERN_BYTES: usize = 4 * 1024 * 1024;
 const QUOTED: usize = 80;
 
 /// The formats that arguments must have.
-const ENFORCED: [&str; 11] =
-    ["date", "date-time", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid", "regex"];
+const ENFORCED: [&str; 11] = [
+    "date",
+    "date-time",
+    "time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uuid",
+    "regex",
+];
 /// Those that the library knows as well, and that only describe.
 const NOT_ENFORCED: [&str; 8] = [
     "idn-email",
@@ -30,7 +41,9 @@ const NOT_ENFORCED: [&str; 8] = [
 
 /// Whether a `format` is one that arguments must have.
 pub(super) fn is_enforced(format: &Json) -> bool {
-    format.as_str().is_some_and(|format| ENFORCED.contains(&format))
+    format
+        .as_str()
+        .is_some_and(|format| ENFORCED.contains(&format))
 }
 
 /// A compiled schema. It reads no file and asks no network, whatever the schema refers to.
@@ -68,7 +81,10 @@ impl Validator {
     ///
     /// # Errors
     /// As for [`Validator::new`].
-    pub fn with_documents(schema: &Json, documents: &[(String, Json)]) -> Result<Self, SchemaError> {
+    pub fn with_documents(
+        schema: &Json,
+        documents: &[(String, Json)],
+    ) -> Result<Self, SchemaError> {
         Self::build(schema, documents, jsonschema::options())
     }
 
@@ -76,8 +92,15 @@ impl Validator {
     ///
     /// # Errors
     /// As for [`Validator::new`].
-    pub(super) fn with_formats(schema: &Json, documents: &[(String, Json)]) -> Result<Self, SchemaError> {
-        Self::build(schema, documents, jsonschema::options().should_validate_formats(true))
+    pub(super) fn with_formats(
+        schema: &Json,
+        documents: &[(String, Json)],
+    ) -> Result<Self, SchemaError> {
+        Self::build(
+            schema,
+            documents,
+            jsonschema::options().should_validate_formats(true),
+        )
     }
 
     /// Compiles a schema whose [`ENFORCED`] formats are asked for whatever the draft says; the others are told only.
@@ -85,10 +108,10 @@ impl Validator {
     /// # Errors
     /// As for [`Validator::new`].
     pub(super) fn enforcing_formats(schema: &Json) -> Result<Self, SchemaError> {
-        let options =
-            NOT_ENFORCED.into_iter().fold(jsonschema::options().should_validate_formats(true), |options, name| {
-                options.with_format(name, |_| true)
-            });
+        let options = NOT_ENFORCED.into_iter().fold(
+            jsonschema::options().should_validate_formats(true),
+            |options, name| options.with_format(name, |_| true),
+        );
         Self::build(schema, &[], options)
     }
 
@@ -100,18 +123,27 @@ impl Validator {
         let draft = jsonschema::Draft::default().detect(schema);
         let mut registry = jsonschema::Registry::new().draft(draft);
         for (address, document) in documents {
-            registry = registry.add(address.as_str(), document).map_err(|error| SchemaError(error.to_string()))?;
+            registry = registry
+                .add(address.as_str(), document)
+                .map_err(|error| SchemaError(error.to_string()))?;
         }
-        let registry = registry.prepare().map_err(|error| SchemaError(error.to_string()))?;
+        let registry = registry
+            .prepare()
+            .map_err(|error| SchemaError(error.to_string()))?;
         let options = options.offline().with_registry(&registry);
-        let linear = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
+        let linear = PatternOptions::regex()
+            .size_limit(PATTERN_BYTES)
+            .dfa_size_limit(PATTERN_BYTES);
         let look_around = PatternOptions::fancy_regex()
             .backtrack_limit(BACKTRACK_LIMIT)
             .size_limit(PATTERN_BYTES)
             .dfa_size_limit(PATTERN_BYTES);
         let compiled = options.clone().with_pattern_options(linear).build(schema);
-        let compiled = compiled.or_else(|_| options.with_pattern_options(look_around).build(schema));
-        compiled.map(|compiled| Self { compiled }).map_err(|error| schema_error(&error))
+        let compiled =
+            compiled.or_else(|_| options.with_pattern_options(look_around).build(schema));
+        compiled
+            .map(|compiled| Self { compiled })
+            .map_err(|error| schema_error(&error))
     }
 
     /// Whether nothing speaks against an instance.
@@ -126,7 +158,11 @@ impl Validator {
         if self.compiled.is_valid(instance) {
             return Vec::new();
         }
-        self.compiled.iter_errors(instance).take(MOST_VIOLATIONS).map(|error| violation(&error)).collect()
+        self.compiled
+            .iter_errors(instance)
+            .take(MOST_VIOLATIONS)
+            .map(|error| violation(&error))
+            .collect()
     }
 }
 
@@ -139,16 +175,27 @@ impl SchemaError {
 impl std::fmt::Display for Violation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let place = self.pointer.trim_start_matches('/').replace('/', ".");
-        if place.is_empty() { f.write_str(&self.message) } else { write!(f, "{place} {}", self.message) }
+        if place.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{place} {}", self.message)
+        }
     }
 }
 
 fn schema_error(error: &ValidationError<'_>) -> SchemaError {
     let place = error.instance_path().to_string();
-    let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
+    let place = if place.is_empty() {
+        String::new()
+    } else {
+        format!(" at {place}")
+    };
     SchemaError(match error.kind() {
         Kind::Referencing(_) => {
-            format!("the schema{place} refers to what is not in this document: {}", short(&error.to_string()))
+            format!(
+                "the schema{place} refers to what is not in this document: {}",
+                short(&error.to_string())
+            )
         }
         _ if place.ends_with("/type") => {
             let types = "array, boolean, integer, null, number, object and string";
@@ -172,13 +219,19 @@ fn violation(error: &ValidationError<'_>) -> Violation {
 /// What the place must be, in plain words.
 fn sentence(error: &ValidationError<'_>) -> String {
     match error.kind() {
-        Kind::Type { kind: TypeKind::Single(one) } => format!("must be of type {one}"),
-        Kind::Required { property } => format!("lacks the field {}", property.as_str().unwrap_or_default()),
+        Kind::Type {
+            kind: TypeKind::Single(one),
+        } => format!("must be of type {one}"),
+        Kind::Required { property } => {
+            format!("lacks the field {}", property.as_str().unwrap_or_default())
+        }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             format!("must not have the field {}", short(&unexpected.join(", ")))
         }
         Kind::Enum { options } => format!("must be one of {}", short(&options.to_string())),
-        Kind::Constant { expected_value } => format!("must be {}", short(&expected_value.to_string())),
+        Kind::Constant { expected_value } => {
+            format!("must be {}", short(&expected_value.to_string()))
+        }
         Kind::Pattern { pattern } => format!("must match the pattern {}", short(pattern)),
         Kind::Format { format } => format!("must be of the format {format}"),
         Kind::Minimum { limit } => format!("must be at least {limit}"),
@@ -194,11 +247,17 @@ fn sentence(error: &ValidationError<'_>) -> String {
         Kind::MaxProperties { limit } => format!("must have at most {limit} fields"),
         Kind::UniqueItems => "must not have equal elements".to_owned(),
         Kind::Contains => "has no element of the kind that must be there".to_owned(),
-        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => "fits none of the allowed alternatives".to_owned(),
-        Kind::OneOfMultipleValid { .. } => "fits more than one alternative, and only one may fit".to_owned(),
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
+            "fits none of the allowed alternatives".to_owned()
+        }
+        Kind::OneOfMultipleValid { .. } => {
+            "fits more than one alternative, and only one may fit".to_owned()
+        }
         Kind::Not { .. } => "is of a kind that is excluded".to_owned(),
         Kind::FalseSchema => "must not be there".to_owned(),
-        Kind::BacktrackLimitExceeded { .. } => "takes too long to match against its pattern".to_owned(),
+        Kind::BacktrackLimitExceeded { .. } => {
+            "takes too long to match against its pattern".to_owned()
+        }
         _ => short(&error.to_string()),
     }
 }
@@ -216,18 +275,35 @@ mod tests {
     use serde_json::json;
 
     fn told(schema: &Json, instance: &Json) -> Vec<String> {
-        Validator::new(schema).unwrap().violations(instance).iter().map(Violation::to_string).collect()
+        Validator::new(schema)
+            .unwrap()
+            .violations(instance)
+            .iter()
+            .map(Violation::to_string)
+            .collect()
     }
 
     #[test]
     fn objections_are_short_sentences_with_a_place() {
         let schema = json!({"type": "object", "required": ["id"], "additionalProperties": false, "properties": {
             "id": {"type": "string"}, "n": {"type": "integer", "minimum": 3}, "s": {"pattern": "^a+$"}}});
-        assert_eq!(told(&schema, &json!({"id": "x", "n": 2})), ["n must be at least 3"]);
+        assert_eq!(
+            told(&schema, &json!({"id": "x", "n": 2})),
+            ["n must be at least 3"]
+        );
         assert_eq!(told(&schema, &json!({})), ["lacks the field id"]);
-        assert_eq!(told(&schema, &json!({"id": "x", "y": 1})), ["must not have the field y"]);
-        assert_eq!(told(&schema, &json!({"id": "x", "s": "b"})), ["s must match the pattern ^a+$"]);
-        assert!(told(&json!({"items": {"type": "string"}}), &json!(vec![1; 100])).len() <= MOST_VIOLATIONS);
+        assert_eq!(
+            told(&schema, &json!({"id": "x", "y": 1})),
+            ["must not have the field y"]
+        );
+        assert_eq!(
+            told(&schema, &json!({"id": "x", "s": "b"})),
+            ["s must match the pattern ^a+$"]
+        );
+        assert!(
+            told(&json!({"items": {"type": "string"}}), &json!(vec![1; 100])).len()
+                <= MOST_VIOLATIONS
+        );
     }
 
     #[test]
@@ -239,7 +315,13 @@ mod tests {
         let text = "a".repeat(50_000);
         let begin = std::time::Instant::now();
         assert!(!told(&json!({"pattern": "^(a+)+$"}), &json!(format!("{text}!"))).is_empty());
-        assert!(!told(&json!({"pattern": "^(?=(a+)+b)(a+)+$"}), &json!(format!("{}!", &text[..40]))).is_empty());
+        assert!(
+            !told(
+                &json!({"pattern": "^(?=(a+)+b)(a+)+$"}),
+                &json!(format!("{}!", &text[..40]))
+            )
+            .is_empty()
+        );
         assert!(begin.elapsed().as_secs() < 5);
     }
 }

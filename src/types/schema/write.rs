@@ -18,10 +18,16 @@ pub fn to_schema(ty: &Type) -> Json {
         Type::Uint => json!({"type": "integer", "minimum": 0, TYPE_KEYWORD: "uint"}),
         Type::Double => json!({"type": "number"}),
         Type::String => json!({"type": "string"}),
-        Type::Bytes => json!({"type": "string", "contentEncoding": "base64", TYPE_KEYWORD: "bytes"}),
-        Type::Timestamp => json!({"type": "string", "format": "date-time", TYPE_KEYWORD: "timestamp"}),
+        Type::Bytes => {
+            json!({"type": "string", "contentEncoding": "base64", TYPE_KEYWORD: "bytes"})
+        }
+        Type::Timestamp => {
+            json!({"type": "string", "format": "date-time", TYPE_KEYWORD: "timestamp"})
+        }
         Type::Duration => json!({"type": "string", TYPE_KEYWORD: "duration"}),
-        Type::Error => json!({"type": "object", "required": ["class", "message"], TYPE_KEYWORD: "error"}),
+        Type::Error => {
+            json!({"type": "object", "required": ["class", "message"], TYPE_KEYWORD: "error"})
+        }
         Type::Literal(literal) => json!({"const": constant(literal)}),
         Type::List(element) => json!({"type": "array", "items": to_schema(element)}),
         Type::Map(map) => map_schema(map),
@@ -51,9 +57,16 @@ fn object_schema(object: &ObjectType) -> Json {
     let mut schema = Map::new();
     schema.insert("type".into(), "object".into());
     let property = |field: &crate::types::Field| (field.name.to_string(), to_schema(&field.ty));
-    schema.insert("properties".into(), Json::Object(object.fields.iter().map(property).collect()));
-    let required: Vec<Json> =
-        object.fields.iter().filter(|field| field.required).map(|field| json!(&*field.name)).collect();
+    schema.insert(
+        "properties".into(),
+        Json::Object(object.fields.iter().map(property).collect()),
+    );
+    let required: Vec<Json> = object
+        .fields
+        .iter()
+        .filter(|field| field.required)
+        .map(|field| json!(&*field.name))
+        .collect();
     if !required.is_empty() {
         schema.insert("required".into(), Json::Array(required));
     }
@@ -96,14 +109,25 @@ mod tests {
 
     #[test]
     fn what_json_has_no_word_for_survives() {
-        for ty in [Type::Uint, Type::Bytes, Type::Timestamp, Type::Duration, Type::Error, Type::Never, Type::Any] {
+        for ty in [
+            Type::Uint,
+            Type::Bytes,
+            Type::Timestamp,
+            Type::Duration,
+            Type::Error,
+            Type::Never,
+            Type::Any,
+        ] {
             assert_eq!(from_schema(&to_schema(&ty)), ty);
         }
     }
 
     #[test]
     fn optional_scalars_are_short() {
-        assert_eq!(to_schema(&Type::String.optional()), json!({"type": ["string", "null"]}));
+        assert_eq!(
+            to_schema(&Type::String.optional()),
+            json!({"type": ["string", "null"]})
+        );
         let level = Type::union([Type::text("a"), Type::Null]);
         assert_eq!(to_schema(&level), json!({"enum": ["a", null]}));
     }

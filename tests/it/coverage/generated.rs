@@ -22,8 +22,16 @@ fn what_runs_reach_is_a_goal_and_completed_steps_are_seen() {
     let (base, count) = seeds(PLANS);
     let told: Vec<[usize; 3]> = (base..base + count).into_par_iter().map(try_seed).collect();
     let sum = |index: usize| told.iter().map(|told| told[index]).sum::<usize>();
-    println!("{count} plans: {} goals, {} reached, {} completed steps", sum(0), sum(1), sum(2));
-    assert!(count < 100 || sum(1) * 4 > sum(0) && sum(2) > 300, "too little is reached");
+    println!(
+        "{count} plans: {} goals, {} reached, {} completed steps",
+        sum(0),
+        sum(1),
+        sum(2)
+    );
+    assert!(
+        count < 100 || sum(1) * 4 > sum(0) && sum(2) > 300,
+        "too little is reached"
+    );
 }
 
 /// Goals, those that were reached, completed steps.
@@ -37,12 +45,23 @@ fn try_seed(seed: u64) -> [usize; 3] {
     for weather in [Weather::Fair, Weather::Rough] {
         let outcome = perform(main, &made, weather, seed, &mut reached);
         let goals = Goals::of(&file, main);
-        for step in outcome.steps().iter().filter(|step| step.status == StepState::Completed) {
+        for step in outcome
+            .steps()
+            .iter()
+            .filter(|step| step.status == StepState::Completed)
+        {
             let name = without_brackets(&step.path);
-            let goal = goals.list.iter().find(|goal| goal.kind == Kind::Step && goal.name == name);
+            let goal = goals
+                .list
+                .iter()
+                .find(|goal| goal.kind == Kind::Step && goal.name == name);
             if let Some(goal) = goal {
                 completed += 1;
-                assert!(reached.count(main, &goal.item) > 0, "seed {seed}: {name} has completed\n{}", made.main());
+                assert!(
+                    reached.count(main, &goal.item) > 0,
+                    "seed {seed}: {name} has completed\n{}",
+                    made.main()
+                );
             }
         }
     }
@@ -53,16 +72,30 @@ fn try_seed(seed: u64) -> [usize; 3] {
         next += 1;
     }
     for plan in &plans {
-        let goals = Goals::of(if Arc::ptr_eq(plan, main) { &file } else { &nowhere }, plan);
+        let goals = Goals::of(
+            if Arc::ptr_eq(plan, main) {
+                &file
+            } else {
+                &nowhere
+            },
+            plan,
+        );
         for item in reached.of(plan) {
             let known = goals.list.iter().any(|goal| goal.item == *item);
-            assert!(known || is_told_otherwise(plan, item), "seed {seed}: {item:?} is no goal\n{}", made.main());
+            assert!(
+                known || is_told_otherwise(plan, item),
+                "seed {seed}: {item:?} is no goal\n{}",
+                made.main()
+            );
         }
     }
     let goals = [Goals::of(&file, main)];
     let coverage = Coverage::of(&goals, &reached);
     tracefile::read(&lcov(&coverage));
-    assert_eq!(text(&coverage), text(&Coverage::of(&goals, &reached.clone())));
+    assert_eq!(
+        text(&coverage),
+        text(&Coverage::of(&goals, &reached.clone()))
+    );
     let share = coverage.share();
     [share.all, share.reached, completed]
 }
@@ -74,13 +107,28 @@ fn perform(
     seed: u64,
     reached: &mut Seen,
 ) -> engine::Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let (host, catalog) = stage::set(made, weather, seed);
         let mut nobody = Silence;
-        let mut watching = Watching { seen: reached, inner: &mut nobody };
-        let context = Context { root: "/".into(), ..Context::new(host, Arc::new(catalog), "test-run", &mut watching) };
-        engine::run(&Arc::new(Program::new(plan.clone())), &stage::inputs(plan, seed), context).await
+        let mut watching = Watching {
+            seen: reached,
+            inner: &mut nobody,
+        };
+        let context = Context {
+            root: "/".into(),
+            ..Context::new(host, Arc::new(catalog), "test-run", &mut watching)
+        };
+        engine::run(
+            &Arc::new(Program::new(plan.clone())),
+            &stage::inputs(plan, seed),
+            context,
+        )
+        .await
     })
 }
 
@@ -88,13 +136,20 @@ fn perform(
 /// that is all of an arm, which the arm tells.
 fn is_told_otherwise(plan: &Plan, item: &Item) -> bool {
     let block = plan.block(item.block);
-    let Some(step) = block.node(item.node).step() else { return false };
+    let Some(step) = block.node(item.node).step() else {
+        return false;
+    };
     match &item.what {
         What::Failed(class) => match &step.kind {
-            StepKind::Call(Call { target: Target::Tool(signature), .. }) => {
-                let declared =
-                    class.strip_prefix("tool.").is_some_and(|name| signature.raises.iter().any(|own| **own == *name));
-                let retried = class == "transient" && step.retry().is_some_and(|retry| retry.on.is_none());
+            StepKind::Call(Call {
+                target: Target::Tool(signature),
+                ..
+            }) => {
+                let declared = class
+                    .strip_prefix("tool.")
+                    .is_some_and(|name| signature.raises.iter().any(|own| **own == *name));
+                let retried =
+                    class == "transient" && step.retry().is_some_and(|retry| retry.on.is_none());
                 !retried && (!declared || class == "tool.failed")
             }
             _ => true,

@@ -29,14 +29,24 @@ fn watch(
     tools: Catalog,
     seen: &mut Seen,
 ) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(7));
         let mut nobody = Silence;
-        let mut watching = Watching { seen, inner: &mut nobody };
+        let mut watching = Watching {
+            seen,
+            inner: &mut nobody,
+        };
         let context = Context {
             root: PathBuf::from("/"),
-            answering: Answering { answers, asker: None },
+            answering: Answering {
+                answers,
+                asker: None,
+            },
             ..Context::new(host, Arc::new(tools), "test-run", &mut watching)
         };
         engine::run(&Arc::new(Program::new(plan.clone())), inputs, context).await
@@ -108,33 +118,58 @@ impl Shop {
         let file = Arc::new(SourceFile::new("shop.plan", PLAN));
         let tools: Tools = world(&[]).into_catalog().signatures().cloned().collect();
         let checked = sema::check_file(&file, &tools, &Beside);
-        let errors: Vec<_> = checked.diagnostics.iter().filter(|found| found.is_error()).collect();
+        let errors: Vec<_> = checked
+            .diagnostics
+            .iter()
+            .filter(|found| found.is_error())
+            .collect();
         assert!(errors.is_empty(), "{errors:#?}");
         let beside = Arc::new(SourceFile::new("size.plan", SIZE));
-        Self { file, beside, plan: checked.plans.last().unwrap().clone() }
+        Self {
+            file,
+            beside,
+            plan: checked.plans.last().unwrap().clone(),
+        }
     }
 
     fn goals(&self) -> Vec<Goals> {
-        vec![Goals::of(&self.file, &self.plan), Goals::of(&self.beside, &self.plan.plans[0])]
+        vec![
+            Goals::of(&self.file, &self.plan),
+            Goals::of(&self.beside, &self.plan.plans[0]),
+        ]
     }
 
     /// Runs the plan with an answer to each question.
     fn run(&self, found: &Json, pay: &[Script], agreed: bool, seen: &mut Seen) -> Outcome {
-        let scripts = [("shop.find", vec![give(found.clone())]), ("shop.pay", pay.to_vec())];
+        let scripts = [
+            ("shop.find", vec![give(found.clone())]),
+            ("shop.pay", pay.to_vec()),
+        ];
         self.run_in(world(&scripts), agreed, seen)
     }
 
     fn run_in(&self, world: World, agreed: bool, seen: &mut Seen) -> Outcome {
         let inputs = BTreeMap::from([(Arc::from("id"), Value::from("1"))]);
-        let given = |path: &str, value: Json| Given { path: path.into(), value, by: None, note: None };
-        let answers = vec![given("who", object!({"name": "Ana"})), given("paid.confirm", object!(agreed))];
+        let given = |path: &str, value: Json| Given {
+            path: path.into(),
+            value,
+            by: None,
+            note: None,
+        };
+        let answers = vec![
+            given("who", object!({"name": "Ana"})),
+            given("paid.confirm", object!(agreed)),
+        ];
         watch(&self.plan, &inputs, answers, world.into_catalog(), seen)
     }
 }
 
 fn world(scripts: &[(&str, Vec<Script>)]) -> World {
     let usual = [
-        ("shop.find", object!({"total": 60, "items": ["a"], "kind": "gift"})),
+        (
+            "shop.find",
+            object!({"total": 60, "items": ["a"], "kind": "gift"}),
+        ),
         ("shop.pay", object!({"paid": true})),
         ("shop.refund", object!({"paid": true})),
         ("mail.send", object!({"id": "m"})),
@@ -165,19 +200,28 @@ fn what_no_test_reaches_is_told_in_plain_words() {
     insta::assert_snapshot!("one_run", text(&Coverage::of(&goals, &seen)));
     insta::assert_snapshot!("one_run.lcov", lcov(&Coverage::of(&goals, &seen)));
     insta::assert_snapshot!("one_run.html", html(&Coverage::of(&goals, &seen)));
-    insta::assert_snapshot!("one_run.json", serde_json::to_string_pretty(&json(&Coverage::of(&goals, &seen))).unwrap());
+    insta::assert_snapshot!(
+        "one_run.json",
+        serde_json::to_string_pretty(&json(&Coverage::of(&goals, &seen))).unwrap()
+    );
 }
 
 #[test]
 fn many_runs_reach_everything() {
     let shop = Shop::open();
     let goals = shop.goals();
-    let (declined, busy) =
-        (Script::Fail("tool.declined", Sent::Answered), Script::Fail("transient.unavailable", Sent::No));
+    let (declined, busy) = (
+        Script::Fail("tool.declined", Sent::Answered),
+        Script::Fail("transient.unavailable", Sent::No),
+    );
     let runs: [(Json, Vec<Script>, bool); 5] = [
         (found(60, &["a", "b"], "gift"), paid().into(), true),
         (found(120, &["a"], "plain"), vec![declined], true),
-        (found(20, &[], "strange"), vec![busy, give(object!({"paid": true}))], true),
+        (
+            found(20, &[], "strange"),
+            vec![busy, give(object!({"paid": true}))],
+            true,
+        ),
         (found(20, &["a"], "gift"), paid().into(), false),
         (found(0, &["a"], "gift"), paid().into(), true),
     ];
@@ -195,7 +239,11 @@ fn many_runs_reach_everything() {
     }
     for (tool, class) in [("shop.find", "tool.gone"), ("mail.send", "tool.failed")] {
         let mut seen = Seen::default();
-        shop.run_in(world(&[(tool, vec![Script::Fail(class, Sent::Answered)])]), true, &mut seen);
+        shop.run_in(
+            world(&[(tool, vec![Script::Fail(class, Sent::Answered)])]),
+            true,
+            &mut seen,
+        );
         add(&seen, tool);
     }
     let mut seen = Seen::default();
@@ -205,12 +253,30 @@ fn many_runs_reach_everything() {
     let open: Vec<&str> = coverage
         .plans
         .iter()
-        .flat_map(|plan| plan.goals().filter(|(_, count)| *count == 0).map(|(goal, _)| goal.missing.as_str()))
+        .flat_map(|plan| {
+            plan.goals()
+                .filter(|(_, count)| *count == 0)
+                .map(|(goal, _)| goal.missing.as_str())
+        })
         .collect();
     assert_eq!(open, Vec::<&str>::new());
     assert_eq!(coverage.share().percent(), 100);
-    for kind in [Kind::Step, Kind::Condition, Kind::Ensure, Kind::Arm, Kind::Recover, Kind::Loop, Kind::Error] {
-        assert!(coverage.plans.iter().any(|plan| plan.share_of(&|own| own == kind).all > 0), "{kind:?}");
+    for kind in [
+        Kind::Step,
+        Kind::Condition,
+        Kind::Ensure,
+        Kind::Arm,
+        Kind::Recover,
+        Kind::Loop,
+        Kind::Error,
+    ] {
+        assert!(
+            coverage
+                .plans
+                .iter()
+                .any(|plan| plan.share_of(&|own| own == kind).all > 0),
+            "{kind:?}"
+        );
     }
 }
 
@@ -225,7 +291,12 @@ fn the_order_of_runs_does_not_matter_and_counts_add_up() {
     right.merge(&one);
     assert_eq!(left, right);
     let goals = shop.goals();
-    let counts = |seen: &Seen| Coverage::of(&goals, seen).plans[0].counts.iter().sum::<u64>();
+    let counts = |seen: &Seen| {
+        Coverage::of(&goals, seen).plans[0]
+            .counts
+            .iter()
+            .sum::<u64>()
+    };
     assert_eq!(counts(&left), counts(&one) + counts(&other));
 }
 
@@ -252,19 +323,35 @@ plan watch(x: int) -> int {
 fn listeners_and_what_looks_again_are_goals_too() {
     let file = Arc::new(SourceFile::new("watch.plan", WATCHMEN));
     let world = |told: Script| {
-        World::new().tool("a.write", [give(object!({"n": 3}))]).tool("a.read", [told, give(object!({"n": 3}))])
+        World::new()
+            .tool("a.write", [give(object!({"n": 3}))])
+            .tool("a.read", [told, give(object!({"n": 3}))])
     };
     let usual = || give(object!({"n": 3}));
-    let tools: Tools = world(usual()).into_catalog().signatures().cloned().collect();
+    let tools: Tools = world(usual())
+        .into_catalog()
+        .signatures()
+        .cloned()
+        .collect();
     let checked = sema::check_file(&file, &tools, &Beside);
-    let errors: Vec<_> =
-        checked.diagnostics.iter().filter(|found| found.is_error()).map(|found| &found.message).collect();
+    let errors: Vec<_> = checked
+        .diagnostics
+        .iter()
+        .filter(|found| found.is_error())
+        .map(|found| &found.message)
+        .collect();
     assert!(errors.is_empty(), "{errors:#?}");
     let plan = checked.plans.last().unwrap();
     let goals = [Goals::of(&file, plan)];
     let inputs = BTreeMap::from([(Arc::from("x"), Value::Int(1))]);
     let mut seen = Seen::default();
-    watch(plan, &inputs, Vec::new(), world(usual()).into_catalog(), &mut seen);
+    watch(
+        plan,
+        &inputs,
+        Vec::new(),
+        world(usual()).into_catalog(),
+        &mut seen,
+    );
     insta::assert_snapshot!("watchmen", text(&Coverage::of(&goals, &seen)));
     let told = Coverage::of(&goals, &seen).share().reached;
     watch(
@@ -275,8 +362,11 @@ fn listeners_and_what_looks_again_are_goals_too() {
         &mut seen,
     );
     assert!(Coverage::of(&goals, &seen).share().reached > told);
-    let fired =
-        |goal: &str| Coverage::of(&goals, &seen).plans[0].goals().any(|(own, count)| own.name == goal && count > 0);
+    let fired = |goal: &str| {
+        Coverage::of(&goals, &seen).plans[0]
+            .goals()
+            .any(|(own, count)| own.name == goal && count > 0)
+    };
     assert!(fired("alarm") && !fired("quiet"));
 }
 
@@ -285,18 +375,38 @@ fn who_does_not_watch_is_told_nothing() {
     struct Deaf;
     impl engine::Observer for Deaf {
         fn observe(&mut self, _: &planrun::journal::Event<'_>) {}
-        fn reached(&mut self, _: &Plan, _: sema::BlockId, _: sema::NodeId, what: engine::Reached<'_>) {
+        fn reached(
+            &mut self,
+            _: &Plan,
+            _: sema::BlockId,
+            _: sema::NodeId,
+            what: engine::Reached<'_>,
+        ) {
             panic!("{what:?}");
         }
     }
     let shop = Shop::open();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
     let outcome = runtime.block_on(async {
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(7));
         let mut deaf = Deaf;
-        let context = Context::new(host, Arc::new(world(&[]).into_catalog()), "test-run", &mut deaf);
+        let context = Context::new(
+            host,
+            Arc::new(world(&[]).into_catalog()),
+            "test-run",
+            &mut deaf,
+        );
         let inputs = BTreeMap::from([(Arc::from("total"), Value::Int(3))]);
-        engine::run(&Arc::new(Program::new(shop.plan.plans[0].clone())), &inputs, context).await
+        engine::run(
+            &Arc::new(Program::new(shop.plan.plans[0].clone())),
+            &inputs,
+            context,
+        )
+        .await
     });
     assert_eq!(outcome.state.name(), "completed");
 }

@@ -43,7 +43,9 @@ impl Transport for MadeUp {
             Json::Object(arguments) => arguments,
             _ => Map::new(),
         };
-        Reply::Now(Ok(Answer::Json(self.examples.make(&arguments, 0, self.choice).unwrap())))
+        Reply::Now(Ok(Answer::Json(
+            self.examples.make(&arguments, 0, self.choice).unwrap(),
+        )))
     }
 }
 
@@ -71,9 +73,19 @@ fn edges_of_answers_reach_more_than_usual_ones() {
         let plan = plans.last().unwrap();
         let answers = answers(&catalog, plan);
         for number in 0..24 {
-            let choice = if number == 0 { Choice::Usual } else { Choice::Edge(number - 1) };
+            let choice = if number == 0 {
+                Choice::Usual
+            } else {
+                Choice::Edge(number - 1)
+            };
             let mut seen = Seen::default();
-            watch(plan, &inputs(plan, given, choice), Vec::new(), made_up(&answers, &host, choice), &mut seen);
+            watch(
+                plan,
+                &inputs(plan, given, choice),
+                Vec::new(),
+                made_up(&answers, &host, choice),
+                &mut seen,
+            );
             if number == 0 {
                 usual.merge(&seen);
             }
@@ -82,8 +94,15 @@ fn edges_of_answers_reach_more_than_usual_ones() {
         goals.extend(plans.iter().map(|plan| Goals::of(&file, plan)));
     }
     let (before, after) = (Coverage::of(&goals, &usual), Coverage::of(&goals, &all));
-    println!("usual: {:?}, with edges: {:?}", before.share(), after.share());
-    assert!(before.share().reached * 10 < after.share().reached * 9, "edges reach no more than usual answers");
+    println!(
+        "usual: {:?}, with edges: {:?}",
+        before.share(),
+        after.share()
+    );
+    assert!(
+        before.share().reached * 10 < after.share().reached * 9,
+        "edges reach no more than usual answers"
+    );
     insta::assert_snapshot!("plans_with_usual_answers", text(&before));
     reports_hold_together(&after);
 }
@@ -93,13 +112,28 @@ fn reports_hold_together(coverage: &Coverage<'_>) {
     let files = tracefile::read(&told);
     assert_eq!(files.len(), coverage.files().len());
     for (name, record) in &files {
-        let lines = u32::try_from(std::fs::read_to_string(root().join(name)).unwrap().lines().count()).unwrap();
-        assert!(record.lines.keys().all(|line| (1..=lines).contains(line)), "{name}");
+        let lines = u32::try_from(
+            std::fs::read_to_string(root().join(name))
+                .unwrap()
+                .lines()
+                .count(),
+        )
+        .unwrap();
+        assert!(
+            record.lines.keys().all(|line| (1..=lines).contains(line)),
+            "{name}"
+        );
     }
     let report = json(coverage);
     assert_eq!(report["total"]["all"], coverage.share().all);
-    let goals = report["files"].as_array().unwrap().iter().flat_map(|file| file["plans"].as_array().unwrap());
-    let goals: usize = goals.map(|plan| plan["goals"].as_array().unwrap().len()).sum();
+    let goals = report["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|file| file["plans"].as_array().unwrap());
+    let goals: usize = goals
+        .map(|plan| plan["goals"].as_array().unwrap().len())
+        .sum();
     assert_eq!(goals, coverage.share().all);
     let page = html(coverage);
     let mut reader = quick_xml::Reader::from_str(page.trim_start_matches("<!DOCTYPE html>\n"));
@@ -107,7 +141,9 @@ fn reports_hold_together(coverage: &Coverage<'_>) {
     // The reader refuses what is not closed as it was opened.
     loop {
         match reader.read_event().unwrap() {
-            quick_xml::events::Event::Start(tag) => lines += usize::from(tag.name().as_ref() == "b"),
+            quick_xml::events::Event::Start(tag) => {
+                lines += usize::from(tag.name().as_ref() == "b")
+            }
             quick_xml::events::Event::Eof => break,
             _ => {}
         }
@@ -124,7 +160,11 @@ fn accepted_by_lcov(told: &str) {
         .arg(folder.path().join("plans.info"))
         .output();
     match told {
-        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Ok(output) => assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        ),
         Err(_) => println!("left out: there is no program `lcov`"),
     }
 }
@@ -134,8 +174,17 @@ fn checked(name: &str, path: &Path, catalog: &Catalog) -> (Arc<SourceFile>, Vec<
     let text = std::fs::read_to_string(path).unwrap();
     let source = SourceFile::new(path.to_str().unwrap(), text.as_str());
     let checked = sema::check_file(&source, &tools, &Disk);
-    assert!(!checked.diagnostics.iter().any(planrun::diag::Diagnostic::is_error), "{name}");
-    (Arc::new(SourceFile::new(format!("plans/{name}.plan"), text)), checked.plans)
+    assert!(
+        !checked
+            .diagnostics
+            .iter()
+            .any(planrun::diag::Diagnostic::is_error),
+        "{name}"
+    );
+    (
+        Arc::new(SourceFile::new(format!("plans/{name}.plan"), text)),
+        checked.plans,
+    )
 }
 
 /// What the tools that a plan calls may give.
@@ -143,15 +192,28 @@ fn answers(catalog: &Catalog, plan: &Plan) -> Answers {
     let mut wanted = BTreeSet::new();
     let mut open = vec![plan];
     while let Some(plan) = open.pop() {
-        wanted.extend(plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| match &node.step()?.kind {
-            StepKind::Call(Call { target: Target::Tool(signature), .. }) => Some(signature.path()),
-            _ => None,
-        }));
+        wanted.extend(
+            plan.blocks
+                .iter()
+                .flat_map(|block| &block.nodes)
+                .filter_map(|node| match &node.step()?.kind {
+                    StepKind::Call(Call {
+                        target: Target::Tool(signature),
+                        ..
+                    }) => Some(signature.path()),
+                    _ => None,
+                }),
+        );
         open.extend(plan.plans.iter().map(|plan| &**plan));
     }
-    let used = catalog.signatures().filter(|signature| wanted.contains(&signature.path()));
+    let used = catalog
+        .signatures()
+        .filter(|signature| wanted.contains(&signature.path()));
     let examples = |signature: &Arc<Signature>| {
-        let schema = signature.output_schema.as_ref().map(|contract| contract.meant());
+        let schema = signature
+            .output_schema
+            .as_ref()
+            .map(|contract| contract.meant());
         let examples = schema.map_or_else(|| Examples::of_type(&signature.returns), Examples::new);
         (signature.clone(), Arc::new(examples.unwrap()))
     };
@@ -160,9 +222,19 @@ fn answers(catalog: &Catalog, plan: &Plan) -> Answers {
 
 /// The same tools, answered by what their contracts allow.
 fn made_up(answers: &Answers, host: &Arc<dyn Host>, choice: Choice) -> Catalog {
-    let mut tools = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
+    let mut tools = Catalog::new(
+        host.clone(),
+        PathBuf::from("/"),
+        &Arc::new(Permissions::none()),
+    );
     for (signature, examples) in answers {
-        tools.add((**signature).clone(), Arc::new(MadeUp { examples: examples.clone(), choice }));
+        tools.add(
+            (**signature).clone(),
+            Arc::new(MadeUp {
+                examples: examples.clone(),
+                choice,
+            }),
+        );
     }
     tools
 }
@@ -177,5 +249,9 @@ fn inputs(plan: &Plan, given: &[(&str, &str)], choice: Choice) -> BTreeMap<Arc<s
         assert!(!encode(&value, &parameter.ty).is_null() || parameter.ty.admits_null());
         Some((parameter.name.clone(), value))
     };
-    plan.parameters.iter().filter(|parameter| parameter.required).filter_map(made).collect()
+    plan.parameters
+        .iter()
+        .filter(|parameter| parameter.required)
+        .filter_map(made)
+        .collect()
 }

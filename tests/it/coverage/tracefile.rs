@@ -18,10 +18,15 @@ pub fn read(text: &str) -> BTreeMap<String, Record> {
         if line == "end_of_record" {
             let (name, record, told) = open.take().expect("a record is open");
             hold(&name, &record, &told);
-            assert!(files.insert(name.clone(), record).is_none(), "{name} is there twice");
+            assert!(
+                files.insert(name.clone(), record).is_none(),
+                "{name} is there twice"
+            );
             continue;
         }
-        let (key, value) = line.split_once(':').unwrap_or_else(|| panic!("no key in {line}"));
+        let (key, value) = line
+            .split_once(':')
+            .unwrap_or_else(|| panic!("no key in {line}"));
         if key == "TN" {
             continue;
         }
@@ -30,19 +35,33 @@ pub fn read(text: &str) -> BTreeMap<String, Record> {
             open = Some((value.to_owned(), Record::default(), BTreeMap::new()));
             continue;
         }
-        let (_, record, told) = open.as_mut().unwrap_or_else(|| panic!("{line} stands in no record"));
+        let (_, record, told) = open
+            .as_mut()
+            .unwrap_or_else(|| panic!("{line} stands in no record"));
         let parts: Vec<&str> = value.split(',').collect();
         match (key, parts.as_slice()) {
             ("DA", [line, count]) => {
-                assert!(record.lines.insert(line.parse().unwrap(), count.parse().unwrap()).is_none());
+                assert!(
+                    record
+                        .lines
+                        .insert(line.parse().unwrap(), count.parse().unwrap())
+                        .is_none()
+                );
             }
             ("BRDA", [line, block, branch, taken]) => {
-                let at = (line.parse().unwrap(), block.parse().unwrap(), branch.parse().unwrap());
+                let at = (
+                    line.parse().unwrap(),
+                    block.parse().unwrap(),
+                    branch.parse().unwrap(),
+                );
                 let taken = (*taken != "-").then(|| taken.parse().unwrap());
                 assert!(record.branches.insert(at, taken).is_none());
             }
             ("LF" | "LH" | "BRF" | "BRH", [count]) => {
-                assert!(told.insert(key.to_owned(), count.parse().unwrap()).is_none());
+                assert!(
+                    told.insert(key.to_owned(), count.parse().unwrap())
+                        .is_none()
+                );
             }
             _ => panic!("unknown: {line}"),
         }
@@ -54,12 +73,30 @@ pub fn read(text: &str) -> BTreeMap<String, Record> {
 fn hold(name: &str, record: &Record, told: &BTreeMap<String, usize>) {
     let hit = |counts: &mut dyn Iterator<Item = u64>| counts.filter(|count| *count > 0).count();
     assert_eq!(told["LF"], record.lines.len(), "{name}");
-    assert_eq!(told["LH"], hit(&mut record.lines.values().copied()), "{name}");
-    assert_eq!(told.get("BRF").copied().unwrap_or(0), record.branches.len(), "{name}");
-    assert_eq!(told.get("BRH").copied().unwrap_or(0), hit(&mut record.branches.values().flatten().copied()), "{name}");
+    assert_eq!(
+        told["LH"],
+        hit(&mut record.lines.values().copied()),
+        "{name}"
+    );
+    assert_eq!(
+        told.get("BRF").copied().unwrap_or(0),
+        record.branches.len(),
+        "{name}"
+    );
+    assert_eq!(
+        told.get("BRH").copied().unwrap_or(0),
+        hit(&mut record.branches.values().flatten().copied()),
+        "{name}"
+    );
     let lines: BTreeSet<u32> = record.branches.keys().map(|(line, ..)| *line).collect();
-    assert!(lines.iter().all(|line| record.lines.contains_key(line)), "{name}: a branch on a line without a count");
+    assert!(
+        lines.iter().all(|line| record.lines.contains_key(line)),
+        "{name}: a branch on a line without a count"
+    );
     for ((line, ..), taken) in &record.branches {
-        assert!(taken.unwrap_or(0) == 0 || record.lines[line] > 0, "{name}:{line}: taken, and never hit");
+        assert!(
+            taken.unwrap_or(0) == 0 || record.lines[line] > 0,
+            "{name}:{line}: taken, and never hit"
+        );
     }
 }

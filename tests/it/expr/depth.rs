@@ -33,17 +33,30 @@ fn nesting_up_to_the_cap_fits_a_thread_of_two_mebibytes() {
         let text = open.repeat(LEVELS) + inner + &close.repeat(LEVELS);
         // How much stack the reader of text takes is its own affair.
         let reader = std::thread::Builder::new().stack_size(64 << 20);
-        let (tree, _) = reader.spawn(move || parse_expression(&SourceFile::new("deep", text))).unwrap().join().unwrap();
+        let (tree, _) = reader
+            .spawn(move || parse_expression(&SourceFile::new("deep", text)))
+            .unwrap()
+            .join()
+            .unwrap();
         let work = move || {
             let world = World::default().name("x", Type::Int, Value::Int(0));
             let mut diagnostics = Vec::new();
             let code = Checker::new(&world, &mut diagnostics).check(&tree);
             let _ = evaluate(&code, &world);
             let expectation = Expectation::of(&"a test");
-            let _ = Checker::new(&world, &mut diagnostics).check_against(&tree, &Type::Any.list().list(), expectation);
+            let _ = Checker::new(&world, &mut diagnostics).check_against(
+                &tree,
+                &Type::Any.list().list(),
+                expectation,
+            );
         };
         println!("{open}");
-        std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap();
+        std::thread::Builder::new()
+            .stack_size(2 << 20)
+            .spawn(work)
+            .unwrap()
+            .join()
+            .unwrap();
     }
 }
 

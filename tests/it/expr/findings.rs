@@ -7,11 +7,20 @@ use super::world::{World, fixed, object, snapshot, texts, told};
 
 fn world() -> World {
     let manager = object(&[("email", Type::String), ("name?", Type::String)]);
-    let profile = object(&[("emp_id", Type::String), ("level", texts(&["L1", "L2"])), ("managers", manager.list())]);
+    let profile = object(&[
+        ("emp_id", Type::String),
+        ("level", texts(&["L1", "L2"])),
+        ("managers", manager.list()),
+    ]);
     World::default()
         .name("profile", profile, Value::Null)
         .name("laptop", Type::Bool, Value::Null)
-        .guarded("pc", object(&[("model", Type::String), ("price", Type::Double)]), "laptop", Value::Null)
+        .guarded(
+            "pc",
+            object(&[("model", Type::String), ("price", Type::Double)]),
+            "laptop",
+            Value::Null,
+        )
         .parameter("count", Type::Int)
         .name("title", Type::String, Value::Null)
         .name("note", Type::String.optional(), Value::Null)
@@ -25,9 +34,14 @@ fn world() -> World {
         .namespace("hr")
 }
 
-fn all_told(texts: &[&str], check: impl Fn(&World, &str) -> Vec<planrun::diag::Diagnostic>) -> String {
+fn all_told(
+    texts: &[&str],
+    check: impl Fn(&World, &str) -> Vec<planrun::diag::Diagnostic>,
+) -> String {
     let world = world();
-    texts.iter().fold(String::new(), |all, text| all + text + "\n" + &told(text, &check(&world, text)) + "\n")
+    texts.iter().fold(String::new(), |all, text| {
+        all + text + "\n" + &told(text, &check(&world, text)) + "\n"
+    })
 }
 
 #[test]
@@ -180,10 +194,16 @@ fn conditions() {
 
 #[test]
 fn one_fault_is_told_once() {
-    for text in ["profil.a.b + 1 == 2 && profil.c", "size(badge.x) > 1 ? badge.y : 3", "[hr.call(a: 1)].map(x, x.y.z)"]
-    {
+    for text in [
+        "profil.a.b + 1 == 2 && profil.c",
+        "size(badge.x) > 1 ? badge.y : 3",
+        "[hr.call(a: 1)].map(x, x.y.z)",
+    ] {
         let names = world().codes(text);
-        assert!(names.len() <= 3 && names.iter().all(|name| *name == names[0]), "{text}: {names:?}");
+        assert!(
+            names.len() <= 3 && names.iter().all(|name| *name == names[0]),
+            "{text}: {names:?}"
+        );
     }
     assert_eq!(world().codes("profile.emplid.a.b.c + 1").len(), 1);
 }
@@ -210,10 +230,21 @@ fn fixes_lead_to_text_without_the_finding() {
         let mended = fixed(text, &found[0]);
         assert_eq!(world().codes(&mended), [""; 0], "{text} => {mended}");
     }
-    for text in ["note", "count", "title", "profile.managers", "data", "count + 1", "pc?.price"] {
+    for text in [
+        "note",
+        "count",
+        "title",
+        "profile.managers",
+        "data",
+        "count + 1",
+        "pc?.price",
+    ] {
         let (_, found) = world().condition(text);
         let mended = fixed(text, &found[0]);
-        assert!(world().condition(&mended).1.is_empty(), "{text} => {mended}");
+        assert!(
+            world().condition(&mended).1.is_empty(),
+            "{text} => {mended}"
+        );
     }
 }
 
@@ -222,14 +253,29 @@ fn a_call_in_an_expression_becomes_a_step() {
     let text = "1 + size(hr.query(id: profile.emp_id).name)";
     let (_, found) = world().check(text);
     assert_eq!(found.len(), 1);
-    assert_eq!(fixed(text, &found[0]), "step query = hr.query(id: profile.emp_id)\n1 + size(query.name)");
+    assert_eq!(
+        fixed(text, &found[0]),
+        "step query = hr.query(id: profile.emp_id)\n1 + size(query.name)"
+    );
 }
 
 #[test]
 fn reads_are_told_once_each() {
-    let (code, _) = world().check("profile.emp_id + profile.level + (profile is failed ? title : '') + winner(quick)");
-    let reads: Vec<String> =
-        code.reads.iter().map(|read| format!("{} {:?} {:?}", read.name, read.kind, read.binding)).collect();
-    assert_eq!(reads, ["profile Value Step", "profile State Step", "title Value Step", "quick Value Step"]);
+    let (code, _) = world()
+        .check("profile.emp_id + profile.level + (profile is failed ? title : '') + winner(quick)");
+    let reads: Vec<String> = code
+        .reads
+        .iter()
+        .map(|read| format!("{} {:?} {:?}", read.name, read.kind, read.binding))
+        .collect();
+    assert_eq!(
+        reads,
+        [
+            "profile Value Step",
+            "profile State Step",
+            "title Value Step",
+            "quick Value Step"
+        ]
+    );
     assert_eq!(world().ty("winner(quick)"), r#""a" | "b""#);
 }

@@ -8,10 +8,18 @@ use proptest::prelude::*;
 use super::world::{World, object, texts, told};
 
 fn world() -> World {
-    let item = object(&[("id", Type::String), ("price", Type::Double), ("size?", Type::Int)]);
+    let item = object(&[
+        ("id", Type::String),
+        ("price", Type::Double),
+        ("size?", Type::Int),
+    ]);
     let items = Value::list([
         Value::object([("id", Value::from("a")), ("price", Value::Double(1.5))]),
-        Value::object([("id", Value::from("名")), ("price", Value::Double(-2.0)), ("size", Value::Int(3))]),
+        Value::object([
+            ("id", Value::from("名")),
+            ("price", Value::Double(-2.0)),
+            ("size", Value::Int(3)),
+        ]),
     ]);
     World::default()
         .name("i", Type::Int, Value::Int(3))
@@ -23,9 +31,21 @@ fn world() -> World {
         .name("opt", Type::Int.optional(), Value::Null)
         .name("level", texts(&["low", "high"]), Value::from("low"))
         .name("m", Type::Int.map(), Value::object([("k", Value::Int(1))]))
-        .name("n", object(&[("z", Type::Int.optional())]), Value::object([("z", Value::Null)]))
-        .name("mixed", Type::union([Type::Int, Type::String]), Value::from("x"))
-        .name("r", Type::Result(Type::Int.into()), Value::object([("ok", Value::Bool(true)), ("value", Value::Int(1))]))
+        .name(
+            "n",
+            object(&[("z", Type::Int.optional())]),
+            Value::object([("z", Value::Null)]),
+        )
+        .name(
+            "mixed",
+            Type::union([Type::Int, Type::String]),
+            Value::from("x"),
+        )
+        .name(
+            "r",
+            Type::Result(Type::Int.into()),
+            Value::object([("ok", Value::Bool(true)), ("value", Value::Int(1))]),
+        )
 }
 
 /// Any text that may be an expression, rich in the operators that types decide about.
@@ -96,7 +116,10 @@ fn knows_everything(ty: &Type) -> bool {
         Type::Any | Type::Invalid | Type::Never => false,
         Type::List(element) => **element == Type::Never || knows_everything(element),
         Type::Map(map) => knows_everything(&map.value),
-        Type::Object(object) => object.fields.iter().all(|field| knows_everything(&field.ty)),
+        Type::Object(object) => object
+            .fields
+            .iter()
+            .all(|field| knows_everything(&field.ty)),
         Type::Union(members) => members.iter().all(knows_everything),
         _ => true,
     }

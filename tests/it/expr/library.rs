@@ -44,30 +44,59 @@ fn known() -> Vec<Known> {
         (Type::Never.list(), Value::list([])),
         (Type::Int.list(), Value::list([int(3), int(1)])),
         (Type::Uint.list(), Value::list([Value::Uint(3)])),
-        (Type::Double.list(), Value::list([Value::Double(1.5), Value::Double(f64::NAN)])),
+        (
+            Type::Double.list(),
+            Value::list([Value::Double(1.5), Value::Double(f64::NAN)]),
+        ),
         (number.list(), Value::list([Value::Double(1.5), int(1)])),
         (Type::String.list(), Value::list([text("b"), text("a")])),
         (texts(&["low", "high"]).list(), Value::list([text("low")])),
-        (Type::Bool.list(), Value::list([Value::Bool(true), Value::Bool(false)])),
-        (Type::Bytes.list(), Value::list([Value::Bytes(vec![1].into())])),
+        (
+            Type::Bool.list(),
+            Value::list([Value::Bool(true), Value::Bool(false)]),
+        ),
+        (
+            Type::Bytes.list(),
+            Value::list([Value::Bytes(vec![1].into())]),
+        ),
         (Type::Timestamp.list(), Value::list([Value::Timestamp(0)])),
-        (Type::Duration.list(), Value::list([Value::Duration(1), Value::Duration(0)])),
-        (Type::Int.list().list(), Value::list([Value::list([int(1)]), Value::list([])])),
-        (Type::Int.optional().list(), Value::list([Value::Null, int(1)])),
+        (
+            Type::Duration.list(),
+            Value::list([Value::Duration(1), Value::Duration(0)]),
+        ),
+        (
+            Type::Int.list().list(),
+            Value::list([Value::list([int(1)]), Value::list([])]),
+        ),
+        (
+            Type::Int.optional().list(),
+            Value::list([Value::Null, int(1)]),
+        ),
         (Type::Int.map(), Value::object([("k", int(1))])),
         (object_type, Value::object([("a", int(1))])),
-        (Type::Result(Type::Int.into()), Value::object([("ok", Value::Bool(true)), ("value", int(1))])),
+        (
+            Type::Result(Type::Int.into()),
+            Value::object([("ok", Value::Bool(true)), ("value", int(1))]),
+        ),
         (mixed.clone(), int(4)),
         (mixed.clone(), text("four")),
         (mixed, Value::list([int(4)])),
         (Type::Int.optional(), Value::Null),
     ];
     let named = pool.into_iter().enumerate();
-    named.map(|(number, (ty, value))| Known { name: format!("v{number}"), ty, value }).collect()
+    named
+        .map(|(number, (ty, value))| Known {
+            name: format!("v{number}"),
+            ty,
+            value,
+        })
+        .collect()
 }
 
 fn world(pool: &[Known]) -> World {
-    pool.iter().fold(World::default(), |world, known| world.name(&known.name, known.ty.clone(), known.value.clone()))
+    pool.iter().fold(World::default(), |world, known| {
+        world.name(&known.name, known.ty.clone(), known.value.clone())
+    })
 }
 
 /// What descriptors mean by a shape, told a second time.
@@ -88,7 +117,9 @@ fn is_of(ty: &Type, shape: &Shape) -> bool {
         Shape::Timestamp => *ty == Type::Timestamp,
         Shape::Duration => *ty == Type::Duration,
         Shape::Type => *ty == Type::Type,
-        Shape::List(inner) => matches!(ty, Type::List(element) if **element == Type::Never || is_of(element, inner)),
+        Shape::List(inner) => {
+            matches!(ty, Type::List(element) if **element == Type::Never || is_of(element, inner))
+        }
         Shape::Map(key, value) => match ty {
             Type::Map(map) => is_of(&map.key, key) && is_of(&map.value, value),
             Type::Object(object) => object.fields.iter().all(|field| is_of(&field.ty, value)),
@@ -102,8 +133,12 @@ fn is_of(ty: &Type, shape: &Shape) -> bool {
 fn call(function: &Function, form: Form, arguments: &[&Known]) -> String {
     let names: Vec<&str> = arguments.iter().map(|known| known.name.as_str()).collect();
     match (form, names.split_first()) {
-        (Form::Method, Some((receiver, rest))) => format!("{receiver}.{}({})", function.name, rest.join(", ")),
-        (Form::Namespace(namespace), _) => format!("{namespace}.{}({})", function.name, names.join(", ")),
+        (Form::Method, Some((receiver, rest))) => {
+            format!("{receiver}.{}({})", function.name, rest.join(", "))
+        }
+        (Form::Namespace(namespace), _) => {
+            format!("{namespace}.{}({})", function.name, names.join(", "))
+        }
         (Form::Global | Form::Method, _) => format!("{}({})", function.name, names.join(", ")),
     }
 }
@@ -130,9 +165,9 @@ fn broken(world: &World, text: &str) -> Option<String> {
         return None;
     }
     match planrun::eval::evaluate(&code, world) {
-        Ok(value) => {
-            check_value(&value, &code.ty).err().map(|mismatch| format!("{text}: {value} is no {}: {mismatch}", code.ty))
-        }
+        Ok(value) => check_value(&value, &code.ty)
+            .err()
+            .map(|mismatch| format!("{text}: {value} is no {}: {mismatch}", code.ty)),
         Err(error) if error.kind == FailureKind::NoOverload => Some(format!("{text}: {error}")),
         Err(_) => None,
     }
@@ -145,23 +180,41 @@ fn every_form_takes_what_its_descriptor_says() {
     let (mut tried, mut wrong) = (0, Vec::new());
     for function in builtins::all() {
         for Overload { parameters, .. } in function.overloads {
-            let each: Vec<Vec<&Known>> =
-                parameters.iter().map(|shape| pool.iter().filter(|known| is_of(&known.ty, shape)).collect()).collect();
-            assert!(each.iter().all(|fitting| !fitting.is_empty()), "{function:?}: no value for {parameters:?}");
-            for (arguments, form) in
-                choices(&each).iter().flat_map(|one| function.forms.iter().map(move |form| (one, form)))
+            let each: Vec<Vec<&Known>> = parameters
+                .iter()
+                .map(|shape| {
+                    pool.iter()
+                        .filter(|known| is_of(&known.ty, shape))
+                        .collect()
+                })
+                .collect();
+            assert!(
+                each.iter().all(|fitting| !fitting.is_empty()),
+                "{function:?}: no value for {parameters:?}"
+            );
+            for (arguments, form) in choices(&each)
+                .iter()
+                .flat_map(|one| function.forms.iter().map(move |form| (one, form)))
             {
                 let text = call(function, *form, arguments);
                 tried += 1;
                 let diagnostics = world.check(&text).1;
                 if diagnostics.iter().any(Diagnostic::is_error) {
-                    wrong.push(format!("{text} of {parameters:?}: {}", told(&text, &diagnostics)));
+                    wrong.push(format!(
+                        "{text} of {parameters:?}: {}",
+                        told(&text, &diagnostics)
+                    ));
                 }
                 wrong.extend(broken(&world, &text));
             }
         }
     }
-    assert!(wrong.is_empty(), "{} of {tried}: {}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {tried}: {}",
+        wrong.len(),
+        wrong[..wrong.len().min(10)].join("\n")
+    );
     assert!(tried > 3000, "{tried}");
 }
 
@@ -171,7 +224,11 @@ fn what_passes_the_check_has_a_form_whatever_it_is_called_with() {
     let world = world(&pool);
     let (mut passed, mut wrong) = (0, Vec::new());
     for function in builtins::all() {
-        let mut counts: Vec<usize> = function.overloads.iter().map(|form| form.parameters.len()).collect();
+        let mut counts: Vec<usize> = function
+            .overloads
+            .iter()
+            .map(|form| form.parameters.len())
+            .collect();
         counts.sort_unstable();
         counts.dedup();
         for count in counts {
@@ -183,17 +240,30 @@ fn what_passes_the_check_has_a_form_whatever_it_is_called_with() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{}: {}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{}: {}",
+        wrong.len(),
+        wrong[..wrong.len().min(10)].join("\n")
+    );
     assert!(passed > 300, "{passed}");
 }
 
 #[test]
 fn what_goes_through_a_function_stays_what_it_is() {
     let world = World::default().name("levels", texts(&["low", "high"]).list(), Value::list([]));
-    for text in ["levels.reverse()", "levels.distinct()", "levels.slice(0, 1)", "[levels, levels].flatten()"] {
+    for text in [
+        "levels.reverse()",
+        "levels.distinct()",
+        "levels.slice(0, 1)",
+        "[levels, levels].flatten()",
+    ] {
         assert_eq!(world.ty(text), "(\"low\" | \"high\")[]", "{text}");
     }
-    assert_eq!(world.ty("entries({ a: levels[0] })[0].value"), world.ty("levels[0]"));
+    assert_eq!(
+        world.ty("entries({ a: levels[0] })[0].value"),
+        world.ty("levels[0]")
+    );
     // What is computed is not what went in.
     assert_eq!(world.ty("levels.map(level, level.reverse())"), "string[]");
 }

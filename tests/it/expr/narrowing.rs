@@ -6,14 +6,21 @@ use planrun::value::Value;
 use super::world::{World, object};
 
 fn world() -> World {
-    let pc = object(&[("model", Type::String), ("owner?", object(&[("name", Type::String)]))]);
+    let pc = object(&[
+        ("model", Type::String),
+        ("owner?", object(&[("name", Type::String)])),
+    ]);
     World::default()
         .name("laptop", Type::Bool, Value::Bool(false))
         .name("remote", Type::Bool, Value::Bool(false))
         .guarded("pc", pc.clone(), "laptop", Value::Null)
         .guarded("thin", pc.clone(), "!laptop", Value::Null)
         .guarded("both", pc, "laptop && remote", Value::Null)
-        .name("o", object(&[("f?", object(&[("g", Type::Int)])), ("n?", Type::Int)]), Value::object::<&str>([]))
+        .name(
+            "o",
+            object(&[("f?", object(&[("g", Type::Int)])), ("n?", Type::Int)]),
+            Value::object::<&str>([]),
+        )
         .name("r", Type::Result(Type::Int.into()), Value::Null)
 }
 
@@ -26,13 +33,26 @@ fn r2_3_narrowing_is_syntactic() {
     assert_eq!(world().when("laptop").codes("both.model"), ["maybe-absent"]);
     assert_eq!(world().when("!laptop").codes("pc.model"), ["maybe-absent"]);
     // Nothing else is inferred.
-    assert_eq!(world().when("laptop == true").codes("pc.model"), ["maybe-absent"]);
-    assert_eq!(world().when("laptop || remote").codes("pc.model"), ["maybe-absent"]);
+    assert_eq!(
+        world().when("laptop == true").codes("pc.model"),
+        ["maybe-absent"]
+    );
+    assert_eq!(
+        world().when("laptop || remote").codes("pc.model"),
+        ["maybe-absent"]
+    );
 }
 
 #[test]
 fn r2_3_has_and_not_null_narrow() {
-    for guard in ["has(pc)", "pc != null", "!(pc == null)", "null != pc", "has(pc.model)", "pc?.model != null"] {
+    for guard in [
+        "has(pc)",
+        "pc != null",
+        "!(pc == null)",
+        "null != pc",
+        "has(pc.model)",
+        "pc?.model != null",
+    ] {
         assert_eq!(world().when(guard).ty("pc.model"), "string", "{guard}");
     }
     assert_eq!(world().when("has(o.f)").ty("o.f.g"), "int");
@@ -86,18 +106,32 @@ fn absence_travels_through_safe_links() {
 #[test]
 fn a_variable_of_a_macro_hides_what_is_known_of_another() {
     let list = object(&[("x?", Type::Int)]).list();
-    let world = world().name("pcs", list, Value::list([])).when("has(o.n) && pc != null");
-    assert_eq!(world.codes("pcs.map(o, o.x + 1)"), ["shadowed-name", "maybe-absent"]);
+    let world = world()
+        .name("pcs", list, Value::list([]))
+        .when("has(o.n) && pc != null");
+    assert_eq!(
+        world.codes("pcs.map(o, o.x + 1)"),
+        ["shadowed-name", "maybe-absent"]
+    );
     assert_eq!(world.ty("pcs.map(p, has(p.x), p.x + 1)"), "int[]");
-    assert_eq!(world.ty("pcs.filter(p, has(p.x) && p.x > 1)"), "{ x: int }[]");
+    assert_eq!(
+        world.ty("pcs.filter(p, has(p.x) && p.x > 1)"),
+        "{ x: int }[]"
+    );
 }
 
 #[test]
 fn r2_6_has_tells_what_is_missing_and_not_what_is_null() {
-    let person =
-        object(&[("nick", Type::String.optional()), ("name?", Type::String), ("both?", Type::String.optional())]);
+    let person = object(&[
+        ("nick", Type::String.optional()),
+        ("name?", Type::String),
+        ("both?", Type::String.optional()),
+    ]);
     let world = World::default().name("p", person, Value::object([("nick", Value::Null)]));
-    assert_eq!(world.codes("has(p.nick) ? p.nick + '' : ''"), ["maybe-absent"]);
+    assert_eq!(
+        world.codes("has(p.nick) ? p.nick + '' : ''"),
+        ["maybe-absent"]
+    );
     assert_eq!(world.ty("p.nick != null ? p.nick + '' : ''"), "string");
     assert_eq!(world.ty("has(p.name) ? p.name + '' : ''"), "string");
     assert_eq!(world.ty("has(p.both) ? p.both + '' : ''"), "string");

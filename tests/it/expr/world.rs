@@ -63,18 +63,46 @@ impl World {
     }
 
     pub fn state(mut self, name: &str, state: StepState) -> Self {
-        let slot = self.bindings.iter().position(|(known, _)| &**known == name).unwrap();
+        let slot = self
+            .bindings
+            .iter()
+            .position(|(known, _)| &**known == name)
+            .unwrap();
         self.states.insert(u32::try_from(slot).unwrap(), state);
         self
     }
 
-    fn bind(mut self, name: &str, kind: NameKind, ty: Type, guard: &str, branches: &[&str], value: Value) -> Self {
+    fn bind(
+        mut self,
+        name: &str,
+        kind: NameKind,
+        ty: Type,
+        guard: &str,
+        branches: &[&str],
+        value: Value,
+    ) -> Self {
         let slot = u32::try_from(self.bindings.len()).unwrap();
-        let guard = if guard.is_empty() { Vec::new() } else { condition_atoms(guard) };
-        let names = branches.iter().map(|branch| Type::Literal(Literal::String((*branch).into())));
+        let guard = if guard.is_empty() {
+            Vec::new()
+        } else {
+            condition_atoms(guard)
+        };
+        let names = branches
+            .iter()
+            .map(|branch| Type::Literal(Literal::String((*branch).into())));
         let winner = (!branches.is_empty()).then(|| Type::union(names));
-        let definitions = [Definition { ty, guard: guard.into(), winner }].into();
-        let binding = Binding { kind, place: Place { up: 0, slot }, span: Span::new(0, 0), definitions };
+        let definitions = [Definition {
+            ty,
+            guard: guard.into(),
+            winner,
+        }]
+        .into();
+        let binding = Binding {
+            kind,
+            place: Place { up: 0, slot },
+            span: Span::new(0, 0),
+            definitions,
+        };
         self.bindings.push((name.into(), binding));
         self.values.push(value);
         self
@@ -91,7 +119,9 @@ impl World {
 
     pub fn against(&self, text: &str, expected: &Type) -> (Code, Vec<Diagnostic>) {
         let expectation = Expectation::of(&"argument `to` of `email.send_email`");
-        self.checked(text, |checker, tree| checker.check_against(tree, expected, expectation))
+        self.checked(text, |checker, tree| {
+            checker.check_against(tree, expected, expectation)
+        })
     }
 
     #[expect(
@@ -111,20 +141,31 @@ impl World {
         let (tree, mut diagnostics) = parse_expression(&source);
         assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
         let statement = Span::new(0, text.len());
-        let code = check(&mut Checker::new(self, &mut diagnostics).within(&source, statement), &tree);
+        let code = check(
+            &mut Checker::new(self, &mut diagnostics).within(&source, statement),
+            &tree,
+        );
         (code, diagnostics)
     }
 
     /// The type of an expression in which nothing is wrong.
     pub fn ty(&self, text: &str) -> String {
         let (code, diagnostics) = self.check(text);
-        assert!(diagnostics.is_empty(), "{text}: {}", told(text, &diagnostics));
+        assert!(
+            diagnostics.is_empty(),
+            "{text}: {}",
+            told(text, &diagnostics)
+        );
         code.ty.to_string()
     }
 
     /// The codes of what is wrong in an expression.
     pub fn codes(&self, text: &str) -> Vec<&'static str> {
-        self.check(text).1.iter().map(|diagnostic| diagnostic.code.name).collect()
+        self.check(text)
+            .1
+            .iter()
+            .map(|diagnostic| diagnostic.code.name)
+            .collect()
     }
 
     /// The value of an expression, whatever a check finds.
@@ -141,7 +182,11 @@ impl Scope for World {
         if self.later.iter().any(|known| &**known == name) {
             return Lookup::Later(Span::new(0, 1));
         }
-        if self.namespaces.iter().any(|known| &**known == name) { Lookup::Namespace } else { Lookup::Missing }
+        if self.namespaces.iter().any(|known| &**known == name) {
+            Lookup::Namespace
+        } else {
+            Lookup::Missing
+        }
     }
 
     fn visible(&self) -> Vec<Arc<str>> {
@@ -159,11 +204,19 @@ impl Environment for World {
     }
 
     fn state(&self, place: Place) -> StepState {
-        self.states.get(&place.slot).copied().unwrap_or(StepState::Completed)
+        self.states
+            .get(&place.slot)
+            .copied()
+            .unwrap_or(StepState::Completed)
     }
 
     fn winner(&self, place: Place) -> Option<Arc<str>> {
-        match self.bindings[place.slot as usize].1.definitions[0].winner.as_ref()?.members().first()? {
+        match self.bindings[place.slot as usize].1.definitions[0]
+            .winner
+            .as_ref()?
+            .members()
+            .first()?
+        {
             Type::Literal(Literal::String(first)) => Some(first.clone()),
             _ => None,
         }
@@ -180,7 +233,11 @@ fn condition_atoms(text: &str) -> Vec<Atom> {
 pub fn object(fields: &[(&str, Type)]) -> Type {
     let fields = fields.iter().map(|(name, ty)| {
         let required = !name.ends_with('?');
-        Field { name: name.trim_end_matches('?').into(), ty: ty.clone(), required }
+        Field {
+            name: name.trim_end_matches('?').into(),
+            ty: ty.clone(),
+            required,
+        }
     });
     Type::object(fields.collect(), Rest::Closed)
 }
@@ -195,7 +252,11 @@ pub fn told(text: &str, diagnostics: &[Diagnostic]) -> String {
     let mut told = String::new();
     for diagnostic in diagnostics {
         let place = text.get(diagnostic.span.range()).unwrap_or("?");
-        let _ = writeln!(told, "{} at `{place}`: {}", diagnostic.code.name, diagnostic.message);
+        let _ = writeln!(
+            told,
+            "{} at `{place}`: {}",
+            diagnostic.code.name, diagnostic.message
+        );
         if let Some(help) = &diagnostic.help {
             let _ = writeln!(told, "  help: {help}");
         }
@@ -207,7 +268,12 @@ pub fn told(text: &str, diagnostics: &[Diagnostic]) -> String {
         }
         if let Some(fix) = &diagnostic.fix {
             let safe = if fix.safe { "fix" } else { "unsafe fix" };
-            let _ = writeln!(told, "  {safe}: {} => {}", fix.title, fixed(text, diagnostic));
+            let _ = writeln!(
+                told,
+                "  {safe}: {} => {}",
+                fix.title,
+                fixed(text, diagnostic)
+            );
         }
     }
     told

@@ -12,7 +12,11 @@ pub fn texts() -> Vec<(String, String)> {
     for folder in ["plans", "examples", "tests", "docs", "src/diag/codes/pages"] {
         collect(&root().join(folder), &mut texts);
     }
-    from_document("README.md", &fs::read_to_string(root().join("README.md")).unwrap(), &mut texts);
+    from_document(
+        "README.md",
+        &fs::read_to_string(root().join("README.md")).unwrap(),
+        &mut texts,
+    );
     for (id, text) in crate::nestools::texts() {
         texts.push((id, text));
     }
@@ -21,14 +25,23 @@ pub fn texts() -> Vec<(String, String)> {
 }
 
 fn collect(folder: &Path, texts: &mut Vec<(String, String)>) {
-    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     paths.sort();
     for path in paths {
-        let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+        let name = path
+            .strip_prefix(root())
+            .unwrap()
+            .to_string_lossy()
+            .into_owned();
         let ending = path.extension().and_then(|ending| ending.to_str());
         if path.is_dir() {
             collect(&path, texts);
-        } else if let (Some("plan" | "plantest" | "md"), Ok(text)) = (ending, fs::read_to_string(&path)) {
+        } else if let (Some("plan" | "plantest" | "md"), Ok(text)) =
+            (ending, fs::read_to_string(&path))
+        {
             if ending == Some("md") {
                 from_document(&name, &text, texts);
             } else {

@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 /// How many texts are tried: `PLANRUN_ROUNDS`, or as many as a test may cost.
 pub fn rounds() -> u64 {
-    std::env::var("PLANRUN_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(500)
+    std::env::var("PLANRUN_ROUNDS")
+        .ok()
+        .and_then(|rounds| rounds.parse().ok())
+        .unwrap_or(500)
 }
 
 /// The text with other trivia between its tokens.
@@ -32,7 +35,8 @@ pub fn disturb(text: &str, seed: u64) -> String {
         }
         if chance.below(often) == 0 {
             comments += 1;
-            let marker = ["//", "//", "//", "//", "///", "//!"][usize::try_from(chance.below(6)).unwrap()];
+            let marker =
+                ["//", "//", "//", "//", "///", "//!"][usize::try_from(chance.below(6)).unwrap()];
             let before = ["", " ", "\n", "\n\n"][usize::try_from(chance.below(4)).unwrap()];
             let behind = ["\n", "\n\n", "\r\n    "][usize::try_from(chance.below(3)).unwrap()];
             let _ = write!(out, "{before}{marker} c{comments}{behind}");

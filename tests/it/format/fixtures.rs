@@ -12,20 +12,28 @@ use crate::support::root;
 #[test]
 fn texts_become_what_stands_beside_them() {
     let folder = root().join("tests/fixtures/format");
-    let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut names: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     names.retain(|path| path.extension().is_some_and(|ending| ending == "before"));
     names.sort();
     assert!(names.len() >= 4);
     for path in names {
         let before = fs::read_to_string(&path).unwrap();
-        let after =
-            format(&SourceFile::new("a.plan", before.as_str())).unwrap_or_else(|found| panic!("{path:?}: {found:?}"));
+        let after = format(&SourceFile::new("a.plan", before.as_str()))
+            .unwrap_or_else(|found| panic!("{path:?}: {found:?}"));
         assert_eq!(judge(&before), None, "{}", path.display());
         let expected = path.with_extension("after");
         if std::env::var_os("PLANRUN_BLESS").is_some() {
             fs::write(&expected, &after).unwrap();
         }
-        assert_eq!(fs::read_to_string(&expected).unwrap(), after, "{}", path.display());
+        assert_eq!(
+            fs::read_to_string(&expected).unwrap(),
+            after,
+            "{}",
+            path.display()
+        );
     }
 }
 
@@ -38,14 +46,24 @@ fn line_ends_and_the_mark_of_the_encoding_go() {
         "use sys\n\nplan a() {\n    // c\n    step x = sys.echo(\n        value: \"\"\"\n            one\n              two\n            \"\"\",\n    )\n    reply '''a\nb'''\n}\n"
     );
     assert_eq!(format(&SourceFile::new("a.plan", "")).unwrap(), "");
-    assert_eq!(format(&SourceFile::new("a.plan", "\n\n// alone")).unwrap(), "// alone\n");
+    assert_eq!(
+        format(&SourceFile::new("a.plan", "\n\n// alone")).unwrap(),
+        "// alone\n"
+    );
 }
 
 #[test]
 fn a_text_that_cannot_be_read_is_refused_with_its_findings() {
-    for text in ["plan a( {", "plan a() { reply 1x }", "plan a() { step x = each v in [1] max 1 max 2 { yield v } }"] {
+    for text in [
+        "plan a( {",
+        "plan a() { reply 1x }",
+        "plan a() { step x = each v in [1] max 1 max 2 { yield v } }",
+    ] {
         let found = format(&SourceFile::new("a.plan", text)).unwrap_err();
-        assert!(found.iter().any(planrun::diag::Diagnostic::is_error), "{text}");
+        assert!(
+            found.iter().any(planrun::diag::Diagnostic::is_error),
+            "{text}"
+        );
     }
 }
 
@@ -55,11 +73,19 @@ fn a_tree_without_a_text_is_printed_too() {
     for (name, text) in super::corpus::texts() {
         let printed = print(&parse(&SourceFile::new("a.plan", text.as_str())).file).unwrap();
         let again = parse(&SourceFile::new("a.plan", printed.as_str()));
-        let errors: Vec<_> = again.diagnostics.iter().filter(|found| found.is_error()).collect();
+        let errors: Vec<_> = again
+            .diagnostics
+            .iter()
+            .filter(|found| found.is_error())
+            .collect();
         let before = parse(&SourceFile::new("a.plan", text.as_str())).diagnostics;
         if before.iter().all(|found| !found.is_error()) {
             assert!(errors.is_empty(), "{name}: {errors:?}\n{printed}");
-            assert_eq!(super::meaning::tree(&text), super::meaning::tree(&printed), "{name}\n{printed}");
+            assert_eq!(
+                super::meaning::tree(&text),
+                super::meaning::tree(&printed),
+                "{name}\n{printed}"
+            );
         }
         assert_eq!(print(&again.file).unwrap(), printed, "{name}");
     }
@@ -68,17 +94,27 @@ fn a_tree_without_a_text_is_printed_too() {
 /// On a stack as small as threads may have, as deep as the language allows.
 #[test]
 fn the_deepest_nesting_needs_no_stack() {
-    let deep = |open: &str, middle: &str, close: &str| format!("{}{middle}{}", open.repeat(250), close.repeat(250));
+    let deep = |open: &str, middle: &str, close: &str| {
+        format!("{}{middle}{}", open.repeat(250), close.repeat(250))
+    };
     let texts = [
         format!("plan a() {{ reply {} }}", deep("[", "1", "]")),
         format!("plan a() {{ reply {} }}", deep("2 * (3 - ", "1", ")")),
         format!("plan a(x: {}) {{ reply 1 }}", deep("{ a: ", "int", " }")),
-        format!("plan a() {{ {} reply 1 {} }}", "if true { ".repeat(120), "}".repeat(120)),
+        format!(
+            "plan a() {{ {} reply 1 {} }}",
+            "if true { ".repeat(120),
+            "}".repeat(120)
+        ),
         format!("plan a() {{ reply {} }}", "a + ".repeat(100_000) + "a"),
     ];
     for text in texts {
         let thread = std::thread::Builder::new().stack_size(1 << 20);
-        let formed = thread.spawn(move || format(&SourceFile::new("a.plan", text)).unwrap()).unwrap().join().unwrap();
+        let formed = thread
+            .spawn(move || format(&SourceFile::new("a.plan", text)).unwrap())
+            .unwrap()
+            .join()
+            .unwrap();
         assert!(formed.lines().count() > 100, "{formed}");
     }
 }

@@ -3,7 +3,9 @@
 use planrun::diag::Diagnostic;
 use planrun::format::format;
 use planrun::source::SourceFile;
-use planrun::syntax::ast::{ArmBody, Block, Clause, ClauseKind, File, ItemKind, Statement, StatementKind, StepBody};
+use planrun::syntax::ast::{
+    ArmBody, Block, Clause, ClauseKind, File, ItemKind, Statement, StatementKind, StepBody,
+};
 use planrun::syntax::parse;
 
 /// Columns of a line.
@@ -19,25 +21,50 @@ pub fn judge(text: &str) -> Option<String> {
     let once = formed(text)?;
     let twice = match format(&SourceFile::new("a.plan", once.as_str())) {
         Ok(twice) => twice,
-        Err(found) => return Some(format!("cannot be read again: {}\n{text}\n--- became\n{once}", messages(&found))),
+        Err(found) => {
+            return Some(format!(
+                "cannot be read again: {}\n{text}\n--- became\n{once}",
+                messages(&found)
+            ));
+        }
     };
     if once != twice {
-        return Some(format!("is not its own canonical text\n{text}\n--- became\n{once}\n--- became\n{twice}"));
+        return Some(format!(
+            "is not its own canonical text\n{text}\n--- became\n{once}\n--- became\n{twice}"
+        ));
     }
     let (before, after) = (tree(text), tree(&once));
     if before != after {
-        let at = before.bytes().zip(after.bytes()).position(|(one, other)| one != other).unwrap_or(0);
-        let part = |text: &str| text.chars().skip(at.saturating_sub(200)).take(400).collect::<String>();
-        return Some(format!("changed its tree\n{text}\n--- became\n{once}\n{}\n---\n{}", part(&before), part(&after)));
+        let at = before
+            .bytes()
+            .zip(after.bytes())
+            .position(|(one, other)| one != other)
+            .unwrap_or(0);
+        let part = |text: &str| {
+            text.chars()
+                .skip(at.saturating_sub(200))
+                .take(400)
+                .collect::<String>()
+        };
+        return Some(format!(
+            "changed its tree\n{text}\n--- became\n{once}\n{}\n---\n{}",
+            part(&before),
+            part(&after)
+        ));
     }
     let (before, after) = (comments(text), comments(&once));
     if before != after {
-        return Some(format!("changed its comments: {before:?} {after:?}\n{text}\n--- became\n{once}"));
+        return Some(format!(
+            "changed its comments: {before:?} {after:?}\n{text}\n--- became\n{once}"
+        ));
     }
     // The lines of text blocks stand between an odd number of their quotes and the next.
     let parts = once.split("\"\"\"").step_by(2);
     let wide = parts.flat_map(str::lines).find(|line| too_wide(line))?;
-    Some(format!("has a line of {} columns: {wide}", unicode_width::UnicodeWidthStr::width(wide)))
+    Some(format!(
+        "has a line of {} columns: {wide}",
+        unicode_width::UnicodeWidthStr::width(wide)
+    ))
 }
 
 fn formed(text: &str) -> Option<String> {
@@ -45,7 +72,11 @@ fn formed(text: &str) -> Option<String> {
 }
 
 fn messages(found: &[Diagnostic]) -> String {
-    found.iter().map(|found| found.message.clone()).collect::<Vec<_>>().join("; ")
+    found
+        .iter()
+        .map(|found| found.message.clone())
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// A line may be too wide where it holds a text or a comment that cannot be broken, or nothing but one word.
@@ -56,8 +87,12 @@ fn too_wide(line: &str) -> bool {
 
 fn comments(text: &str) -> Vec<String> {
     let source = SourceFile::new("a.plan", text);
-    let mut comments: Vec<String> =
-        parse(&source).file.comments.iter().map(|comment| source.slice(comment.span).trim_end().to_owned()).collect();
+    let mut comments: Vec<String> = parse(&source)
+        .file
+        .comments
+        .iter()
+        .map(|comment| source.slice(comment.span).trim_end().to_owned())
+        .collect();
     comments.sort();
     comments
 }
@@ -76,7 +111,10 @@ fn without_places(shown: &str) -> String {
     while let Some(dots) = rest.find("..") {
         let (before, behind) = (&rest[..dots], &rest[dots + 2..]);
         let kept = before.trim_end_matches(|c: char| c.is_ascii_digit());
-        let skipped = behind.len() - behind.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let skipped = behind.len()
+            - behind
+                .trim_start_matches(|c: char| c.is_ascii_digit())
+                .len();
         let place = kept.len() < before.len() && skipped > 0;
         out.push_str(if place { kept } else { before });
         out.push_str("..");
@@ -108,7 +146,10 @@ fn statement(statement: &mut Statement) {
             step.clauses.sort_by_key(|clause| rank(&clause.kind));
         }
         StatementKind::If { arms, otherwise } => {
-            arms.iter_mut().map(|(_, body)| body).chain(otherwise).for_each(block);
+            arms.iter_mut()
+                .map(|(_, body)| body)
+                .chain(otherwise)
+                .for_each(block);
         }
         StatementKind::Listener { body, .. } | StatementKind::Parallel(body) => block(body),
         _ => {}
@@ -117,7 +158,9 @@ fn statement(statement: &mut Statement) {
 
 fn body(body: &mut StepBody) {
     match body {
-        StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => block(body),
+        StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => {
+            block(body)
+        }
         StepBody::Race(arms) => arms.iter_mut().for_each(|(_, body)| arm(body)),
         StepBody::Match { arms, .. } => arms.iter_mut().for_each(|one| arm(&mut one.body)),
         _ => {}
@@ -148,8 +191,11 @@ fn arm(body: &mut ArmBody) {
 fn rank(kind: &ClauseKind) -> usize {
     let shown = format!("{kind:?}");
     let names = [
-        "When", "After", "By", "Confirm", "Timeout", "Within", "Expires", "Retry", "Until", "Cache", "Verify",
-        "Recover", "Undo", "Error",
+        "When", "After", "By", "Confirm", "Timeout", "Within", "Expires", "Retry", "Until",
+        "Cache", "Verify", "Recover", "Undo", "Error",
     ];
-    names.iter().position(|name| shown.starts_with(name)).unwrap()
+    names
+        .iter()
+        .position(|name| shown.starts_with(name))
+        .unwrap()
 }

@@ -13,17 +13,32 @@ use meaning::judge;
 fn every_plan_there_is_keeps_its_meaning_and_comments() {
     let texts = corpus::texts();
     // 300 with the cases of others; where those are left out, the project's own.
-    let least = if crate::support::cases("nestools/plans.jsonl").is_some() { 300 } else { 250 };
+    let least = if crate::support::cases("nestools/plans.jsonl").is_some() {
+        300
+    } else {
+        250
+    };
     assert!(texts.len() > least, "only {} plans", texts.len());
-    let faults: Vec<String> =
-        texts.iter().filter_map(|(name, text)| Some(format!("{name}: {}", judge(text)?))).collect();
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+    let faults: Vec<String> = texts
+        .iter()
+        .filter_map(|(name, text)| Some(format!("{name}: {}", judge(text)?)))
+        .collect();
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
 }
 
 /// Plans made from seeds, which use the whole language; the seed is told.
 #[test]
 fn generated_plans_keep_their_meaning() {
-    let size = Size { whole_language: true, network: true, ..Size::USUAL };
+    let size = Size {
+        whole_language: true,
+        network: true,
+        ..Size::USUAL
+    };
     for seed in 0..disturb::rounds() / 4 {
         for (name, text) in generate::project(seed, size).plans {
             assert!(meaning::reads(&text), "seed {seed}, {name}\n{text}");
@@ -35,7 +50,10 @@ fn generated_plans_keep_their_meaning() {
 /// Comments at every place where one may stand, and every space another one.
 #[test]
 fn disturbed_plans_keep_their_meaning_and_comments() {
-    let texts: Vec<_> = corpus::texts().into_iter().filter(|(_, text)| text.len() < 3000).collect();
+    let texts: Vec<_> = corpus::texts()
+        .into_iter()
+        .filter(|(_, text)| text.len() < 3000)
+        .collect();
     let (mut read, mut faults) = (0, Vec::new());
     for seed in 0..disturb::rounds() {
         let (name, text) = &texts[usize::try_from(seed).unwrap() % texts.len()];
@@ -49,6 +67,15 @@ fn disturbed_plans_keep_their_meaning_and_comments() {
             faults.push(format!("{name}, seed {seed}: {fault}"));
         }
     }
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults[..faults.len().min(5)].join("\n"));
-    assert!(read * 10 > disturb::rounds() * 8, "only {read} of {} texts could be read", disturb::rounds());
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        faults[..faults.len().min(5)].join("\n")
+    );
+    assert!(
+        read * 10 > disturb::rounds() * 8,
+        "only {read} of {} texts could be read",
+        disturb::rounds()
+    );
 }

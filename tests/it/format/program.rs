@@ -15,8 +15,13 @@ fn files_are_written_in_place_and_named_before() {
     fs::write(path("formed.plan"), FORMED).unwrap();
     let check = planrun(["fmt", "--check"]).within(folder.path()).run();
     assert_eq!((check.status, check.stdout.as_str()), (1, "loose.plan\n"));
-    assert_eq!(check.stderr, "1 file would change, 1 file already in form\n");
-    let diff = planrun(["fmt", "--diff", "loose.plan"]).within(folder.path()).run();
+    assert_eq!(
+        check.stderr,
+        "1 file would change, 1 file already in form\n"
+    );
+    let diff = planrun(["fmt", "--diff", "loose.plan"])
+        .within(folder.path())
+        .run();
     assert_eq!(diff.status, 1);
     assert_eq!(
         diff.stdout,
@@ -27,7 +32,13 @@ fn files_are_written_in_place_and_named_before() {
     assert_eq!((write.status, write.stdout.as_str()), (0, ""));
     assert_eq!(write.stderr, "1 file formatted, 1 file already in form\n");
     assert_eq!(fs::read_to_string(path("loose.plan")).unwrap(), FORMED);
-    assert_eq!(planrun(["fmt", "--check"]).within(folder.path()).run().status, 0);
+    assert_eq!(
+        planrun(["fmt", "--check"])
+            .within(folder.path())
+            .run()
+            .status,
+        0
+    );
 }
 
 #[test]
@@ -35,7 +46,10 @@ fn standard_input_goes_to_standard_output() {
     let output = planrun(["fmt", "-"]).stdin(LOOSE).run();
     assert_eq!((output.status, output.stdout.as_str()), (0, FORMED));
     let again = planrun(["fmt", "-q", "-"]).stdin(FORMED).run();
-    assert_eq!((again.status, again.stdout.as_str(), again.stderr.as_str()), (0, FORMED, ""));
+    assert_eq!(
+        (again.status, again.stdout.as_str(), again.stderr.as_str()),
+        (0, FORMED, "")
+    );
 }
 
 #[test]
@@ -47,7 +61,13 @@ fn what_cannot_be_read_is_left_alone() {
     let output = planrun(["fmt"]).within(folder.path()).run();
     assert_eq!(output.status, 1);
     assert!(output.stderr.contains("broken.plan:1"), "{}", output.stderr);
-    assert!(output.stderr.ends_with("1 file formatted, 1 file left alone\n"), "{}", output.stderr);
+    assert!(
+        output
+            .stderr
+            .ends_with("1 file formatted, 1 file left alone\n"),
+        "{}",
+        output.stderr
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), "plan a( {\n");
     let absent = planrun(["fmt", "absent.plan"]).within(folder.path()).run();
     assert_eq!(absent.status, 3);
@@ -57,7 +77,11 @@ fn what_cannot_be_read_is_left_alone() {
 #[test]
 fn the_plans_of_the_project_are_in_form() {
     let output = planrun(["fmt", "--check", "plans", "examples"]).run();
-    assert_eq!((output.status, output.stdout.as_str()), (0, ""), "run `planrun fmt plans examples`");
+    assert_eq!(
+        (output.status, output.stdout.as_str()),
+        (0, ""),
+        "run `planrun fmt plans examples`"
+    );
 }
 
 #[cfg(unix)]
@@ -65,7 +89,10 @@ fn the_plans_of_the_project_are_in_form() {
 fn permissions_and_links_stay() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     let folder = tempfile::tempdir().unwrap();
-    let (path, link) = (folder.path().join("real.plan"), folder.path().join("link.plan"));
+    let (path, link) = (
+        folder.path().join("real.plan"),
+        folder.path().join("link.plan"),
+    );
     fs::write(&path, LOOSE).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     symlink(&path, &link).unwrap();
@@ -73,5 +100,8 @@ fn permissions_and_links_stay() {
     assert_eq!(output.status, 0, "{}", output.stderr);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read_to_string(&path).unwrap(), FORMED);
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
 }

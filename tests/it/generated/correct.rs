@@ -18,17 +18,28 @@ const USUAL: u64 = 25;
 #[test]
 fn correct_plans_give_nothing() {
     let (base, count) = seeds(PLANS);
-    let judged: Vec<Result<Vec<&str>, String>> = (base..base + count).into_par_iter().map(judge).collect();
+    let judged: Vec<Result<Vec<&str>, String>> =
+        (base..base + count).into_par_iter().map(judge).collect();
     let mut notes: BTreeMap<&str, usize> = BTreeMap::new();
     for name in judged.iter().flatten().flatten() {
         *notes.entry(name).or_default() += 1;
     }
-    let wrong: Vec<&String> = judged.iter().filter_map(|judged| judged.as_ref().err()).collect();
-    println!("{count} correct plans from seed {base}: {} with a finding; notes: {notes:?}", wrong.len());
+    let wrong: Vec<&String> = judged
+        .iter()
+        .filter_map(|judged| judged.as_ref().err())
+        .collect();
+    println!(
+        "{count} correct plans from seed {base}: {} with a finding; notes: {notes:?}",
+        wrong.len()
+    );
     for told in wrong.iter().take(5) {
         println!("{told}");
     }
-    assert!(wrong.is_empty(), "{} of {count} correct plans give something", wrong.len());
+    assert!(
+        wrong.is_empty(),
+        "{} of {count} correct plans give something",
+        wrong.len()
+    );
 }
 
 #[test]
@@ -45,9 +56,19 @@ fn the_same_seed_makes_the_same_project() {
 
 /// The names of the notes of a plan, or what else is found in it.
 fn judge(seed: u64) -> Result<Vec<&'static str>, String> {
-    let size = if seed.is_multiple_of(USUAL) { Size::USUAL } else { Size::SMALL };
-    let project =
-        project(seed, Size { whole_language: !seed.is_multiple_of(3), network: !seed.is_multiple_of(3), ..size });
+    let size = if seed.is_multiple_of(USUAL) {
+        Size::USUAL
+    } else {
+        Size::SMALL
+    };
+    let project = project(
+        seed,
+        Size {
+            whole_language: !seed.is_multiple_of(3),
+            network: !seed.is_multiple_of(3),
+            ..size
+        },
+    );
     let found = Workshop::of(&project).check(&project).diagnostics;
     let counts = |found: &&Diagnostic| found.severity != Severity::Note;
     match found.iter().find(counts) {
@@ -60,7 +81,16 @@ fn judge(seed: u64) -> Result<Vec<&'static str>, String> {
 pub fn told(project: &Project, seed: u64, found: &Diagnostic) -> String {
     let source = SourceFile::new("main.plan", project.main());
     let line = source.position(found.span.start).line as usize;
-    let lines = project.main().lines().skip(line.saturating_sub(3)).take(5).collect::<Vec<_>>().join("\n");
+    let lines = project
+        .main()
+        .lines()
+        .skip(line.saturating_sub(3))
+        .take(5)
+        .collect::<Vec<_>>()
+        .join("\n");
     let types = format!("expected {:?}, actual {:?}", found.expected, found.actual);
-    format!("seed {seed}: {} `{}`, {types}, in line {line}:\n{lines}\n", found.code.name, found.message)
+    format!(
+        "seed {seed}: {} `{}`, {types}, in line {line}:\n{lines}\n",
+        found.code.name, found.message
+    )
 }

@@ -5,7 +5,17 @@ use serde_json::{Map, Value as Json, json};
 use crate::generate::Dice;
 
 /// Texts that break what takes text for granted.
-const TEXTS: [&str; 9] = ["", "a", "WZ001", "名字", "e\u{301}", "😀😀", "${x}", "a,b,,c", "2026-01-31T09:00:00Z"];
+const TEXTS: [&str; 9] = [
+    "",
+    "a",
+    "WZ001",
+    "名字",
+    "e\u{301}",
+    "😀😀",
+    "${x}",
+    "a,b,,c",
+    "2026-01-31T09:00:00Z",
+];
 /// So many elements at most.
 const MOST: usize = 3;
 
@@ -35,11 +45,24 @@ pub fn answer(schema: &Json, dice: &mut Dice) -> Json {
     match name.as_str() {
         "string" => text(schema, dice),
         "integer" => integer(schema, dice),
-        "number" => dice.pick(&[json!(0.0), json!(-1.5), json!(1e300), json!(3), json!(5e-324), json!(100.25)]).clone(),
+        "number" => dice
+            .pick(&[
+                json!(0.0),
+                json!(-1.5),
+                json!(1e300),
+                json!(3),
+                json!(5e-324),
+                json!(100.25),
+            ])
+            .clone(),
         "boolean" => json!(dice.one_in(2)),
         "array" => {
             let element = schema.get("items").cloned().unwrap_or(json!({}));
-            let count = if element == json!(false) { 0 } else { dice.below(MOST + 1) };
+            let count = if element == json!(false) {
+                0
+            } else {
+                dice.below(MOST + 1)
+            };
             (0..count).map(|_| answer(&element, dice)).collect()
         }
         "object" => object(schema, dice),
@@ -49,7 +72,11 @@ pub fn answer(schema: &Json, dice: &mut Dice) -> Json {
 
 fn special_value(name: &str, dice: &mut Dice) -> Json {
     match name {
-        "timestamp" => json!(dice.pick(&["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2024-02-29T12:00:00+14:00"])),
+        "timestamp" => json!(dice.pick(&[
+            "0001-01-01T00:00:00Z",
+            "9999-12-31T23:59:59Z",
+            "2024-02-29T12:00:00+14:00"
+        ])),
         "duration" => json!(dice.pick(&["0s", "-1.5s", "3600s", "315576000000s"])),
         "bytes" => json!("AP8="),
         "uint" => json!(dice.pick(&[0_u64, 1, u64::MAX])),
@@ -76,10 +103,20 @@ fn integer(schema: &Json, dice: &mut Dice) -> Json {
 }
 
 fn object(schema: &Json, dice: &mut Dice) -> Json {
-    let required: Vec<&str> =
-        schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Json::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Json::as_str)
+        .collect();
     let mut made = Map::new();
-    for (name, property) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
+    for (name, property) in schema
+        .get("properties")
+        .and_then(Json::as_object)
+        .into_iter()
+        .flatten()
+    {
         if required.contains(&name.as_str()) || dice.one_in(2) {
             made.insert(name.clone(), answer(property, dice));
         }
@@ -92,7 +129,10 @@ fn object(schema: &Json, dice: &mut Dice) -> Json {
             }
         }
         // More than the contract lists is allowed, and nobody can read it.
-        _ if dice.one_in(3) => drop(made.insert("beyond the contract".to_owned(), json!([null, { "deep": 1 }]))),
+        _ if dice.one_in(3) => drop(made.insert(
+            "beyond the contract".to_owned(),
+            json!([null, { "deep": 1 }]),
+        )),
         _ => {}
     }
     Json::Object(made)

@@ -31,12 +31,34 @@ fn each_finds_what_its_head_says() {
 
 fn judge(path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(path).unwrap();
-    let head = text.lines().next().and_then(|line| line.strip_prefix("//! finds: "));
-    let wanted = head.ok_or_else(|| format!("{}: the first line says what is found", path.display()))?;
-    let found =
-        sema::check_file(&SourceFile::new("fixture.plan", text.as_str()), &Tools::default(), &Alone).diagnostics;
-    let codes: Vec<&str> =
-        found.iter().filter(|found| found.severity != Severity::Note).map(|found| found.code.name).collect();
-    let codes = if codes.is_empty() { "nothing".to_owned() } else { codes.join(", ") };
-    if codes == wanted { Ok(()) } else { Err(format!("{}: finds {codes}, not {wanted}: {found:#?}", path.display())) }
+    let head = text
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("//! finds: "));
+    let wanted =
+        head.ok_or_else(|| format!("{}: the first line says what is found", path.display()))?;
+    let found = sema::check_file(
+        &SourceFile::new("fixture.plan", text.as_str()),
+        &Tools::default(),
+        &Alone,
+    )
+    .diagnostics;
+    let codes: Vec<&str> = found
+        .iter()
+        .filter(|found| found.severity != Severity::Note)
+        .map(|found| found.code.name)
+        .collect();
+    let codes = if codes.is_empty() {
+        "nothing".to_owned()
+    } else {
+        codes.join(", ")
+    };
+    if codes == wanted {
+        Ok(())
+    } else {
+        Err(format!(
+            "{}: finds {codes}, not {wanted}: {found:#?}",
+            path.display()
+        ))
+    }
 }

@@ -17,10 +17,24 @@ fn generated_plans_go_to_json_and_back() {
     let (base, count) = seeds(PLANS);
     let schema = jsonschema::validator_for(&json::schema()).unwrap();
     (base..base + count).into_par_iter().for_each(|seed| {
-        let size = if seed.is_multiple_of(USUAL) { Size::USUAL } else { Size::SMALL };
-        let made = project(seed, Size { whole_language: true, network: true, ..size });
+        let size = if seed.is_multiple_of(USUAL) {
+            Size::USUAL
+        } else {
+            Size::SMALL
+        };
+        let made = project(
+            seed,
+            Size {
+                whole_language: true,
+                network: true,
+                ..size
+            },
+        );
         for (name, text) in &made.plans {
-            assert!(round_trip(&format!("{name} of seed {seed}"), text, &schema), "seed {seed}: {name} is not read");
+            assert!(
+                round_trip(&format!("{name} of seed {seed}"), text, &schema),
+                "seed {seed}: {name} is not read"
+            );
         }
     });
 }

@@ -49,7 +49,12 @@ fn each_row_judges_its_own_values() {
             }
         }
     }
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,9 +73,14 @@ enum Wanted {
 fn judged(row: &Row, value: &str, partly: bool, wanted: Wanted) -> Option<String> {
     let made = calling(row, value, partly);
     let checked = Workshop::of(&made).check(&made);
-    let found: Vec<&Diagnostic> = checked.diagnostics.iter().filter(|found| found.severity != Severity::Note).collect();
+    let found: Vec<&Diagnostic> = checked
+        .diagnostics
+        .iter()
+        .filter(|found| found.severity != Severity::Note)
+        .collect();
     let source = SourceFile::new("main.plan", made.main());
-    let here = |found: &&&Diagnostic| found.is_error() && source.position(found.span.start).line == CALL;
+    let here =
+        |found: &&&Diagnostic| found.is_error() && source.position(found.span.start).line == CALL;
     let right = match wanted {
         Wanted::Fits => found.is_empty() && !leaves_open(&checked),
         Wanted::Open => found.is_empty() && leaves_open(&checked),
@@ -80,31 +90,51 @@ fn judged(row: &Row, value: &str, partly: bool, wanted: Wanted) -> Option<String
     if right {
         return None;
     }
-    let told: Vec<String> = found.iter().map(|found| format!("{}: {}", found.code.name, found.message)).collect();
-    let open = if leaves_open(&checked) { "open" } else { "sure" };
-    Some(format!("{}: `{value}`, partly {partly}, wanted {wanted:?}, is {open} with {told:?}", row.name))
+    let told: Vec<String> = found
+        .iter()
+        .map(|found| format!("{}: {}", found.code.name, found.message))
+        .collect();
+    let open = if leaves_open(&checked) {
+        "open"
+    } else {
+        "sure"
+    };
+    Some(format!(
+        "{}: `{value}`, partly {partly}, wanted {wanted:?}, is {open} with {told:?}",
+        row.name
+    ))
 }
 
 fn broken_by_type(row: &Row, broken: &str) -> bool {
     let value = filled(broken, |ty| format!("given_{}", ty.text()));
     let made = calling(row, &value, true);
     let checked = Workshop::of(&made).check(&made);
-    checked.diagnostics.iter().any(|found| found.code.name != "schema-violation")
+    checked
+        .diagnostics
+        .iter()
+        .any(|found| found.code.name != "schema-violation")
 }
 
 fn leaves_open(checked: &CheckedFile) -> bool {
     let nodes = checked.plans.iter().flat_map(|plan| &plan.body().nodes);
-    nodes.filter_map(|node| node.step()).any(|step| matches!(&step.kind, StepKind::Call(call) if call.open))
+    nodes
+        .filter_map(|node| node.step())
+        .any(|step| matches!(&step.kind, StepKind::Call(call) if call.open))
 }
 
 /// A plan that gives a tool an argument, in one line.
 fn calling(row: &Row, value: &str, partly: bool) -> Project {
-    let mut schema = json!({"type": "object", "properties": {"x": row.schema(), "other": {"type": "string"}}});
+    let mut schema =
+        json!({"type": "object", "properties": {"x": row.schema(), "other": {"type": "string"}}});
     if let Some((name, definition)) = row.definition() {
         schema["$defs"] = json!({name: definition});
     }
     let other = if partly { ", other: given_string" } else { "" };
-    let given = if row.whole { format!(", given: {}", row.declared()) } else { String::new() };
+    let given = if row.whole {
+        format!(", given: {}", row.declared())
+    } else {
+        String::new()
+    };
     let read = if row.whole { ", json(given)" } else { "" };
     let text = format!(
         "use desk\n\nplan limited(given_string: string, given_int: int, given_double: double, given_bool: bool{given}) {{\n    \
@@ -129,11 +159,22 @@ fn of_one_tool(schema: &Json, text: String) -> Project {
 fn each_pair_of_arguments_is_judged() {
     let mut faults = Vec::new();
     for said in TOGETHER {
-        let first = if said.asks_truth() { "boolean" } else { "string" };
+        let first = if said.asks_truth() {
+            "boolean"
+        } else {
+            "string"
+        };
         let mut schema = json!({"type": "object", "properties": {"one": {"type": first}, "two": {"type": "integer"}, "id": {"type": "integer"}}});
         let more = (said.schema)("one", "two");
-        schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let lists = said.keeps.iter().map(|given| (given, true)).chain(said.breaks.iter().map(|given| (given, false)));
+        schema
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let lists = said
+            .keeps
+            .iter()
+            .map(|given| (given, true))
+            .chain(said.breaks.iter().map(|given| (given, false)));
         for (given, keeps) in lists {
             for known in [false, true] {
                 let arguments = [
@@ -148,14 +189,26 @@ fn each_pair_of_arguments_is_judged() {
                 );
                 let made = of_one_tool(&schema, text);
                 let checked = Workshop::of(&made).check(&made);
-                let errors = checked.diagnostics.iter().filter(|found| found.is_error()).count();
+                let errors = checked
+                    .diagnostics
+                    .iter()
+                    .filter(|found| found.is_error())
+                    .count();
                 if leaves_open(&checked) || (errors == 0) != keeps {
-                    faults.push(format!("{}: {arguments:?}: {:?}", said.name, checked.diagnostics));
+                    faults.push(format!(
+                        "{}: {arguments:?}: {:?}",
+                        said.name, checked.diagnostics
+                    ));
                 }
             }
         }
     }
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
 }
 
 fn argument(name: &str, value: &str, given: Given) -> Option<String> {
@@ -170,17 +223,28 @@ fn argument(name: &str, value: &str, given: Given) -> Option<String> {
 #[test]
 fn a_generated_call_that_breaks_its_contract_is_an_error_in_its_place() {
     let (base, count) = seeds(PLANS);
-    let tried: Vec<(Vec<&str>, Vec<String>)> = (base..base + count).into_par_iter().map(try_seed).collect();
+    let tried: Vec<(Vec<&str>, Vec<String>)> =
+        (base..base + count).into_par_iter().map(try_seed).collect();
     let wrong: Vec<&String> = tried.iter().flat_map(|(_, faults)| faults).collect();
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
-    tried.iter().flat_map(|(names, _)| names).for_each(|name| *names.entry(name).or_default() += 1);
+    tried
+        .iter()
+        .flat_map(|(names, _)| names)
+        .for_each(|name| *names.entry(name).or_default() += 1);
     println!("{count} plans from seed {base}, broken calls: {names:?}");
     for told in wrong.iter().take(5) {
         println!("{told}");
     }
-    assert!(wrong.is_empty(), "{} broken calls of {count} plans are not refused", wrong.len());
+    assert!(
+        wrong.is_empty(),
+        "{} broken calls of {count} plans are not refused",
+        wrong.len()
+    );
     if count >= 1000 {
-        let all = ROWS.iter().map(|row| row.name).chain(TOGETHER.iter().map(|said| said.name));
+        let all = ROWS
+            .iter()
+            .map(|row| row.name)
+            .chain(TOGETHER.iter().map(|said| said.name));
         let never: Vec<&str> = all.filter(|name| !names.contains_key(name)).collect();
         assert!(never.is_empty(), "no plan is limited by {never:?}");
     }
@@ -188,7 +252,13 @@ fn a_generated_call_that_breaks_its_contract_is_an_error_in_its_place() {
 
 /// The names of what was broken, and what is wrong.
 fn try_seed(seed: u64) -> (Vec<&'static str>, Vec<String>) {
-    let made = project(seed, Size { whole_language: !seed.is_multiple_of(3), ..Size::SMALL });
+    let made = project(
+        seed,
+        Size {
+            whole_language: !seed.is_multiple_of(3),
+            ..Size::SMALL
+        },
+    );
     let (mut names, mut faults) = (Vec::new(), Vec::new());
     for limited in &made.limited {
         names.push(limited.name);
@@ -199,18 +269,39 @@ fn try_seed(seed: u64) -> (Vec<&'static str>, Vec<String>) {
 
 fn try_broken(made: &Project, limited: &Limited, seed: u64) -> Result<(), String> {
     let mut broken = made.clone();
-    broken.plans[0].1.replace_range(limited.place.clone(), &limited.broken);
+    broken.plans[0]
+        .1
+        .replace_range(limited.place.clone(), &limited.broken);
     let source = SourceFile::new("main.plan", broken.main());
     let at = u32::try_from(limited.place.start).unwrap();
     let line = source.position(at).line;
     let checked = Workshop::of(made).check(&broken);
-    let errors: Vec<&Diagnostic> = checked.diagnostics.iter().filter(|found| found.is_error()).collect();
-    if errors.iter().any(|found| source.position(found.span.start).line == line) {
+    let errors: Vec<&Diagnostic> = checked
+        .diagnostics
+        .iter()
+        .filter(|found| found.is_error())
+        .collect();
+    if errors
+        .iter()
+        .any(|found| source.position(found.span.start).line == line)
+    {
         return Ok(());
     }
-    let told: Vec<String> = errors.iter().map(|found| format!("{} `{}`", found.code.name, found.message)).collect();
-    let lines = broken.main().lines().skip(line.saturating_sub(3) as usize).take(5).collect::<Vec<_>>().join("\n");
-    Err(format!("seed {seed}, line {line}, {}: `{}` gives {told:?}\n{lines}\n", limited.name, limited.broken))
+    let told: Vec<String> = errors
+        .iter()
+        .map(|found| format!("{} `{}`", found.code.name, found.message))
+        .collect();
+    let lines = broken
+        .main()
+        .lines()
+        .skip(line.saturating_sub(3) as usize)
+        .take(5)
+        .collect::<Vec<_>>()
+        .join("\n");
+    Err(format!(
+        "seed {seed}, line {line}, {}: `{}` gives {told:?}\n{lines}\n",
+        limited.name, limited.broken
+    ))
 }
 
 /// Parts of the language of which plans must not run out, and what shows them in a text.
@@ -235,11 +326,31 @@ fn generated_plans_have_every_part_of_the_language() {
     let count = count.max(500);
     let counted: Vec<BTreeSet<&str>> = (base..base + count)
         .into_par_iter()
-        .map(|seed| parts_of(project(seed, Size { whole_language: true, ..Size::SMALL }).main()))
+        .map(|seed| {
+            parts_of(
+                project(
+                    seed,
+                    Size {
+                        whole_language: true,
+                        ..Size::SMALL
+                    },
+                )
+                .main(),
+            )
+        })
         .collect();
-    let names = PARTS.iter().map(|(name, _)| *name).chain([DEFAULTS, OWN, BELOW, RECOVERED]);
-    let told: Vec<(&str, usize)> =
-        names.map(|name| (name, counted.iter().filter(|parts| parts.contains(&name)).count())).collect();
+    let names = PARTS
+        .iter()
+        .map(|(name, _)| *name)
+        .chain([DEFAULTS, OWN, BELOW, RECOVERED]);
+    let told: Vec<(&str, usize)> = names
+        .map(|name| {
+            (
+                name,
+                counted.iter().filter(|parts| parts.contains(&name)).count(),
+            )
+        })
+        .collect();
     println!("{count} plans from seed {base}: {told:?}");
     for (name, times) in told {
         assert!(times >= 3, "{name}: {times} of {count} plans");
@@ -247,18 +358,28 @@ fn generated_plans_have_every_part_of_the_language() {
 }
 
 fn parts_of(text: &str) -> BTreeSet<&'static str> {
-    let heads: Vec<(usize, &str)> =
-        text.match_indices("\nplan ").map(|(at, _)| (at, text[at + 6..].split('(').next().unwrap())).collect();
-    let mut parts: BTreeSet<&str> =
-        PARTS.iter().filter(|(_, shown)| text.contains(shown)).map(|(name, _)| *name).collect();
+    let heads: Vec<(usize, &str)> = text
+        .match_indices("\nplan ")
+        .map(|(at, _)| (at, text[at + 6..].split('(').next().unwrap()))
+        .collect();
+    let mut parts: BTreeSet<&str> = PARTS
+        .iter()
+        .filter(|(_, shown)| text.contains(shown))
+        .map(|(name, _)| *name)
+        .collect();
     for (number, (at, _)) in heads.iter().enumerate() {
         let end = heads.get(number + 1).map_or(text.len(), |(next, _)| *next);
         let (head, body) = text[*at..end].split_once(" {\n").unwrap();
         if head.contains(" = ") {
             parts.insert(DEFAULTS);
         }
-        let others = heads.iter().enumerate().filter(|(other, _)| *other != number);
-        for (other, (_, name)) in others.filter(|(_, (_, name))| body.contains(&format!(" = {name}("))) {
+        let others = heads
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != number);
+        for (other, (_, name)) in
+            others.filter(|(_, (_, name))| body.contains(&format!(" = {name}(")))
+        {
             parts.insert(OWN);
             if other > number {
                 parts.insert(BELOW);
@@ -267,11 +388,13 @@ fn parts_of(text: &str) -> BTreeSet<&'static str> {
             // The clauses of a step are deeper than the step.
             let step = body[..call].rfind('\n').map_or(0, |start| start + 1);
             let margin = body[step..].len() - body[step..].trim_start().len();
-            let clauses = body[call..]
-                .lines()
-                .skip(1)
-                .take_while(|line| line.len() - line.trim_start().len() > margin || line.trim_start().starts_with(')'));
-            if clauses.into_iter().any(|line| line.trim_start().starts_with("recover")) {
+            let clauses = body[call..].lines().skip(1).take_while(|line| {
+                line.len() - line.trim_start().len() > margin || line.trim_start().starts_with(')')
+            });
+            if clauses
+                .into_iter()
+                .any(|line| line.trim_start().starts_with("recover"))
+            {
                 parts.insert(RECOVERED);
             }
         }

@@ -36,7 +36,10 @@ fn left_to_the_data(kind: FailureKind) -> Option<&'static str> {
         }
         FailureKind::DuplicateKey => Some("computed keys may be equal"),
         FailureKind::CostLimit => Some("how much work it is hangs on the length of what is read"),
-        FailureKind::NoOverload | FailureKind::NoSuchField | FailureKind::Unknown | FailureKind::Misfit => None,
+        FailureKind::NoOverload
+        | FailureKind::NoSuchField
+        | FailureKind::Unknown
+        | FailureKind::Misfit => None,
     }
 }
 
@@ -63,8 +66,10 @@ struct Tally {
 fn what_passes_the_check_fails_for_no_reason_that_could_have_been_known() {
     let (base, count) = seeds(PLANS);
     let tally = Mutex::new(Tally::default());
-    let wrong: Vec<String> =
-        (base..base + count).into_par_iter().filter_map(|seed| try_seed(seed, &tally).err()).collect();
+    let wrong: Vec<String> = (base..base + count)
+        .into_par_iter()
+        .filter_map(|seed| try_seed(seed, &tally).err())
+        .collect();
     let tally = tally.into_inner().unwrap();
     println!("{count} plans from seed {base} (PLANRUN_SEED replays one, PLANRUN_PLANS widens):");
     println!(
@@ -85,27 +90,51 @@ fn what_passes_the_check_fails_for_no_reason_that_could_have_been_known() {
     for told in wrong.iter().skip(3) {
         println!("{}", told.lines().next().unwrap_or_default());
     }
-    assert!(wrong.is_empty(), "{} of {count} plans break the promise", wrong.len());
+    assert!(
+        wrong.is_empty(),
+        "{} of {count} plans break the promise",
+        wrong.len()
+    );
     if count >= 1000 {
         // The test must not become empty.
-        assert!(tally.passed > count * 55 / 100 && tally.passed - tally.correct > count / 20, "too few plans pass");
+        assert!(
+            tally.passed > count * 55 / 100 && tally.passed - tally.correct > count / 20,
+            "too few plans pass"
+        );
         assert!(
             tally.completed > count / 4 && tally.steps > count * 2 && tally.recovered > count / 50,
             "too little ran"
         );
-        assert!(tally.open < count / 20, "too many plans leave their types to the run");
+        assert!(
+            tally.open < count / 20,
+            "too many plans leave their types to the run"
+        );
     }
 }
 
 fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
     let number = seed / 2;
-    let correct = project(number, Size { whole_language: number.is_multiple_of(ALL_OF_IT), ..Size::SMALL });
+    let correct = project(
+        number,
+        Size {
+            whole_language: number.is_multiple_of(ALL_OF_IT),
+            ..Size::SMALL
+        },
+    );
     let sound = seed.is_multiple_of(2);
-    let made = if sound { correct } else { mutated(&correct, seed) };
+    let made = if sound {
+        correct
+    } else {
+        mutated(&correct, seed)
+    };
     let workshop = Workshop::of(&made);
     let checked = workshop.check(&made);
     if let Some(found) = checked.diagnostics.iter().find(|found| found.is_error()) {
-        return if sound { Err(told(&made, seed, found)) } else { Ok(()) };
+        return if sound {
+            Err(told(&made, seed, found))
+        } else {
+            Ok(())
+        };
     }
     let left = left_to_the_run(&checked);
     {
@@ -123,7 +152,11 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
             let still = |made: &Project| still_broken(made, weather, seed);
             let small = shrunk(&made, &still);
             let text = if still(&small) { small } else { made };
-            let files: Vec<String> = text.plans.iter().map(|(name, text)| format!("// {name}\n{text}")).collect();
+            let files: Vec<String> = text
+                .plans
+                .iter()
+                .map(|(name, text)| format!("// {name}\n{text}"))
+                .collect();
             let files = files.concat();
             return Err(format!("seed {seed}, {weather:?}: {broken}\n{files}"));
         }
@@ -133,10 +166,16 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
 
 fn still_broken(made: &Project, weather: Weather, seed: u64) -> bool {
     let checked = Workshop::of(made).check(made);
-    if checked.diagnostics.iter().any(planrun::diag::Diagnostic::is_error) {
+    if checked
+        .diagnostics
+        .iter()
+        .any(planrun::diag::Diagnostic::is_error)
+    {
         return false;
     }
-    let Some(plan) = checked.plans.last() else { return false };
+    let Some(plan) = checked.plans.last() else {
+        return false;
+    };
     let (outcome, failures) = perform(plan, made, weather, seed);
     broken_promise(&outcome, &failures, plan, &left_to_the_run(&checked)).is_some()
 }
@@ -145,37 +184,69 @@ fn note(outcome: &Outcome, failures: &[StepError], tally: &Mutex<Tally>) {
     let steps = outcome.steps();
     let mut tally = tally.lock().unwrap();
     for kind in failures.iter().filter_map(|failure| failure.kind) {
-        *tally.kinds.entry((kind, left_to_the_data(kind).unwrap_or("this can be known"))).or_default() += 1;
+        *tally
+            .kinds
+            .entry((kind, left_to_the_data(kind).unwrap_or("this can be known")))
+            .or_default() += 1;
     }
     tally.runs += 1;
     tally.completed += u64::from(outcome.error.is_none());
     for step in steps {
         tally.steps += u64::from(step.status == StepState::Completed);
         tally.recovered += u64::from(step.recovered.is_some());
-        if let Some(class) = step.error.as_ref().or(step.recovered.as_ref()).and_then(|error| text_of(error, "class")) {
+        if let Some(class) = step
+            .error
+            .as_ref()
+            .or(step.recovered.as_ref())
+            .and_then(|error| text_of(error, "class"))
+        {
             *tally.errors.entry(class).or_default() += 1;
         }
     }
 }
 
 /// What in a run could have been known before it.
-fn broken_promise(outcome: &Outcome, failures: &[StepError], plan: &Arc<Plan>, left: &Left) -> Option<String> {
+fn broken_promise(
+    outcome: &Outcome,
+    failures: &[StepError],
+    plan: &Arc<Plan>,
+    left: &Left,
+) -> Option<String> {
     for failure in failures {
         let chain = std::iter::successors(Some(failure), |failure| failure.cause.as_deref());
         // What stands around a step fails with what the step has failed with: the place is that of the step.
-        let own = |failure: &&StepError| failure.cause.as_ref().is_none_or(|cause| cause.class != failure.class);
-        if let Some(failure) = chain.into_iter().filter(own).find(|failure| known_before(failure, left)) {
-            let arguments =
-                outcome.steps().into_iter().find(|step| step.path == failure.step).map(|step| step.arguments);
-            if failure.kind.is_none() && arguments.is_some_and(|arguments| has_no_json(&arguments)) {
+        let own = |failure: &&StepError| {
+            failure
+                .cause
+                .as_ref()
+                .is_none_or(|cause| cause.class != failure.class)
+        };
+        if let Some(failure) = chain
+            .into_iter()
+            .filter(own)
+            .find(|failure| known_before(failure, left))
+        {
+            let arguments = outcome
+                .steps()
+                .into_iter()
+                .find(|step| step.path == failure.step)
+                .map(|step| step.arguments);
+            if failure.kind.is_none() && arguments.is_some_and(|arguments| has_no_json(&arguments))
+            {
                 continue;
             }
-            return Some(format!("{} at `{}` ({:?}): {}", failure.class, failure.step, failure.kind, failure.message));
+            return Some(format!(
+                "{} at `{}` ({:?}): {}",
+                failure.class, failure.step, failure.kind, failure.message
+            ));
         }
     }
     let reply = outcome.reply.as_ref()?;
     let mismatch = check_value(reply, &plan.returns).err()?;
-    Some(format!("the reply {reply} is no {}: {mismatch}", plan.returns))
+    Some(format!(
+        "the reply {reply} is no {}: {mismatch}",
+        plan.returns
+    ))
 }
 
 /// What the check has left to the run, and where.
@@ -197,9 +268,8 @@ fn known_before(failure: &StepError, left: &Left) -> bool {
             !stands_at(&failure.step, &left.contracts) && !left.types
         }
         // Every expression that fails says how.
-        (ErrorClass::Validation(Validation::Expression), None) | (ErrorClass::Validation(Validation::Result), _) => {
-            true
-        }
+        (ErrorClass::Validation(Validation::Expression), None)
+        | (ErrorClass::Validation(Validation::Result), _) => true,
         (ErrorClass::Internal, _) => !stands_at(&failure.step, &left.asking),
         _ => false,
     }
@@ -207,8 +277,14 @@ fn known_before(failure: &StepError, left: &Left) -> bool {
 
 /// Whether a path leads to a step of one of these names, which may have dots in them.
 fn stands_at(path: &str, names: &BTreeSet<Arc<str>>) -> bool {
-    let path = path.strip_suffix(']').and_then(|path| path.rsplit_once('[')).map_or(path, |(path, _)| path);
-    let last = |name: &str| path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let path = path
+        .strip_suffix(']')
+        .and_then(|path| path.rsplit_once('['))
+        .map_or(path, |(path, _)| path);
+    let last = |name: &str| {
+        path.strip_suffix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
     names.iter().any(|name| last(name))
 }
 
@@ -223,7 +299,9 @@ fn has_no_json(value: &Value) -> bool {
 }
 
 fn field_of(value: &Value, name: &str) -> Option<Value> {
-    let Value::Map(entries) = value else { return None };
+    let Value::Map(entries) = value else {
+        return None;
+    };
     entries.get(&planrun::value::Key::from(name)).cloned()
 }
 
@@ -232,25 +310,46 @@ fn text_of(value: &Value, name: &str) -> Option<String> {
 }
 
 fn left_to_the_run(checked: &CheckedFile) -> Left {
-    let plans = || checked.plans.iter().flat_map(|plan| std::iter::once(plan).chain(&plan.plans));
+    let plans = || {
+        checked
+            .plans
+            .iter()
+            .flat_map(|plan| std::iter::once(plan).chain(&plan.plans))
+    };
     let named = |wanted: &dyn Fn(&Step) -> bool| {
-        let nodes = plans().flat_map(|plan| &plan.blocks).flat_map(|block| &block.nodes);
+        let nodes = plans()
+            .flat_map(|plan| &plan.blocks)
+            .flat_map(|block| &block.nodes);
         let found = nodes.filter(|node| node.step().is_some_and(wanted));
         // What stands beside a step has no name but that of its clause.
         let beside = || vec!["verify".into(), "undo".into()];
-        found.flat_map(|node| node.name.clone().map_or_else(beside, |name| vec![name])).collect()
+        found
+            .flat_map(|node| node.name.clone().map_or_else(beside, |name| vec![name]))
+            .collect()
     };
     let contracts = named(&|step| matches!(&step.kind, StepKind::Call(call) if call.open));
-    let confirms = |step: &Step| step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some());
+    let confirms = |step: &Step| {
+        step.clauses
+            .as_ref()
+            .is_some_and(|clauses| clauses.confirm.is_some())
+    };
     let asking = named(&|step| matches!(step.kind, StepKind::Input(_)) || confirms(step));
-    Left { types: leaves_types_open(checked), contracts, asking }
+    Left {
+        types: leaves_types_open(checked),
+        contracts,
+        asking,
+    }
 }
 
 /// Whether a value goes somewhere where only the run can tell whether it fits: the reference says that this is found
 /// out there.
 fn leaves_types_open(checked: &CheckedFile) -> bool {
     checked.plans.iter().any(|plan| {
-        if plan.parameters.iter().any(|parameter| has_any(&parameter.ty)) {
+        if plan
+            .parameters
+            .iter()
+            .any(|parameter| has_any(&parameter.ty))
+        {
             return true;
         }
         let nodes = plan.blocks.iter().flat_map(|block| &block.nodes);
@@ -261,7 +360,9 @@ fn leaves_types_open(checked: &CheckedFile) -> bool {
 
 fn is_open(node: &Node) -> bool {
     let mut open = false;
-    node.codes(&mut |code| open |= has_any(&code.ty) || code.into.as_ref().is_some_and(|place| !place.sure));
+    node.codes(&mut |code| {
+        open |= has_any(&code.ty) || code.into.as_ref().is_some_and(|place| !place.sure)
+    });
     open
 }
 

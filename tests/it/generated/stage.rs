@@ -39,7 +39,12 @@ pub enum Weather {
 }
 
 /// Runs a plan, and tells every failure that came up while it ran; everything that happens follows from the seed.
-pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64) -> (Outcome, Vec<StepError>) {
+pub fn perform(
+    plan: &Arc<Plan>,
+    project: &Project,
+    weather: Weather,
+    seed: u64,
+) -> (Outcome, Vec<StepError>) {
     let failures = Mutex::new(Vec::new());
     let mut listener = |event: &Event<'_>| {
         let failure = match event.kind {
@@ -51,12 +56,23 @@ pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64)
         };
         failures.lock().unwrap().extend(failure.cloned());
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
     let outcome = runtime.block_on(async {
         let (host, catalog) = set(project, weather, seed);
-        let context =
-            Context { root: PathBuf::from("/"), ..Context::new(host, Arc::new(catalog), "test-run", &mut listener) };
-        engine::run(&Arc::new(Program::new(plan.clone())), &inputs(plan, seed), context).await
+        let context = Context {
+            root: PathBuf::from("/"),
+            ..Context::new(host, Arc::new(catalog), "test-run", &mut listener)
+        };
+        engine::run(
+            &Arc::new(Program::new(plan.clone())),
+            &inputs(plan, seed),
+            context,
+        )
+        .await
     });
     (outcome, failures.into_inner().unwrap())
 }
@@ -70,7 +86,11 @@ pub fn set(project: &Project, weather: Weather, seed: u64) -> (Arc<dyn Host>, Ca
 
 /// The tools of a run.
 pub fn tools(host: &Arc<dyn Host>, project: &Project, weather: Weather, seed: u64) -> Catalog {
-    let mut catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
+    let mut catalog = Catalog::new(
+        host.clone(),
+        PathBuf::from("/"),
+        &Arc::new(Permissions::none()),
+    );
     for tool in &project.tools {
         let failing = match weather {
             Weather::Fair => 0,
@@ -78,8 +98,15 @@ pub fn tools(host: &Arc<dyn Host>, project: &Project, weather: Weather, seed: u6
             Weather::Steady(failing) => failing,
         };
         let steady = matches!(weather, Weather::Steady(_));
-        let signature = Signature::unknown(tool.namespace.as_str().into(), tool.name.as_str().into());
-        let double = Double { tool: tool.clone(), seed, attempts: Mutex::default(), failing, steady };
+        let signature =
+            Signature::unknown(tool.namespace.as_str().into(), tool.name.as_str().into());
+        let double = Double {
+            tool: tool.clone(),
+            seed,
+            attempts: Mutex::default(),
+            failing,
+            steady,
+        };
         catalog.add(signature, Arc::new(double));
     }
     catalog
@@ -92,7 +119,10 @@ pub fn inputs(plan: &Plan, seed: u64) -> BTreeMap<Arc<str>, Value> {
     for parameter in &plan.parameters {
         if parameter.required || dice.one_in(2) {
             let json = answer(&to_schema(&parameter.ty), &mut dice);
-            inputs.insert(parameter.name.clone(), decode(&json, &parameter.ty).unwrap());
+            inputs.insert(
+                parameter.name.clone(),
+                decode(&json, &parameter.ty).unwrap(),
+            );
         }
     }
     inputs
@@ -108,8 +138,15 @@ impl Transport for Double {
             *attempt += u64::from(!self.steady && !request.idempotency_key.is_empty());
             *attempt
         };
-        let call = [&request.signature.path(), &*request.idempotency_key, &arguments].concat();
-        let name = call.bytes().fold(attempt, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let call = [
+            &request.signature.path(),
+            &*request.idempotency_key,
+            &arguments,
+        ]
+        .concat();
+        let name = call.bytes().fold(attempt, |hash, byte| {
+            hash.wrapping_mul(31).wrapping_add(u64::from(byte))
+        });
         let mut dice = Dice::new(self.seed ^ name.wrapping_mul(0x9e37));
         let wait = *dice.pick(&[0, 0, 10, 1500]);
         let outcome = if self.failing > 0 && dice.one_in(self.failing) {
@@ -137,10 +174,20 @@ impl Double {
             ("auth.authorization".to_owned(), Sent::Answered),
             ("tool.failed".to_owned(), Sent::Answered),
         ];
-        kinds.extend(self.tool.fails.iter().map(|name| (format!("tool.{name}"), Sent::Refused)));
+        kinds.extend(
+            self.tool
+                .fails
+                .iter()
+                .map(|name| (format!("tool.{name}"), Sent::Refused)),
+        );
         let (class, sent) = dice.pick(&kinds).clone();
         let retry_after = dice.one_in(4).then_some(Duration::from_secs(3));
         let class = ErrorClass::find(&class).unwrap();
-        CallError { message: format!("made up: {class}"), class, sent, retry_after }
+        CallError {
+            message: format!("made up: {class}"),
+            class,
+            sent,
+            retry_after,
+        }
     }
 }

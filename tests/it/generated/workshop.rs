@@ -19,8 +19,16 @@ const AT_THE_DESK: u64 = 10;
 /// The first seed and how many there are: all of them where `CI` is set. `PLANRUN_SEED` replays one, `PLANRUN_PLANS`
 /// widens the search.
 pub fn seeds(all: u64) -> (u64, u64) {
-    let usual = if std::env::var_os("CI").is_some() { all } else { all / AT_THE_DESK };
-    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let usual = if std::env::var_os("CI").is_some() {
+        all
+    } else {
+        all / AT_THE_DESK
+    };
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .map(|text| text.parse::<u64>().unwrap())
+    };
     match (number("PLANRUN_SEED"), number("PLANRUN_PLANS")) {
         (Some(seed), count) => (seed, count.unwrap_or(1)),
         (None, count) => (0, count.unwrap_or(usual)),
@@ -36,17 +44,26 @@ pub struct Workshop {
 impl Workshop {
     pub fn of(project: &Project) -> Self {
         let host = MemoryHost::new(1);
-        let mut tools: Tools =
-            Catalog::new(Arc::new(MemoryHost::new(1)), PathBuf::from("/"), &Arc::new(Permissions::none()))
-                .signatures()
-                .cloned()
-                .collect();
+        let mut tools: Tools = Catalog::new(
+            Arc::new(MemoryHost::new(1)),
+            PathBuf::from("/"),
+            &Arc::new(Permissions::none()),
+        )
+        .signatures()
+        .cloned()
+        .collect();
         for (path, text) in &project.apps {
             let (app, found) = read_app(&SourceFile::new(path.as_str(), text.as_str()), &host);
             assert!(found.is_empty(), "{path}: {found:#?}\n{text}");
-            app.unwrap().tools.iter().for_each(|tool| tools.insert(tool.signature.clone()));
+            app.unwrap()
+                .tools
+                .iter()
+                .for_each(|tool| tools.insert(tool.signature.clone()));
         }
-        Self { tools, files: project.plans.iter().cloned().collect() }
+        Self {
+            tools,
+            files: project.plans.iter().cloned().collect(),
+        }
     }
 
     /// Checks the main plan as every command does.
@@ -60,14 +77,22 @@ impl Workshop {
             tools: None,
             severities: None,
         };
-        lint::check_file(&SourceFile::new("main.plan", project.main()), &self.tools, self, &rules)
+        lint::check_file(
+            &SourceFile::new("main.plan", project.main()),
+            &self.tools,
+            self,
+            &rules,
+        )
     }
 }
 
 impl Files for Workshop {
     fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
         let name = path.trim_start_matches("./");
-        let text = self.files.get(name).ok_or_else(|| format!("there is no `{path}`"))?;
+        let text = self
+            .files
+            .get(name)
+            .ok_or_else(|| format!("there is no `{path}`"))?;
         Ok(SourceFile::new(name, text.as_str()))
     }
 }

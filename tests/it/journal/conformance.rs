@@ -6,8 +6,8 @@ use std::time::Duration;
 use planrun::host::RealHost;
 use planrun::journal::Summary;
 use planrun::journal::store::{
-    Created, Digest, Filter, Journal, JournalError, Lease, MemoryStore, NewRun, Prune, Seen, Settings, Store, export,
-    verify_export,
+    Created, Digest, Filter, Journal, JournalError, Lease, MemoryStore, NewRun, Prune, Seen,
+    Settings, Store, export, verify_export,
 };
 use planrun::protocol::RunState;
 use tempfile::TempDir;
@@ -22,12 +22,23 @@ struct Place {
 
 fn in_a_file() -> Place {
     let folder = tempfile::tempdir().unwrap();
-    let journal = Journal::open(&folder.path().join("journal.db"), Settings::default(), Arc::new(RealHost)).unwrap();
-    Place { store: Arc::new(journal), _folder: Some(folder) }
+    let journal = Journal::open(
+        &folder.path().join("journal.db"),
+        Settings::default(),
+        Arc::new(RealHost),
+    )
+    .unwrap();
+    Place {
+        store: Arc::new(journal),
+        _folder: Some(folder),
+    }
 }
 
 fn in_memory() -> Place {
-    Place { store: Arc::new(MemoryStore::new(Arc::new(RealHost))), _folder: None }
+    Place {
+        store: Arc::new(MemoryStore::new(Arc::new(RealHost))),
+        _folder: None,
+    }
 }
 
 macro_rules! held_by_both {
@@ -66,24 +77,41 @@ fn append(lease: &mut dyn Lease, count: u64) {
 
 fn summarize(lease: &mut dyn Lease, state: RunState, wake: Option<i128>) {
     let (error, note) = (None, Some("a note".to_owned()));
-    lease.summarize(&Summary { state, wake, error, note, steps_done: 1, steps_all: 3 });
+    lease.summarize(&Summary {
+        state,
+        wake,
+        error,
+        note,
+        steps_done: 1,
+        steps_all: 3,
+    });
 }
 
 /// Waits until the lease has what is wanted of it.
 fn wait<T>(lease: &mut dyn Lease, mut wanted: impl FnMut(&mut dyn Lease) -> Option<T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         loop {
             if let Some(found) = wanted(lease) {
                 return found;
             }
-            tokio::time::timeout(Duration::from_mins(1), lease.changed()).await.unwrap();
+            tokio::time::timeout(Duration::from_mins(1), lease.changed())
+                .await
+                .unwrap();
         }
     })
 }
 
 fn events(store: &dyn Store, run: &str, from: u64) -> Vec<(u64, String)> {
-    store.events(run, from).unwrap().map(Result::unwrap).map(|event| (event.number, event.line)).collect()
+    store
+        .events(run, from)
+        .unwrap()
+        .map(Result::unwrap)
+        .map(|event| (event.number, event.line))
+        .collect()
 }
 
 fn lines(numbers: impl Iterator<Item = u64>) -> Vec<(u64, String)> {
@@ -91,20 +119,34 @@ fn lines(numbers: impl Iterator<Item = u64>) -> Vec<(u64, String)> {
 }
 
 fn names(store: &dyn Store, filter: &Filter) -> Vec<String> {
-    store.runs(filter).unwrap().into_iter().map(|row| row.run).collect()
+    store
+        .runs(filter)
+        .unwrap()
+        .into_iter()
+        .map(|row| row.run)
+        .collect()
 }
 
 fn a_run_has_one_driver_and_events_in_order(store: &dyn Store) {
     let mut lease = create(store, &new_run("r1", "plan"));
     append(&mut *lease, 3);
-    assert!(matches!(store.drive("r1"), Err(JournalError::Driven { .. })));
+    assert!(matches!(
+        store.drive("r1"),
+        Err(JournalError::Driven { .. })
+    ));
     assert!(store.is_driven(&store.run("r1").unwrap()));
     summarize(&mut *lease, RunState::Paused, Some(9));
     lease.close().unwrap();
     let row = store.run("r1").unwrap();
     assert!(!store.is_driven(&row) && row.holder.is_none());
-    assert_eq!((&*row.state, row.ended, row.events, row.wake_at), ("paused", false, 3, Some(9)));
-    assert_eq!((row.note.as_deref(), row.steps_done, row.steps_all), (Some("a note"), 1, Some(3)));
+    assert_eq!(
+        (&*row.state, row.ended, row.events, row.wake_at),
+        ("paused", false, 3, Some(9))
+    );
+    assert_eq!(
+        (row.note.as_deref(), row.steps_done, row.steps_all),
+        (Some("a note"), 1, Some(3))
+    );
     let mut lease = store.drive("r1").unwrap();
     assert_eq!(lease.last(), 3);
     append(&mut *lease, 2);
@@ -114,7 +156,10 @@ fn a_run_has_one_driver_and_events_in_order(store: &dyn Store) {
     assert_eq!(events(store, "r1", 4), lines(4..=5));
     assert!(events(store, "r1", 6).is_empty());
     assert!(store.run("r1").unwrap().ended);
-    assert!(matches!(store.drive("r2"), Err(JournalError::NotFound { .. })));
+    assert!(matches!(
+        store.drive("r2"),
+        Err(JournalError::NotFound { .. })
+    ));
 }
 
 fn what_was_not_flushed_is_lost_and_the_run_is_given_back(store: &dyn Store) {
@@ -132,14 +177,35 @@ fn an_id_means_one_run(store: &dyn Store) {
     for run in ["ab1", "ab2", "c"] {
         create(store, &new_run(run, "plan")).close().unwrap();
     }
-    assert_eq!((store.run("c").unwrap().run, store.run("ab1").unwrap().plan), ("c".into(), "plan".into()));
-    let ambiguous = JournalError::Ambiguous { prefix: "ab".into(), runs: vec!["ab1".into(), "ab2".into()] };
+    assert_eq!(
+        (store.run("c").unwrap().run, store.run("ab1").unwrap().plan),
+        ("c".into(), "plan".into())
+    );
+    let ambiguous = JournalError::Ambiguous {
+        prefix: "ab".into(),
+        runs: vec!["ab1".into(), "ab2".into()],
+    };
     assert_eq!(store.run("ab"), Err(ambiguous));
-    assert!(["x", ""].iter().all(|run| matches!(store.run(run), Err(JournalError::NotFound { .. }))));
-    let Created::Exists(row) = store.create(&new_run("c", "plan")).unwrap() else { panic!("it is there") };
-    assert_eq!((row.run.as_str(), store.pinned("c").unwrap().as_slice()), ("c", &b"{\"pinned\":1}"[..]));
-    assert!(matches!(store.create(&new_run("c", "another")), Err(JournalError::OtherInput { .. })));
-    assert!(matches!(store.create(&new_run("a b/c", "plan")), Err(JournalError::Misused(_))));
+    assert!(
+        ["x", ""]
+            .iter()
+            .all(|run| matches!(store.run(run), Err(JournalError::NotFound { .. })))
+    );
+    let Created::Exists(row) = store.create(&new_run("c", "plan")).unwrap() else {
+        panic!("it is there")
+    };
+    assert_eq!(
+        (row.run.as_str(), store.pinned("c").unwrap().as_slice()),
+        ("c", &b"{\"pinned\":1}"[..])
+    );
+    assert!(matches!(
+        store.create(&new_run("c", "another")),
+        Err(JournalError::OtherInput { .. })
+    ));
+    assert!(matches!(
+        store.create(&new_run("a b/c", "plan")),
+        Err(JournalError::Misused(_))
+    ));
 }
 
 fn events_out_of_order_are_refused_and_nothing_behind_them_is_written(store: &dyn Store) {
@@ -150,7 +216,11 @@ fn events_out_of_order_are_refused_and_nothing_behind_them_is_written(store: &dy
     lease.append(3, b"{}");
     lease.append(2, b"{}");
     lease.flush();
-    assert!(lease.broken().is_some_and(|why| why.contains("event 3 came after event 1")));
+    assert!(
+        lease
+            .broken()
+            .is_some_and(|why| why.contains("event 3 came after event 1"))
+    );
     assert!(lease.close().is_err());
     store.wait_given_back("r1");
     assert_eq!(events(store, "r1", 1), lines(1..=1));
@@ -162,18 +232,69 @@ fn lists_are_filtered_and_the_newest_come_first(store: &dyn Store) {
         ("b", "two", 30, RunState::Paused, Some(100)),
         ("c", "one", 20, RunState::Paused, Some(50)),
     ] {
-        let mut lease = create(store, &NewRun { at, ..new_run(run, plan) });
+        let mut lease = create(
+            store,
+            &NewRun {
+                at,
+                ..new_run(run, plan)
+            },
+        );
         append(&mut *lease, 1);
         summarize(&mut *lease, state, wake);
         lease.close().unwrap();
     }
     let paused = vec!["paused".to_owned()];
     assert_eq!(names(store, &Filter::default()), ["b", "c", "a"]);
-    assert_eq!(names(store, &Filter { plan: Some("one".into()), ..Filter::default() }), ["c", "a"]);
-    assert_eq!(names(store, &Filter { states: paused, ..Filter::default() }), ["b", "c"]);
-    assert_eq!(names(store, &Filter { since: Some(20), ..Filter::default() }), ["b", "c"]);
-    assert_eq!(names(store, &Filter { due: Some(50), ..Filter::default() }), ["c"]);
-    assert_eq!(names(store, &Filter { limit: Some(2), ..Filter::default() }), ["b", "c"]);
+    assert_eq!(
+        names(
+            store,
+            &Filter {
+                plan: Some("one".into()),
+                ..Filter::default()
+            }
+        ),
+        ["c", "a"]
+    );
+    assert_eq!(
+        names(
+            store,
+            &Filter {
+                states: paused,
+                ..Filter::default()
+            }
+        ),
+        ["b", "c"]
+    );
+    assert_eq!(
+        names(
+            store,
+            &Filter {
+                since: Some(20),
+                ..Filter::default()
+            }
+        ),
+        ["b", "c"]
+    );
+    assert_eq!(
+        names(
+            store,
+            &Filter {
+                due: Some(50),
+                ..Filter::default()
+            }
+        ),
+        ["c"]
+    );
+    assert_eq!(
+        names(
+            store,
+            &Filter {
+                limit: Some(2),
+                ..Filter::default()
+            }
+        ),
+        ["b", "c"]
+    );
 }
 
 fn what_is_said_is_given_once_until_an_event_has_it(store: &dyn Store) {
@@ -184,22 +305,36 @@ fn what_is_said_is_given_once_until_an_event_has_it(store: &dyn Store) {
     assert!(second > first);
     lease.close().unwrap();
     let mut lease = store.drive("r1").unwrap();
-    let given: Vec<_> = lease.messages().into_iter().map(|message| (message.id, message.text)).collect();
+    let given: Vec<_> = lease
+        .messages()
+        .into_iter()
+        .map(|message| (message.id, message.text))
+        .collect();
     assert_eq!(given, [(first, "one".into()), (second, "two".into())]);
     assert!(lease.messages().is_empty(), "each is given once");
     append(&mut *lease, 1);
     lease.taken(first);
     lease.close().unwrap();
-    let left: Vec<_> = store.said("r1").unwrap().into_iter().map(|message| message.text).collect();
+    let left: Vec<_> = store
+        .said("r1")
+        .unwrap()
+        .into_iter()
+        .map(|message| message.text)
+        .collect();
     assert_eq!(left, ["two"]);
-    assert!(matches!(store.post("r2", "x"), Err(JournalError::NotFound { .. })));
+    assert!(matches!(
+        store.post("r2", "x"),
+        Err(JournalError::NotFound { .. })
+    ));
 }
 
 fn a_driver_wakes_when_something_is_said(store: &dyn Store) {
     let mut lease = create(store, &new_run("r1", "plan"));
     assert!(lease.messages().is_empty());
     store.post("r1", "wake up").unwrap();
-    let heard = wait(&mut *lease, |lease| Some(lease.messages()).filter(|messages| !messages.is_empty()));
+    let heard = wait(&mut *lease, |lease| {
+        Some(lease.messages()).filter(|messages| !messages.is_empty())
+    });
     assert_eq!(heard[0].text, "wake up");
 }
 
@@ -208,7 +343,11 @@ fn answers_are_taken_only_as_far_as_the_run_was_seen(store: &dyn Store) {
     append(&mut *lease, 2);
     lease.close().unwrap();
     let texts = ["a".to_owned(), "b".to_owned()];
-    let post = |events, message| store.post_all("r1", &texts, Seen { events, message }).unwrap();
+    let post = |events, message| {
+        store
+            .post_all("r1", &texts, Seen { events, message })
+            .unwrap()
+    };
     assert!(!post(Some(1), 0), "the run is further");
     assert!(post(Some(2), 0));
     assert!(!post(Some(2), 0), "something was said meanwhile");
@@ -223,7 +362,13 @@ fn what_has_ended_is_deleted_with_what_only_it_refers_to(store: &dyn Store) {
         ("open", 20, RunState::Paused, vec![shared]),
         ("new", 30, RunState::Failed, vec![]),
     ] {
-        let mut lease = create(store, &NewRun { at, ..new_run(run, "plan") });
+        let mut lease = create(
+            store,
+            &NewRun {
+                at,
+                ..new_run(run, "plan")
+            },
+        );
         for value in values {
             lease.keep(&Digest::of(value).to_string(), value);
         }
@@ -232,16 +377,39 @@ fn what_has_ended_is_deleted_with_what_only_it_refers_to(store: &dyn Store) {
         lease.close().unwrap();
     }
     let held = store.drive("new").unwrap();
-    let rows = |prune| store.prunable(prune).unwrap().into_iter().map(|row| row.run).collect::<Vec<_>>();
+    let rows = |prune| {
+        store
+            .prunable(prune)
+            .unwrap()
+            .into_iter()
+            .map(|row| row.run)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(rows(Prune::default()), ["old"], "somebody drives the other");
     held.close().unwrap();
     assert_eq!(rows(Prune::default()), ["new", "old"]);
-    assert_eq!(rows(Prune { before: Some(0), keep: 0 }), [""; 0]);
-    let pruned = store.prune(Prune { before: None, keep: 1 }).unwrap();
+    assert_eq!(
+        rows(Prune {
+            before: Some(0),
+            keep: 0
+        }),
+        [""; 0]
+    );
+    let pruned = store
+        .prune(Prune {
+            before: None,
+            keep: 1,
+        })
+        .unwrap();
     assert_eq!((pruned.runs, pruned.values), (vec!["old".to_owned()], 1));
     store.compact().unwrap();
     assert_eq!(store.blob(Digest::of(shared)).unwrap(), shared);
-    assert_eq!(store.blob(Digest::of(own)), Err(JournalError::NoValue { digest: Digest::of(own) }));
+    assert_eq!(
+        store.blob(Digest::of(own)),
+        Err(JournalError::NoValue {
+            digest: Digest::of(own)
+        })
+    );
     assert_eq!(names(store, &Filter::default()), ["new", "open"]);
 }
 
@@ -252,8 +420,13 @@ fn an_export_proves_itself(store: &dyn Store) {
     lease.close().unwrap();
     let mut text = Vec::new();
     let exported = export(store, "r1", &mut text).unwrap();
-    assert_eq!((exported.events, exported.values, exported.head), (3, 2, store.run("r1").unwrap().head));
+    assert_eq!(
+        (exported.events, exported.values, exported.head),
+        (3, 2, store.run("r1").unwrap().head)
+    );
     assert_eq!(verify_export(text.as_slice()).unwrap(), exported);
-    let altered = String::from_utf8(text).unwrap().replacen("large", "small", 1);
+    let altered = String::from_utf8(text)
+        .unwrap()
+        .replacen("large", "small", 1);
     assert!(verify_export(altered.as_bytes()).is_err());
 }

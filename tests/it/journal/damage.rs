@@ -34,7 +34,10 @@ fn closed() -> (Stage, PathBuf) {
     driver.close().unwrap();
     drop(journal);
     let path = stage.path();
-    assert!(!path.with_file_name("journal.db-wal").exists(), "everything is in the one file");
+    assert!(
+        !path.with_file_name("journal.db-wal").exists(),
+        "everything is in the one file"
+    );
     (stage, path)
 }
 
@@ -49,14 +52,23 @@ fn a_file_cut_at_any_byte_of_its_last_page_is_told() {
     for length in (whole.len() - 4096..whole.len()).rev() {
         file.set_len(length as u64).unwrap();
         let told = events(&cut).expect_err("something is missing");
-        assert!(matches!(told, JournalError::Damaged { .. }), "{length}: {told}");
+        assert!(
+            matches!(told, JournalError::Damaged { .. }),
+            "{length}: {told}"
+        );
     }
     // Who wants to write is told so, too, and changes nothing.
     for length in [whole.len() - 4096, whole.len() - 1, 4096, 512, 100, 20, 3] {
         fs::write(&cut, &whole[..length]).unwrap();
         let opened = open(&cut).and_then(|journal| journal.drive("r1"));
         let told = opened.expect_err("something is missing");
-        assert!(matches!(told, JournalError::Damaged { .. } | JournalError::NoJournal { .. }), "{length}: {told}");
+        assert!(
+            matches!(
+                told,
+                JournalError::Damaged { .. } | JournalError::NoJournal { .. }
+            ),
+            "{length}: {told}"
+        );
         assert_eq!(fs::read(&cut).unwrap(), &whole[..length]);
     }
 }
@@ -89,7 +101,10 @@ fn a_neighbour_file_cut_anywhere_leaves_the_beginning_of_the_run() {
         fs::write(&beside, &whole[..length]).unwrap();
         match events(&cut) {
             Ok(count) => {
-                assert!(count <= most && count % 5 == 0, "{length}: {count} after {most}");
+                assert!(
+                    count <= most && count % 5 == 0,
+                    "{length}: {count} after {most}"
+                );
                 most = count;
             }
             Err(JournalError::NotFound { .. }) => most = 0,
@@ -122,9 +137,15 @@ fn a_flipped_byte_in_a_segment_is_named_with_its_events() {
     let (_stage, path) = closed();
     let mut bytes = fs::read(&path).unwrap();
     let needle = b"{\"number\":23,";
-    let at = bytes.windows(needle.len()).position(|window| window == needle).unwrap();
+    let at = bytes
+        .windows(needle.len())
+        .position(|window| window == needle)
+        .unwrap();
     bytes[at + needle.len() + 3] ^= 1;
     fs::write(&path, bytes).unwrap();
     let told = events(&path).unwrap_err().to_string();
-    assert!(told.contains("events 21 to 25 of the run `r1`: they were altered"), "{told}");
+    assert!(
+        told.contains("events 21 to 25 of the run `r1`: they were altered"),
+        "{told}"
+    );
 }

@@ -14,7 +14,11 @@ fn what_is_appended_and_flushed_is_read_back() {
     let journal = stage.open();
     let mut driver = create(&journal, "r1");
     append(&mut driver, 3);
-    assert_eq!(numbers(&journal, "r1", 1).0, [0; 0], "nothing is on disk before a flush");
+    assert_eq!(
+        numbers(&journal, "r1", 1).0,
+        [0; 0],
+        "nothing is on disk before a flush"
+    );
     driver.flush().unwrap();
     wait_durable(&driver, 3);
     assert_eq!(numbers(&journal, "r1", 1), (vec![1, 2, 3], None));
@@ -24,7 +28,10 @@ fn what_is_appended_and_flushed_is_read_back() {
     let journal = stage.open();
     assert_eq!(numbers(&journal, "r1", 3), (vec![3, 4, 5], None));
     let row = journal.run("r1").unwrap();
-    assert_eq!((row.state.as_str(), row.ended, row.events, row.holder), ("completed", true, 5, None));
+    assert_eq!(
+        (row.state.as_str(), row.ended, row.events, row.holder),
+        ("completed", true, 5, None)
+    );
     assert_eq!(journal.pinned("r1").unwrap(), b"{\"pinned\":1}");
 }
 
@@ -62,12 +69,24 @@ fn the_same_run_is_found_and_another_of_its_name_is_refused() {
     let stage = Stage::new();
     let journal = stage.open();
     drop(create(&journal, "r1"));
-    let Created::Exists(row) = journal.create(&new_run("r1", "plan")).unwrap() else { panic!("it is new again") };
+    let Created::Exists(row) = journal.create(&new_run("r1", "plan")).unwrap() else {
+        panic!("it is new again")
+    };
     assert_eq!((row.run.as_str(), row.plan.as_str()), ("r1", "plan"));
     let other = journal.create(&new_run("r1", "another plan")).unwrap_err();
     let (there, given) = (Digest::of(b"plan"), Digest::of(b"another plan"));
-    assert_eq!(other, JournalError::OtherInput { run: "r1".into(), there, given });
-    assert!(other.to_string().contains(&there.to_string()) && other.to_string().contains(&given.to_string()));
+    assert_eq!(
+        other,
+        JournalError::OtherInput {
+            run: "r1".into(),
+            there,
+            given
+        }
+    );
+    assert!(
+        other.to_string().contains(&there.to_string())
+            && other.to_string().contains(&given.to_string())
+    );
 }
 
 #[test]
@@ -77,14 +96,24 @@ fn one_process_at_a_time_drives_a_run() {
     let driver = create(&first, "r1");
     for journal in [&first, &second] {
         let error = journal.drive("r1").unwrap_err();
-        let JournalError::Driven { holder, .. } = &error else { panic!("{error}") };
+        let JournalError::Driven { holder, .. } = &error else {
+            panic!("{error}")
+        };
         assert_eq!(holder.process, std::process::id());
         assert!(journal.is_driven(&journal.run("r1").unwrap()));
-        assert!(error.to_string().starts_with(&format!("process {} on `", holder.process)), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("process {} on `", holder.process)),
+            "{error}"
+        );
     }
     driver.close().unwrap();
     second.drive("r1").unwrap().close().unwrap();
-    assert_eq!(second.drive("r2").unwrap_err(), JournalError::NotFound { run: "r2".into() });
+    assert_eq!(
+        second.drive("r2").unwrap_err(),
+        JournalError::NotFound { run: "r2".into() }
+    );
 }
 
 #[test]
@@ -95,7 +124,10 @@ fn on_one_machine_no_clock_takes_a_run_away() {
     let mut driver = create(&first, "r1");
     for jump in [86_400_000_000_000, -86_400_000_000_000, 1 << 62] {
         host.set_now(1_767_225_600_000_000_000 + jump);
-        assert!(matches!(second.drive("r1"), Err(JournalError::Driven { .. })), "after a jump of {jump}");
+        assert!(
+            matches!(second.drive("r1"), Err(JournalError::Driven { .. })),
+            "after a jump of {jump}"
+        );
         append(&mut driver, 1);
         driver.flush().unwrap();
         wait_durable(&driver, driver.last());
@@ -125,7 +157,10 @@ fn a_driver_of_another_machine_keeps_its_run_for_its_time_and_is_fenced_after_it
     late.summary(summary("failed", 1));
     // The first flush may be handed over before the writer finds out.
     let _ = late.flush();
-    assert_eq!(late.close().unwrap_err(), JournalError::Fenced { run: "r1".into() });
+    assert_eq!(
+        late.close().unwrap_err(),
+        JournalError::Fenced { run: "r1".into() }
+    );
     append(&mut next, 1);
     next.close().unwrap();
     assert_eq!(numbers(&far, "r1", 1), (vec![1, 2, 3, 4], None));
@@ -160,7 +195,10 @@ fn what_is_out_of_order_or_no_line_fails_its_driver_and_no_other() {
         driver.flush().unwrap();
         driver.append(number, line);
         append(&mut driver, 1);
-        assert!(matches!(driver.flush(), Err(JournalError::Misused(_))), "{number}");
+        assert!(
+            matches!(driver.flush(), Err(JournalError::Misused(_))),
+            "{number}"
+        );
         assert!(matches!(driver.close(), Err(JournalError::Misused(_))));
         assert!(numbers(&journal, &run, 1).0.len() <= 1);
     }
@@ -176,7 +214,10 @@ fn what_is_out_of_order_or_no_line_fails_its_driver_and_no_other() {
 
 /// A journal whose commits wait for no disk.
 fn normal(stage: &Stage) -> Journal {
-    let settings = Settings { synchronous: Synchronous::Normal, ..Settings::default() };
+    let settings = Settings {
+        synchronous: Synchronous::Normal,
+        ..Settings::default()
+    };
     Journal::open(&stage.path(), settings, Arc::new(RealHost)).unwrap()
 }
 
@@ -192,7 +233,10 @@ fn what_waits_for_no_disk_is_written_before_the_flush_returns() {
         wait_durable(&driver, round * 2);
     }
     driver.close().unwrap();
-    assert_eq!(numbers(&stage.read().unwrap(), "r1", 1), ((1..=100).collect(), None));
+    assert_eq!(
+        numbers(&stage.read().unwrap(), "r1", 1),
+        ((1..=100).collect(), None)
+    );
 }
 
 #[test]
@@ -205,12 +249,19 @@ fn a_flush_does_not_wait_for_another_process_that_writes() {
     for _ in 0..3 {
         append(&mut driver, 2);
         driver.flush().unwrap();
-        assert_eq!(driver.durable().borrow().through, 0, "the other one holds the file");
+        assert_eq!(
+            driver.durable().borrow().through,
+            0,
+            "the other one holds the file"
+        );
     }
     other.execute_batch("ROLLBACK").unwrap();
     wait_durable(&driver, 6);
     driver.close().unwrap();
-    assert_eq!(numbers(&stage.read().unwrap(), "r1", 1), ((1..=6).collect(), None));
+    assert_eq!(
+        numbers(&stage.read().unwrap(), "r1", 1),
+        ((1..=6).collect(), None)
+    );
 }
 
 #[test]
@@ -222,7 +273,10 @@ fn many_runs_of_one_process_are_written_side_by_side() {
 
 fn written_side_by_side(synchronous: Synchronous) {
     let stage = Stage::new();
-    let settings = Settings { synchronous, ..Settings::default() };
+    let settings = Settings {
+        synchronous,
+        ..Settings::default()
+    };
     let journal = Journal::open(&stage.path(), settings, Arc::new(RealHost)).unwrap();
     std::thread::scope(|scope| {
         for run in 0..8 {

@@ -28,15 +28,29 @@ fn an_export_proves_itself() {
     let (_stage, journal, text) = exported();
     let told = verify_export(&*text).unwrap();
     let row = journal.run("r1").unwrap();
-    assert_eq!((told.run.as_str(), told.plan.as_str(), told.events, told.values), ("r1", "plan", 5, 3));
+    assert_eq!(
+        (
+            told.run.as_str(),
+            told.plan.as_str(),
+            told.events,
+            told.values
+        ),
+        ("r1", "plan", 5, 3)
+    );
     assert_eq!(told.head, row.head);
-    for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+    for line in text
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
         serde_json::from_slice::<serde_json::Value>(line).unwrap();
     }
     let mut again = Vec::new();
     assert_eq!(journal.export("r1", &mut again).unwrap(), told);
     assert_eq!(again, text);
-    assert!(matches!(journal.export("r2", &mut again), Err(JournalError::NotFound { .. })));
+    assert!(matches!(
+        journal.export("r2", &mut again),
+        Err(JournalError::NotFound { .. })
+    ));
 }
 
 #[test]
@@ -66,15 +80,28 @@ fn the_line_at_fault_is_named() {
     let text = String::from_utf8(text).unwrap();
     let lines: Vec<_> = text.lines().collect();
     let without = |gone: usize| -> String {
-        let left = lines.iter().enumerate().filter(|(index, _)| *index != gone).map(|(_, line)| format!("{line}\n"));
+        let left = lines
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != gone)
+            .map(|(_, line)| format!("{line}\n"));
         left.collect()
     };
     // The header, three values, five events, the footer.
     assert_eq!(lines.len(), 10);
     for (gone, line) in [(0, 1), (1, 2), (2, 9), (4, 5), (6, 7), (8, 9), (9, 10)] {
-        assert_eq!(fault(without(gone).as_bytes()).line, line, "without line {}", gone + 1);
+        assert_eq!(
+            fault(without(gone).as_bytes()).line,
+            line,
+            "without line {}",
+            gone + 1
+        );
     }
-    let altered = text.replacen("\"number\":3,\"event\":\"step", "\"number\":3,\"event\":\"stop", 1);
+    let altered = text.replacen(
+        "\"number\":3,\"event\":\"step",
+        "\"number\":3,\"event\":\"stop",
+        1,
+    );
     assert_eq!(
         fault(altered.as_bytes()).to_string(),
         "line 7 of the export: event 3 was altered, or one before it is missing"

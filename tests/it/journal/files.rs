@@ -11,19 +11,32 @@ use super::stage::{Stage, append, create, numbers, open, wait_durable};
 fn a_file_that_is_no_journal_is_refused_and_left_as_it_is() {
     let stage = Stage::new();
     fs::create_dir_all(stage.path().parent().unwrap()).unwrap();
-    for content in ["hello", "SQLite format 3\0 and then nothing that makes sense", &"x".repeat(9000)] {
+    for content in [
+        "hello",
+        "SQLite format 3\0 and then nothing that makes sense",
+        &"x".repeat(9000),
+    ] {
         fs::write(stage.path(), content).unwrap();
         for error in [open(&stage.path()).unwrap_err(), stage.read().unwrap_err()] {
-            let told = matches!(error, JournalError::NoJournal { .. } | JournalError::Damaged { .. });
+            let told = matches!(
+                error,
+                JournalError::NoJournal { .. } | JournalError::Damaged { .. }
+            );
             assert!(told, "{content:.20}: {error:?}");
         }
         assert_eq!(fs::read_to_string(stage.path()).unwrap(), *content);
     }
     fs::remove_file(stage.path()).unwrap();
-    Connection::open(stage.path()).unwrap().execute_batch("CREATE TABLE photos (name TEXT)").unwrap();
+    Connection::open(stage.path())
+        .unwrap()
+        .execute_batch("CREATE TABLE photos (name TEXT)")
+        .unwrap();
     let before = fs::read(stage.path()).unwrap();
     for error in [open(&stage.path()).unwrap_err(), stage.read().unwrap_err()] {
-        assert!(error.to_string().contains("a database of another program"), "{error}");
+        assert!(
+            error.to_string().contains("a database of another program"),
+            "{error}"
+        );
     }
     assert_eq!(fs::read(stage.path()).unwrap(), before);
 }
@@ -32,21 +45,40 @@ fn a_file_that_is_no_journal_is_refused_and_left_as_it_is() {
 fn a_newer_format_is_refused() {
     let stage = Stage::new();
     drop(stage.open());
-    Connection::open(stage.path()).unwrap().pragma_update(None, "user_version", 2).unwrap();
+    Connection::open(stage.path())
+        .unwrap()
+        .pragma_update(None, "user_version", 2)
+        .unwrap();
     for error in [open(&stage.path()).unwrap_err(), stage.read().unwrap_err()] {
-        assert_eq!(error, JournalError::NewerFormat { path: stage.path(), found: 2, known: 1 });
+        assert_eq!(
+            error,
+            JournalError::NewerFormat {
+                path: stage.path(),
+                found: 2,
+                known: 1
+            }
+        );
     }
 }
 
 #[test]
 fn reading_needs_a_journal_and_changes_nothing() {
     let stage = Stage::new();
-    assert_eq!(stage.read().unwrap_err(), JournalError::Absent { path: stage.path() });
+    assert_eq!(
+        stage.read().unwrap_err(),
+        JournalError::Absent { path: stage.path() }
+    );
     assert!(!stage.path().exists());
     create(&stage.open(), "r1").close().unwrap();
     let reader = stage.read().unwrap();
-    assert!(matches!(reader.drive("r1"), Err(JournalError::ReadOnly { .. })));
-    assert!(matches!(reader.post("r1", "{}"), Err(JournalError::ReadOnly { .. })));
+    assert!(matches!(
+        reader.drive("r1"),
+        Err(JournalError::ReadOnly { .. })
+    ));
+    assert!(matches!(
+        reader.post("r1", "{}"),
+        Err(JournalError::ReadOnly { .. })
+    ));
     assert_eq!(reader.runs(&Filter::default()).unwrap().len(), 1);
 }
 
@@ -67,7 +99,11 @@ fn readers_see_what_is_durable_while_a_driver_writes() {
     events.next().unwrap().unwrap();
     append(&mut driver, 5);
     driver.close().unwrap();
-    assert_eq!(events.count(), 39, "as far as they went when the reading began");
+    assert_eq!(
+        events.count(),
+        39,
+        "as far as they went when the reading began"
+    );
     assert!(!reader.is_driven(&reader.run("r1").unwrap()));
 }
 
@@ -84,10 +120,17 @@ fn nobody_else_may_read_it() {
         assert_eq!(mode(&stage.path().with_file_name(name)), 0o600, "{name}");
     }
     let drivers = stage.path().with_file_name("drivers");
-    assert_eq!((mode(&drivers), fs::read_dir(&drivers).unwrap().count()), (0o700, 1));
+    assert_eq!(
+        (mode(&drivers), fs::read_dir(&drivers).unwrap().count()),
+        (0o700, 1)
+    );
     drop(driver);
     drop(journal);
-    assert_eq!(fs::read_dir(&drivers).unwrap().count(), 0, "a driver that ends leaves nothing");
+    assert_eq!(
+        fs::read_dir(&drivers).unwrap().count(),
+        0,
+        "a driver that ends leaves nothing"
+    );
 }
 
 #[test]

@@ -14,18 +14,36 @@ async fn a_driver_hears_what_another_process_says() {
     let first = other.post("r1", "{\"answer\":1}").unwrap();
     heard.changed().await.unwrap();
     let messages = driver.inbox().unwrap();
-    assert_eq!(messages.iter().map(|message| message.text.as_str()).collect::<Vec<_>>(), ["{\"answer\":1}"]);
+    assert_eq!(
+        messages
+            .iter()
+            .map(|message| message.text.as_str())
+            .collect::<Vec<_>>(),
+        ["{\"answer\":1}"]
+    );
     assert_eq!(driver.inbox().unwrap(), [], "each is given once");
     let second = other.post("r1", "{\"answer\":2}").unwrap();
     heard.changed().await.unwrap();
-    assert_eq!(driver.inbox().unwrap().iter().map(|message| message.id).collect::<Vec<_>>(), [second]);
+    assert_eq!(
+        driver
+            .inbox()
+            .unwrap()
+            .iter()
+            .map(|message| message.id)
+            .collect::<Vec<_>>(),
+        [second]
+    );
     append(&mut driver, 1);
     driver.taken(first);
     driver.close().unwrap();
 
     let mut driver = other.drive("r1").unwrap();
     let left = driver.inbox().unwrap();
-    assert_eq!(left.iter().map(|message| message.id).collect::<Vec<_>>(), [second], "what no event has journaled");
+    assert_eq!(
+        left.iter().map(|message| message.id).collect::<Vec<_>>(),
+        [second],
+        "what no event has journaled"
+    );
     append(&mut driver, 1);
     driver.taken(second);
     driver.close().unwrap();
@@ -45,5 +63,8 @@ fn what_was_taken_but_not_written_is_given_again() {
     let journal = stage.open();
     assert_eq!(numbers(&journal, "r1", 1).0, [0; 0]);
     assert_eq!(journal.drive("r1").unwrap().inbox().unwrap().len(), 1);
-    assert_eq!(journal.post("r2", "{}").unwrap_err(), JournalError::NotFound { run: "r2".into() });
+    assert_eq!(
+        journal.post("r2", "{}").unwrap_err(),
+        JournalError::NotFound { run: "r2".into() }
+    );
 }

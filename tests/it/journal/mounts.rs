@@ -38,7 +38,11 @@ fn fill(journal: &Journal) -> Durable {
     let filler = format!("{{\"filler\":\"{}\"}}", "x".repeat(3000));
     while driver.last() < 10_000 {
         let number = driver.last() + 1;
-        let line = if number.is_multiple_of(2) { filler.clone() } else { line(number) };
+        let line = if number.is_multiple_of(2) {
+            filler.clone()
+        } else {
+            line(number)
+        };
         driver.append(number, line.as_bytes());
         let told = driver.flush();
         wait_told(&driver, number);
@@ -54,24 +58,41 @@ fn fill(journal: &Journal) -> Durable {
 /// Waits until the event is on disk or it is told why it is not.
 fn wait_told(driver: &Driver, number: u64) {
     let mut durable = driver.durable();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     let told = durable.wait_for(|durable| durable.through >= number || durable.failure.is_some());
     drop(runtime.block_on(told).unwrap());
 }
 
 fn assert_whole(journal: &Journal, through: u64) {
-    let events: Vec<_> = journal.events("r1", 1).unwrap().map(Result::unwrap).collect();
+    let events: Vec<_> = journal
+        .events("r1", 1)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
     assert_eq!(events.len() as u64, through);
-    assert!(events.iter().step_by(2).all(|event| event.line == line(event.number)));
+    assert!(
+        events
+            .iter()
+            .step_by(2)
+            .all(|event| event.line == line(event.number))
+    );
 }
 
 #[test]
 fn a_journal_that_may_not_grow_keeps_what_it_has() {
     let stage = Stage::new();
-    let settings = Settings { most_bytes: Some(1 << 20), ..Settings::default() };
+    let settings = Settings {
+        most_bytes: Some(1 << 20),
+        ..Settings::default()
+    };
     let journal = Journal::open(&stage.path(), settings, Arc::new(RealHost)).unwrap();
     let durable = fill(&journal);
-    assert_eq!(durable.failure, Some(JournalError::NoSpace { path: stage.path() }));
+    assert_eq!(
+        durable.failure,
+        Some(JournalError::NoSpace { path: stage.path() })
+    );
     assert!(durable.through > 100);
     assert_whole(&journal, durable.through);
     drop(journal);
@@ -87,13 +108,18 @@ fn a_journal_that_may_not_grow_keeps_what_it_has() {
 fn a_full_disk_is_told_and_nothing_durable_is_lost() {
     let stage = Stage::new();
     let at = stage.folder.path().join("small");
-    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=2m", "tmpfs"], &at) else { return };
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=2m", "tmpfs"], &at) else {
+        return;
+    };
     let path = at.join("journal.db");
     let journal = open(&path).unwrap();
     let ballast = at.join("ballast");
     fs::write(&ballast, vec![0; 200_000]).unwrap();
     let durable = fill(&journal);
-    assert_eq!(durable.failure, Some(JournalError::NoSpace { path: path.clone() }));
+    assert_eq!(
+        durable.failure,
+        Some(JournalError::NoSpace { path: path.clone() })
+    );
     assert_whole(&journal, durable.through);
     drop(journal);
     fs::remove_file(&ballast).unwrap();
@@ -115,7 +141,10 @@ fn a_journal_on_a_read_only_disk_is_read_or_says_why_not() {
     wait_durable(&driver, 5);
 
     // As a copy that was made while a process wrote: what is new lies in the file beside.
-    let (half, closed) = (stage.folder.path().join("half"), stage.folder.path().join("closed"));
+    let (half, closed) = (
+        stage.folder.path().join("half"),
+        stage.folder.path().join("closed"),
+    );
     for folder in [&half, &closed] {
         fs::create_dir(folder).unwrap();
     }
@@ -128,13 +157,27 @@ fn a_journal_on_a_read_only_disk_is_read_or_says_why_not() {
 
     let source = stage.folder.path().to_str().unwrap();
     let at = tempfile::tempdir().unwrap();
-    let Some(_mount) = Mount::new(&["--bind", source], at.path()) else { return };
-    let remounted = Command::new("mount").args(["-o", "remount,ro,bind"]).arg(at.path()).status().unwrap();
+    let Some(_mount) = Mount::new(&["--bind", source], at.path()) else {
+        return;
+    };
+    let remounted = Command::new("mount")
+        .args(["-o", "remount,ro,bind"])
+        .arg(at.path())
+        .status()
+        .unwrap();
     assert!(remounted.success());
 
-    let read =
-        |name: &str| Journal::read(&at.path().join(name).join("journal.db"), Settings::default(), Arc::new(RealHost));
-    assert_eq!(numbers(&read("closed").unwrap(), "r1", 1), (vec![1, 2, 3, 4, 5], None));
+    let read = |name: &str| {
+        Journal::read(
+            &at.path().join(name).join("journal.db"),
+            Settings::default(),
+            Arc::new(RealHost),
+        )
+    };
+    assert_eq!(
+        numbers(&read("closed").unwrap(), "r1", 1),
+        (vec![1, 2, 3, 4, 5], None)
+    );
     let told = read("half").unwrap_err();
     assert!(matches!(told, JournalError::ReadOnly { .. }), "{told}");
     assert!(told.to_string().contains("copy the folder"), "{told}");

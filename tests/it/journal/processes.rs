@@ -15,7 +15,11 @@ const PATH: &str = "PLANRUN_TEST_JOURNAL_PATH";
 /// This program once more, running only [`a_started_process`].
 fn start(role: &str, path: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["journal::processes::a_started_process", "--exact", "--nocapture"])
+        .args([
+            "journal::processes::a_started_process",
+            "--exact",
+            "--nocapture",
+        ])
         .env(ROLE, role)
         .env(PATH, path)
         .stdout(Stdio::piped())
@@ -26,7 +30,9 @@ fn start(role: &str, path: &Path) -> Child {
 /// What the other tests start; on its own it does nothing.
 #[test]
 fn a_started_process() {
-    let Ok(role) = std::env::var(ROLE) else { return };
+    let Ok(role) = std::env::var(ROLE) else {
+        return;
+    };
     let path = std::env::var(PATH).unwrap();
     match role.as_str() {
         "write" => write_for_ever(path.as_ref()),
@@ -76,10 +82,15 @@ fn what_a_killed_process_was_told_durable_is_there() {
         let stage = Stage::new();
         let mut child = start("write", &stage.path());
         let mut told = 0;
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let mut durable = lines.filter_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
+        let lines = BufReader::new(child.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        let mut durable =
+            lines.filter_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
         for _ in 0..round * 7 {
-            told = durable.next().expect("the process writes until it is killed");
+            told = durable
+                .next()
+                .expect("the process writes until it is killed");
         }
         child.kill().unwrap();
         told = durable.last().unwrap_or(told);
@@ -89,19 +100,32 @@ fn what_a_killed_process_was_told_durable_is_there() {
         let (there, error) = numbers(&reader, "r1", 1);
         assert_eq!(error, None);
         assert_eq!(there, (1..=there.len() as u64).collect::<Vec<_>>());
-        assert!(there.len() as u64 >= told, "{told} were told, {} are there", there.len());
+        assert!(
+            there.len() as u64 >= told,
+            "{told} were told, {} are there",
+            there.len()
+        );
         let row = reader.run("r1").unwrap();
-        assert!(row.holder.is_some() && !reader.is_driven(&row), "it did not give the run back, and is dead");
+        assert!(
+            row.holder.is_some() && !reader.is_driven(&row),
+            "it did not give the run back, and is dead"
+        );
         reader.blob(Digest::of(b"\"value 0\"")).unwrap();
 
         let journal = stage.open();
-        let mut driver = journal.drive("r1").expect("a run of a dead process is free at once");
+        let mut driver = journal
+            .drive("r1")
+            .expect("a run of a dead process is free at once");
         assert!(driver.after_crash());
         append(&mut driver, 1);
         driver.close().unwrap();
         assert_eq!(numbers(&journal, "r1", 1).0.len(), there.len() + 1);
         let drivers = stage.path().with_file_name("drivers");
-        assert_eq!(std::fs::read_dir(drivers).unwrap().count(), 1, "the lock of the dead is cleared away");
+        assert_eq!(
+            std::fs::read_dir(drivers).unwrap().count(),
+            1,
+            "the lock of the dead is cleared away"
+        );
     }
 }
 
@@ -112,7 +136,11 @@ fn processes_that_race_for_a_run_write_one_after_the_other() {
     let children: Vec<_> = (0..3).map(|_| start("race", &stage.path())).collect();
     for child in children {
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stdout)
+        );
     }
     assert_eq!(numbers(&stage.open(), "r1", 1), ((1..=60).collect(), None));
 }

@@ -43,8 +43,16 @@ impl Life {
     fn begin() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let journal = open(&folder.path().join("journal.db")).unwrap();
-        let Created::New(driver) = journal.create(&new_run("r1", "plan")).unwrap() else { panic!() };
-        Self { folder, journal, driver, flushed: 0, durable: 0 }
+        let Created::New(driver) = journal.create(&new_run("r1", "plan")).unwrap() else {
+            panic!()
+        };
+        Self {
+            folder,
+            journal,
+            driver,
+            flushed: 0,
+            durable: 0,
+        }
     }
 
     fn go(mut self, step: &Step) -> Self {
@@ -59,7 +67,13 @@ impl Life {
                 self.durable = self.flushed;
             }
             Step::Drop => {
-                let Self { folder, journal, driver, flushed, .. } = self;
+                let Self {
+                    folder,
+                    journal,
+                    driver,
+                    flushed,
+                    ..
+                } = self;
                 drop(driver);
                 drop(journal);
                 return Self::resume(folder, flushed, flushed);
@@ -83,10 +97,19 @@ impl Life {
         assert_eq!(error, None);
         let count = there.len() as u64;
         assert_eq!(there, (1..=count).collect::<Vec<_>>());
-        assert!((durable..=flushed).contains(&count), "{count} of {durable} to {flushed}");
+        assert!(
+            (durable..=flushed).contains(&count),
+            "{count} of {durable} to {flushed}"
+        );
         let driver = journal.drive("r1").unwrap();
         assert_eq!(driver.last(), count);
-        Self { folder, journal, driver, flushed: count, durable: count }
+        Self {
+            folder,
+            journal,
+            driver,
+            flushed: count,
+            durable: count,
+        }
     }
 }
 

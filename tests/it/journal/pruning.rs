@@ -6,7 +6,15 @@ use super::stage::{Stage, append, create, new_run, numbers, summary};
 
 /// A run that was created and changed at this moment and keeps these values.
 fn run(journal: &Journal, run: &str, state: &str, at: i128, values: &[&str]) {
-    let Created::New(mut driver) = journal.create(&NewRun { at, ..new_run(run, "plan") }).unwrap() else { panic!() };
+    let Created::New(mut driver) = journal
+        .create(&NewRun {
+            at,
+            ..new_run(run, "plan")
+        })
+        .unwrap()
+    else {
+        panic!()
+    };
     for value in values {
         driver.keep(Digest::of(value.as_bytes()), *value);
     }
@@ -16,7 +24,12 @@ fn run(journal: &Journal, run: &str, state: &str, at: i128, values: &[&str]) {
 }
 
 fn names(journal: &Journal) -> Vec<String> {
-    journal.runs(&Filter::default()).unwrap().into_iter().map(|row| row.run).collect()
+    journal
+        .runs(&Filter::default())
+        .unwrap()
+        .into_iter()
+        .map(|row| row.run)
+        .collect()
 }
 
 fn four(stage: &Stage) -> Journal {
@@ -33,13 +46,24 @@ fn old_runs_go_with_what_only_they_referred_to() {
     let stage = Stage::new();
     let journal = four(&stage);
     journal.post("old", "{}").unwrap();
-    let pruned = journal.prune(Prune { before: Some(200), keep: 0 }).unwrap();
+    let pruned = journal
+        .prune(Prune {
+            before: Some(200),
+            keep: 0,
+        })
+        .unwrap();
     assert_eq!((pruned.runs, pruned.values), (vec!["old".to_owned()], 1));
     assert_eq!(names(&journal), ["new", "middle", "paused"]);
     assert_eq!(journal.blob(Digest::of(b"shared")).unwrap(), b"shared");
     let own = Digest::of(b"own");
-    assert_eq!(journal.blob(own).unwrap_err(), JournalError::NoValue { digest: own });
-    assert!(journal.pinned("paused").is_ok(), "the pinned document is shared, too");
+    assert_eq!(
+        journal.blob(own).unwrap_err(),
+        JournalError::NoValue { digest: own }
+    );
+    assert!(
+        journal.pinned("paused").is_ok(),
+        "the pinned document is shared, too"
+    );
     journal.compact().unwrap();
     assert_eq!(numbers(&journal, "middle", 1), (vec![1, 2, 3], None));
     // A run of the same name is another one.
@@ -53,16 +77,31 @@ fn the_newest_and_whatever_is_driven_or_goes_on_stays() {
     let stage = Stage::new();
     let journal = four(&stage);
     let driven = journal.drive("old").unwrap();
-    assert_eq!(journal.prune(Prune { before: None, keep: 1 }).unwrap().runs, ["middle"]);
+    assert_eq!(
+        journal
+            .prune(Prune {
+                before: None,
+                keep: 1
+            })
+            .unwrap()
+            .runs,
+        ["middle"]
+    );
     driven.close().unwrap();
-    assert_eq!(journal.prune(Prune::default()).unwrap().runs, ["new", "old"]);
+    assert_eq!(
+        journal.prune(Prune::default()).unwrap().runs,
+        ["new", "old"]
+    );
     assert_eq!(names(&journal), ["paused"]);
 }
 
 #[test]
 fn a_late_writer_of_a_deleted_run_is_fenced() {
     let stage = Stage::new();
-    let (near, far) = (stage.open_on(&super::stage::machine("near")), stage.open_on(&super::stage::machine("far")));
+    let (near, far) = (
+        stage.open_on(&super::stage::machine("near")),
+        stage.open_on(&super::stage::machine("far")),
+    );
     let mut late = create(&near, "r1");
     append(&mut late, 1);
     late.summary(summary("completed", 1));
@@ -70,11 +109,17 @@ fn a_late_writer_of_a_deleted_run_is_fenced() {
     super::stage::wait_durable(&late, 1);
     let host = super::stage::machine("third");
     host.advance(std::time::Duration::from_mins(1));
-    assert_eq!(stage.open_on(&host).prune(Prune::default()).unwrap().runs, ["r1"]);
+    assert_eq!(
+        stage.open_on(&host).prune(Prune::default()).unwrap().runs,
+        ["r1"]
+    );
     let again = create(&far, "r1");
     append(&mut late, 1);
     let _ = late.flush();
-    assert_eq!(late.close().unwrap_err(), JournalError::Fenced { run: "r1".into() });
+    assert_eq!(
+        late.close().unwrap_err(),
+        JournalError::Fenced { run: "r1".into() }
+    );
     again.close().unwrap();
     assert_eq!(numbers(&far, "r1", 1), (vec![], None));
 }

@@ -9,7 +9,11 @@ use super::stage::{Stage, append, create, new_run, numbers, summary};
 fn nine(stage: &Stage) {
     let journal = stage.open();
     for round in 0..3 {
-        let mut driver = if round == 0 { create(&journal, "r1") } else { journal.drive("r1").unwrap() };
+        let mut driver = if round == 0 {
+            create(&journal, "r1")
+        } else {
+            journal.drive("r1").unwrap()
+        };
         append(&mut driver, 3);
         driver.close().unwrap();
     }
@@ -19,7 +23,14 @@ fn nine(stage: &Stage) {
 fn altered(change: &str) -> (Vec<u64>, Option<Damage>) {
     let stage = Stage::new();
     nine(&stage);
-    assert_eq!(Connection::open(stage.path()).unwrap().execute(change, []).unwrap(), 1, "{change}");
+    assert_eq!(
+        Connection::open(stage.path())
+            .unwrap()
+            .execute(change, [])
+            .unwrap(),
+        1,
+        "{change}"
+    );
     let (numbers, error) = numbers(&stage.read().unwrap(), "r1", 1);
     let what = error.map(|error| match error {
         JournalError::Damaged { what, .. } => what,
@@ -34,20 +45,47 @@ fn events_are_read_from_any_number() {
     nine(&stage);
     let journal = stage.read().unwrap();
     for from in 0..12 {
-        assert_eq!(numbers(&journal, "r1", from), ((from.max(1)..10).collect(), None), "from {from}");
+        assert_eq!(
+            numbers(&journal, "r1", from),
+            ((from.max(1)..10).collect(), None),
+            "from {from}"
+        );
     }
-    assert_eq!(numbers(&journal, "r", 1).1, Some(JournalError::NotFound { run: "r".into() }));
+    assert_eq!(
+        numbers(&journal, "r", 1).1,
+        Some(JournalError::NotFound { run: "r".into() })
+    );
 }
 
 #[test]
 fn whatever_is_altered_is_named() {
     let changes = [
-        ("UPDATE segments SET text = replace(text, 'step', 'stop') WHERE id & 255 = 4", 4, 6),
-        ("UPDATE segments SET text = text || '{}' || char(10) WHERE id & 255 = 4", 4, 6),
-        ("UPDATE segments SET text = rtrim(text, char(10)) WHERE id & 255 = 4", 4, 6),
-        ("UPDATE segments SET chain = zeroblob(32) WHERE id & 255 = 4", 4, 6),
+        (
+            "UPDATE segments SET text = replace(text, 'step', 'stop') WHERE id & 255 = 4",
+            4,
+            6,
+        ),
+        (
+            "UPDATE segments SET text = text || '{}' || char(10) WHERE id & 255 = 4",
+            4,
+            6,
+        ),
+        (
+            "UPDATE segments SET text = rtrim(text, char(10)) WHERE id & 255 = 4",
+            4,
+            6,
+        ),
+        (
+            "UPDATE segments SET chain = zeroblob(32) WHERE id & 255 = 4",
+            4,
+            6,
+        ),
         ("UPDATE segments SET last = 7 WHERE id & 255 = 4", 4, 7),
-        ("UPDATE segments SET text = CAST(x'ff0a' AS TEXT) WHERE id & 255 = 4", 4, 9),
+        (
+            "UPDATE segments SET text = CAST(x'ff0a' AS TEXT) WHERE id & 255 = 4",
+            4,
+            9,
+        ),
         ("UPDATE segments SET id = id + 1 WHERE id & 255 = 4", 4, 4),
         ("DELETE FROM segments WHERE id & 255 = 4", 4, 6),
         ("DELETE FROM segments WHERE id & 255 = 7", 7, 9),
@@ -55,29 +93,80 @@ fn whatever_is_altered_is_named() {
     ];
     for (change, first, last) in changes {
         let (numbers, what) = altered(change);
-        let Some(Damage::Events { run, first: from, last: to, .. }) = what else { panic!("{change}: {what:?}") };
+        let Some(Damage::Events {
+            run,
+            first: from,
+            last: to,
+            ..
+        }) = what
+        else {
+            panic!("{change}: {what:?}")
+        };
         assert_eq!((run.as_str(), from, to), ("r1", first, last), "{change}");
         assert_eq!(numbers, (1..first).collect::<Vec<_>>(), "{change}");
     }
     // The beginning of the chain stands for what names the run, so the first segment no longer fits.
-    for change in ["UPDATE runs SET plan = 'x'", "UPDATE runs SET created_at = 5", "UPDATE runs SET digest = pinned"] {
+    for change in [
+        "UPDATE runs SET plan = 'x'",
+        "UPDATE runs SET created_at = 5",
+        "UPDATE runs SET digest = pinned",
+    ] {
         let (numbers, what) = altered(change);
-        assert!(matches!(what, Some(Damage::Events { first: 1, last: 3, .. })), "{change}: {what:?}");
+        assert!(
+            matches!(
+                what,
+                Some(Damage::Events {
+                    first: 1,
+                    last: 3,
+                    ..
+                })
+            ),
+            "{change}: {what:?}"
+        );
         assert!(numbers.is_empty());
     }
     // Its last segments taken away and its row put back: the chain does not end where the row says.
     let (_, what) = altered("UPDATE runs SET last = 6");
-    assert!(matches!(what, Some(Damage::Events { first: 4, last: 6, .. })), "{what:?}");
+    assert!(
+        matches!(
+            what,
+            Some(Damage::Events {
+                first: 4,
+                last: 6,
+                ..
+            })
+        ),
+        "{what:?}"
+    );
 }
 
 #[test]
 fn nothing_is_put_behind_events_that_are_missing() {
-    for change in ["DELETE FROM segments WHERE id & 255 = 7", "UPDATE runs SET last = 6", "UPDATE runs SET last = 10"] {
+    for change in [
+        "DELETE FROM segments WHERE id & 255 = 7",
+        "UPDATE runs SET last = 6",
+        "UPDATE runs SET last = 10",
+    ] {
         let stage = Stage::new();
         nine(&stage);
-        assert_eq!(Connection::open(stage.path()).unwrap().execute(change, []).unwrap(), 1);
+        assert_eq!(
+            Connection::open(stage.path())
+                .unwrap()
+                .execute(change, [])
+                .unwrap(),
+            1
+        );
         let error = stage.open().drive("r1").unwrap_err();
-        assert!(matches!(&error, JournalError::Damaged { what: Damage::Run { .. }, .. }), "{change}: {error}");
+        assert!(
+            matches!(
+                &error,
+                JournalError::Damaged {
+                    what: Damage::Run { .. },
+                    ..
+                }
+            ),
+            "{change}: {error}"
+        );
     }
 }
 
@@ -85,9 +174,21 @@ fn nothing_is_put_behind_events_that_are_missing() {
 fn kept_values_are_proved() {
     let stage = Stage::new();
     nine(&stage);
-    Connection::open(stage.path()).unwrap().execute("UPDATE blobs SET bytes = x'00'", []).unwrap();
+    Connection::open(stage.path())
+        .unwrap()
+        .execute("UPDATE blobs SET bytes = x'00'", [])
+        .unwrap();
     let error = stage.read().unwrap().pinned("r1").unwrap_err();
-    assert!(matches!(&error, JournalError::Damaged { what: Damage::Value { .. }, .. }), "{error}");
+    assert!(
+        matches!(
+            &error,
+            JournalError::Damaged {
+                what: Damage::Value { .. },
+                ..
+            }
+        ),
+        "{error}"
+    );
 }
 
 #[test]
@@ -102,37 +203,107 @@ fn a_run_is_found_by_the_beginning_of_its_id() {
     assert_eq!(found("ab2").unwrap(), "ab2");
     assert_eq!(found("c_").unwrap(), "c_");
     assert_eq!(found("cü").unwrap(), "cü");
-    assert_eq!(found("x").unwrap_err(), JournalError::NotFound { run: "x".into() });
-    assert_eq!(found("").unwrap_err(), JournalError::NotFound { run: String::new() });
+    assert_eq!(
+        found("x").unwrap_err(),
+        JournalError::NotFound { run: "x".into() }
+    );
+    assert_eq!(
+        found("").unwrap_err(),
+        JournalError::NotFound { run: String::new() }
+    );
     let runs = vec!["ab".into(), "ab1".into(), "ab2".into()];
-    assert_eq!(found("a").unwrap_err(), JournalError::Ambiguous { prefix: "a".into(), runs });
+    assert_eq!(
+        found("a").unwrap_err(),
+        JournalError::Ambiguous {
+            prefix: "a".into(),
+            runs
+        }
+    );
 }
 
 #[test]
 fn runs_are_listed_newest_first_and_filtered() {
     let stage = Stage::new();
     let journal = stage.open();
-    for (index, (plan, state)) in
-        [("a", "running"), ("b", "paused"), ("a", "paused"), ("a", "failed")].iter().enumerate()
+    for (index, (plan, state)) in [
+        ("a", "running"),
+        ("b", "paused"),
+        ("a", "paused"),
+        ("a", "failed"),
+    ]
+    .iter()
+    .enumerate()
     {
         let run = format!("r{index}");
         let at = 100 * i128::try_from(index).unwrap();
-        let new = planrun::journal::store::NewRun { at, ..new_run(&run, plan) };
-        let planrun::journal::store::Created::New(mut driver) = journal.create(&new).unwrap() else { panic!() };
+        let new = planrun::journal::store::NewRun {
+            at,
+            ..new_run(&run, plan)
+        };
+        let planrun::journal::store::Created::New(mut driver) = journal.create(&new).unwrap()
+        else {
+            panic!()
+        };
         let wake_at = (*state == "paused").then_some(1000 + at);
-        driver.summary(planrun::journal::store::Summary { wake_at, ..summary(state, at + 1) });
+        driver.summary(planrun::journal::store::Summary {
+            wake_at,
+            ..summary(state, at + 1)
+        });
         driver.close().unwrap();
     }
-    let list =
-        |filter: Filter| -> Vec<String> { journal.runs(&filter).unwrap().into_iter().map(|row| row.run).collect() };
+    let list = |filter: Filter| -> Vec<String> {
+        journal
+            .runs(&filter)
+            .unwrap()
+            .into_iter()
+            .map(|row| row.run)
+            .collect()
+    };
     assert_eq!(list(Filter::default()), ["r3", "r2", "r1", "r0"]);
-    assert_eq!(list(Filter { limit: Some(2), ..Filter::default() }), ["r3", "r2"]);
-    assert_eq!(list(Filter { plan: Some("a".into()), ..Filter::default() }), ["r3", "r2", "r0"]);
+    assert_eq!(
+        list(Filter {
+            limit: Some(2),
+            ..Filter::default()
+        }),
+        ["r3", "r2"]
+    );
+    assert_eq!(
+        list(Filter {
+            plan: Some("a".into()),
+            ..Filter::default()
+        }),
+        ["r3", "r2", "r0"]
+    );
     let states = vec!["paused".into(), "failed".into()];
-    assert_eq!(list(Filter { states, plan: Some("a".into()), ..Filter::default() }), ["r3", "r2"]);
-    assert_eq!(list(Filter { since: Some(200), ..Filter::default() }), ["r3", "r2"]);
-    assert_eq!(list(Filter { due: Some(1100), ..Filter::default() }), ["r1"]);
+    assert_eq!(
+        list(Filter {
+            states,
+            plan: Some("a".into()),
+            ..Filter::default()
+        }),
+        ["r3", "r2"]
+    );
+    assert_eq!(
+        list(Filter {
+            since: Some(200),
+            ..Filter::default()
+        }),
+        ["r3", "r2"]
+    );
+    assert_eq!(
+        list(Filter {
+            due: Some(1100),
+            ..Filter::default()
+        }),
+        ["r1"]
+    );
     let row = journal.run("r2").unwrap();
-    assert_eq!((row.created_at, row.updated_at, row.wake_at), (200, 201, Some(1200)));
-    assert_eq!((row.steps_done, row.steps_all, row.ended), (1, Some(3), false));
+    assert_eq!(
+        (row.created_at, row.updated_at, row.wake_at),
+        (200, 201, Some(1200))
+    );
+    assert_eq!(
+        (row.steps_done, row.steps_all, row.ended),
+        (1, Some(3), false)
+    );
 }

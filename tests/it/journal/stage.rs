@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun::host::{Host, MemoryHost, RealHost};
-use planrun::journal::store::{Created, Digest, Driver, Journal, JournalError, NewRun, Settings, Summary};
+use planrun::journal::store::{
+    Created, Digest, Driver, Journal, JournalError, NewRun, Settings, Summary,
+};
 use tempfile::TempDir;
 
 /// Where Linux tells which start of which machine this is.
@@ -18,7 +20,9 @@ pub struct Stage {
 
 impl Stage {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub fn path(&self) -> PathBuf {
@@ -40,18 +44,29 @@ impl Stage {
 }
 
 pub fn open(path: &Path) -> Result<Journal, JournalError> {
-    let settings = Settings { patience: Duration::from_mins(1), ..Settings::default() };
+    let settings = Settings {
+        patience: Duration::from_mins(1),
+        ..Settings::default()
+    };
     Journal::open(path, settings, Arc::new(RealHost))
 }
 
 /// A machine of this name, whose clock stands still.
 pub fn machine(name: &str) -> Arc<MemoryHost> {
-    let seed = name.bytes().fold(0, |seed, byte| seed * 31 + u64::from(byte));
+    let seed = name
+        .bytes()
+        .fold(0, |seed, byte| seed * 31 + u64::from(byte));
     Arc::new(MemoryHost::new(seed).with_file(BOOT, name))
 }
 
 pub fn new_run<'a>(run: &'a str, plan: &'a str) -> NewRun<'a> {
-    NewRun { run, plan, digest: Digest::of(plan.as_bytes()), pinned: b"{\"pinned\":1}", at: 1_700_000_000_000_000_000 }
+    NewRun {
+        run,
+        plan,
+        digest: Digest::of(plan.as_bytes()),
+        pinned: b"{\"pinned\":1}",
+        at: 1_700_000_000_000_000_000,
+    }
 }
 
 /// A new run, driven.
@@ -64,7 +79,10 @@ pub fn create(journal: &Journal, run: &str) -> Driver {
 
 /// The line of the event with this number.
 pub fn line(number: u64) -> String {
-    format!("{{\"number\":{number},\"event\":\"step {}\"}}", "ü".repeat(usize::try_from(number % 7).unwrap()))
+    format!(
+        "{{\"number\":{number},\"event\":\"step {}\"}}",
+        "ü".repeat(usize::try_from(number % 7).unwrap())
+    )
 }
 
 /// Takes so many more events.
@@ -98,7 +116,11 @@ pub fn numbers(journal: &Journal, run: &str, from: u64) -> (Vec<u64>, Option<Jou
     for event in events {
         match event {
             Ok(event) => {
-                assert_eq!(event.line, line(event.number), "what is given is what was written");
+                assert_eq!(
+                    event.line,
+                    line(event.number),
+                    "what is given is what was written"
+                );
                 numbers.push(event.number);
             }
             Err(error) => return (numbers, Some(error)),
@@ -110,9 +132,15 @@ pub fn numbers(journal: &Journal, run: &str, from: u64) -> (Vec<u64>, Option<Jou
 /// Waits until so many events are on disk.
 pub fn wait_durable(driver: &Driver, through: u64) {
     let mut durable = driver.durable();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     let told = runtime.block_on(async {
-        durable.wait_for(|durable| durable.through >= through || durable.failure.is_some()).await.unwrap().clone()
+        durable
+            .wait_for(|durable| durable.through >= through || durable.failure.is_some())
+            .await
+            .unwrap()
+            .clone()
     });
     assert_eq!(told.failure, None);
 }

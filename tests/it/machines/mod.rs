@@ -31,10 +31,19 @@ async fn recorded_machines_come_to_the_same() {
         };
         match differences(case, recorded).await {
             found if found.is_empty() => passed += 1,
-            found => faults.push(format!("{} ({}):\n  {}", case.plan, case.test, found.join("\n  "))),
+            found => faults.push(format!(
+                "{} ({}):\n  {}",
+                case.plan,
+                case.test,
+                found.join("\n  ")
+            )),
         }
     }
-    println!("state machines: {passed} passed, {} failed, {} skipped", faults.len(), skipped.len());
+    println!(
+        "state machines: {passed} passed, {} failed, {} skipped",
+        faults.len(),
+        skipped.len()
+    );
     for test in &skipped {
         println!("  skipped, not among the records: {test}");
     }
@@ -45,23 +54,38 @@ async fn recorded_machines_come_to_the_same() {
 pub fn records() -> Option<Vec<Recorded>> {
     let text = std::fs::read_to_string(cases("asl-recorded.jsonl")?).unwrap();
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    Some(lines.map(|line| Recorded::read(serde_json::from_str(line).unwrap())).collect())
+    Some(
+        lines
+            .map(|line| Recorded::read(serde_json::from_str(line).unwrap()))
+            .collect(),
+    )
 }
 
 pub fn find<'r>(records: &'r [Recorded], case: &Case) -> Option<&'r Recorded> {
-    records.iter().find(|recorded| recorded.test().rsplit('/').next() == Some(case.test))
+    records
+        .iter()
+        .find(|recorded| recorded.test().rsplit('/').next() == Some(case.test))
 }
 
 /// The text of the plan of a case.
 pub fn text(case: &Case) -> String {
-    std::fs::read_to_string(root().join("tests/fixtures/asl").join(format!("{}.plan", case.plan))).unwrap()
+    std::fs::read_to_string(
+        root()
+            .join("tests/fixtures/asl")
+            .join(format!("{}.plan", case.plan)),
+    )
+    .unwrap()
 }
 
 /// The plan of a case, or the codes of the errors that the check finds in it.
 pub fn plan(case: &Case) -> Result<Arc<Plan>, Vec<&'static str>> {
     let source = SourceFile::new(format!("{}.plan", case.plan), text(case));
     let checked = sema::check_file(&source, &Tools::default(), &NoFiles);
-    let errors: Vec<_> = checked.diagnostics.iter().filter(|found| found.is_error()).collect();
+    let errors: Vec<_> = checked
+        .diagnostics
+        .iter()
+        .filter(|found| found.is_error())
+        .collect();
     if errors.is_empty() {
         Ok(checked.plans[0].clone())
     } else {
@@ -71,16 +95,31 @@ pub fn plan(case: &Case) -> Result<Arc<Plan>, Vec<&'static str>> {
 
 /// What is not as it was recorded, and not named by the table.
 async fn differences(case: &Case, recorded: &Recorded) -> Vec<String> {
-    let refused =
-        case.differs.iter().find_map(|one| if let Difference::Refused(code, _) = one { Some(*code) } else { None });
+    let refused = case.differs.iter().find_map(|one| {
+        if let Difference::Refused(code, _) = one {
+            Some(*code)
+        } else {
+            None
+        }
+    });
     let plan = match (plan(case), refused) {
         (Ok(plan), None) => plan,
         (Err(codes), Some(code)) => {
-            return note(&[], codes.as_slice(), [code].as_slice(), "the findings of the check").into_iter().collect();
+            return note(
+                &[],
+                codes.as_slice(),
+                [code].as_slice(),
+                "the findings of the check",
+            )
+            .into_iter()
+            .collect();
         }
         (plan, _) => return vec![format!("the check finds {:?}", plan.err())],
     };
-    let wants_refusal = case.differs.iter().any(|one| matches!(one, Difference::Input(_)));
+    let wants_refusal = case
+        .differs
+        .iter()
+        .any(|one| matches!(one, Difference::Input(_)));
     let inputs = match (recorded.inputs(&plan), wants_refusal) {
         (Some(inputs), false) => inputs,
         (None, true) if !recorded.succeeded() => return Vec::new(),
@@ -93,7 +132,10 @@ async fn differences(case: &Case, recorded: &Recorded) -> Vec<String> {
     for (name, task) in &recorded.tasks {
         compare_calls(case, name, task, &ran, &mut found);
     }
-    if let Some(waits) = recorded.waits().filter(|_| ran.outcome.state == RunState::Completed && recorded.succeeded()) {
+    if let Some(waits) = recorded
+        .waits()
+        .filter(|_| ran.outcome.state == RunState::Completed && recorded.succeeded())
+    {
         found.extend(note(&[], &ran.took, &waits, "the time that it waits"));
     }
     found
@@ -107,19 +149,41 @@ fn compare_ends(case: &Case, recorded: &Recorded, ran: &Ran, found: &mut Vec<Str
             Difference::Class(own, _) => (*own).clone_into(&mut wanted),
             Difference::Completes(_) => completes = true,
             Difference::Unrecorded => has_output = false,
-            Difference::Arguments(_) | Difference::Input(_) | Difference::Refused(..) | Difference::Unseen(_) => {}
+            Difference::Arguments(_)
+            | Difference::Input(_)
+            | Difference::Refused(..)
+            | Difference::Unseen(_) => {}
         }
     }
-    let state = if completes { RunState::Completed } else { RunState::Failed };
+    let state = if completes {
+        RunState::Completed
+    } else {
+        RunState::Failed
+    };
     found.extend(note(&[], &ran.outcome.state, &state, "the end"));
     if has_output {
-        found.extend(note(&[], &unwrapped(&ran.reply()), &recorded.output(), "the output"));
+        found.extend(note(
+            &[],
+            &unwrapped(&ran.reply()),
+            &recorded.output(),
+            "the output",
+        ));
     }
     if let (false, Some(error)) = (completes, &ran.outcome.error) {
-        found.extend(note(&[], &error.class.to_string(), &wanted, "the class of the error"));
+        found.extend(note(
+            &[],
+            &error.class.to_string(),
+            &wanted,
+            "the class of the error",
+        ));
         // What a machine says of its own faults is said otherwise here.
         if wanted.starts_with("tool.") && !said.is_null() {
-            found.extend(note(&[], &unwrapped(&(&*error.message).into()), &said, "what the error says"));
+            found.extend(note(
+                &[],
+                &unwrapped(&(&*error.message).into()),
+                &said,
+                "what the error says",
+            ));
         }
     }
 }
@@ -127,26 +191,57 @@ fn compare_ends(case: &Case, recorded: &Recorded, ran: &Ran, found: &mut Vec<Str
 fn compare_calls(case: &Case, name: &str, task: &Task, ran: &Ran, found: &mut Vec<String>) {
     let tool = format!("{NAMESPACE}.{name}");
     let calls = ran.calls(&tool);
-    found.extend(note(&[name], &calls.len(), &task.inputs.len(), "the number of attempts"));
-    if !case.differs.iter().any(|one| matches!(one, Difference::Arguments(_))) {
-        let sent: Vec<_> = calls.iter().map(|call| unwrapped(&call.arguments)).collect();
+    found.extend(note(
+        &[name],
+        &calls.len(),
+        &task.inputs.len(),
+        "the number of attempts",
+    ));
+    if !case
+        .differs
+        .iter()
+        .any(|one| matches!(one, Difference::Arguments(_)))
+    {
+        let sent: Vec<_> = calls
+            .iter()
+            .map(|call| unwrapped(&call.arguments))
+            .collect();
         let wanted: Vec<_> = task.inputs.iter().map(unwrapped).collect();
         found.extend(note(&[name], &sent, &wanted, "what it was sent"));
     }
     let steps = ran.outcome.steps();
-    for step in steps.iter().filter(|step| step.tool.as_deref() == Some(tool.as_str())) {
+    for step in steps
+        .iter()
+        .filter(|step| step.tool.as_deref() == Some(tool.as_str()))
+    {
         let waits = ran.waits(&step.path);
-        let within = waits.len() == task.waits.len() && waits.iter().zip(&task.waits).all(|(own, most)| own <= most);
+        let within = waits.len() == task.waits.len()
+            && waits.iter().zip(&task.waits).all(|(own, most)| own <= most);
         if !(task.jitter && within) {
-            found.extend(note(&[name], &waits, &task.waits, "the waits between attempts"));
+            found.extend(note(
+                &[name],
+                &waits,
+                &task.waits,
+                "the waits between attempts",
+            ));
         }
         if let Some(timeout) = task.timeout {
-            found.extend(note(&[name], &step.duration_ms, &(timeout * 1000), "how long it was waited for"));
+            found.extend(note(
+                &[name],
+                &step.duration_ms,
+                &(timeout * 1000),
+                "how long it was waited for",
+            ));
         }
     }
 }
 
-fn note<T: PartialEq + std::fmt::Debug + ?Sized>(place: &[&str], own: &T, theirs: &T, what: &str) -> Option<String> {
+fn note<T: PartialEq + std::fmt::Debug + ?Sized>(
+    place: &[&str],
+    own: &T,
+    theirs: &T,
+    what: &str,
+) -> Option<String> {
     let place = place.concat();
     (own != theirs).then(|| format!("{place} {what}: {own:?} here, {theirs:?} there"))
 }

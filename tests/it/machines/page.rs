@@ -36,10 +36,23 @@ fn the_page_is_current() {
     let mut page = HEAD.to_owned();
     for case in CASES {
         let machine = case.test.rsplit("::").next().unwrap();
-        let differs: Vec<String> = case.differs.iter().map(super::table::Difference::why).collect();
-        let differs = if differs.is_empty() { "nothing".to_owned() } else { differs.join("; ") };
+        let differs: Vec<String> = case
+            .differs
+            .iter()
+            .map(super::table::Difference::why)
+            .collect();
+        let differs = if differs.is_empty() {
+            "nothing".to_owned()
+        } else {
+            differs.join("; ")
+        };
         let plan = format!("[{0}](../tests/fixtures/asl/{0}.plan)", case.plan);
-        writeln!(page, "| {plan} | `{machine}` | {} | {differs} |", case.shows).unwrap();
+        writeln!(
+            page,
+            "| {plan} | `{machine}` | {} | {differs} |",
+            case.shows
+        )
+        .unwrap();
     }
     compare(&root().join("docs/state-machines.md"), &page).unwrap();
 }
@@ -47,9 +60,14 @@ fn the_page_is_current() {
 #[test]
 fn every_plan_is_in_the_table() {
     let entries = std::fs::read_dir(root().join("tests/fixtures/asl")).unwrap();
-    let mut plans: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut plans: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     plans.sort();
-    let mut named: Vec<String> = CASES.iter().map(|case| format!("{}.plan", case.plan)).collect();
+    let mut named: Vec<String> = CASES
+        .iter()
+        .map(|case| format!("{}.plan", case.plan))
+        .collect();
     named.sort();
     named.dedup();
     assert_eq!(plans, named);

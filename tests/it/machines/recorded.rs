@@ -42,11 +42,17 @@ impl Recorded {
     pub fn read(case: Json) -> Self {
         let mut tasks = BTreeMap::new();
         let events = case["events"].as_array().cloned().unwrap_or_default();
-        let by_id: BTreeMap<u64, &Json> =
-            events.iter().filter_map(|event| Some((event["id"].as_u64()?, event))).collect();
+        let by_id: BTreeMap<u64, &Json> = events
+            .iter()
+            .filter_map(|event| Some((event["id"].as_u64()?, event)))
+            .collect();
         let mut unnumbered = Unnumbered::default();
         for event in &events {
-            let state = if event["id"].is_u64() { state_of(event, &by_id) } else { unnumbered.state_of(event) };
+            let state = if event["id"].is_u64() {
+                state_of(event, &by_id)
+            } else {
+                unnumbered.state_of(event)
+            };
             if let Some(state) = state {
                 note(tasks.entry(state).or_default(), event);
             }
@@ -75,7 +81,10 @@ impl Recorded {
     /// The class of its error, and what it said of it.
     pub fn error(&self) -> (String, Json) {
         let detail = &self.case["detail"];
-        (class_of(detail["error"].as_str()), unwrapped(&detail["cause"]))
+        (
+            class_of(detail["error"].as_str()),
+            unwrapped(&detail["cause"]),
+        )
     }
 
     /// Tools that answer as the tasks did.
@@ -93,18 +102,33 @@ impl Recorded {
             Json::Object(fields) => fields,
             other => Map::from_iter([("input".to_owned(), other)]),
         };
-        let given = plan.parameters.iter().filter_map(|parameter| Some((parameter, input.get(&*parameter.name)?)));
-        given.map(|(parameter, json)| Some((parameter.name.clone(), decode(json, &parameter.ty).ok()?))).collect()
+        let given = plan
+            .parameters
+            .iter()
+            .filter_map(|parameter| Some((parameter, input.get(&*parameter.name)?)));
+        given
+            .map(|(parameter, json)| {
+                Some((parameter.name.clone(), decode(json, &parameter.ty).ok()?))
+            })
+            .collect()
     }
 
     /// The seconds for which its `Wait` states wait, where the machine or its input says so, in milliseconds.
     pub fn waits(&self) -> Option<u128> {
         let mut states = BTreeMap::new();
         collect_states(&self.case["definition"], &mut states);
-        let waits: Vec<&Json> = states.values().copied().filter(|state| state["Type"] == "Wait").collect();
+        let waits: Vec<&Json> = states
+            .values()
+            .copied()
+            .filter(|state| state["Type"] == "Wait")
+            .collect();
         let seconds = waits.iter().filter_map(|state| {
-            let path = state["SecondsPath"].as_str().and_then(|path| path.strip_prefix("$."))?;
-            self.case["input"].pointer(&format!("/{}", path.replace('.', "/")))?.as_u64()
+            let path = state["SecondsPath"]
+                .as_str()
+                .and_then(|path| path.strip_prefix("$."))?;
+            self.case["input"]
+                .pointer(&format!("/{}", path.replace('.', "/")))?
+                .as_u64()
         });
         (!waits.is_empty()).then(|| seconds.map(|seconds| u128::from(seconds) * 1000).sum())
     }
@@ -121,7 +145,9 @@ fn state_of(event: &Json, by_id: &BTreeMap<u64, &Json>) -> Option<String> {
         seen.insert(before).then_some(())?;
         event = by_id.get(&before)?;
     }
-    event["stateEnteredEventDetails"]["name"].as_str().map(str::to_owned)
+    event["stateEnteredEventDetails"]["name"]
+        .as_str()
+        .map(str::to_owned)
 }
 
 /// Events of branches, whose numbers the records leave out: the n-th of a kind is of the n-th state that was entered.
@@ -135,22 +161,39 @@ impl Unnumbered {
     fn state_of(&mut self, event: &Json) -> Option<String> {
         let kind = event["type"].as_str()?;
         if kind == "TaskStateEntered" {
-            self.entered.extend(event["stateEnteredEventDetails"]["name"].as_str().map(str::to_owned));
+            self.entered.extend(
+                event["stateEnteredEventDetails"]["name"]
+                    .as_str()
+                    .map(str::to_owned),
+            );
         }
         let number = self.seen.entry(kind.to_owned()).or_default();
         *number += 1;
-        kind.starts_with("Task")
-            .then(|| self.entered.get((*number - 1).min(self.entered.len().saturating_sub(1))).cloned())?
+        kind.starts_with("Task").then(|| {
+            self.entered
+                .get((*number - 1).min(self.entered.len().saturating_sub(1)))
+                .cloned()
+        })?
     }
 }
 
 /// Adds what one event tells of a task.
 fn note(task: &mut Task, event: &Json) {
     let name = event["type"].as_str().unwrap();
-    let details = event.as_object().unwrap().iter().find(|(name, _)| name.ends_with("EventDetails"));
+    let details = event
+        .as_object()
+        .unwrap()
+        .iter()
+        .find(|(name, _)| name.ends_with("EventDetails"));
     let details = details.map_or(Json::Null, |(_, details)| details.clone());
     if name.ends_with("Scheduled") {
-        task.inputs.push(details.get("parameters").or(details.get("input")).cloned().unwrap_or_default());
+        task.inputs.push(
+            details
+                .get("parameters")
+                .or(details.get("input"))
+                .cloned()
+                .unwrap_or_default(),
+        );
         task.timeout = details["timeoutInSeconds"].as_u64();
     } else if name.ends_with("TimedOut") {
         task.answers.push(after(NEVER, give(Json::Null)));
@@ -163,7 +206,12 @@ fn note(task: &mut Task, event: &Json) {
             Json::String(text) => text.clone(),
             other => other.to_string(),
         };
-        task.answers.push(Script::Error(CallError { class, message, sent: Sent::Answered, retry_after: None }));
+        task.answers.push(Script::Error(CallError {
+            class,
+            message,
+            sent: Sent::Answered,
+            retry_after: None,
+        }));
     }
 }
 
@@ -175,7 +223,8 @@ fn plan_waits(task: &mut Task, retry: &Json) {
     let longest = rule["MaxDelaySeconds"].as_f64().unwrap_or(f64::MAX);
     let mut wait = interval;
     for _ in 1..task.inputs.len() {
-        task.waits.push(Duration::from_secs_f64(wait.min(longest)).as_millis());
+        task.waits
+            .push(Duration::from_secs_f64(wait.min(longest)).as_millis());
         wait *= rate;
     }
     task.jitter = rule["JitterStrategy"] == "FULL";
@@ -188,7 +237,11 @@ fn collect_states<'j>(machine: &'j Json, found: &mut BTreeMap<&'j str, &'j Json>
         for inner in ["ItemProcessor", "Iterator"] {
             collect_states(&state[inner], found);
         }
-        state["Branches"].as_array().into_iter().flatten().for_each(|branch| collect_states(branch, found));
+        state["Branches"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .for_each(|branch| collect_states(branch, found));
     }
 }
 
@@ -212,8 +265,10 @@ fn snake(name: &str) -> String {
             continue;
         }
         let before = index.checked_sub(1).map(|before| characters[before]);
-        let opens =
-            characters.get(index + 1).is_some_and(|next| next.is_lowercase()) && before.is_some_and(char::is_uppercase);
+        let opens = characters
+            .get(index + 1)
+            .is_some_and(|next| next.is_lowercase())
+            && before.is_some_and(char::is_uppercase);
         if character.is_uppercase() && (before.is_some_and(char::is_lowercase) || opens) {
             snake.push('_');
         }
@@ -226,10 +281,14 @@ fn snake(name: &str) -> String {
 pub fn unwrapped(json: &Json) -> Json {
     match json {
         Json::String(text) if text.starts_with(['{', '[', '"']) => {
-            serde_json::from_str::<Json>(text).map_or_else(|_| json.clone(), |inner| unwrapped(&inner))
+            serde_json::from_str::<Json>(text)
+                .map_or_else(|_| json.clone(), |inner| unwrapped(&inner))
         }
         Json::Array(items) => items.iter().map(unwrapped).collect(),
-        Json::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), unwrapped(value))).collect(),
+        Json::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| (name.clone(), unwrapped(value)))
+            .collect(),
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => json.clone(),
     }
 }
@@ -238,14 +297,22 @@ pub fn unwrapped(json: &Json) -> Json {
 fn with_classes(json: Json) -> Json {
     match json {
         Json::Array(items) => items.into_iter().map(with_classes).collect(),
-        Json::Object(mut fields) if fields.contains_key("Error") && fields.contains_key("Cause") => {
+        Json::Object(mut fields)
+            if fields.contains_key("Error") && fields.contains_key("Cause") =>
+        {
             fields["Error"] = json!(class_of(fields["Error"].as_str()));
             if fields["Cause"].is_null() {
                 fields["Cause"] = json!("");
             }
-            fields.into_iter().map(|(name, value)| (name, with_classes(value))).collect()
+            fields
+                .into_iter()
+                .map(|(name, value)| (name, with_classes(value)))
+                .collect()
         }
-        Json::Object(fields) => fields.into_iter().map(|(name, value)| (name, with_classes(value))).collect(),
+        Json::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (name, with_classes(value)))
+            .collect(),
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => json,
     }
 }
@@ -253,10 +320,22 @@ fn with_classes(json: Json) -> Json {
 #[test]
 fn names_of_errors_become_classes() {
     let named = |name| class_of(Some(name));
-    assert_eq!(named("Lambda.ResourceNotFoundException"), "tool.lambda_resource_not_found_exception");
-    assert_eq!(named("SQS.AmazonSQSException"), "tool.sqs_amazon_sqs_exception");
-    assert_eq!(named("S3.NoSuchKeyException"), "tool.s3_no_such_key_exception");
+    assert_eq!(
+        named("Lambda.ResourceNotFoundException"),
+        "tool.lambda_resource_not_found_exception"
+    );
+    assert_eq!(
+        named("SQS.AmazonSQSException"),
+        "tool.sqs_amazon_sqs_exception"
+    );
+    assert_eq!(
+        named("S3.NoSuchKeyException"),
+        "tool.s3_no_such_key_exception"
+    );
     assert_eq!(named("ApiGateway.403"), "tool.api_gateway_403");
     assert_eq!(named("Failure error"), "tool.failure_error");
-    assert_eq!((named("States.Timeout"), class_of(None)), ("transient.timeout".into(), "tool.failed".into()));
+    assert_eq!(
+        (named("States.Timeout"), class_of(None)),
+        ("transient.timeout".into(), "tool.failed".into())
+    );
 }

@@ -40,8 +40,18 @@ impl Difference {
     }
 }
 
-const fn case(plan: &'static str, test: &'static str, shows: &'static str, differs: &'static [Difference]) -> Case {
-    Case { plan, test, shows, differs }
+const fn case(
+    plan: &'static str,
+    test: &'static str,
+    shows: &'static str,
+    differs: &'static [Difference],
+) -> Case {
+    Case {
+        plan,
+        test,
+        shows,
+        differs,
+    }
 }
 
 pub const CASES: &[Case] = &[
@@ -193,7 +203,12 @@ pub const CASES: &[Case] = &[
         "two errors, two `Catch`: the second",
         &[],
     ),
-    case("catch_and_fail", "test_aws_sdk.py::TestAwsSdk::test_s3_no_such_key", "a `Catch` that leads to `Fail`", &[]),
+    case(
+        "catch_and_fail",
+        "test_aws_sdk.py::TestAwsSdk::test_s3_no_such_key",
+        "a `Catch` that leads to `Fail`",
+        &[],
+    ),
     case(
         "refused_by_gateway",
         "test_apigetway_task_service.py::TestTaskApiGateway::test_invoke_error",
@@ -271,7 +286,12 @@ pub const CASES: &[Case] = &[
         "the same with `Iterator`",
         &[],
     ),
-    case("map_catch", "test_base_scenarios.py::TestBaseScenarios::test_map_state_catch", "`Catch` around a `Map`", &[]),
+    case(
+        "map_catch",
+        "test_base_scenarios.py::TestBaseScenarios::test_map_state_catch",
+        "`Catch` around a `Map`",
+        &[],
+    ),
     case(
         "map_catch",
         "test_base_scenarios.py::TestBaseScenarios::test_map_state_catch_legacy",
@@ -316,7 +336,12 @@ pub const CASES: &[Case] = &[
         "variables inside a `Map`",
         &[],
     ),
-    case("map_nested", "test_base_scenarios.py::TestBaseScenarios::test_map_state_nested", "a `Map` in a `Map`", &[]),
+    case(
+        "map_nested",
+        "test_base_scenarios.py::TestBaseScenarios::test_map_state_nested",
+        "a `Map` in a `Map`",
+        &[],
+    ),
     case(
         "map_nested_result",
         "test_base_scenarios.py::TestBaseScenarios::test_map_state_nested_config_distributed",
@@ -333,7 +358,9 @@ pub const CASES: &[Case] = &[
         "map_width",
         "test_base_scenarios.py::TestBaseScenarios::test_max_concurrency_path[0]",
         "`MaxConcurrencyPath` of zero",
-        &[Unseen("zero bounds nothing there; `parallel` of less than one is one here")],
+        &[Unseen(
+            "zero bounds nothing there; `parallel` of less than one is one here",
+        )],
     ),
     case(
         "map_width",
@@ -419,18 +446,27 @@ pub const CASES: &[Case] = &[
         "`Choice` that leads back to its task",
         &[],
     ),
-    case("wait_seconds", "test_wait.py::TestSfnWait::test_base_wait_seconds_path", "`Wait` with `SecondsPath`", &[]),
+    case(
+        "wait_seconds",
+        "test_wait.py::TestSfnWait::test_base_wait_seconds_path",
+        "`Wait` with `SecondsPath`",
+        &[],
+    ),
     case(
         "wait_seconds",
         "test_wait.py::TestSfnWait::test_base_wait_seconds_path[1.5]",
         "`SecondsPath` that is no whole number",
-        &[Input("an `int` is told apart from other numbers before a run begins")],
+        &[Input(
+            "an `int` is told apart from other numbers before a run begins",
+        )],
     ),
     case(
         "wait_seconds",
         "test_wait.py::TestSfnWait::test_base_wait_seconds_path[-1]",
         "`SecondsPath` below zero",
-        &[Completes("a wait of less than nothing is over, as one until a moment that is past")],
+        &[Completes(
+            "a wait of less than nothing is over, as one until a moment that is past",
+        )],
     ),
     case(
         "wait_none",
@@ -448,9 +484,16 @@ pub const CASES: &[Case] = &[
         "fail_computed",
         "test_base.py::TestSnfBase::test_state_fail_intrinsic",
         "`ErrorPath` and `CausePath`",
-        &[Unseen("the message is computed; the class is written in the plan, so that a check can tell who catches it")],
+        &[Unseen(
+            "the message is computed; the class is written in the plan, so that a check can tell who catches it",
+        )],
     ),
-    case("fail_empty", "test_base.py::TestSnfBase::test_state_fail_empty", "`Fail` that says nothing", &[]),
+    case(
+        "fail_empty",
+        "test_base.py::TestSnfBase::test_state_fail_empty",
+        "`Fail` that says nothing",
+        &[],
+    ),
     case(
         "fail_cause",
         "test_base_scenarios.py::TestBaseScenarios::test_fail_cause_jsonata",
@@ -461,7 +504,10 @@ pub const CASES: &[Case] = &[
         "undefined",
         "test_assign_reference_variables.py::TestAssignReferenceVariables::test_undefined_reference[BASE_UNDEFINED_OUTPUT]",
         "a variable that does not exist",
-        &[Refused("unknown-name", "the check finds it before anything has run; the machine fails when it comes there")],
+        &[Refused(
+            "unknown-name",
+            "the check finds it before anything has run; the machine fails when it comes there",
+        )],
     ),
     case(
         "task_then_pass",
@@ -475,7 +521,12 @@ pub const CASES: &[Case] = &[
         "`Arguments` and `Output` in JSONata",
         &[],
     ),
-    case("task_caught_by_none", "test_base_scenarios.py::TestBaseScenarios::test_catch_empty", "an empty `Catch`", &[]),
+    case(
+        "task_caught_by_none",
+        "test_base_scenarios.py::TestBaseScenarios::test_catch_empty",
+        "an empty `Catch`",
+        &[],
+    ),
     case(
         "tasks_in_order",
         "test_base_scenarios.py::TestBaseScenarios::test_dynamodb_put_get_item",

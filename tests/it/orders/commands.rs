@@ -26,11 +26,20 @@ pub struct Command {
 impl Command {
     /// Reads a command; `None` where it is no `run`.
     pub fn read(text: &str) -> Option<Self> {
-        let mut words = words(text).into_iter().skip_while(|word| word != "planrun").skip(1);
+        let mut words = words(text)
+            .into_iter()
+            .skip_while(|word| word != "planrun")
+            .skip(1);
         (words.next()? == "run").then_some(())?;
-        let mut command = Self { file: words.next()?, ..Self::default() };
+        let mut command = Self {
+            file: words.next()?,
+            ..Self::default()
+        };
         let pair = |text: Option<String>| {
-            text.and_then(|text| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())))
+            text.and_then(|text| {
+                text.split_once('=')
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            })
         };
         while let Some(word) = words.next() {
             match word.as_str() {
@@ -49,9 +58,14 @@ impl Command {
     /// The inputs by the types of a plan; `None` where some are missing or do not fit, so that no run would begin.
     pub fn inputs(&self, plan: &Plan, folder: &Path) -> Option<BTreeMap<Arc<str>, Value>> {
         let mut inputs = BTreeMap::new();
-        let known = |name: &str| plan.parameters.iter().find(|parameter| *parameter.name == *name);
+        let known = |name: &str| {
+            plan.parameters
+                .iter()
+                .find(|parameter| *parameter.name == *name)
+        };
         if let Some(file) = &self.input {
-            let json: Json = serde_json::from_str(&std::fs::read_to_string(folder.join(file)).ok()?).ok()?;
+            let json: Json =
+                serde_json::from_str(&std::fs::read_to_string(folder.join(file)).ok()?).ok()?;
             for (name, json) in json.as_object()? {
                 let parameter = known(name)?;
                 inputs.insert(parameter.name.clone(), decode(json, &parameter.ty).ok()?);
@@ -61,7 +75,10 @@ impl Command {
             let parameter = known(name)?;
             inputs.insert(parameter.name.clone(), value(text, &parameter.ty)?);
         }
-        plan.parameters.iter().all(|one| !one.required || inputs.contains_key(&one.name)).then_some(inputs)
+        plan.parameters
+            .iter()
+            .all(|one| !one.required || inputs.contains_key(&one.name))
+            .then_some(inputs)
     }
 
     pub fn answers(&self) -> Vec<Given> {
@@ -78,5 +95,9 @@ impl Command {
 /// Text where a text is taken, else JSON.
 fn value(text: &str, ty: &Type) -> Option<Value> {
     let plain = decode(&text.into(), ty);
-    plain.or_else(|mismatch| serde_json::from_str(text).map_or(Err(mismatch), |json: Json| decode(&json, ty))).ok()
+    plain
+        .or_else(|mismatch| {
+            serde_json::from_str(text).map_or(Err(mismatch), |json: Json| decode(&json, ty))
+        })
+        .ok()
 }

@@ -41,7 +41,11 @@ pub fn differs(play: &Play, orders: u64, tally: &Mutex<Tally>) -> Result<(), Str
             tally.whole += u64::from(whole);
             tally.reordered += u64::from(source.calls != other.calls);
         }
-        let fault = if whole { whole_fault(play, &source, &other) } else { partial_fault(play, &source, &other) };
+        let fault = if whole {
+            whole_fault(play, &source, &other)
+        } else {
+            partial_fault(play, &source, &other)
+        };
         if let Some(fault) = fault {
             return Err(format!("order {seed} of {}\n  {fault}", play.name));
         }
@@ -52,7 +56,8 @@ pub fn differs(play: &Play, orders: u64, tally: &Mutex<Tally>) -> Result<(), Str
 /// Nothing was taken back: everything is the same but the order of what needs none.
 fn whole_fault(play: &Play, source: &Played, other: &Played) -> Option<String> {
     let steps = || {
-        let differs = |(path, told): &(&String, &serde_json::Value)| other.steps.get(*path) != Some(*told);
+        let differs =
+            |(path, told): &(&String, &serde_json::Value)| other.steps.get(*path) != Some(*told);
         let first = source.steps.iter().find(differs);
         first.map(|(path, told)| format!("`{path}` was {told} and is {:?}", other.steps.get(path)))
     };
@@ -60,7 +65,13 @@ fn whole_fault(play: &Play, source: &Played, other: &Played) -> Option<String> {
         .or_else(|| fault(&source.reply, &other.reply, "reply"))
         .or_else(steps)
         .or_else(|| fault(&source.steps.len(), &other.steps.len(), "number of steps"))
-        .or_else(|| fault(&source.set_of_calls(), &other.set_of_calls(), "set of calls"))
+        .or_else(|| {
+            fault(
+                &source.set_of_calls(),
+                &other.set_of_calls(),
+                "set of calls",
+            )
+        })
         .or_else(|| fault(&source.reactions, &other.reactions, "tasks and listeners"))
         .or_else(|| order_fault(&play.plan, source, other))
 }
@@ -70,15 +81,25 @@ fn whole_fault(play: &Play, source: &Played, other: &Played) -> Option<String> {
 fn partial_fault(play: &Play, source: &Played, other: &Played) -> Option<String> {
     let raced = has_race(&play.plan);
     let reply = || fault(&source.reply, &other.reply, "reply").filter(|_| !raced);
-    let known: BTreeMap<(&str, u32), &Call> =
-        source.calls.iter().map(|call| ((call.path.as_str(), call.attempt), call)).collect();
+    let known: BTreeMap<(&str, u32), &Call> = source
+        .calls
+        .iter()
+        .map(|call| ((call.path.as_str(), call.attempt), call))
+        .collect();
     let calls = || {
-        let mut both = other.calls.iter().filter_map(|call| Some((*known.get(&(&*call.path, call.attempt))?, call)));
-        let same = |(before, call): &(&Call, &Call)| (&before.tool, &before.key) == (&call.tool, &call.key);
-        both.find(|pair| !same(pair)).map(|(before, call)| format!("{before:?} became {call:?}"))
+        let mut both = other
+            .calls
+            .iter()
+            .filter_map(|call| Some((*known.get(&(&*call.path, call.attempt))?, call)));
+        let same = |(before, call): &(&Call, &Call)| {
+            (&before.tool, &before.key) == (&call.tool, &call.key)
+        };
+        both.find(|pair| !same(pair))
+            .map(|(before, call)| format!("{before:?} became {call:?}"))
     };
     let is_internal = |played: &Played| played.class.as_deref() == Some("internal");
-    let internal = (is_internal(other) && !is_internal(source)).then(|| format!("internal: {}", other.reply));
+    let internal =
+        (is_internal(other) && !is_internal(source)).then(|| format!("internal: {}", other.reply));
     internal
         .or_else(|| fault(&source.state, &other.state, "state").filter(|_| !raced))
         .or_else(reply)
@@ -94,8 +115,10 @@ fn order_fault(plan: &Plan, source: &Played, other: &Played) -> Option<String> {
         let kept: Vec<_> = before.iter().filter(|path| after.contains(path)).collect();
         let now: Vec<_> = after.iter().filter(|path| before.contains(path)).collect();
         let place = |path: &str| now.iter().position(|other| **other == path);
-        let pairs =
-            kept.iter().enumerate().flat_map(|(index, one)| kept.iter().skip(index + 1).map(move |two| (one, two)));
+        let pairs = kept
+            .iter()
+            .enumerate()
+            .flat_map(|(index, one)| kept.iter().skip(index + 1).map(move |two| (one, two)));
         let mut turned = pairs.filter(|(one, two)| place(one) > place(two));
         let turned = turned.find(|(one, two)| !side_by_side(plan, one, two));
         turned.and_then(|_| fault(&kept, &now, "order of effects"))
@@ -104,14 +127,30 @@ fn order_fault(plan: &Plan, source: &Played, other: &Played) -> Option<String> {
 
 /// Whether two steps of a block are members of one `parallel`, and not of one `if` in it.
 fn side_by_side(plan: &Plan, one: &str, other: &str) -> bool {
-    let name = |path: &str| path.rsplit_once('.').map_or(path, |(_, name)| name).to_owned();
+    let name = |path: &str| {
+        path.rsplit_once('.')
+            .map_or(path, |(_, name)| name)
+            .to_owned()
+    };
     let names = [name(one), name(other)];
     let together = |block: &Block| {
-        let node = |name: &String| block.nodes.iter().position(|node| node.name.as_deref() == Some(name.as_str()));
-        let nodes = names.each_ref().map(|name| node(name).map(|node| u32::try_from(node).unwrap()));
-        let [Some(one), Some(other)] = nodes else { return false };
+        let node = |name: &String| {
+            block
+                .nodes
+                .iter()
+                .position(|node| node.name.as_deref() == Some(name.as_str()))
+        };
+        let nodes = names
+            .each_ref()
+            .map(|name| node(name).map(|node| u32::try_from(node).unwrap()));
+        let [Some(one), Some(other)] = nodes else {
+            return false;
+        };
         block.parallel_around(one).is_some_and(|around| {
-            let in_order = around.sequences.iter().any(|part| part.contains(&one) && part.contains(&other));
+            let in_order = around
+                .sequences
+                .iter()
+                .any(|part| part.contains(&one) && part.contains(&other));
             around.nodes.contains(&other) && !in_order
         })
     };
@@ -124,6 +163,13 @@ fn fault<T: PartialEq + fmt::Debug>(source: &T, other: &T, what: &str) -> Option
 
 /// Whether somewhere the first answer wins.
 fn has_race(plan: &Plan) -> bool {
-    let steps = plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.step());
-    steps.into_iter().any(|step| matches!(step.kind, StepKind::Race(_))) || plan.plans.iter().any(|plan| has_race(plan))
+    let steps = plan
+        .blocks
+        .iter()
+        .flat_map(|block| &block.nodes)
+        .filter_map(|node| node.step());
+    steps
+        .into_iter()
+        .any(|step| matches!(step.kind, StepKind::Race(_)))
+        || plan.plans.iter().any(|plan| has_race(plan))
 }

@@ -39,14 +39,27 @@ const GENERATED: u64 = 300;
 
 /// The orders under which each plan runs.
 fn orders() -> u64 {
-    if std::env::var_os("CI").is_some() { 60 } else { 12 }
+    if std::env::var_os("CI").is_some() {
+        60
+    } else {
+        12
+    }
 }
 
 #[test]
 fn plans_with_the_double_of_their_apps_come_to_the_same_in_any_order() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let commands: Vec<Command> = plans::commands().iter().filter_map(|text| Command::read(text)).collect();
-    let plays: Vec<Play> = commands.iter().map(|command| runtime.block_on(recorded(command))).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let commands: Vec<Command> = plans::commands()
+        .iter()
+        .filter_map(|text| Command::read(text))
+        .collect();
+    let plays: Vec<Play> = commands
+        .iter()
+        .map(|command| runtime.block_on(recorded(command)))
+        .collect();
     assert!(plays.len() >= 20, "{} commands", plays.len());
     hold("plans with the double of their apps", &plays);
 }
@@ -58,9 +71,14 @@ fn plans_of_sessions_come_to_the_same_in_any_order() {
     for folder in folders.map(|entry| entry.unwrap().path()) {
         let session = std::fs::read_to_string(folder.join("session.txt")).unwrap();
         // A dry run calls nothing, and its plan may call what is not there.
-        let wanted = |line: &&str| line.starts_with("$ planrun run ") && !line.contains("--dry-run");
+        let wanted =
+            |line: &&str| line.starts_with("$ planrun run ") && !line.contains("--dry-run");
         let commands = session.lines().filter(wanted);
-        plays.extend(commands.filter_map(Command::read).filter_map(|command| of_session(&command, &folder)));
+        plays.extend(
+            commands
+                .filter_map(Command::read)
+                .filter_map(|command| of_session(&command, &folder)),
+        );
     }
     assert!(plays.len() >= 25, "{} commands", plays.len());
     hold("plans of sessions", &plays);
@@ -68,19 +86,35 @@ fn plans_of_sessions_come_to_the_same_in_any_order() {
 
 #[test]
 fn recorded_machines_come_to_the_same_in_any_order() {
-    let Some(records) = machines::records() else { return };
+    let Some(records) = machines::records() else {
+        return;
+    };
     let records = Arc::new(records);
     let mut plays = Vec::new();
     for (number, case) in machines::CASES.iter().enumerate() {
-        let Some(recorded) = machines::find(&records, case) else { continue };
-        let Ok(plan) = machines::plan(case) else { continue };
-        let Some(inputs) = recorded.inputs(&plan) else { continue };
+        let Some(recorded) = machines::find(&records, case) else {
+            continue;
+        };
+        let Ok(plan) = machines::plan(case) else {
+            continue;
+        };
+        let Some(inputs) = recorded.inputs(&plan) else {
+            continue;
+        };
         let records = records.clone();
         let stage = Box::new(move || {
-            let world = machines::find(&records, &machines::CASES[number]).unwrap().world();
+            let world = machines::find(&records, &machines::CASES[number])
+                .unwrap()
+                .world();
             (world.host.clone() as Arc<dyn Host>, world.into_catalog())
         });
-        plays.push(Play { name: case.plan.to_owned(), plan, inputs, answers: Vec::new(), stage });
+        plays.push(Play {
+            name: case.plan.to_owned(),
+            plan,
+            inputs,
+            answers: Vec::new(),
+            stage,
+        });
     }
     hold("recorded machines", &plays);
 }
@@ -88,7 +122,10 @@ fn recorded_machines_come_to_the_same_in_any_order() {
 #[test]
 fn generated_plans_come_to_the_same_in_any_order() {
     let (base, count) = seeds(GENERATED);
-    let plays: Vec<Play> = (base..base + count).into_par_iter().flat_map_iter(generated).collect();
+    let plays: Vec<Play> = (base..base + count)
+        .into_par_iter()
+        .flat_map_iter(generated)
+        .collect();
     hold("generated plans", &plays);
 }
 
@@ -121,9 +158,20 @@ async fn a_seed_decides_what_the_language_leaves_open_and_decides_it_again() {
     for seed in 0..orders() {
         let order = calls(Order::Seeded(seed)).await;
         assert_eq!(order, calls(Order::Seeded(seed)).await, "seed {seed}");
-        let effects: Vec<i64> = order.iter().copied().filter(|x| [6, 8, 9].contains(x)).collect();
-        assert_eq!((order.len(), effects), (8, vec![6, 8, 9]), "seed {seed}: {order:?}");
-        assert!(order.iter().position(|x| *x == 6) > order.iter().position(|x| *x == 5), "reads above it settle first");
+        let effects: Vec<i64> = order
+            .iter()
+            .copied()
+            .filter(|x| [6, 8, 9].contains(x))
+            .collect();
+        assert_eq!(
+            (order.len(), effects),
+            (8, vec![6, 8, 9]),
+            "seed {seed}: {order:?}"
+        );
+        assert!(
+            order.iter().position(|x| *x == 6) > order.iter().position(|x| *x == 5),
+            "reads above it settle first"
+        );
         seen.insert(order);
     }
     assert!(seen.len() > 5, "{seen:?}");
@@ -132,23 +180,42 @@ async fn a_seed_decides_what_the_language_leaves_open_and_decides_it_again() {
 /// The calls of a run, in the order in which they began.
 async fn calls(order: Order) -> Vec<i64> {
     let answer = || [after(10, give(json!(1)))];
-    let mut world = World::new().tool("a.read", answer()).tool("a.write", answer()).tool("b.write", answer());
+    let mut world = World::new()
+        .tool("a.read", answer())
+        .tool("a.write", answer())
+        .tool("b.write", answer());
     world.order = order;
     let ran = world.run(OPEN).await;
     assert_eq!(ran.outcome.state.name(), "completed");
-    ran.seen.iter().map(|seen| seen.arguments["x"].as_i64().unwrap()).collect()
+    ran.seen
+        .iter()
+        .map(|seen| seen.arguments["x"].as_i64().unwrap())
+        .collect()
 }
 
 /// Runs plays in every order and tells how that went.
 fn hold(what: &str, plays: &[Play]) {
     let tally = Mutex::new(Tally::default());
-    let wrong: Vec<String> = plays.par_iter().filter_map(|play| differs(play, orders(), &tally).err()).collect();
-    println!("{what}: {} in {} orders each, {} differ", plays.len(), orders(), wrong.len());
+    let wrong: Vec<String> = plays
+        .par_iter()
+        .filter_map(|play| differs(play, orders(), &tally).err())
+        .collect();
+    println!(
+        "{what}: {} in {} orders each, {} differ",
+        plays.len(),
+        orders(),
+        wrong.len()
+    );
     println!("  {}", tally.into_inner().unwrap());
     for told in wrong.iter().take(5) {
         println!("{told}");
     }
-    assert!(wrong.is_empty(), "{what}: {} of {} hang on the order", wrong.len(), plays.len());
+    assert!(
+        wrong.is_empty(),
+        "{what}: {} of {} hang on the order",
+        wrong.len(),
+        plays.len()
+    );
 }
 
 /// A command of a plan's header: what the double of its apps answers is recorded once.
@@ -156,7 +223,9 @@ async fn recorded(command: &Command) -> Play {
     let file = root().join(&command.file);
     let real: Arc<dyn Host> = Arc::new(RealHost);
     let (found, _) = Project::load(&*real, Some(&file), None).unwrap();
-    let server = MockServer::start(&found.apps, MockOptions::default(), real.clone()).await.unwrap();
+    let server = MockServer::start(&found.apps, MockOptions::default(), real.clone())
+        .await
+        .unwrap();
     let nothing = Arc::new(Permissions::none());
     let catalog = found.catalog(&real, &nothing, Some(&|app| server.endpoint(app)));
     let plan = checked(&file, command.plan.as_deref(), &catalog).unwrap();
@@ -165,8 +234,16 @@ async fn recorded(command: &Command) -> Play {
     let mut nobody = Silence;
     let context = Context {
         root: PathBuf::from("/"),
-        answering: Answering { answers: answers.clone(), asker: None },
-        ..Context::new(real.clone(), Arc::new(recording.of(&catalog)), "test-run", &mut nobody)
+        answering: Answering {
+            answers: answers.clone(),
+            asker: None,
+        },
+        ..Context::new(
+            real.clone(),
+            Arc::new(recording.of(&catalog)),
+            "test-run",
+            &mut nobody,
+        )
     };
     engine::run(&Arc::new(Program::new(plan.clone())), &inputs, context).await;
     server.shutdown().await;
@@ -175,7 +252,13 @@ async fn recorded(command: &Command) -> Play {
         let catalog = found.catalog(&host, &nothing, None);
         (host, recording.again(&catalog))
     });
-    Play { name: format!("{command:?}"), plan, inputs, answers, stage }
+    Play {
+        name: format!("{command:?}"),
+        plan,
+        inputs,
+        answers,
+        stage,
+    }
 }
 
 /// A command of a session; `None` where it runs nothing.
@@ -183,22 +266,49 @@ fn of_session(command: &Command, folder: &Path) -> Option<Play> {
     let files: Vec<(PathBuf, Vec<u8>)> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap())
-        .map(|entry| (Path::new("/").join(entry.file_name()), std::fs::read(entry.path()).unwrap()))
+        .map(|entry| {
+            (
+                Path::new("/").join(entry.file_name()),
+                std::fs::read(entry.path()).unwrap(),
+            )
+        })
         .collect();
     let stage = move || {
-        let host = files.iter().fold(MemoryHost::new(7), |host, (path, content)| host.with_file(path, content.clone()));
+        let host = files
+            .iter()
+            .fold(MemoryHost::new(7), |host, (path, content)| {
+                host.with_file(path, content.clone())
+            });
         let host: Arc<dyn Host> = Arc::new(host);
-        let catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
+        let catalog = Catalog::new(
+            host.clone(),
+            PathBuf::from("/"),
+            &Arc::new(Permissions::none()),
+        );
         (host, catalog)
     };
-    let plan = checked(&folder.join(&command.file), command.plan.as_deref(), &stage().1)?;
+    let plan = checked(
+        &folder.join(&command.file),
+        command.plan.as_deref(),
+        &stage().1,
+    )?;
     let inputs = command.inputs(&plan, folder)?;
-    Some(Play { name: format!("{command:?}"), plan, inputs, answers: command.answers(), stage: Box::new(stage) })
+    Some(Play {
+        name: format!("{command:?}"),
+        plan,
+        inputs,
+        answers: command.answers(),
+        stage: Box::new(stage),
+    })
 }
 
 /// A generated plan, in fair weather and in rough.
 fn generated(seed: u64) -> Vec<Play> {
-    let size = if seed.is_multiple_of(4) { Size::USUAL } else { Size::SMALL };
+    let size = if seed.is_multiple_of(4) {
+        Size::USUAL
+    } else {
+        Size::SMALL
+    };
     let made = Arc::new(project(seed, size));
     let checked = Workshop::of(&made).check(&made);
     let plan = checked.plans.last().unwrap().clone();
@@ -219,9 +329,19 @@ fn generated(seed: u64) -> Vec<Play> {
 fn checked(file: &Path, name: Option<&str>, catalog: &Catalog) -> Option<Arc<Plan>> {
     let tools: Tools = catalog.signatures().cloned().collect();
     let text = std::fs::read_to_string(file).ok()?;
-    let checked = sema::check_file(&SourceFile::new(file.to_str().unwrap(), text), &tools, &Disk);
-    let refused = checked.diagnostics.iter().any(planrun::diag::Diagnostic::is_error);
-    let mut plans = checked.plans.iter().filter(|plan| name.is_none_or(|name| *plan.name == *name));
+    let checked = sema::check_file(
+        &SourceFile::new(file.to_str().unwrap(), text),
+        &tools,
+        &Disk,
+    );
+    let refused = checked
+        .diagnostics
+        .iter()
+        .any(planrun::diag::Diagnostic::is_error);
+    let mut plans = checked
+        .plans
+        .iter()
+        .filter(|plan| name.is_none_or(|name| *plan.name == *name));
     plans.next().filter(|_| !refused).cloned()
 }
 

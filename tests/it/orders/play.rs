@@ -52,7 +52,11 @@ pub struct Call {
 
 impl Play {
     pub fn perform(&self, order: Order) -> Played {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let (host, tools) = (self.stage)();
             let calls = Arc::new(Mutex::new(Vec::new()));
@@ -60,7 +64,10 @@ impl Play {
             let mut observer = move |event: &Event<'_>| heard.lock().unwrap().extend(call(event));
             let context = Context {
                 root: PathBuf::from("/"),
-                answering: Answering { answers: self.answers.clone(), asker: None },
+                answering: Answering {
+                    answers: self.answers.clone(),
+                    asker: None,
+                },
                 order,
                 ..Context::new(host, Arc::new(tools), "test-run", &mut observer)
             };
@@ -69,13 +76,23 @@ impl Play {
             let outcome = tokio::time::timeout(Duration::from_hours(24 * 365), running).await;
             let outcome = outcome.unwrap_or_else(|_| panic!("{}: the run stands still", self.name));
             let calls = calls.lock().unwrap().clone();
-            let tasks = outcome.tasks.iter().map(|task| json!([*task.name, *task.status, task.context.to_json()]));
-            let listeners = outcome.listeners.iter().map(|one| json!([*one.path, one.fired, one.surplus]));
+            let tasks = outcome
+                .tasks
+                .iter()
+                .map(|task| json!([*task.name, *task.status, task.context.to_json()]));
+            let listeners = outcome
+                .listeners
+                .iter()
+                .map(|one| json!([*one.path, one.fired, one.surplus]));
             Played {
                 state: outcome.state,
                 reply: outcome.reply.as_ref().map_or(Json::Null, Value::to_json),
                 class: outcome.error.as_ref().map(|error| error.class.to_string()),
-                steps: outcome.steps().iter().map(|step| (step.path.to_string(), told(step))).collect(),
+                steps: outcome
+                    .steps()
+                    .iter()
+                    .map(|step| (step.path.to_string(), told(step)))
+                    .collect(),
                 reactions: tasks.chain(listeners).collect(),
                 calls,
             }
@@ -99,17 +116,32 @@ impl Played {
     /// in which they began.
     pub fn effects(&self) -> BTreeMap<(&str, &str), Vec<&str>> {
         let mut effects: BTreeMap<_, Vec<&str>> = BTreeMap::new();
-        for call in self.calls.iter().filter(|call| call.changes && call.attempt == 1) {
+        for call in self
+            .calls
+            .iter()
+            .filter(|call| call.changes && call.attempt == 1)
+        {
             let block = call.path.rsplit_once('.').map_or("", |(block, _)| block);
             let namespace = call.tool.split('.').next().unwrap_or_default();
-            effects.entry((block, namespace)).or_default().push(&call.path);
+            effects
+                .entry((block, namespace))
+                .or_default()
+                .push(&call.path);
         }
         effects
     }
 }
 
 fn call(event: &Event<'_>) -> Option<Call> {
-    let EventKind::StepRunning { path, tool, attempt, call: Some(call) } = event.kind else { return None };
+    let EventKind::StepRunning {
+        path,
+        tool,
+        attempt,
+        call: Some(call),
+    } = event.kind
+    else {
+        return None;
+    };
     Some(Call {
         path: path.to_owned(),
         attempt,
@@ -121,7 +153,8 @@ fn call(event: &Event<'_>) -> Option<Call> {
 }
 
 fn told(step: &engine::StepReport) -> Json {
-    let class = |error: &Option<Value>| error.as_ref().map(|error| error.to_json()["class"].clone());
+    let class =
+        |error: &Option<Value>| error.as_ref().map(|error| error.to_json()["class"].clone());
     json!({
         "status": step.status.to_string(),
         "reason": step.reason,

@@ -25,7 +25,10 @@ impl Recording {
     /// The same tools, with every answer kept.
     pub fn of(&self, catalog: &Catalog) -> Catalog {
         let wrap = |inner: &Arc<dyn Transport>| -> Arc<dyn Transport> {
-            Arc::new(Recorder { inner: inner.clone(), answers: self.answers.clone() })
+            Arc::new(Recorder {
+                inner: inner.clone(),
+                answers: self.answers.clone(),
+            })
         };
         rewired(catalog, wrap)
     }
@@ -33,7 +36,11 @@ impl Recording {
     /// The same tools, answering as they did.
     pub fn again(&self, catalog: &Catalog) -> Catalog {
         let answers = Arc::new(Mutex::new(self.answers.lock().unwrap().clone()));
-        rewired(catalog, |_| Arc::new(Replayer { answers: answers.clone() }))
+        rewired(catalog, |_| {
+            Arc::new(Replayer {
+                answers: answers.clone(),
+            })
+        })
     }
 }
 
@@ -47,7 +54,11 @@ fn rewired(catalog: &Catalog, wrap: impl Fn(&Arc<dyn Transport>) -> Arc<dyn Tran
 }
 
 fn name(request: &Request) -> String {
-    format!("{} {}", request.signature.path(), request.arguments.to_json())
+    format!(
+        "{} {}",
+        request.signature.path(),
+        request.arguments.to_json()
+    )
 }
 
 struct Recorder {
@@ -61,7 +72,12 @@ impl Transport for Recorder {
         let keep = move |outcome: &Outcome| {
             let grains = begun.elapsed().as_millis().div_ceil(GRAIN).max(1) * GRAIN;
             let took = Duration::from_millis(u64::try_from(grains).unwrap());
-            answers.lock().unwrap().entry(name).or_default().push_back((outcome.clone(), took));
+            answers
+                .lock()
+                .unwrap()
+                .entry(name)
+                .or_default()
+                .push_back((outcome.clone(), took));
         };
         match self.inner.call(request) {
             Reply::Now(outcome) => {
@@ -83,7 +99,12 @@ struct Replayer {
 
 impl Transport for Replayer {
     fn call(&self, request: Request) -> Reply {
-        let answer = self.answers.lock().unwrap().get_mut(&name(&request)).and_then(VecDeque::pop_front);
+        let answer = self
+            .answers
+            .lock()
+            .unwrap()
+            .get_mut(&name(&request))
+            .and_then(VecDeque::pop_front);
         // A run that ends early may have come less far when it was recorded; the call is told, and never answered.
         let unknown = || CallError {
             class: ErrorClass::Cancelled,

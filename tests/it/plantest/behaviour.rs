@@ -13,8 +13,12 @@ use super::kit::bench;
 use crate::support::{compare, planrun, root};
 
 fn files(folder: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "plan")).collect();
+    let entries = std::fs::read_dir(root().join(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = entries
+        .filter(|path| path.extension().is_some_and(|end| end == "plan"))
+        .collect();
     files.sort();
     assert!(!files.is_empty(), "{folder}");
     files
@@ -24,9 +28,21 @@ fn files(folder: &str) -> Vec<PathBuf> {
 fn every_test_of_the_fixtures_passes_in_every_order() {
     for path in files("tests/fixtures/plantest") {
         let bench = bench(&std::fs::read_to_string(&path).unwrap());
-        for ran in bench.run(Wish { seeds: 12, ..Wish::default() }) {
-            let faults: Vec<&str> = ran.faults.iter().map(|fault| fault.message.as_str()).collect();
-            assert!(faults.is_empty(), "{}: {}: {faults:#?}", path.display(), ran.title);
+        for ran in bench.run(Wish {
+            seeds: 12,
+            ..Wish::default()
+        }) {
+            let faults: Vec<&str> = ran
+                .faults
+                .iter()
+                .map(|fault| fault.message.as_str())
+                .collect();
+            assert!(
+                faults.is_empty(),
+                "{}: {}: {faults:#?}",
+                path.display(),
+                ran.title
+            );
         }
     }
 }
@@ -47,11 +63,21 @@ fn a_case_comes_to_the_same_text_each_time() {
 #[test]
 fn every_failure_is_told_with_its_reason() {
     let folder = root().join("tests/fixtures/plantest/failing");
-    let output = planrun(["test", "."]).within(&folder).variable("CI", "1").without_variable("INSTA_UPDATE").run();
+    let output = planrun(["test", "."])
+        .within(&folder)
+        .variable("CI", "1")
+        .without_variable("INSTA_UPDATE")
+        .run();
     let (told, last) = output.stdout.trim_end().rsplit_once('\n').unwrap();
     let counts = last.split(" (").next().unwrap();
-    compare(&folder.join("expected.txt"), &format!("{told}\n{counts}\n{}exit {}\n", output.stderr, output.status))
-        .unwrap();
+    compare(
+        &folder.join("expected.txt"),
+        &format!(
+            "{told}\n{counts}\n{}exit {}\n",
+            output.stderr, output.status
+        ),
+    )
+    .unwrap();
 }
 
 const MADE_UP: &str = r#"use api
@@ -76,38 +102,74 @@ test "made up" for both {
 fn what_is_made_up_fits_its_contract_and_is_the_same_for_the_same_seed() {
     let bench = bench(MADE_UP);
     let case = &bench.cases()[0];
-    let signature = bench.program(case).plan.body().nodes.iter().find_map(|node| match &node.step()?.kind {
-        planrun::sema::StepKind::Call(call) => match &call.target {
-            planrun::sema::Target::Tool(signature) => Some(signature.clone()),
-            planrun::sema::Target::Plan(..) => None,
-        },
-        _ => None,
-    });
+    let signature = bench
+        .program(case)
+        .plan
+        .body()
+        .nodes
+        .iter()
+        .find_map(|node| match &node.step()?.kind {
+            planrun::sema::StepKind::Call(call) => match &call.target {
+                planrun::sema::Target::Tool(signature) => Some(signature.clone()),
+                planrun::sema::Target::Plan(..) => None,
+            },
+            _ => None,
+        });
     let signature = signature.unwrap();
     let returns = signature.returns.clone();
     let outputs = |manner: Manner| {
         let played = bench.play(case, manner);
-        assert_eq!(played.state.name(), "completed", "{}", trace(bench.program(case), &played));
+        assert_eq!(
+            played.state.name(),
+            "completed",
+            "{}",
+            trace(bench.program(case), &played)
+        );
         let steps = played.outcome.unwrap().steps();
         for step in &steps {
-            check_value(&step.output, &returns).unwrap_or_else(|mismatch| panic!("{mismatch}: {}", step.output));
+            check_value(&step.output, &returns)
+                .unwrap_or_else(|mismatch| panic!("{mismatch}: {}", step.output));
         }
-        steps.iter().map(|step| step.output.to_json()).collect::<Vec<_>>()
+        steps
+            .iter()
+            .map(|step| step.output.to_json())
+            .collect::<Vec<_>>()
     };
     let usual = outputs(Manner::default());
-    assert_eq!(usual, outputs(Manner { order: Order::Seeded(3), ..Manner::default() }), "the order changes nothing");
-    assert_ne!(usual, outputs(Manner { seed: 1, ..Manner::default() }), "another seed makes up something else");
+    assert_eq!(
+        usual,
+        outputs(Manner {
+            order: Order::Seeded(3),
+            ..Manner::default()
+        }),
+        "the order changes nothing"
+    );
+    assert_ne!(
+        usual,
+        outputs(Manner {
+            seed: 1,
+            ..Manner::default()
+        }),
+        "another seed makes up something else"
+    );
     assert_ne!(usual[0], usual[1], "other arguments give another result");
     let edges = bench.stage.made_up.edges(&signature);
     assert!(edges > 3, "{edges}");
     let mut seen = vec![usual.clone()];
     for edge in 0..edges {
-        let made = outputs(Manner { edge: Some(edge), ..Manner::default() });
+        let made = outputs(Manner {
+            edge: Some(edge),
+            ..Manner::default()
+        });
         seen.push(made);
     }
     seen.dedup();
     assert!(seen.len() > 3, "edges differ");
-    assert!(seen.iter().any(|made| made[0]["items"].as_array().is_some_and(Vec::is_empty)), "an empty list is an edge");
+    assert!(
+        seen.iter()
+            .any(|made| made[0]["items"].as_array().is_some_and(Vec::is_empty)),
+        "an empty list is an edge"
+    );
 }
 
 const HANGS_ON_ORDER: &str = r#"use a, b
@@ -136,10 +198,16 @@ test "it is taken for granted who comes first" for race {
 fn a_test_that_hangs_on_the_order_is_flaky() {
     let bench = bench(HANGS_ON_ORDER);
     assert!(bench.run(Wish::default())[0].faults.is_empty());
-    let ran = &bench.run(Wish { seeds: 20, ..Wish::default() })[0];
+    let ran = &bench.run(Wish {
+        seeds: 20,
+        ..Wish::default()
+    })[0];
     assert!(ran.is_flaky);
     let message = &ran.faults[0].message;
-    assert!(message.starts_with("it passes in the order of the source and fails in that of seed "), "{message}");
+    assert!(
+        message.starts_with("it passes in the order of the source and fails in that of seed "),
+        "{message}"
+    );
 }
 
 #[test]
@@ -159,28 +227,52 @@ test "one row has no number" for add {
 }
 "#;
     let bench = bench(text);
-    let titles: Vec<String> = bench.run(Wish::default()).into_iter().map(|ran| ran.title).collect();
-    let expected = ["sums #1", "sums #2", "sums #3", "sums #4", "sums #5", "sums #6", "one row has no number"];
+    let titles: Vec<String> = bench
+        .run(Wish::default())
+        .into_iter()
+        .map(|ran| ran.title)
+        .collect();
+    let expected = [
+        "sums #1",
+        "sums #2",
+        "sums #3",
+        "sums #4",
+        "sums #5",
+        "sums #6",
+        "one row has no number",
+    ];
     assert_eq!(titles, expected);
     let inputs: Vec<String> = bench
         .cases()
         .iter()
         .take(6)
-        .map(|case| case.inputs.values().map(ToString::to_string).collect::<Vec<_>>().join("+"))
+        .map(|case| {
+            case.inputs
+                .values()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("+")
+        })
         .collect();
     assert_eq!(inputs, ["1+10", "1+20", "1+30", "2+10", "2+20", "2+30"]);
 }
 
 #[test]
 fn too_many_rows_are_refused() {
-    let rows = (0..101).map(|n| format!("{{ a: {n} }}")).collect::<Vec<_>>().join(", ");
+    let rows = (0..101)
+        .map(|n| format!("{{ a: {n} }}"))
+        .collect::<Vec<_>>()
+        .join(", ");
     let text = format!(
         "plan add(a: int, b: int) -> int {{\n    reply a + b\n}}\n\ntest \"many\" for add {{\n    given [{rows}]\n    given [{}]\n    expect reply >= 0\n}}\n",
         rows.replace("a:", "b:")
     );
     let ran = bench(&text).run(Wish::default());
     assert_eq!(ran.len(), 1);
-    assert_eq!(ran[0].faults[0].message, "the tables of this test have more than 10000 rows together");
+    assert_eq!(
+        ran[0].faults[0].message,
+        "the tables of this test have more than 10000 rows together"
+    );
 }
 
 #[test]
@@ -192,17 +284,28 @@ fn b12_an_answer_that_nobody_asks_for_fails_the_test() {
 }
 ";
     let faults = |given: &str| {
-        let text =
-            format!("{plan}test \"t\" for p {{ given {given} answer form => {{ a: 2 }} expect reply in [0, 2] }}\n");
+        let text = format!(
+            "{plan}test \"t\" for p {{ given {given} answer form => {{ a: 2 }} expect reply in [0, 2] }}\n"
+        );
         let mut ran = bench(&text).run(Wish::default());
         unused_in_every_row(&mut ran);
-        ran.iter().map(|ran| ran.faults.iter().map(|fault| fault.code.name).collect::<Vec<_>>()).collect::<Vec<_>>()
+        ran.iter()
+            .map(|ran| {
+                ran.faults
+                    .iter()
+                    .map(|fault| fault.code.name)
+                    .collect::<Vec<_>>()
+            })
+            .collect::<Vec<_>>()
     };
     assert_eq!(faults("{ n: 2 }"), [[]; 1] as [[&str; 0]; 1]);
     assert_eq!(faults("{ n: 1 }"), [["answer-unused"]]);
     // Of a table one row is enough.
     assert_eq!(faults("[{ n: 1 }, { n: 2 }]"), [[]; 2] as [[&str; 0]; 2]);
-    assert_eq!(faults("[{ n: 1 }, { n: 0 }]"), [vec!["answer-unused"], Vec::new()]);
+    assert_eq!(
+        faults("[{ n: 1 }, { n: 0 }]"),
+        [vec!["answer-unused"], Vec::new()]
+    );
 }
 
 #[test]
@@ -218,5 +321,11 @@ test \"t\" for q { given { n: 1 } answer form => { a: 2 } expect reply == 0 }
     let folder = crate::support::folder([("a.plan", text)]);
     let output = planrun(["test"]).within(folder.path()).run();
     assert_eq!(output.status, 1, "{}", output.stdout);
-    assert!(output.stdout.contains("nobody asks for this answer: the run never waits at `form`"), "{}", output.stdout);
+    assert!(
+        output
+            .stdout
+            .contains("nobody asks for this answer: the run never waits at `form`"),
+        "{}",
+        output.stdout
+    );
 }

@@ -5,7 +5,9 @@ use crate::support::root;
 
 /// The plan of the fixture, without its tests.
 fn plan() -> String {
-    let text = std::fs::read_to_string(root().join("tests/fixtures/check/tests-of-a-plan/desk.plan")).unwrap();
+    let text =
+        std::fs::read_to_string(root().join("tests/fixtures/check/tests-of-a-plan/desk.plan"))
+            .unwrap();
     text.split_once("\ntest \"").unwrap().0.to_owned()
 }
 
@@ -14,7 +16,12 @@ fn codes(plan: &str, lines: &str) -> Vec<&'static str> {
     let text = format!("{plan}\ntest \"it\" for settle {{\n    {lines}\n}}\n");
     let found = bench(&text);
     let start = u32::try_from(plan.len()).unwrap();
-    found.findings().iter().filter(|found| found.span.start >= start).map(|found| found.code.name).collect()
+    found
+        .findings()
+        .iter()
+        .filter(|found| found.span.start >= start)
+        .map(|found| found.code.name)
+        .collect()
 }
 
 const RIGHT: &[&str] = &[
@@ -74,11 +81,20 @@ fn what_is_right_passes() {
 
 /// One line, the code that comes, and nothing else.
 const WRONG: &[(&str, &str)] = &[
-    (r#"mock desk.find => { id: "1", state: "open" }"#, "wrong-type"),
+    (
+        r#"mock desk.find => { id: "1", state: "open" }"#,
+        "wrong-type",
+    ),
     ("mock desk.find => { id: 1 }", "wrong-type"),
-    (r#"mock desk.find => { id: 1, state: "shut" }"#, "wrong-type"),
+    (
+        r#"mock desk.find => { id: 1, state: "shut" }"#,
+        "wrong-type",
+    ),
     ("mock desk.find => fail tool.closed", "test-outcome"),
-    ("mock desk.find => fail transiet.timeout", "unknown-error-class"),
+    (
+        "mock desk.find => fail transiet.timeout",
+        "unknown-error-class",
+    ),
     ("mock desk.find => fail denied.human", "test-outcome"),
     ("mock desk.find => fail unknown_outcome", "test-outcome"),
     ("mock desk.find => fail budget.calls", "test-outcome"),
@@ -86,7 +102,10 @@ const WRONG: &[(&str, &str)] = &[
     ("mock desk.find => fail cancelled", "test-outcome"),
     ("mock desk.find => generated times 0", "test-outcome"),
     ("mock desk.find => generated times -1", "test-outcome"),
-    ("mock desk.find => generated times 99999999999", "test-outcome"),
+    (
+        "mock desk.find => generated times 99999999999",
+        "test-outcome",
+    ),
     ("mock desk.find => generated times 2.0", "wrong-type"),
     ("mock desk.find => generated delay 3", "wrong-type"),
     ("mock desk.find(idd: 1) => generated", "unknown-argument"),
@@ -129,7 +148,10 @@ const WRONG: &[(&str, &str)] = &[
     ("expect before(desk.find)", "no-overload"),
     ("expect ran()", "no-overload"),
     ("expect diagnostics [unused-lets]", "unknown-code"),
-    ("expect diagnostics []\n    expect diagnostics []", "duplicate-clause"),
+    (
+        "expect diagnostics []\n    expect diagnostics []",
+        "duplicate-clause",
+    ),
     ("snapshot tracee", "unknown-setting"),
 ];
 
@@ -147,7 +169,8 @@ fn every_fix_of_a_test_leaves_nothing_to_find() {
     let plan = plan();
     let mut fixed = 0;
     for (lines, _) in WRONG {
-        let text = format!("{plan}\ntest \"it\" for settle {{\n    given {{ id: 1 }}\n    {lines}\n}}\n");
+        let text =
+            format!("{plan}\ntest \"it\" for settle {{\n    given {{ id: 1 }}\n    {lines}\n}}\n");
         let bench = bench(&text);
         for fix in bench
             .findings()
@@ -161,8 +184,19 @@ fn every_fix_of_a_test_leaves_nothing_to_find() {
             for edit in edits {
                 mended.replace_range(edit.span.range(), &edit.text);
             }
-            let left = codes(&plan, mended.split_once("settle {\n    ").unwrap().1.trim_end().trim_end_matches('}'));
-            let same = left.iter().filter(|code| ["test-path", "unknown-code", "unknown-name"].contains(code)).count();
+            let left = codes(
+                &plan,
+                mended
+                    .split_once("settle {\n    ")
+                    .unwrap()
+                    .1
+                    .trim_end()
+                    .trim_end_matches('}'),
+            );
+            let same = left
+                .iter()
+                .filter(|code| ["test-path", "unknown-code", "unknown-name"].contains(code))
+                .count();
             assert_eq!(same, 0, "{lines}: {mended}: {left:?}");
             fixed += 1;
         }
@@ -174,7 +208,20 @@ fn every_fix_of_a_test_leaves_nothing_to_find() {
 fn all_that_is_required_is_given() {
     let plan = plan();
     assert_eq!(codes(&plan, "mock _ => generated"), ["missing-argument"]);
-    assert_eq!(codes(&plan, "given [{ id: 1 }, { kind: \"b\" }]"), ["missing-argument"]);
-    assert_eq!(codes(&plan, "given [{ tags: [] }, { kind: \"b\" }]\n    given { id: 1 }"), [""; 0]);
-    assert_eq!(codes(&plan, "expect diagnostics []"), [""; 0], "nothing runs");
+    assert_eq!(
+        codes(&plan, "given [{ id: 1 }, { kind: \"b\" }]"),
+        ["missing-argument"]
+    );
+    assert_eq!(
+        codes(
+            &plan,
+            "given [{ tags: [] }, { kind: \"b\" }]\n    given { id: 1 }"
+        ),
+        [""; 0]
+    );
+    assert_eq!(
+        codes(&plan, "expect diagnostics []"),
+        [""; 0],
+        "nothing runs"
+    );
 }

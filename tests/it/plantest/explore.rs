@@ -22,7 +22,9 @@ tool api.drop(id: int) -> { n: int } idempotent
 
 /// What a plan comes to with these lines in its test.
 fn played(plan: &str, test: &str) -> (Bench, Played) {
-    let bench = bench(&format!("{TOOLS}\n{plan}\ntest \"it\" for it {{\n    {test}\n}}\n"));
+    let bench = bench(&format!(
+        "{TOOLS}\n{plan}\ntest \"it\" for it {{\n    {test}\n}}\n"
+    ));
     let case = bench.cases().remove(0);
     let played = bench.play(&case, Manner::default());
     (bench, played)
@@ -31,7 +33,14 @@ fn played(plan: &str, test: &str) -> (Bench, Played) {
 /// The plan of a text, to hold what another one came to against it.
 fn other(plan: &str) -> (Bench, Arc<Plan>) {
     let bench = bench(&format!("{TOOLS}\n{plan}\n"));
-    let plan = bench.suite.checked.plans.iter().find(|plan| &*plan.name == "it").unwrap().clone();
+    let plan = bench
+        .suite
+        .checked
+        .plans
+        .iter()
+        .find(|plan| &*plan.name == "it")
+        .unwrap()
+        .clone();
     (bench, plan)
 }
 
@@ -59,9 +68,13 @@ fn an_effect_under_two_keys_is_one_too_many() {
         names(&other(POSTS).1, &run)
     };
     assert_eq!(twice(&|_| {}), [""; 0], "the same key is the same effect");
-    assert_eq!(twice(&|run| call(run, 2, |call| call.key = "another".into())), ["effect-twice"]);
     assert_eq!(
-        twice(&|run| call(run, 2, |call| (call.key, call.happened) = ("another".into(), false))),
+        twice(&|run| call(run, 2, |call| call.key = "another".into())),
+        ["effect-twice"]
+    );
+    assert_eq!(
+        twice(&|run| call(run, 2, |call| (call.key, call.happened) =
+            ("another".into(), false))),
         [""; 0],
         "a refusal is no effect"
     );
@@ -75,7 +88,11 @@ fn an_effect_under_two_keys_is_one_too_many() {
         [""; 0],
         "what may be repeated may"
     );
-    assert_eq!(twice(&|run| call(run, 2, |call| (call.key, call.path) = ("another".into(), "c".into()))), [""; 0]);
+    assert_eq!(
+        twice(&|run| call(run, 2, |call| (call.key, call.path) =
+            ("another".into(), "c".into()))),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -98,7 +115,10 @@ fn what_went_out_before_anybody_agreed_is_seen() {
 }";
     let (_, run) = played(POSTS, "mock api.post => { n: 1 }");
     assert_eq!(names(&other(gated).1, &run), ["ungated"]);
-    let (bench, run) = played(gated, "mock api.post => { n: 1 }\n    answer a.confirm => true");
+    let (bench, run) = played(
+        gated,
+        "mock api.post => { n: 1 }\n    answer a.confirm => true",
+    );
     assert_eq!(names(&bench.suite.checked.plans[0], &run), [""; 0]);
 }
 
@@ -136,7 +156,9 @@ plan it() -> int {{
             it = it.replace("answer a.confirm", "answer paid.a.confirm");
         }
         let folder = folder([("pay.plan", pay), ("it.plan", it)]);
-        let output = planrun(["test", "--explore", "--seeds", "1", "."]).within(folder.path()).run();
+        let output = planrun(["test", "--explore", "--seeds", "1", "."])
+            .within(folder.path())
+            .run();
         assert_eq!(output.status, 0, "{}", output.stdout);
     }
 }
@@ -151,21 +173,42 @@ const UNDOES: &str = "plan it() -> int {
 #[test]
 fn what_is_not_taken_back_is_seen() {
     let fails = "mock api.post(id: 1) => { n: 1 }\n    mock api.post => fail tool.full\n    mock api.drop => { n: 0 }";
-    let (_, run) = played(POSTS, "mock api.post(id: 1) => { n: 1 }\n    mock api.post => fail tool.full");
+    let (_, run) = played(
+        POSTS,
+        "mock api.post(id: 1) => { n: 1 }\n    mock api.post => fail tool.full",
+    );
     assert_eq!(names(&other(UNDOES).1, &run), ["not-undone"]);
     let (bench, run) = played(UNDOES, fails);
     assert_eq!(names(&bench.suite.checked.plans[0], &run), [""; 0]);
     for class in ["unknown_outcome", "validation.result"] {
         let (_, run) = played(POSTS, &format!("mock api.post => fail {class}"));
         assert_eq!(names(&other(UNDOES).1, &run), ["not-undone"], "{class}");
-        let (bench, run) = played(UNDOES, &format!("mock api.post => fail {class}\n    mock api.drop => {{ n: 0 }}"));
-        assert_eq!(names(&bench.suite.checked.plans[0], &run), [""; 0], "{class}");
+        let (bench, run) = played(
+            UNDOES,
+            &format!("mock api.post => fail {class}\n    mock api.drop => {{ n: 0 }}"),
+        );
+        assert_eq!(
+            names(&bench.suite.checked.plans[0], &run),
+            [""; 0],
+            "{class}"
+        );
     }
     let (_, run) = played(POSTS, "mock api.post => fail tool.full");
-    assert_eq!(names(&other(UNDOES).1, &run), [""; 0], "nothing had happened");
+    assert_eq!(
+        names(&other(UNDOES).1, &run),
+        [""; 0],
+        "nothing had happened"
+    );
     let settles = UNDOES.replace("-> int {", "-> int {\n    policy { on_failure: settle }");
-    let (_, run) = played(POSTS, "mock api.post(id: 1) => { n: 1 }\n    mock api.post => fail tool.full");
-    assert_eq!(names(&other(&settles).1, &run), [""; 0], "it says that nothing is taken back");
+    let (_, run) = played(
+        POSTS,
+        "mock api.post(id: 1) => { n: 1 }\n    mock api.post => fail tool.full",
+    );
+    assert_eq!(
+        names(&other(&settles).1, &run),
+        [""; 0],
+        "it says that nothing is taken back"
+    );
 }
 
 #[test]
@@ -215,7 +258,11 @@ fn what_need_not_be_taken_back_is_not_missed() {
     for (plan, test) in plans {
         let (bench, run) = played(plan, test);
         assert_eq!(run.state, RunState::Failed, "{plan}");
-        assert_eq!(names(&bench.suite.checked.plans[0], &run), [""; 0], "{plan}");
+        assert_eq!(
+            names(&bench.suite.checked.plans[0], &run),
+            [""; 0],
+            "{plan}"
+        );
     }
 }
 
@@ -224,7 +271,9 @@ fn other_things_that_must_not_be_are_seen() {
     let (_, mut run) = played(POSTS, "mock api.post => { n: 1 }");
     let budget = POSTS.replace("-> int {", "-> int {\n    policy { budget: { calls: 1 } }");
     assert_eq!(names(&other(&budget).1, &run), ["over-budget"]);
-    let text = POSTS.replace("-> int", "-> string").replace("b.n", "string(b.n)");
+    let text = POSTS
+        .replace("-> int", "-> string")
+        .replace("b.n", "string(b.n)");
     assert_eq!(names(&other(&text).1, &run), ["reply-type"]);
     let plan = other(POSTS).1;
     run.state = RunState::Stalled;
@@ -234,8 +283,14 @@ fn other_things_that_must_not_be_are_seen() {
     let (_, mut run) = played(POSTS, "mock api.post => fail tool.full");
     for (class, breach) in [
         (ErrorClass::Internal, "internal"),
-        (ErrorClass::find("validation.expression").unwrap(), "plan-fault"),
-        (ErrorClass::find("validation.arguments").unwrap(), "plan-fault"),
+        (
+            ErrorClass::find("validation.expression").unwrap(),
+            "plan-fault",
+        ),
+        (
+            ErrorClass::find("validation.arguments").unwrap(),
+            "plan-fault",
+        ),
     ] {
         let outcome = run.outcome.as_mut().unwrap();
         let mut error = (**outcome.error.as_ref().unwrap()).clone();
@@ -306,7 +361,11 @@ fn what_is_found_is_shown_again_by_the_test_that_is_printed() {
     let folder = folder([("trouble.plan", &text)]);
     let told = explored(folder.path());
     insta::assert_snapshot!("explored", told);
-    let tests: Vec<String> = told.split("\n\n").filter(|part| part.starts_with("test ")).map(str::to_owned).collect();
+    let tests: Vec<String> = told
+        .split("\n\n")
+        .filter(|part| part.starts_with("test "))
+        .map(str::to_owned)
+        .collect();
     assert_eq!(tests.len(), told.matches("FOUND").count(), "{told}");
     for kind in ["plan-fault", "stalled", "order-dependent"] {
         assert!(told.contains(&format!("[{kind}]")), "{kind}: {told}");
@@ -314,10 +373,18 @@ fn what_is_found_is_shown_again_by_the_test_that_is_printed() {
     for test in tests {
         let path = folder.path().join("trouble.plan");
         std::fs::write(&path, format!("{text}\n{test}\n")).unwrap();
-        let seeds = test.split_once("--seeds ").map_or("0", |(_, rest)| rest.split_whitespace().next().unwrap());
-        let output = planrun(["test", "-k", "explored:", "--seeds", seeds, "."]).within(folder.path()).run();
+        let seeds = test
+            .split_once("--seeds ")
+            .map_or("0", |(_, rest)| rest.split_whitespace().next().unwrap());
+        let output = planrun(["test", "-k", "explored:", "--seeds", seeds, "."])
+            .within(folder.path())
+            .run();
         assert_eq!(output.status, 1, "{test}\n{output:?}");
-        assert!(output.stdout.contains("0 passed, 1 failed"), "{test}\n{}", output.stdout);
+        assert!(
+            output.stdout.contains("0 passed, 1 failed"),
+            "{test}\n{}",
+            output.stdout
+        );
         std::fs::write(&path, &text).unwrap();
     }
 }

@@ -33,12 +33,19 @@ pub fn bench(text: &str) -> Bench {
         severities: None,
     };
     let checked = lint::check_file(&source, &tools(), &Nothing, &project);
-    Bench { suite: Suite::new(source, checked), stage: stage() }
+    Bench {
+        suite: Suite::new(source, checked),
+        stage: stage(),
+    }
 }
 
 /// Those that are always there.
 fn tools() -> Tools {
-    let catalog = Catalog::new(Arc::new(MemoryHost::new(1)), PathBuf::from("/"), &Arc::new(Permissions::none()));
+    let catalog = Catalog::new(
+        Arc::new(MemoryHost::new(1)),
+        PathBuf::from("/"),
+        &Arc::new(Permissions::none()),
+    );
     catalog.signatures().cloned().collect()
 }
 
@@ -46,7 +53,10 @@ fn tools() -> Tools {
 pub fn stage() -> Stage {
     Stage {
         limit: None,
-        defaults: Defaults { policy: Policy::default(), ..Defaults::default() },
+        defaults: Defaults {
+            policy: Policy::default(),
+            ..Defaults::default()
+        },
         root: PathBuf::from("/"),
         made_up: Arc::default(),
     }
@@ -61,13 +71,21 @@ impl Bench {
     /// Every case, played and judged.
     pub fn run(&self, wish: Wish) -> Vec<Ran> {
         assert!(self.suite.broken.is_empty(), "{:?}", self.suite.broken);
-        self.suite.cases().iter().map(|case| self.suite.run(&self.stage, case, wish, &mut Silence)).collect()
+        self.suite
+            .cases()
+            .iter()
+            .map(|case| self.suite.run(&self.stage, case, wish, &mut Silence))
+            .collect()
     }
 
     /// The cases that can be played.
     pub fn cases(&self) -> Vec<Case> {
         assert!(self.suite.broken.is_empty(), "{:?}", self.suite.broken);
-        self.suite.cases().into_iter().map(|prepared| prepared.case.unwrap()).collect()
+        self.suite
+            .cases()
+            .into_iter()
+            .map(|prepared| prepared.case.unwrap())
+            .collect()
     }
 
     pub fn program(&self, case: &Case) -> &Arc<Program> {
@@ -77,7 +95,14 @@ impl Bench {
     /// What a case comes to.
     pub fn play(&self, case: &Case, manner: Manner) -> Played {
         let players = cast(&self.stage, case, manner);
-        play(&self.stage, self.program(case), case, players, manner, &mut Silence)
+        play(
+            &self.stage,
+            self.program(case),
+            case,
+            players,
+            manner,
+            &mut Silence,
+        )
     }
 }
 

@@ -70,7 +70,11 @@ fn d5_a_plan_with_every_construct_has_these_mutants() {
         let place = source.position(mutant.span.start);
         let edits = mutant.edits.iter().map(|edit| {
             let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-            format!("`{}` → `{}`", words(source.slice(edit.span)), words(&edit.text))
+            format!(
+                "`{}` → `{}`",
+                words(source.slice(edit.span)),
+                words(&edit.text)
+            )
         });
         format!(
             "{}:{} [{}] {}: {}",
@@ -81,9 +85,16 @@ fn d5_a_plan_with_every_construct_has_these_mutants() {
             edits.collect::<Vec<_>>().join(", ")
         )
     };
-    insta::assert_snapshot!("mutants", found.iter().map(line).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(
+        "mutants",
+        found.iter().map(line).collect::<Vec<_>>().join("\n")
+    );
     for kind in Kind::ALL {
-        assert!(found.iter().any(|mutant| mutant.kind == kind), "{}", kind.name());
+        assert!(
+            found.iter().any(|mutant| mutant.kind == kind),
+            "{}",
+            kind.name()
+        );
     }
 }
 
@@ -95,7 +106,10 @@ fn every_mutant_is_another_plan_that_parses() {
     for entry in std::fs::read_dir(root().join("plans")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|end| end == "plan") {
-            texts.push((path.display().to_string(), std::fs::read_to_string(&path).unwrap()));
+            texts.push((
+                path.display().to_string(),
+                std::fs::read_to_string(&path).unwrap(),
+            ));
         }
     }
     for (name, text) in texts {
@@ -105,9 +119,17 @@ fn every_mutant_is_another_plan_that_parses() {
         for mutant in mutants(&source, &parsed.file) {
             let changed = mutant.apply(&text);
             assert_ne!(changed, text, "{name}: {}", mutant.what);
-            assert!(seen.insert(changed.clone()), "{name}: two mutants are the same: {}", mutant.what);
+            assert!(
+                seen.insert(changed.clone()),
+                "{name}: two mutants are the same: {}",
+                mutant.what
+            );
             let found = syntax::parse(&SourceFile::new("a.plan", changed.as_str())).diagnostics;
-            assert!(found.is_empty(), "{name}: {}: {found:?}\n{changed}", mutant.what);
+            assert!(
+                found.is_empty(),
+                "{name}: {}: {found:?}\n{changed}",
+                mutant.what
+            );
             tried += 1;
         }
     }
@@ -134,8 +156,13 @@ test "many" for it {
 #[test]
 fn d5_the_command_counts_what_tests_notice() {
     let folder = folder([("it.plan", TESTED)]);
-    let run =
-        |arguments: &[&str]| arguments.iter().fold(planrun(["mutate"]), Program::argument).within(folder.path()).run();
+    let run = |arguments: &[&str]| {
+        arguments
+            .iter()
+            .fold(planrun(["mutate"]), Program::argument)
+            .within(folder.path())
+            .run()
+    };
     let output = run(&["."]);
     assert_eq!(output.status, 0, "{output:?}");
     insta::assert_snapshot!("mutate", output.stdout);
@@ -150,7 +177,12 @@ fn d5_the_command_counts_what_tests_notice() {
     let more = TESTED.to_owned()
         + "\ntest \"few\" for it {\n    given { id: 1 }\n    mock api.find(id: 1) => { n: 5 }\n    expect reply == \"few\"\n}\n\ntest \"one more\" for it {\n    given { id: 1 }\n    mock api.find => { n: 6 }\n    expect reply == \"many\"\n}\n";
     std::fs::write(folder.path().join("it.plan"), more).unwrap();
-    assert_eq!(run(&[".", "--min", "100"]).status, 0, "{}", run(&["."]).stdout);
+    assert_eq!(
+        run(&[".", "--min", "100"]).status,
+        0,
+        "{}",
+        run(&["."]).stdout
+    );
 }
 
 #[test]
@@ -163,9 +195,23 @@ fn what_fails_or_is_broken_is_not_mutated() {
         output.stderr,
         "error: the test \"many\" of `it.plan` fails before anything is changed; `planrun test` tells why\n"
     );
-    std::fs::write(folder.path().join("it.plan"), TESTED.replace("found.n >", "fund.n >")).unwrap();
+    std::fs::write(
+        folder.path().join("it.plan"),
+        TESTED.replace("found.n >", "fund.n >"),
+    )
+    .unwrap();
     let output = planrun(["mutate", "."]).within(folder.path()).run();
     assert_eq!(output.status, 3);
-    assert!(output.stderr.contains("`planrun check it.plan` tells them"), "{}", output.stderr);
-    assert_eq!(planrun(["mutate", "nowhere"]).within(folder.path()).run().status, 3);
+    assert!(
+        output.stderr.contains("`planrun check it.plan` tells them"),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(
+        planrun(["mutate", "nowhere"])
+            .within(folder.path())
+            .run()
+            .status,
+        3
+    );
 }

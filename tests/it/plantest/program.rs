@@ -32,17 +32,32 @@ test "it is gone" for file.it {
 "#;
 
 fn test(folder: &Path, arguments: &[&str]) -> Output {
-    let program = planrun(["test"]).within(folder).without_variable("CI").without_variable("INSTA_UPDATE");
+    let program = planrun(["test"])
+        .within(folder)
+        .without_variable("CI")
+        .without_variable("INSTA_UPDATE");
     arguments.iter().fold(program, Program::argument).run()
 }
 
 fn in_ci(folder: &Path) -> Output {
-    planrun(["test", "."]).within(folder).variable("CI", "1").without_variable("INSTA_UPDATE").run()
+    planrun(["test", "."])
+        .within(folder)
+        .variable("CI", "1")
+        .without_variable("INSTA_UPDATE")
+        .run()
 }
 
 /// The last line, without how long it took.
 fn counts(output: &Output) -> &str {
-    output.stdout.trim_end().lines().last().unwrap_or_default().split(" (").next().unwrap()
+    output
+        .stdout
+        .trim_end()
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .split(" (")
+        .next()
+        .unwrap()
 }
 
 #[test]
@@ -55,33 +70,57 @@ fn tests_in_files_of_their_own_are_run_and_chosen_by_name() {
     assert_eq!(counts(&run(&["-k", "found", "-k", "gone"])), "3 passed");
     assert_eq!(counts(&run(&["it.plantest"])), "3 passed");
     let none = run(&["-k", "nobody"]);
-    assert_eq!((none.status, none.stderr.as_str()), (3, "error: no test is called like nobody\n"));
+    assert_eq!(
+        (none.status, none.stderr.as_str()),
+        (3, "error: no test is called like nobody\n")
+    );
     let none = run(&["it.plan"]);
     assert_eq!(none.status, 3);
-    assert!(none.stderr.starts_with("error: there is no test below `it.plan`"), "{}", none.stderr);
+    assert!(
+        none.stderr
+            .starts_with("error: there is no test below `it.plan`"),
+        "{}",
+        none.stderr
+    );
     assert_eq!(run(&["nowhere.plan"]).status, 3);
     assert_eq!(run(&["--frmat", "json"]).status, 2);
     let told = planrun(["test", "-v"]).within(folder.path()).run().stdout;
     for title in ["it is found #1", "it is found #2", "it is gone"] {
-        assert!(told.contains(&format!("ok    it.plantest: {title} (")), "{told}");
+        assert!(
+            told.contains(&format!("ok    it.plantest: {title} (")),
+            "{told}"
+        );
     }
 }
 
 #[test]
 fn what_fails_or_cannot_be_tested_is_exit_code_one() {
-    let wrong = TESTS.replace("reply == id", "reply > 1").replace("reply == id", "reply > 1");
+    let wrong = TESTS
+        .replace("reply == id", "reply > 1")
+        .replace("reply == id", "reply > 1");
     let broken = PLAN.replace("found.n", "fund.n");
-    let dir = folder([("it.plan", PLAN), ("it.plantest", wrong.as_str()), ("broken.plan", &broken)]);
+    let dir = folder([
+        ("it.plan", PLAN),
+        ("it.plantest", wrong.as_str()),
+        ("broken.plan", &broken),
+    ]);
     let some = test(dir.path(), &["."]);
     assert_eq!(
         (some.status, counts(&some)),
         (1, "2 passed, 1 failed"),
         "a broken plan without tests is no matter here"
     );
-    std::fs::write(dir.path().join("broken.plan"), broken + "\ntest \"no\" for it {\n    given { id: 1 }\n}\n")
-        .unwrap();
+    std::fs::write(
+        dir.path().join("broken.plan"),
+        broken + "\ntest \"no\" for it {\n    given { id: 1 }\n}\n",
+    )
+    .unwrap();
     let some = test(dir.path(), &["."]);
-    assert_eq!((some.status, counts(&some)), (1, "2 passed, 1 failed, 1 file not tested"), "{some:?}");
+    assert_eq!(
+        (some.status, counts(&some)),
+        (1, "2 passed, 1 failed, 1 file not tested"),
+        "{some:?}"
+    );
     assert!(some.stdout.contains("error[unknown-name]"), "{some:?}");
 }
 
@@ -105,10 +144,16 @@ fn without_times(mut json: Json) -> Json {
         Json::Object(fields) => {
             for (name, value) in fields.iter_mut() {
                 let timed = name.contains("duration") || name.contains("took");
-                *value = if timed { Json::from("…") } else { without_times(value.take()) };
+                *value = if timed {
+                    Json::from("…")
+                } else {
+                    without_times(value.take())
+                };
             }
         }
-        Json::Array(values) => values.iter_mut().for_each(|value| *value = without_times(value.take())),
+        Json::Array(values) => values
+            .iter_mut()
+            .for_each(|value| *value = without_times(value.take())),
         _ => {}
     }
     json
@@ -136,9 +181,12 @@ test "drawn" for it {
 "#;
 
 fn snapshots(folder: &Path) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(folder.join("snapshots")) else { return Vec::new() };
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let Ok(entries) = std::fs::read_dir(folder.join("snapshots")) else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     names
 }
@@ -152,13 +200,29 @@ fn snapshots_are_new_then_taken_then_compared() {
     assert_eq!(snapshots(folder.path()), [""; 0], "CI writes nothing");
     let new = run(&["."]);
     assert_eq!(new.status, 1);
-    assert!(counts(&new).ends_with("5 snapshots to look at"), "{}", counts(&new));
-    assert!(snapshots(folder.path()).iter().all(|name| name.ends_with(".snap.new")), "{:?}", snapshots(folder.path()));
+    assert!(
+        counts(&new).ends_with("5 snapshots to look at"),
+        "{}",
+        counts(&new)
+    );
+    assert!(
+        snapshots(folder.path())
+            .iter()
+            .all(|name| name.ends_with(".snap.new")),
+        "{:?}",
+        snapshots(folder.path())
+    );
     let taken = run(&["--accept"]);
-    assert_eq!((taken.status, counts(&taken)), (0, "3 passed, 5 snapshots taken"), "{taken:?}");
+    assert_eq!(
+        (taken.status, counts(&taken)),
+        (0, "3 passed, 5 snapshots taken"),
+        "{taken:?}"
+    );
     assert_eq!(snapshots(folder.path()).len(), 5);
     assert!(
-        snapshots(folder.path()).iter().all(|name| Path::new(name).extension().is_some_and(|end| end == "snap")),
+        snapshots(folder.path())
+            .iter()
+            .all(|name| Path::new(name).extension().is_some_and(|end| end == "snap")),
         "{:?}",
         snapshots(folder.path())
     );
@@ -166,33 +230,68 @@ fn snapshots_are_new_then_taken_then_compared() {
     let ci = in_ci(folder.path());
     assert_eq!(ci.status, 0, "what was taken holds in CI");
 
-    std::fs::write(folder.path().join("it.plan"), KEPT.replace("id + 1", "id + 2")).unwrap();
+    std::fs::write(
+        folder.path().join("it.plan"),
+        KEPT.replace("id + 1", "id + 2"),
+    )
+    .unwrap();
     let before = snapshots(folder.path());
     let ci = in_ci(folder.path());
     assert_eq!((ci.status, snapshots(folder.path())), (1, before));
-    assert!(ci.stdout.contains("this is not as the snapshot has it"), "{}", ci.stdout);
+    assert!(
+        ci.stdout.contains("this is not as the snapshot has it"),
+        "{}",
+        ci.stdout
+    );
     let differs = run(&["."]);
-    assert_eq!((differs.status, counts(&differs)), (1, "1 passed, 2 failed, 4 snapshots to look at"), "{differs:?}");
+    assert_eq!(
+        (differs.status, counts(&differs)),
+        (1, "1 passed, 2 failed, 4 snapshots to look at"),
+        "{differs:?}"
+    );
     assert_eq!(counts(&run(&["--accept"])), "3 passed, 4 snapshots taken");
     assert_eq!(run(&["."]).status, 0);
 }
 
 #[test]
 fn tests_that_fail_keep_nothing_and_what_nobody_names_is_told() {
-    let folder =
-        folder([("it.plan", KEPT.replace("snapshot reply", "snapshot reply\n    expect reply == 2").as_str())]);
+    let folder = folder([(
+        "it.plan",
+        KEPT.replace("snapshot reply", "snapshot reply\n    expect reply == 2")
+            .as_str(),
+    )]);
     let run = |arguments: &[&str]| test(folder.path(), arguments);
     let some = run(&["--accept"]);
-    assert_eq!((some.status, counts(&some)), (1, "2 passed, 1 failed, 3 snapshots taken"), "{some:?}");
+    assert_eq!(
+        (some.status, counts(&some)),
+        (1, "2 passed, 1 failed, 3 snapshots taken"),
+        "{some:?}"
+    );
     std::fs::write(folder.path().join("it.plan"), KEPT).unwrap();
     assert_eq!(run(&["--accept"]).status, 0);
-    std::fs::write(folder.path().join("it.plan"), KEPT.replace("    snapshot reply\n", "")).unwrap();
+    std::fs::write(
+        folder.path().join("it.plan"),
+        KEPT.replace("    snapshot reply\n", ""),
+    )
+    .unwrap();
     let some = run(&["."]);
     assert_eq!(some.status, 0);
-    assert_eq!(some.stderr.matches("no test names the snapshot").count(), 2, "{}", some.stderr);
-    assert_eq!(run(&["-k", "drawn"]).stderr, "", "who runs a part cannot know");
+    assert_eq!(
+        some.stderr.matches("no test names the snapshot").count(),
+        2,
+        "{}",
+        some.stderr
+    );
+    assert_eq!(
+        run(&["-k", "drawn"]).stderr,
+        "",
+        "who runs a part cannot know"
+    );
     let removed = run(&["--unreferenced", "delete"]);
-    assert_eq!((removed.status, counts(&removed)), (0, "3 passed, 2 snapshots removed"));
+    assert_eq!(
+        (removed.status, counts(&removed)),
+        (0, "3 passed, 2 snapshots removed")
+    );
     assert_eq!(snapshots(folder.path()).len(), 3);
 }
 
@@ -225,8 +324,16 @@ fn findings_that_a_test_expects_are_no_hindrance() {
     let text = "plan it() -> int {\n    let idle = 1\n    reply fund\n}\n\ntest \"it is wrong\" for it {\n    expect diagnostics [unknown-name, unused-let]\n    snapshot diagnostics\n}\n\nplan fine() -> int {\n    reply 1\n}\n\ntest \"another plan of the file runs\" for fine {\n    expect reply == 1\n}\n";
     let folder = folder([("it.plan", text)]);
     let some = test(folder.path(), &["--accept"]);
-    assert_eq!((some.status, counts(&some)), (0, "2 passed, 1 snapshot taken"), "{some:?}");
+    assert_eq!(
+        (some.status, counts(&some)),
+        (0, "2 passed, 1 snapshot taken"),
+        "{some:?}"
+    );
     std::fs::write(folder.path().join("it.plan"), text.replace("fund", "1")).unwrap();
     let some = test(folder.path(), &["."]);
-    assert_eq!((some.status, counts(&some)), (1, "1 passed, 1 failed"), "{some:?}");
+    assert_eq!(
+        (some.status, counts(&some)),
+        (1, "1 passed, 1 failed"),
+        "{some:?}"
+    );
 }

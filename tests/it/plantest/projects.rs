@@ -20,12 +20,19 @@ fn every_nestools_plan_completes_with_made_up_answers() {
             if !bench.suite.broken.is_empty() {
                 return Err(format!("{name}: {:?}", bench.suite.broken[0].message));
             }
-            let ran = bench.run(Wish { seeds: 2, ..Wish::default() });
+            let ran = bench.run(Wish {
+                seeds: 2,
+                ..Wish::default()
+            });
             let fault = ran.iter().flat_map(|ran| &ran.faults).next();
             if let Some(fault) = fault {
                 return Err(format!("{name}: {}", fault.message));
             }
-            let calls = bench.cases().iter().map(|case| bench.play(case, Manner::default()).calls.len()).sum();
+            let calls = bench
+                .cases()
+                .iter()
+                .map(|case| bench.play(case, Manner::default()).calls.len())
+                .sum();
             Ok(calls)
         })
         .collect();

@@ -18,9 +18,13 @@ const REACHED: usize = 95;
 const NOTICED: &str = "90";
 
 fn plans() -> Vec<String> {
-    let entries = std::fs::read_dir(root().join("plans")).unwrap().map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir(root().join("plans"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let plans = entries.filter(|path| path.extension().is_some_and(|end| end == "plan"));
-    let mut names: Vec<String> = plans.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = plans
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     names
 }
@@ -32,8 +36,16 @@ fn every_plan_has_tests_and_a_snapshot() {
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     for name in plans() {
-        assert!(root().join(format!("plans/{name}.plantest")).exists(), "{name}");
-        assert!(snapshots.iter().any(|file| file.starts_with(&format!("{name}.plantest__"))), "{name}");
+        assert!(
+            root().join(format!("plans/{name}.plantest")).exists(),
+            "{name}"
+        );
+        assert!(
+            snapshots
+                .iter()
+                .any(|file| file.starts_with(&format!("{name}.plantest__"))),
+            "{name}"
+        );
     }
 }
 
@@ -46,23 +58,40 @@ fn tests_reach_nearly_all_of_every_plan() {
         .without_variable("INSTA_UPDATE")
         .run();
     assert_eq!(output.status, 0, "{}", output.stdout);
-    let files: Vec<PathBuf> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let told =
-        if let Some(file) = files.first() { std::fs::read_to_string(file).unwrap() } else { output.stdout.clone() };
-    let report: Json = serde_json::from_str(&told).unwrap();
-    let plans_of = report["files"]
-        .as_array()
+    let files: Vec<PathBuf> = std::fs::read_dir(folder.path())
         .unwrap()
-        .iter()
-        .flat_map(|file| file["plans"].as_array().unwrap().iter().map(move |plan| (file, plan)));
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let told = if let Some(file) = files.first() {
+        std::fs::read_to_string(file).unwrap()
+    } else {
+        output.stdout.clone()
+    };
+    let report: Json = serde_json::from_str(&told).unwrap();
+    let plans_of = report["files"].as_array().unwrap().iter().flat_map(|file| {
+        file["plans"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(move |plan| (file, plan))
+    });
     let mut seen = 0;
     for (file, plan) in plans_of {
         let goals = plan["goals"].as_array().unwrap();
         let reached = |goal: &&Json| goal["count"].as_u64().unwrap() > 0;
         let count = goals.iter().filter(reached).count();
         let percent = count * 100 / goals.len().max(1);
-        println!("{}: {count} of {} goals, {percent} %", plan["plan"], goals.len());
-        assert!(percent >= REACHED, "{}: {}: {percent} %", file["file"], plan["plan"]);
+        println!(
+            "{}: {count} of {} goals, {percent} %",
+            plan["plan"],
+            goals.len()
+        );
+        assert!(
+            percent >= REACHED,
+            "{}: {}: {percent} %",
+            file["file"],
+            plan["plan"]
+        );
         seen += 1;
     }
     assert!(seen >= plans().len(), "{seen} plans");
@@ -73,12 +102,17 @@ fn explored() -> Vec<String> {
     if std::env::var_os("CI").is_some() {
         return vec!["plans".to_owned()];
     }
-    ["order", "refund", "release"].iter().map(|name| format!("plans/{name}.plantest")).collect()
+    ["order", "refund", "release"]
+        .iter()
+        .map(|name| format!("plans/{name}.plantest"))
+        .collect()
 }
 
 #[test]
 fn nothing_is_found_around_their_tests() {
-    let program = planrun(["test", "--explore", "--seeds", "1"]).without_variable("INSTA_UPDATE").variable("CI", "1");
+    let program = planrun(["test", "--explore", "--seeds", "1"])
+        .without_variable("INSTA_UPDATE")
+        .variable("CI", "1");
     let output = explored().iter().fold(program, Program::argument).run();
     assert_eq!(output.status, 0, "{}", output.stdout);
     let told = output.stdout.lines().last().unwrap();
@@ -105,11 +139,22 @@ fn they_come_to_the_same_in_any_order() {
             (0..3).find_map(|seed| {
                 let other = test.run_in(Order::Seeded(seed));
                 let same = (base.trace(), base.reply()) == (other.trace(), other.reply());
-                (!same).then(|| format!("{}, seed {seed}:\n{}\nand\n{}", test.name(), base.trace(), other.trace()))
+                (!same).then(|| {
+                    format!(
+                        "{}, seed {seed}:\n{}\nand\n{}",
+                        test.name(),
+                        base.trace(),
+                        other.trace()
+                    )
+                })
             })
         })
         .collect();
-    println!("{} tests in 3 orders beside that of the source, {} differ", tests.len(), faults.len());
+    println!(
+        "{} tests in 3 orders beside that of the source, {} differ",
+        tests.len(),
+        faults.len()
+    );
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -136,7 +181,12 @@ fn copy_into(from: &Path, to: &Path) {
 fn kept(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     entries
-        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path()).unwrap()))
+        .map(|entry| {
+            (
+                entry.file_name().to_string_lossy().into_owned(),
+                std::fs::read(entry.path()).unwrap(),
+            )
+        })
         .collect()
 }
 
@@ -147,16 +197,31 @@ fn snapshots_are_the_same_bytes_in_every_place() {
     let places: [&[(&str, &str)]; 4] = [
         &[("TZ", "Pacific/Kiritimati"), ("RAYON_NUM_THREADS", "1")],
         &[("TZ", "America/St_Johns"), ("RAYON_NUM_THREADS", "2")],
-        &[("LC_ALL", "tr_TR.UTF-8"), ("LANG", "tr_TR.UTF-8"), ("RAYON_NUM_THREADS", "7")],
+        &[
+            ("LC_ALL", "tr_TR.UTF-8"),
+            ("LANG", "tr_TR.UTF-8"),
+            ("RAYON_NUM_THREADS", "7"),
+        ],
         &[("LC_ALL", "C"), ("LANG", "de_DE.UTF-8")],
     ];
     for variables in places {
         let folder = copy();
-        let program = planrun(["test", "plans", "--accept"]).within(folder.path()).without_variable("CI");
-        let output = variables.iter().fold(program, |program, (name, value)| program.variable(name, value)).run();
+        let program = planrun(["test", "plans", "--accept"])
+            .within(folder.path())
+            .without_variable("CI");
+        let output = variables
+            .iter()
+            .fold(program, |program, (name, value)| {
+                program.variable(name, value)
+            })
+            .run();
         assert_eq!(output.status, 0, "{variables:?}: {}", output.stdout);
         let theirs = kept(&folder.path().join("plans/snapshots"));
-        assert_eq!(theirs.keys().collect::<Vec<_>>(), ours.keys().collect::<Vec<_>>(), "{variables:?}");
+        assert_eq!(
+            theirs.keys().collect::<Vec<_>>(),
+            ours.keys().collect::<Vec<_>>(),
+            "{variables:?}"
+        );
         for (name, bytes) in &ours {
             assert!(theirs[name] == *bytes, "{variables:?}: {name}");
         }

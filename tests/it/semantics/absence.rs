@@ -31,7 +31,11 @@ async fn r2_1_an_if_is_its_statements_under_guards() {
     assert_eq!(ran.reply(), json!({"x": 3, "y": null, "z": null}));
     assert_eq!(
         (ran.status("x"), ran.status("y"), ran.status("z")),
-        ("completed".into(), "skipped(guard)".into(), "skipped(guard)".into())
+        (
+            "completed".into(),
+            "skipped(guard)".into(),
+            "skipped(guard)".into()
+        )
     );
     assert_eq!(ran.calls("a.write").len(), 1);
 }
@@ -40,8 +44,16 @@ async fn r2_1_an_if_is_its_statements_under_guards() {
 async fn r2_2_a_guard_is_decided_before_other_arguments_are_there() {
     let body = "step fast = a.text() step slow = a.read() step x = a.write(x: slow) when fast == \"no\" reply x ?? 0";
     let ran = world().run(&plan(body)).await;
-    let settled = ran.events.iter().position(|(name, path, _)| *name == "step.settled" && path == "x").unwrap();
-    let slow = ran.events.iter().position(|(name, path, _)| *name == "step.settled" && path == "slow").unwrap();
+    let settled = ran
+        .events
+        .iter()
+        .position(|(name, path, _)| *name == "step.settled" && path == "x")
+        .unwrap();
+    let slow = ran
+        .events
+        .iter()
+        .position(|(name, path, _)| *name == "step.settled" && path == "slow")
+        .unwrap();
     assert!(settled < slow, "skipped without waiting for `slow`");
 }
 
@@ -60,11 +72,21 @@ async fn r2_4_guard_false_is_null_and_upstream_failure_is_no_value() {
     let ran = failing().run(&plan(body)).await;
     assert_eq!(
         (ran.status("bad"), ran.status("x"), ran.status("y")),
-        ("failed".into(), "skipped(upstream)".into(), "skipped(upstream)".into())
+        (
+            "failed".into(),
+            "skipped(upstream)".into(),
+            "skipped(upstream)".into()
+        )
     );
-    assert_eq!((ran.reply(), ran.outcome.state.name()), (json!(3), "failed"));
+    assert_eq!(
+        (ran.reply(), ran.outcome.state.name()),
+        (json!(3), "failed")
+    );
     let body = "step none = a.text() when false step x = a.text(x: none ?? \"given\") reply x";
-    assert_eq!(world().run(&plan(body)).await.calls("a.text")[0].arguments, json!({"x": "given"}));
+    assert_eq!(
+        world().run(&plan(body)).await.calls("a.text")[0].arguments,
+        json!({"x": "given"})
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,7 +94,10 @@ async fn r2_4_upstream_failure_stops_at_recover_and_at_a_status_test() {
     let failing = || world().tool("a.read", [Script::Fail("tool.failed", Sent::Answered)]);
     let body = "policy { on_failure: settle } step bad = a.read() recover tool => 7 reply bad";
     let ran = failing().run(&plan(body)).await;
-    assert_eq!((ran.reply(), ran.outcome.state.name()), (json!(7), "completed"));
+    assert_eq!(
+        (ran.reply(), ran.outcome.state.name()),
+        (json!(7), "completed")
+    );
     assert_eq!(ran.step("bad").attributes, ["recovered"]);
     let body = "policy { on_failure: settle } step bad = a.read() step x = a.write() when bad is failed reply x ?? 0";
     assert_eq!(failing().run(&plan(body)).await.reply(), json!(3));
@@ -81,15 +106,18 @@ async fn r2_4_upstream_failure_stops_at_recover_and_at_a_status_test() {
 #[tokio::test(start_paused = true)]
 async fn r2_5_after_runs_on_completed_or_skipped_and_not_on_failed() {
     let body = "step none = a.read() when false step x = a.write() after none_of reply x";
-    let body = body.replace("none_of", "none").replace("step none", "step idle").replace("after none", "after idle");
+    let body = body
+        .replace("none_of", "none")
+        .replace("step none", "step idle")
+        .replace("after none", "after idle");
     assert_eq!(world().run(&plan(&body)).await.reply(), json!(3));
     let failing = world().tool("a.read", [Script::Fail("tool.failed", Sent::Answered)]);
-    let body = "policy { on_failure: settle } step bad = a.read() step x = a.text() after bad reply 1";
+    let body =
+        "policy { on_failure: settle } step bad = a.read() step x = a.text() after bad reply 1";
     let ran = failing.run(&plan(body)).await;
     assert_eq!(ran.status("x"), "skipped(upstream)");
     let failing = world().tool("a.read", [Script::Fail("tool.failed", Sent::Answered)]);
-    let body =
-        "policy { on_failure: settle } step bad = a.read() step x = a.text() when bad is settled reply x ?? \"\"";
+    let body = "policy { on_failure: settle } step bad = a.read() step x = a.text() when bad is settled reply x ?? \"\"";
     assert_eq!(failing.run(&plan(body)).await.reply(), json!("t"));
 }
 

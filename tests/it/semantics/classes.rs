@@ -25,10 +25,21 @@ tools:
 /// The codes and the suggested edits of a file.
 fn check(text: &str) -> (Vec<String>, Vec<String>) {
     let project = "apps: [apps/*.yaml]\n";
-    let folder = folder([("apps/desk.yaml", APP), ("planrun.yaml", project), ("a.plan", text)]);
-    let output = planrun(["check", "--format", "json", "a.plan"]).within(folder.path()).run();
+    let folder = folder([
+        ("apps/desk.yaml", APP),
+        ("planrun.yaml", project),
+        ("a.plan", text),
+    ]);
+    let output = planrun(["check", "--format", "json", "a.plan"])
+        .within(folder.path())
+        .run();
     let found = output.json()["diagnostics"].as_array().unwrap().clone();
-    let told = |key: &str| found.iter().map(|found| found[key].as_str().unwrap_or_default().to_owned()).collect();
+    let told = |key: &str| {
+        found
+            .iter()
+            .map(|found| found[key].as_str().unwrap_or_default().to_owned())
+            .collect()
+    };
     let (codes, helps): (Vec<String>, Vec<String>) = (told("code"), told("help"));
     (codes, helps)
 }
@@ -36,25 +47,52 @@ fn check(text: &str) -> (Vec<String>, Vec<String>) {
 #[test]
 fn b16_a_misspelt_error_of_a_tool_is_an_error_with_a_suggestion() {
     for (clause, wanted, near) in [
-        ("recover tool.sold_ot => { id: \"\" }", "unknown-error-class", "did you mean `tool.sold_out`?"),
-        ("recover [auth, tool.buzy] => { id: \"\" }", "unknown-error-class", "did you mean `tool.busy`?"),
-        ("retry { on: [transient, tool.bussy] }", "unknown-error-class", "did you mean `tool.busy`?"),
-        ("recover tool.elsewhere => { id: \"\" }", "unreachable-recover", ""),
-        ("retry { on: [transient, tool.elsewhere] }", "retry-never-matches", ""),
+        (
+            "recover tool.sold_ot => { id: \"\" }",
+            "unknown-error-class",
+            "did you mean `tool.sold_out`?",
+        ),
+        (
+            "recover [auth, tool.buzy] => { id: \"\" }",
+            "unknown-error-class",
+            "did you mean `tool.busy`?",
+        ),
+        (
+            "retry { on: [transient, tool.bussy] }",
+            "unknown-error-class",
+            "did you mean `tool.busy`?",
+        ),
+        (
+            "recover tool.elsewhere => { id: \"\" }",
+            "unreachable-recover",
+            "",
+        ),
+        (
+            "retry { on: [transient, tool.elsewhere] }",
+            "retry-never-matches",
+            "",
+        ),
     ] {
-        let text =
-            format!("use desk\nplan p(id: string) -> any {{\n step s = desk.open(id: id) {clause}\n reply s.id\n}}\n");
+        let text = format!(
+            "use desk\nplan p(id: string) -> any {{\n step s = desk.open(id: id) {clause}\n reply s.id\n}}\n"
+        );
         let (codes, helps) = check(&text);
         assert_eq!(codes, [wanted], "{clause}");
         assert!(near.is_empty() || helps == [near], "{clause}: {helps:?}");
     }
-    for clause in
-        ["recover tool.sold_out => { id: \"\" }", "retry { on: [tool.busy] }", "recover tool.failed => { id: \"\" }"]
-    {
-        let text =
-            format!("use desk\nplan p(id: string) -> any {{\n step s = desk.open(id: id) {clause}\n reply s.id\n}}\n");
+    for clause in [
+        "recover tool.sold_out => { id: \"\" }",
+        "retry { on: [tool.busy] }",
+        "recover tool.failed => { id: \"\" }",
+    ] {
+        let text = format!(
+            "use desk\nplan p(id: string) -> any {{\n step s = desk.open(id: id) {clause}\n reply s.id\n}}\n"
+        );
         let (codes, _) = check(&text);
-        assert!(!codes.contains(&"unknown-error-class".to_owned()), "{clause}: {codes:?}");
+        assert!(
+            !codes.contains(&"unknown-error-class".to_owned()),
+            "{clause}: {codes:?}"
+        );
     }
 }
 
@@ -67,9 +105,23 @@ fn b16_a_tool_item_that_misspells_an_error_of_its_contract_is_an_error() {
         ));
         (codes.join(" "), helps.join(" "))
     };
-    assert_eq!(of("sold_ot"), ("unknown-error-class".into(), "did you mean `sold_out`?".into()));
+    assert_eq!(
+        of("sold_ot"),
+        (
+            "unknown-error-class".into(),
+            "did you mean `sold_out`?".into()
+        )
+    );
     assert_eq!(of("[busy, sold_ot]").0, "unknown-error-class");
     assert_eq!(of("sold_out").0, "");
-    assert_eq!(of("on_strike").0, "", "an error that the contract does not know");
-    assert_eq!(of("sold_out, sold_outs").0, "", "what is near is named as well");
+    assert_eq!(
+        of("on_strike").0,
+        "",
+        "an error that the contract does not know"
+    );
+    assert_eq!(
+        of("sold_out, sold_outs").0,
+        "",
+        "what is near is named as well"
+    );
 }

@@ -55,11 +55,17 @@ fn beside(step: &str) -> String {
 }
 
 fn dropped(ran: &Ran) -> Vec<serde_json::Value> {
-    ran.calls("a.drop").iter().map(|seen| seen.arguments["x"].clone()).collect()
+    ran.calls("a.drop")
+        .iter()
+        .map(|seen| seen.arguments["x"].clone())
+        .collect()
 }
 
 fn keys<'a>(ran: &'a Ran, tool: &str) -> Vec<&'a str> {
-    ran.calls(tool).iter().map(|seen| seen.key.as_str()).collect()
+    ran.calls(tool)
+        .iter()
+        .map(|seen| seen.key.as_str())
+        .collect()
 }
 
 /// The same world, in which this is answered.
@@ -70,7 +76,12 @@ fn told(mut world: World, path: &'static str, answer: serde_json::Value) -> Worl
 
 async fn until_it_dies(mut world: World, text: &str, events: usize) -> World {
     world.journal = Some(MemoryLog::default().dying_after(events));
-    assert!(world.run_until_it_dies(text, BTreeMap::new()).await.is_none());
+    assert!(
+        world
+            .run_until_it_dies(text, BTreeMap::new())
+            .await
+            .is_none()
+    );
     world.journal = Some(world.journal.take().unwrap().living());
     world
 }
@@ -78,63 +89,130 @@ async fn until_it_dies(mut world: World, text: &str, events: usize) -> World {
 #[tokio::test(start_paused = true)]
 async fn a1_an_idempotent_call_whose_answer_was_lost_is_taken_back() {
     let lost = || world().tool("a.put", [Fail("transient.network", Maybe)]);
-    let ran = lost().run(&plan("step w = a.put() undo a.drop(x: \"w\")")).await;
-    assert_eq!((ran.class().as_str(), dropped(&ran)), ("transient.network", vec![json!("w")]));
-    // The last attempt never left, the one before may have arrived.
-    let ran = world()
-        .tool("a.put", [Fail("transient.timeout", Maybe), Fail("transient.network", No)])
+    let ran = lost()
         .run(&plan("step w = a.put() undo a.drop(x: \"w\")"))
         .await;
-    assert_eq!((ran.class().as_str(), dropped(&ran)), ("transient.network", vec![json!("w")]));
+    assert_eq!(
+        (ran.class().as_str(), dropped(&ran)),
+        ("transient.network", vec![json!("w")])
+    );
+    // The last attempt never left, the one before may have arrived.
+    let ran = world()
+        .tool(
+            "a.put",
+            [
+                Fail("transient.timeout", Maybe),
+                Fail("transient.network", No),
+            ],
+        )
+        .run(&plan("step w = a.put() undo a.drop(x: \"w\")"))
+        .await;
+    assert_eq!(
+        (ran.class().as_str(), dropped(&ran)),
+        ("transient.network", vec![json!("w")])
+    );
     let never = world().tool("a.put", [Fail("transient.network", No)]);
-    assert!(dropped(&never.run(&plan("step w = a.put() undo a.drop(x: \"w\")")).await).is_empty(), "it never left");
+    assert!(
+        dropped(
+            &never
+                .run(&plan("step w = a.put() undo a.drop(x: \"w\")"))
+                .await
+        )
+        .is_empty(),
+        "it never left"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a1_an_idempotent_call_that_timed_out_and_recovered_is_taken_back_when_the_plan_fails_later() {
+async fn a1_an_idempotent_call_that_timed_out_and_recovered_is_taken_back_when_the_plan_fails_later()
+ {
     let slow = world().tool("a.put", [after(60_000, give(json!(2)))]);
-    let text = plan("step w = a.put() timeout 1s recover transient => 0 undo a.drop(x: \"w\") step bad = a.bad()");
+    let text = plan(
+        "step w = a.put() timeout 1s recover transient => 0 undo a.drop(x: \"w\") step bad = a.bad()",
+    );
     let ran = slow.run(&text).await;
-    assert_eq!((ran.class().as_str(), dropped(&ran)), ("tool.busy", vec![json!("w")]));
+    assert_eq!(
+        (ran.class().as_str(), dropped(&ran)),
+        ("tool.busy", vec![json!("w")])
+    );
     let refused = world().tool("a.put", [Fail("tool.busy", Refused)]);
     let text = text.replace("recover transient", "recover tool");
-    assert!(dropped(&refused.run(&text).await).is_empty(), "nothing has happened");
+    assert!(
+        dropped(&refused.run(&text).await).is_empty(),
+        "nothing has happened"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a1_an_idempotent_call_that_backs_off_when_another_step_fails_is_taken_back() {
     let text = beside("step w = a.put() retry { delay: 10s, jitter: none } undo a.drop(x: \"w\")");
-    let ran = world().tool("a.put", [Fail("transient.unavailable", Maybe)]).run(&text).await;
-    assert_eq!((dropped(&ran), ran.calls("a.put").len()), (vec![json!("w")], 1));
-    let ran = world().tool("a.put", [Fail("transient.unavailable", No)]).run(&text).await;
+    let ran = world()
+        .tool("a.put", [Fail("transient.unavailable", Maybe)])
+        .run(&text)
+        .await;
+    assert_eq!(
+        (dropped(&ran), ran.calls("a.put").len()),
+        (vec![json!("w")], 1)
+    );
+    let ran = world()
+        .tool("a.put", [Fail("transient.unavailable", No)])
+        .run(&text)
+        .await;
     assert!(dropped(&ran).is_empty(), "it never arrived");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a1_an_idempotent_call_that_was_killed_in_mid_call_is_taken_back_by_a_cancel() {
     let text = plan("step w = a.put() undo a.drop(x: \"w\")");
-    for (said, expected) in [(r#"{"cancel": true}"#, 1), (r#"{"cancel": true, "keep": true}"#, 0)] {
+    for (said, expected) in [
+        (r#"{"cancel": true}"#, 1),
+        (r#"{"cancel": true, "keep": true}"#, 0),
+    ] {
         let slow = || world().tool("a.put", [after(60_000, give(json!(2)))]);
         let dead = until_it_dies(slow(), &text, 2).await;
         assert_eq!(dead.seen().len(), 1, "it was in flight");
         dead.journal.as_ref().unwrap().say(said);
         let ran = dead.run(&text).await;
-        assert_eq!((ran.outcome.state.name(), dropped(&ran).len()), ("cancelled", expected), "{said}");
+        assert_eq!(
+            (ran.outcome.state.name(), dropped(&ran).len()),
+            ("cancelled", expected),
+            "{said}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a2_an_undo_never_overtakes_its_call() {
     let text = beside("step w = a.put() undo a.drop(x: w)");
-    let ran = world().tool("a.put", [after(5_000, give(json!(2)))]).run(&text).await;
-    assert!(ran.cancelled.is_empty(), "what changes something is awaited: {:?}", ran.cancelled);
-    assert_eq!((ran.status("all[0].w"), dropped(&ran)), ("completed".to_owned(), vec![json!(2)]));
+    let ran = world()
+        .tool("a.put", [after(5_000, give(json!(2)))])
+        .run(&text)
+        .await;
+    assert!(
+        ran.cancelled.is_empty(),
+        "what changes something is awaited: {:?}",
+        ran.cancelled
+    );
+    assert_eq!(
+        (ran.status("all[0].w"), dropped(&ran)),
+        ("completed".to_owned(), vec![json!(2)])
+    );
     assert!(ran.calls("a.drop")[0].at >= 5_000);
     // Up to its `timeout`.
     let text = beside("step w = a.put() timeout 3s retry { attempts: 1 } undo a.drop(x: \"w\")");
-    let ran = world().tool("a.put", [after(60_000, give(json!(2)))]).run(&text).await;
-    assert_eq!((ran.status("all[0].w"), dropped(&ran)), ("failed".to_owned(), vec![json!("w")]));
-    assert!((3_000..10_000).contains(&ran.calls("a.drop")[0].at), "{:?}", ran.calls("a.drop"));
+    let ran = world()
+        .tool("a.put", [after(60_000, give(json!(2)))])
+        .run(&text)
+        .await;
+    assert_eq!(
+        (ran.status("all[0].w"), dropped(&ran)),
+        ("failed".to_owned(), vec![json!("w")])
+    );
+    assert!(
+        (3_000..10_000).contains(&ran.calls("a.drop")[0].at),
+        "{:?}",
+        ran.calls("a.drop")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,8 +236,15 @@ async fn a2_a_process_that_dies_while_it_awaits_a_call_changes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a3_an_expired_key_is_not_sent_again() {
-    let lost = || durable(world().tool("a.keyed", [after(50, Fail("transient.network", Maybe)), give(json!(3))]));
-    let text = plan("policy { on_failure: pause } step w = a.keyed() retry { delay: 1h, jitter: none } reply w");
+    let lost = || {
+        durable(world().tool(
+            "a.keyed",
+            [after(50, Fail("transient.network", Maybe)), give(json!(3))],
+        ))
+    };
+    let text = plan(
+        "policy { on_failure: pause } step w = a.keyed() retry { delay: 1h, jitter: none } reply w",
+    );
     for (age, sent) in [(23, 2), (25, 1)] {
         let world = lost();
         let stopped = world.cancel.clone();
@@ -179,7 +264,10 @@ async fn a3_an_expired_key_is_not_sent_again() {
             continue;
         }
         assert_eq!(ran.outcome.state.name(), "paused");
-        assert_eq!(&*ran.outcome.questions[0].0, "w", "nobody knows whether it happened");
+        assert_eq!(
+            &*ran.outcome.questions[0].0, "w",
+            "nobody knows whether it happened"
+        );
         let answered = told(next, "w", json!({ "happened": true, "value": 9 }));
         assert_eq!(answered.run(&text).await.reply(), json!(9));
     }
@@ -192,12 +280,18 @@ async fn a3_a_call_that_was_lost_with_its_process_is_unknown_when_its_key_has_ex
         let dead = until_it_dies(slow(), &plan("step w = a.keyed() reply w"), 2).await;
         dead.host.advance(Duration::from_hours(age));
         let ran = dead.run(&plan("step w = a.keyed() reply w")).await;
-        assert_eq!((ran.outcome.state.name(), ran.calls("a.keyed").len()), (state, sent), "after {age} hours");
+        assert_eq!(
+            (ran.outcome.state.name(), ran.calls("a.keyed").len()),
+            (state, sent),
+            "after {age} hours"
+        );
     }
     // It did not happen, so nobody knows its key, and it may be sent.
     let dead = until_it_dies(slow(), &plan("step w = a.keyed() reply w"), 2).await;
     dead.host.advance(Duration::from_hours(30));
-    let ran = told(dead, "w", json!({ "happened": false })).run(&plan("step w = a.keyed() reply w")).await;
+    let ran = told(dead, "w", json!({ "happened": false }))
+        .run(&plan("step w = a.keyed() reply w"))
+        .await;
     assert_eq!((ran.reply(), ran.calls("a.keyed").len()), (json!(4), 2));
 }
 
@@ -210,13 +304,27 @@ async fn r3_3_a_call_that_is_done_again_goes_on_with_its_execution_until_that_ha
          reply w",
     );
     for (sent, same) in [(Maybe, true), (No, true), (Refused, false)] {
-        let class = if sent == Refused { "tool.busy" } else { "transient.unavailable" };
+        let class = if sent == Refused {
+            "tool.busy"
+        } else {
+            "transient.unavailable"
+        };
         let world = durable(world().tool("a.put", [Fail(class, sent), give(json!(2))]));
-        assert!(matches!(world.run(&text).await.outcome.interruption, Some(Interruption::Failed(_))));
+        assert!(matches!(
+            world.run(&text).await.outcome.interruption,
+            Some(Interruption::Failed(_))
+        ));
         let ran = world.run(&text).await;
         let keys = keys(&ran, "a.put");
-        assert_eq!((ran.reply(), keys[0] == keys[1]), (json!(2), same), "{sent:?}");
-        assert_eq!(ran.calls("a.put")[0].arguments, ran.calls("a.put")[1].arguments);
+        assert_eq!(
+            (ran.reply(), keys[0] == keys[1]),
+            (json!(2), same),
+            "{sent:?}"
+        );
+        assert_eq!(
+            ran.calls("a.put")[0].arguments,
+            ran.calls("a.put")[1].arguments
+        );
     }
 }
 
@@ -233,13 +341,19 @@ async fn r3_3_the_calls_inside_a_step_that_is_done_again_keep_their_executions_t
          reply d",
     );
     let world = durable(
-        world().tool("a.make", [give(json!(1)), give(json!(2))]).tool("a.put", [give(json!(1)), give(json!(2))]),
+        world()
+            .tool("a.make", [give(json!(1)), give(json!(2))])
+            .tool("a.put", [give(json!(1)), give(json!(2))]),
     );
     assert_eq!(world.run(&text).await.class(), "validation.ensure");
     let ran = world.run(&text).await;
     assert_eq!(ran.reply(), json!(2));
     assert_eq!(keys(&ran, "a.put").len(), 2);
-    assert_ne!(keys(&ran, "a.put")[0], keys(&ran, "a.put")[1], "both had ended");
+    assert_ne!(
+        keys(&ran, "a.put")[0],
+        keys(&ran, "a.put")[1],
+        "both had ended"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -263,13 +377,22 @@ async fn r3_7_an_undo_may_be_several_steps() {
          step bad = a.bad()",
     );
     let ran = world().run(&text).await;
-    assert_eq!((ran.class().as_str(), dropped(&ran)), ("tool.busy", vec![json!(7)]));
+    assert_eq!(
+        (ran.class().as_str(), dropped(&ran)),
+        ("tool.busy", vec![json!(7)])
+    );
     assert_eq!(ran.calls("a.log")[0].arguments, json!({ "x": "7 7 true" }));
-    assert_eq!((ran.status("w.undo.then"), ran.step("w").attributes), ("completed".to_owned(), vec!["undone"]));
+    assert_eq!(
+        (ran.status("w.undo.then"), ran.step("w").attributes),
+        ("completed".to_owned(), vec!["undone"])
+    );
     // Each of its calls is tried three times, and where one fails for good the rest is not done, and that is told.
     let broken = world().tool("a.drop", [Fail("transient.network", No)]);
     let ran = broken.run(&text).await;
-    assert_eq!((ran.calls("a.drop").len(), ran.calls("a.log").len()), (3, 0));
+    assert_eq!(
+        (ran.calls("a.drop").len(), ran.calls("a.log").len()),
+        (3, 0)
+    );
     assert_eq!(ran.step("w").attributes, ["undo_failed"]);
 }
 
@@ -277,21 +400,31 @@ async fn r3_7_an_undo_may_be_several_steps() {
 async fn r3_7_an_undo_that_reads_what_nobody_knows_waits_for_somebody_who_does() {
     let lost = || durable(world().tool("a.make", [Fail("transient.timeout", Maybe)]));
     let text = plan("step one = a.make(x: 1) undo a.drop(x: one)");
-    for (answer, expected) in
-        [(json!({ "happened": true, "value": 4 }), vec![json!(4)]), (json!({ "happened": false }), vec![])]
-    {
+    for (answer, expected) in [
+        (json!({ "happened": true, "value": 4 }), vec![json!(4)]),
+        (json!({ "happened": false }), vec![]),
+    ] {
         let world = lost();
         let paused = world.run(&text).await;
-        assert_eq!((paused.outcome.state.name(), dropped(&paused).len()), ("paused", 0));
+        assert_eq!(
+            (paused.outcome.state.name(), dropped(&paused).len()),
+            ("paused", 0)
+        );
         let (path, question) = &paused.outcome.questions[0];
         assert_eq!((&**path, &*question.tool), ("one", "a.make"));
         let ran = told(world, "one", answer).run(&text).await;
-        assert_eq!((ran.class().as_str(), dropped(&ran)), ("unknown_outcome", expected));
+        assert_eq!(
+            (ran.class().as_str(), dropped(&ran)),
+            ("unknown_outcome", expected)
+        );
         assert_eq!(ran.status("one"), "unknown");
     }
     // One that does not read it just runs.
     let ran = lost().run(&text.replace("x: one)", "x: \"it\")")).await;
-    assert_eq!((ran.outcome.state.name(), dropped(&ran)), ("failed", vec![json!("it")]));
+    assert_eq!(
+        (ran.outcome.state.name(), dropped(&ran)),
+        ("failed", vec![json!("it")])
+    );
     // A wrong value is refused, and the question stays.
     let world = told(lost(), "one", json!({ "happened": true, "value": "four" }));
     let ran = world.run(&text).await;
@@ -306,22 +439,38 @@ async fn r3_7_the_other_undos_go_on_once_somebody_has_told() {
     );
     let world = durable(world().tool("a.put", [Fail("transient.timeout", Maybe)]));
     let paused = world.run(&text).await;
-    assert_eq!((paused.outcome.state.name(), dropped(&paused).len()), ("paused", 0), "last first");
+    assert_eq!(
+        (paused.outcome.state.name(), dropped(&paused).len()),
+        ("paused", 0),
+        "last first"
+    );
     let world = told(world, "two", json!({ "happened": true, "value": 4 }));
     let ran = world.run(&text).await;
     assert_eq!(dropped(&ran), [json!(4), json!("one")]);
     let again = world.run(&text).await;
-    assert_eq!((again.outcome.state.name(), dropped(&again).len()), ("failed", 2), "and that is its end");
+    assert_eq!(
+        (again.outcome.state.name(), dropped(&again).len()),
+        ("failed", 2),
+        "and that is its end"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_7_without_a_journal_an_undo_that_reads_what_nobody_knows_fails() {
     let ran = world()
         .tool("a.make", [Fail("transient.timeout", Maybe)])
-        .run(&plan("step one = a.put() undo a.drop(x: 1) step two = a.make() undo a.drop(x: two)"))
+        .run(&plan(
+            "step one = a.put() undo a.drop(x: 1) step two = a.make() undo a.drop(x: two)",
+        ))
         .await;
-    assert_eq!((ran.class().as_str(), dropped(&ran)), ("unknown_outcome", vec![json!(1)]));
-    assert_eq!((ran.step("one").attributes, ran.step("two").attributes), (vec!["undone"], vec!["undo_failed"]));
+    assert_eq!(
+        (ran.class().as_str(), dropped(&ran)),
+        ("unknown_outcome", vec![json!(1)])
+    );
+    assert_eq!(
+        (ran.step("one").attributes, ran.step("two").attributes),
+        (vec!["undone"], vec!["undo_failed"])
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -332,11 +481,22 @@ async fn r3_7_the_undo_of_what_holds_others_stands_for_theirs_only_where_it_has_
             yield w
         } RECOVER undo a.drop(x: \"all\")
         step bad = a.bad()";
-    let run = |fails: &str, recover: &str| plan(&each.replace("FAILS", fails).replace("RECOVER", recover));
+    let run = |fails: &str, recover: &str| {
+        plan(&each.replace("FAILS", fails).replace("RECOVER", recover))
+    };
     let world = || world().tool("a.make", [give(json!(7)), give(json!(8))]);
-    assert_eq!(dropped(&world().run(&run("x > 2", "")).await), [json!("all")]);
-    assert_eq!(dropped(&world().run(&run("x > 1", "")).await), [json!(8), json!(7)]);
-    assert_eq!(dropped(&world().run(&run("x > 1", "recover tool => [0]")).await), [json!(8), json!(7)]);
+    assert_eq!(
+        dropped(&world().run(&run("x > 2", "")).await),
+        [json!("all")]
+    );
+    assert_eq!(
+        dropped(&world().run(&run("x > 1", "")).await),
+        [json!(8), json!(7)]
+    );
+    assert_eq!(
+        dropped(&world().run(&run("x > 1", "recover tool => [0]")).await),
+        [json!(8), json!(7)]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -350,26 +510,53 @@ async fn r3_7_what_can_tell_gives_the_undo_what_it_reads() {
     };
     let lost = || world().tool("a.put", [Fail("transient.timeout", Maybe)]);
     assert_eq!(dropped(&lost().run(&text("")).await), [json!(5)]);
-    assert_eq!(dropped(&lost().run(&text("recover transient => 1")).await), [json!(5)], "not what the arm gave");
+    assert_eq!(
+        dropped(&lost().run(&text("recover transient => 1")).await),
+        [json!(5)],
+        "not what the arm gave"
+    );
     let none = lost().tool("a.look", [give(json!({ "there": false }))]);
-    assert!(dropped(&none.run(&text("")).await).is_empty(), "it did not happen");
+    assert!(
+        dropped(&none.run(&text("")).await).is_empty(),
+        "it did not happen"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a11_a_transient_failure_of_a_poll_is_a_poll_that_said_no() {
-    let text = |within: &str| plan(&format!("step r = a.look() until r.there every 1s within {within} reply r.id"));
+    let text = |within: &str| {
+        plan(&format!(
+            "step r = a.look() until r.there every 1s within {within} reply r.id"
+        ))
+    };
     let failures = || std::iter::repeat_n(Fail("transient.unavailable", Maybe), 9);
     let yes = || give(json!({ "there": true, "id": 5 }));
-    let ran = world().tool("a.look", failures().chain([yes()])).run(&text("1m")).await;
+    let ran = world()
+        .tool("a.look", failures().chain([yes()]))
+        .run(&text("1m"))
+        .await;
     assert_eq!((ran.reply(), ran.calls("a.look").len()), (json!(5), 10));
     let keys: std::collections::BTreeSet<&str> = keys(&ran, "a.look").into_iter().collect();
     assert_eq!(keys.len(), 10, "each poll is an execution of its own");
     let ran = world().tool("a.look", failures()).run(&text("5s")).await;
-    assert_eq!((ran.class().as_str(), ran.took), ("validation.until", 5_000));
+    assert_eq!(
+        (ran.class().as_str(), ran.took),
+        ("validation.until", 5_000)
+    );
     let error = ran.outcome.error.as_ref().unwrap().to_value().to_json();
-    assert_eq!(error["cause"]["class"], "transient.unavailable", "and why nobody could tell");
-    let ran = world().tool("a.look", [Fail("tool.failed", Answered)]).run(&text("1m")).await;
-    assert_eq!((ran.class().as_str(), ran.calls("a.look").len()), ("tool.failed", 1), "any other failure is an end");
+    assert_eq!(
+        error["cause"]["class"], "transient.unavailable",
+        "and why nobody could tell"
+    );
+    let ran = world()
+        .tool("a.look", [Fail("tool.failed", Answered)])
+        .run(&text("1m"))
+        .await;
+    assert_eq!(
+        (ran.class().as_str(), ran.calls("a.look").len()),
+        ("tool.failed", 1),
+        "any other failure is an end"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -377,7 +564,10 @@ async fn a11_a_poll_goes_on_where_it_was_after_a_crash() {
     let text = plan("step r = a.look() until r.there every 1s within 1m reply r.id");
     let world = || {
         let failures = std::iter::repeat_n(Fail("transient.unavailable", No), 3);
-        world().tool("a.look", failures.chain([give(json!({ "there": true, "id": 5 }))]))
+        world().tool(
+            "a.look",
+            failures.chain([give(json!({ "there": true, "id": 5 }))]),
+        )
     };
     let whole = durable(world());
     assert_eq!(whole.run(&text).await.reply(), json!(5));
@@ -390,15 +580,34 @@ async fn a11_a_poll_goes_on_where_it_was_after_a_crash() {
 #[tokio::test(start_paused = true)]
 async fn a11_r3_8_a_look_that_nobody_could_make_is_not_a_no() {
     let lost = |looks: Vec<crate::world::Script>| {
-        world().tool("a.make", [Fail("transient.timeout", Maybe), give(json!(9))]).tool("a.look", looks)
+        world()
+            .tool("a.make", [Fail("transient.timeout", Maybe), give(json!(9))])
+            .tool("a.look", looks)
     };
-    let text = plan("step one = a.make() verify a.look() every 1s within 5s as found => found.there gives 5 reply one");
-    for broken in [Fail("transient.network", No), after(60_000, give(json!({ "there": false })))] {
+    let text = plan(
+        "step one = a.make() verify a.look() every 1s within 5s as found => found.there gives 5 reply one",
+    );
+    for broken in [
+        Fail("transient.network", No),
+        after(60_000, give(json!({ "there": false }))),
+    ] {
         let ran = lost(vec![broken]).run(&text).await;
-        assert_eq!((ran.class().as_str(), ran.calls("a.make").len()), ("unknown_outcome", 1), "it is not sent again");
+        assert_eq!(
+            (ran.class().as_str(), ran.calls("a.make").len()),
+            ("unknown_outcome", 1),
+            "it is not sent again"
+        );
     }
-    let ran = lost(vec![Fail("transient.network", No), give(json!({ "there": false }))]).run(&text).await;
-    assert!(ran.calls("a.make").len() > 1, "the whole time was looked at, and it is not there");
+    let ran = lost(vec![
+        Fail("transient.network", No),
+        give(json!({ "there": false })),
+    ])
+    .run(&text)
+    .await;
+    assert!(
+        ran.calls("a.make").len() > 1,
+        "the whole time was looked at, and it is not there"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -414,7 +623,12 @@ async fn a12_r10_15_a_listener_on_a_listener_gets_the_error_and_a_failure_of_its
     );
     let text = text.replace("plan p() {", "plan p() { policy { on_failure: settle }");
     let ran = world().run(&text).await;
-    assert_eq!(ran.outcome.state.name(), "failed", "{:?}", ran.outcome.error);
+    assert_eq!(
+        ran.outcome.state.name(),
+        "failed",
+        "{:?}",
+        ran.outcome.error
+    );
     assert_eq!(ran.class(), "tool.busy");
     assert_eq!(ran.reply(), json!("scripted tool.busy"));
 }

@@ -18,7 +18,11 @@ tool a.other(x?: any) -> int effect
 
 fn world() -> World {
     let one = |value| [after(10, give(json!(value)))];
-    World::new().tool("a.read", one(1)).tool("a.put", one(2)).tool("a.write", one(3)).tool("a.other", one(4))
+    World::new()
+        .tool("a.read", one(1))
+        .tool("a.put", one(2))
+        .tool("a.write", one(3))
+        .tool("a.other", one(4))
 }
 
 fn plan(body: &str) -> String {
@@ -28,8 +32,15 @@ fn plan(body: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn r3_1_an_effect_that_may_have_happened_is_unknown_and_is_never_retried() {
     let world = world().tool("a.write", [Fail("transient.timeout", Maybe)]);
-    let ran = world.run(&plan("step w = a.write() retry { attempts: 5, on: [transient] }")).await;
-    assert_eq!((ran.class().as_str(), ran.calls("a.write").len()), ("unknown_outcome", 1));
+    let ran = world
+        .run(&plan(
+            "step w = a.write() retry { attempts: 5, on: [transient] }",
+        ))
+        .await;
+    assert_eq!(
+        (ran.class().as_str(), ran.calls("a.write").len()),
+        ("unknown_outcome", 1)
+    );
     assert_eq!(ran.status("w"), "unknown");
     let error = ran.step("w").error.unwrap().to_json();
     assert_eq!(error["cause"]["class"], "transient.timeout");
@@ -37,9 +48,17 @@ async fn r3_1_an_effect_that_may_have_happened_is_unknown_and_is_never_retried()
 
 #[tokio::test(start_paused = true)]
 async fn r3_1_an_effect_that_never_left_stays_transient_and_may_be_retried() {
-    let world =
-        world().tool("a.write", [Fail("transient.network", No), Fail("transient.unavailable", No), give(json!(3))]);
-    let ran = world.run(&plan("step w = a.write() retry { attempts: 3 } reply w")).await;
+    let world = world().tool(
+        "a.write",
+        [
+            Fail("transient.network", No),
+            Fail("transient.unavailable", No),
+            give(json!(3)),
+        ],
+    );
+    let ran = world
+        .run(&plan("step w = a.write() retry { attempts: 3 } reply w"))
+        .await;
     assert_eq!((ran.reply(), ran.calls("a.write").len()), (json!(3), 3));
 }
 
@@ -53,10 +72,15 @@ async fn r3_1_a_read_that_may_have_arrived_is_simply_made_again() {
 #[tokio::test(start_paused = true)]
 async fn r3_1_only_an_arm_that_names_it_catches_an_unknown_outcome() {
     let unknown = || world().tool("a.write", [Fail("transient.timeout", Maybe)]);
-    let ran = unknown().run(&plan("step w = a.write() recover _ => 0 reply w")).await;
+    let ran = unknown()
+        .run(&plan("step w = a.write() recover _ => 0 reply w"))
+        .await;
     assert_eq!(ran.class(), "unknown_outcome");
-    let ran =
-        unknown().run(&plan("step w = a.write() recover transient => 1 recover unknown_outcome => 0 reply w")).await;
+    let ran = unknown()
+        .run(&plan(
+            "step w = a.write() recover transient => 1 recover unknown_outcome => 0 reply w",
+        ))
+        .await;
     assert_eq!(ran.reply(), json!(0));
 }
 
@@ -64,17 +88,35 @@ async fn r3_1_only_an_arm_that_names_it_catches_an_unknown_outcome() {
 async fn r3_2_retries_by_default_belong_to_what_may_be_repeated() {
     let failing = |tool: &str| world().tool(tool, [Fail("transient.network", No)]);
     for (tool, attempts) in [("a.read", 3), ("a.put", 3), ("a.write", 1)] {
-        let ran = failing(tool).run(&plan(&format!("step x = {tool}()"))).await;
+        let ran = failing(tool)
+            .run(&plan(&format!("step x = {tool}()")))
+            .await;
         assert_eq!(ran.calls(tool).len(), attempts, "{tool}");
         assert_eq!(ran.class(), "transient.network");
     }
     let policy = "policy { retry: { attempts: 5, delay: 1ms } }";
-    let ran = failing("a.read").run(&plan(&format!("{policy} step x = a.read()"))).await;
+    let ran = failing("a.read")
+        .run(&plan(&format!("{policy} step x = a.read()")))
+        .await;
     assert_eq!(ran.calls("a.read").len(), 5);
-    let ran = failing("a.write").run(&plan(&format!("{policy} step x = a.write()"))).await;
-    assert_eq!(ran.calls("a.write").len(), 1, "the policy sets parameters, it switches nothing on");
-    let ran = failing("a.write").run(&plan(&format!("{policy} step x = a.write() retry {{ delay: 2ms }}"))).await;
-    assert_eq!(ran.calls("a.write").len(), 5, "what the step leaves out comes from the policy");
+    let ran = failing("a.write")
+        .run(&plan(&format!("{policy} step x = a.write()")))
+        .await;
+    assert_eq!(
+        ran.calls("a.write").len(),
+        1,
+        "the policy sets parameters, it switches nothing on"
+    );
+    let ran = failing("a.write")
+        .run(&plan(&format!(
+            "{policy} step x = a.write() retry {{ delay: 2ms }}"
+        )))
+        .await;
+    assert_eq!(
+        ran.calls("a.write").len(),
+        5,
+        "what the step leaves out comes from the policy"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,7 +128,9 @@ async fn r3_the_wait_follows_the_formula_and_a_server_that_asks_is_heard() {
         .await;
     assert_eq!(ran.waits("r"), [100, 300, 900, 1000, 1000]);
     let world = world().tool("a.read", [Limited(Duration::from_secs(7)), give(json!(1))]);
-    let ran = world.run(&plan(&format!("step r = a.read() {policy} reply r"))).await;
+    let ran = world
+        .run(&plan(&format!("step r = a.read() {policy} reply r")))
+        .await;
     assert_eq!(ran.waits("r"), [7000]);
     assert_eq!(ran.took, 7000);
 }
@@ -94,17 +138,30 @@ async fn r3_the_wait_follows_the_formula_and_a_server_that_asks_is_heard() {
 #[tokio::test(start_paused = true)]
 async fn r3_full_jitter_is_seeded() {
     let failing = || world().tool("a.read", [Fail("transient.network", No)]);
-    let (one, two) = (failing().run(&plan("step r = a.read()")).await, failing().run(&plan("step r = a.read()")).await);
-    assert_eq!(one.waits("r"), two.waits("r"), "the same run, step and attempt wait the same");
+    let (one, two) = (
+        failing().run(&plan("step r = a.read()")).await,
+        failing().run(&plan("step r = a.read()")).await,
+    );
+    assert_eq!(
+        one.waits("r"),
+        two.waits("r"),
+        "the same run, step and attempt wait the same"
+    );
     assert!(one.waits("r")[0] <= 1000 && one.waits("r")[1] <= 2000);
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_on_names_what_is_retried() {
     let busy = || world().tool("a.write", [Fail("tool.busy", Answered), give(json!(3))]);
-    let ran = busy().run(&plan("step w = a.write() retry { attempts: 3, on: [transient, tool.busy] } reply w")).await;
+    let ran = busy()
+        .run(&plan(
+            "step w = a.write() retry { attempts: 3, on: [transient, tool.busy] } reply w",
+        ))
+        .await;
     assert_eq!(ran.reply(), json!(3));
-    let ran = busy().run(&plan("step w = a.write() retry { attempts: 3 } reply w")).await;
+    let ran = busy()
+        .run(&plan("step w = a.write() retry { attempts: 3 } reply w"))
+        .await;
     assert_eq!(ran.class(), "tool.busy");
 }
 
@@ -120,10 +177,21 @@ async fn r3_3_a4_an_execution_keeps_its_key_until_the_contract_says_that_nothing
             give(json!(2)),
         ],
     );
-    let ran = world.run(&plan("step w = a.put() retry { attempts: 5, on: [transient, tool] } reply w")).await;
-    let keys = ran.calls("a.put").iter().map(|seen| seen.key.clone()).collect::<Vec<_>>();
+    let ran = world
+        .run(&plan(
+            "step w = a.put() retry { attempts: 5, on: [transient, tool] } reply w",
+        ))
+        .await;
+    let keys = ran
+        .calls("a.put")
+        .iter()
+        .map(|seen| seen.key.clone())
+        .collect::<Vec<_>>();
     assert_eq!(keys.len(), 5);
-    assert!(keys[..4].iter().all(|key| *key == keys[0]), "nothing told that it has not happened: {keys:?}");
+    assert!(
+        keys[..4].iter().all(|key| *key == keys[0]),
+        "nothing told that it has not happened: {keys:?}"
+    );
     assert_ne!(keys[3], keys[4], "the contract ended it: a new one");
     assert!(keys.iter().all(|key| key.len() == 32));
 }
@@ -132,32 +200,50 @@ async fn r3_3_a4_an_execution_keeps_its_key_until_the_contract_says_that_nothing
 async fn r3_4_a_result_that_breaks_its_type_is_not_retried() {
     let world = world().tool("a.read", [give(json!("text"))]);
     let ran = world.run(&plan("step r = a.read()")).await;
-    assert_eq!((ran.class().as_str(), ran.calls("a.read").len()), ("validation.result", 1));
+    assert_eq!(
+        (ran.class().as_str(), ran.calls("a.read").len()),
+        ("validation.result", 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_5_the_first_arm_that_matches_recovers_and_a_call_in_it_has_a_path() {
     let world = world().tool("a.write", [Fail("tool.busy", Answered)]);
-    let body =
-        "step w = a.write() recover auth => 0 recover tool.busy as e => a.other(x: e.message) recover _ => 1 reply w";
+    let body = "step w = a.write() recover auth => 0 recover tool.busy as e => a.other(x: e.message) recover _ => 1 reply w";
     let ran = world.run(&plan(body)).await;
     assert_eq!(ran.reply(), json!(4));
-    assert_eq!(ran.calls("a.other")[0].arguments, json!({"x": "scripted tool.busy"}));
-    assert_eq!((ran.status("w"), ran.status("w.recover")), ("completed".into(), "completed".into()));
+    assert_eq!(
+        ran.calls("a.other")[0].arguments,
+        json!({"x": "scripted tool.busy"})
+    );
+    assert_eq!(
+        (ran.status("w"), ran.status("w.recover")),
+        ("completed".into(), "completed".into())
+    );
     let step = ran.step("w");
     assert_eq!(step.attributes, ["recovered"]);
     let caught = step.recovered.unwrap().to_json();
-    assert_eq!((&caught["class"], &caught["step"], &caught["attempt"]), (&json!("tool.busy"), &json!("w"), &json!(1)));
+    assert_eq!(
+        (&caught["class"], &caught["step"], &caught["attempt"]),
+        (&json!("tool.busy"), &json!("w"), &json!(1))
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_5_an_arm_can_hold_steps_or_fail_with_another_class() {
     let busy = || world().tool("a.write", [Fail("tool.busy", Answered)]);
-    let ran =
-        busy().run(&plan("step w = a.write() recover _ as e => do { step o = a.other() yield o * 10 } reply w")).await;
+    let ran = busy()
+        .run(&plan(
+            "step w = a.write() recover _ as e => do { step o = a.other() yield o * 10 } reply w",
+        ))
+        .await;
     assert_eq!(ran.reply(), json!(40));
     assert_eq!(ran.status("w.recover.o"), "completed");
-    let ran = busy().run(&plan("step w = a.write() recover _ => fail tool.gone \"it is gone\" reply w")).await;
+    let ran = busy()
+        .run(&plan(
+            "step w = a.write() recover _ => fail tool.gone \"it is gone\" reply w",
+        ))
+        .await;
     assert_eq!(ran.class(), "tool.gone");
 }
 
@@ -173,30 +259,48 @@ async fn r3_6_settle_goes_on_and_the_reply_is_there() {
     let world = world().tool("a.read", [Fail("tool.failed", Answered)]);
     let body = "policy { on_failure: settle } step r = a.read() step w = a.put() reply w";
     let ran = world.run(&plan(body)).await;
-    assert_eq!((ran.outcome.state.name(), ran.reply(), ran.class()), ("failed", json!(2), "tool.failed".into()));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.reply(), ran.class()),
+        ("failed", json!(2), "tool.failed".into())
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_6_ensure_aborts_under_settle_too() {
-    let body =
-        "policy { on_failure: settle } step r = a.read() ensure r == 2 else \"not two\" step w = a.write() reply w";
+    let body = "policy { on_failure: settle } step r = a.read() ensure r == 2 else \"not two\" step w = a.write() reply w";
     let ran = world().run(&plan(body)).await;
-    assert_eq!((ran.class().as_str(), ran.reply()), ("validation.ensure", json!(null)));
+    assert_eq!(
+        (ran.class().as_str(), ran.reply()),
+        ("validation.ensure", json!(null))
+    );
     assert_eq!(&*ran.outcome.error.as_ref().unwrap().message, "not two");
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_pause_when_exhausted_says_that_it_cannot() {
     let world = world().tool("a.read", [Fail("transient.network", No)]);
-    let ran = world.run(&plan("step r = a.read() retry { attempts: 2, delay: 1ms, on_exhausted: pause }")).await;
+    let ran = world
+        .run(&plan(
+            "step r = a.read() retry { attempts: 2, delay: 1ms, on_exhausted: pause }",
+        ))
+        .await;
     assert_eq!(ran.class(), "transient.network");
-    assert!(ran.outcome.error.as_ref().unwrap().message.contains("would pause"));
+    assert!(
+        ran.outcome
+            .error
+            .as_ref()
+            .unwrap()
+            .message
+            .contains("would pause")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_9_an_inner_failure_keeps_its_class_and_is_the_cause() {
     let world = world().tool("a.write", [Fail("tool.busy", Answered)]);
-    let ran = world.run(&plan("step d = do { step w = a.write() yield w } reply d")).await;
+    let ran = world
+        .run(&plan("step d = do { step w = a.write() yield w } reply d"))
+        .await;
     let error = ran.outcome.error.as_ref().unwrap().to_value().to_json();
     assert_eq!(
         (&error["class"], &error["step"], &error["cause"]["step"]),
@@ -208,7 +312,12 @@ async fn r3_9_an_inner_failure_keeps_its_class_and_is_the_cause() {
 async fn cancelling_awaits_effects_and_starts_nothing() {
     let mut world = world().tool("a.write", [after(100, give(json!(3)))]);
     world.stop_after = Some(Duration::from_millis(50));
-    let ran = world.run(&plan("step w = a.write() step o = a.other() reply o")).await;
+    let ran = world
+        .run(&plan("step w = a.write() step o = a.other() reply o"))
+        .await;
     assert_eq!((ran.outcome.state.name(), ran.took), ("cancelled", 100));
-    assert_eq!((ran.status("w"), ran.status("o")), ("completed".into(), "cancelled".into()));
+    assert_eq!(
+        (ran.status("w"), ran.status("o")),
+        ("completed".into(), "cancelled".into())
+    );
 }

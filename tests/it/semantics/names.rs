@@ -33,17 +33,27 @@ impl Files for NoFiles {
 }
 
 pub fn findings(text: &str) -> Vec<Diagnostic> {
-    check_file(&SourceFile::new("test.plan", text), &Tools::default(), &NoFiles).diagnostics
+    check_file(
+        &SourceFile::new("test.plan", text),
+        &Tools::default(),
+        &NoFiles,
+    )
+    .diagnostics
 }
 
 /// The codes of the errors in a plan of these statements.
 fn errors(body: &str) -> Vec<&'static str> {
-    errors_of(&format!("{TOOLS}\nplan p(s?: string, n?: int, c: bool, d: bool) {{ {body} }}"))
+    errors_of(&format!(
+        "{TOOLS}\nplan p(s?: string, n?: int, c: bool, d: bool) {{ {body} }}"
+    ))
 }
 
 pub fn errors_of(text: &str) -> Vec<&'static str> {
-    let mut codes: Vec<_> =
-        findings(text).iter().filter(|found| found.is_error()).map(|found| found.code.name).collect();
+    let mut codes: Vec<_> = findings(text)
+        .iter()
+        .filter(|found| found.is_error())
+        .map(|found| found.code.name)
+        .collect();
     codes.dedup();
     codes
 }
@@ -61,31 +71,91 @@ const FINE: &[&str] = &[];
 fn c4_r2_3_what_an_end_above_has_left_is_known_below() {
     hold(&[
         ("step x = a.find() reply x.id", ABSENT),
-        ("step x = a.find() ensure x != null else \"none\" reply x.id", FINE),
-        ("step x = a.find() ensure has(x) else \"none\" reply x.id", FINE),
-        ("step x = a.find() ensure null != x else \"none\" reply x.id", FINE),
-        ("step x = a.find() ensure !(x == null) else \"none\" reply x.id", FINE),
-        ("step x = a.find() ensure x?.note != null else \"none\" step y = a.text(x: x.note) reply y", FINE),
-        ("step x = a.find() ensure x != null && x.note != null else \"none\" step y = a.text(x: x.note) reply y", FINE),
-        ("step x = a.find() ensure x != null || c else \"none\" reply x.id", ABSENT),
-        ("step x = a.find() fail tool.none \"none\" when x == null reply x.id", FINE),
-        ("step x = a.find() fail tool.none when !has(x) reply x.id", FINE),
-        ("step x = a.find() fail tool.none when x == null && c reply x.id", ABSENT),
-        ("step x = a.find() reply \"none\" when x == null reply x.id", FINE),
-        ("step x = a.find() if x == null { fail tool.none \"none\" } reply x.id", FINE),
-        ("step x = a.find() if x == null { reply \"none\" } reply x.id", FINE),
-        ("step x = a.find() if x == null { step w = a.write() } reply x.id", ABSENT),
-        ("step x = a.find() if x != null { step w = a.write() } else { fail tool.none } reply x.id", FINE),
-        ("step x = a.find() if c { ensure x != null else \"none\" } reply x.id", ABSENT),
-        ("step x = a.find() reply x?.id when c ensure x != null else \"none\" reply x.id", FINE),
-        ("step x = a.find() let y = x.id ensure x != null else \"none\" reply y", ABSENT),
+        (
+            "step x = a.find() ensure x != null else \"none\" reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() ensure has(x) else \"none\" reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() ensure null != x else \"none\" reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() ensure !(x == null) else \"none\" reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() ensure x?.note != null else \"none\" step y = a.text(x: x.note) reply y",
+            FINE,
+        ),
+        (
+            "step x = a.find() ensure x != null && x.note != null else \"none\" step y = a.text(x: x.note) reply y",
+            FINE,
+        ),
+        (
+            "step x = a.find() ensure x != null || c else \"none\" reply x.id",
+            ABSENT,
+        ),
+        (
+            "step x = a.find() fail tool.none \"none\" when x == null reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() fail tool.none when !has(x) reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() fail tool.none when x == null && c reply x.id",
+            ABSENT,
+        ),
+        (
+            "step x = a.find() reply \"none\" when x == null reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() if x == null { fail tool.none \"none\" } reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() if x == null { reply \"none\" } reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() if x == null { step w = a.write() } reply x.id",
+            ABSENT,
+        ),
+        (
+            "step x = a.find() if x != null { step w = a.write() } else { fail tool.none } reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() if c { ensure x != null else \"none\" } reply x.id",
+            ABSENT,
+        ),
+        (
+            "step x = a.find() reply x?.id when c ensure x != null else \"none\" reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() let y = x.id ensure x != null else \"none\" reply y",
+            ABSENT,
+        ),
         ("step x = a.number(x: n) reply x", ABSENT),
-        ("ensure n != null else \"none\" step x = a.number(x: n) reply x", FINE),
+        (
+            "ensure n != null else \"none\" step x = a.number(x: n) reply x",
+            FINE,
+        ),
         (
             "fail tool.none when s == null || n == null step x = a.number(x: n) step y = a.text(x: s) reply \"${x}${y}\"",
             FINE,
         ),
-        ("reply 0 when s == null || n == null step x = a.number(x: n) step y = a.text(x: s) reply \"${x}${y}\"", FINE),
+        (
+            "reply 0 when s == null || n == null step x = a.number(x: n) step y = a.text(x: s) reply \"${x}${y}\"",
+            FINE,
+        ),
         (
             "ensure s != null && n != null else \"none\" step x = a.number(x: n) step y = a.text(x: s) reply \"${x}${y}\"",
             FINE,
@@ -96,11 +166,26 @@ fn c4_r2_3_what_an_end_above_has_left_is_known_below() {
 #[test]
 fn r2_3_an_end_in_a_block_speaks_of_the_block() {
     hold(&[
-        ("step x = a.find() step u = do { ensure x != null else \"none\" yield x.id } reply u", FINE),
-        ("step x = a.find() step u = do { yield \"none\" when x == null yield x.id } reply u", FINE),
-        ("step x = a.find() step u = do { ensure x != null else \"none\" yield x.id } reply x.id", ABSENT),
-        ("step x = a.find() ensure x != null else \"none\" step u = do { yield x.id } reply u", FINE),
-        ("step x = a.find() ensure x != null else \"none\" step u = each i in [1] max 1 { yield x.id } reply u", FINE),
+        (
+            "step x = a.find() step u = do { ensure x != null else \"none\" yield x.id } reply u",
+            FINE,
+        ),
+        (
+            "step x = a.find() step u = do { yield \"none\" when x == null yield x.id } reply u",
+            FINE,
+        ),
+        (
+            "step x = a.find() step u = do { ensure x != null else \"none\" yield x.id } reply x.id",
+            ABSENT,
+        ),
+        (
+            "step x = a.find() ensure x != null else \"none\" step u = do { yield x.id } reply u",
+            FINE,
+        ),
+        (
+            "step x = a.find() ensure x != null else \"none\" step u = each i in [1] max 1 { yield x.id } reply u",
+            FINE,
+        ),
         (
             "step x = a.find() step u = repeat v = 1 max 3 { yield 0 when x == null yield x.id next null } reply u",
             ABSENT,
@@ -116,11 +201,28 @@ fn r2_3_an_end_in_a_block_speaks_of_the_block() {
 fn r2_3_a_listener_knows_nothing_of_the_flow() {
     let listener = "listener l on plan is completed { step w = a.write(x: x.id) }";
     hold(&[
-        (&format!("step x = a.find() ensure x != null else \"none\" {listener} reply x.id"), ABSENT),
-        (&format!("step x = a.get() when c fail tool.none when !c {listener} reply x.id"), ABSENT),
-        (&format!("step x = a.find() if x != null {{ {listener} }}"), FINE),
-        (&format!("if c {{ step x = a.get() }} else {{ reply 1 }} {listener} reply x.id"), ABSENT),
-        (&format!("if c {{ step x = a.get() }} else {{ step x = a.get() }} {listener} reply x.id"), FINE),
+        (
+            &format!("step x = a.find() ensure x != null else \"none\" {listener} reply x.id"),
+            ABSENT,
+        ),
+        (
+            &format!("step x = a.get() when c fail tool.none when !c {listener} reply x.id"),
+            ABSENT,
+        ),
+        (
+            &format!("step x = a.find() if x != null {{ {listener} }}"),
+            FINE,
+        ),
+        (
+            &format!("if c {{ step x = a.get() }} else {{ reply 1 }} {listener} reply x.id"),
+            ABSENT,
+        ),
+        (
+            &format!(
+                "if c {{ step x = a.get() }} else {{ step x = a.get() }} {listener} reply x.id"
+            ),
+            FINE,
+        ),
     ]);
 }
 
@@ -128,19 +230,39 @@ fn r2_3_a_listener_knows_nothing_of_the_flow() {
 fn r2_3_guards_that_an_end_has_decided_make_nothing_absent() {
     hold(&[
         ("step x = a.get() when c reply x.id", ABSENT),
-        ("step x = a.get() when c fail tool.none when !c reply x.id", FINE),
-        ("fail tool.none when !c step x = a.get() when c reply x.id", FINE),
-        ("ensure c && d else \"no\" step x = a.get() when c reply x.id", FINE),
-        ("step x = a.get() when c && d ensure c else \"no\" reply x.id", ABSENT),
-        ("step x = a.get() when c && d ensure c else \"no\" ensure d else \"no\" reply x.id", FINE),
-        ("step x = a.get() ensure c else \"no\" step y = a.get() reply y.id", FINE),
+        (
+            "step x = a.get() when c fail tool.none when !c reply x.id",
+            FINE,
+        ),
+        (
+            "fail tool.none when !c step x = a.get() when c reply x.id",
+            FINE,
+        ),
+        (
+            "ensure c && d else \"no\" step x = a.get() when c reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.get() when c && d ensure c else \"no\" reply x.id",
+            ABSENT,
+        ),
+        (
+            "step x = a.get() when c && d ensure c else \"no\" ensure d else \"no\" reply x.id",
+            FINE,
+        ),
+        (
+            "step x = a.get() ensure c else \"no\" step y = a.get() reply y.id",
+            FINE,
+        ),
     ]);
 }
 
 #[test]
 fn r2_3_a_coalesce_is_symmetric_in_its_guards() {
     let both = |one: &str, other: &str, value: &str| {
-        format!("step x = a.get() when {one} step y = a.get() when {other} let z = {value} reply z.id")
+        format!(
+            "step x = a.get() when {one} step y = a.get() when {other} let z = {value} reply z.id"
+        )
     };
     for (one, other) in [
         ("c", "!c"),
@@ -153,9 +275,22 @@ fn r2_3_a_coalesce_is_symmetric_in_its_guards() {
         assert_eq!(errors(&both(one, other, "x ?? y")), FINE, "{one}, {other}");
         assert_eq!(errors(&both(one, other, "y ?? x")), FINE, "{one}, {other}");
     }
-    for (one, other) in [("c", "d"), ("c && d", "!c"), ("c", "!(c && d)"), ("c || d", "!c")] {
-        let wanted = if one == "c" && other == "!(c && d)" || one == "c || d" { FINE } else { ABSENT };
-        assert_eq!(errors(&both(one, other, "x ?? y")), wanted, "{one}, {other}");
+    for (one, other) in [
+        ("c", "d"),
+        ("c && d", "!c"),
+        ("c", "!(c && d)"),
+        ("c || d", "!c"),
+    ] {
+        let wanted = if one == "c" && other == "!(c && d)" || one == "c || d" {
+            FINE
+        } else {
+            ABSENT
+        };
+        assert_eq!(
+            errors(&both(one, other, "x ?? y")),
+            wanted,
+            "{one}, {other}"
+        );
     }
 }
 
@@ -169,7 +304,10 @@ fn c4_r2_3_the_elements_that_a_filter_keeps() {
     for (value, wanted) in [
         ("rs.filter(r, r.ok).map(r, r.value.size())", FINE),
         ("rs.filter(r, !r.ok).map(r, r.error.message.size())", FINE),
-        ("rs.filter(r, r.ok && r.value != \"\").map(r, r.value.size())", FINE),
+        (
+            "rs.filter(r, r.ok && r.value != \"\").map(r, r.value.size())",
+            FINE,
+        ),
         ("rs.filter(r, has(r.value)).map(r, r.value.size())", FINE),
         ("rs.map(r, r.ok, r.value.size())", FINE),
         ("rs.map(r, r.value.size())", ABSENT),
@@ -179,13 +317,34 @@ fn c4_r2_3_the_elements_that_a_filter_keeps() {
         assert_eq!(errors(&settled(value)), wanted, "{value}");
     }
     hold(&[
-        ("step xs = a.list() let v = xs.filter(x, x.size != null).map(x, x.size + 1) reply v", FINE),
-        ("step xs = a.list() let v = xs.filter(x, has(x.note)).map(x, x.note.size()) reply v", FINE),
-        ("step xs = a.list() let v = xs.filter(x, x.size != null && c).map(x, x.size + 1) reply v", FINE),
-        ("step xs = a.list() let v = xs.filter(x, x.size == null).map(x, x.size + 1) reply v", ABSENT),
-        ("step xs = a.list() step v = each x in xs.filter(x, x.size != null) max 9 { yield x.size + 1 } reply v", FINE),
-        ("step xs = a.list() step v = each y in xs.filter(x, x.size != null) max 9 { yield y.size + 1 } reply v", FINE),
-        ("step x = a.find() let v = [x].filter(y, y != null).map(y, y.id) reply v", FINE),
+        (
+            "step xs = a.list() let v = xs.filter(x, x.size != null).map(x, x.size + 1) reply v",
+            FINE,
+        ),
+        (
+            "step xs = a.list() let v = xs.filter(x, has(x.note)).map(x, x.note.size()) reply v",
+            FINE,
+        ),
+        (
+            "step xs = a.list() let v = xs.filter(x, x.size != null && c).map(x, x.size + 1) reply v",
+            FINE,
+        ),
+        (
+            "step xs = a.list() let v = xs.filter(x, x.size == null).map(x, x.size + 1) reply v",
+            ABSENT,
+        ),
+        (
+            "step xs = a.list() step v = each x in xs.filter(x, x.size != null) max 9 { yield x.size + 1 } reply v",
+            FINE,
+        ),
+        (
+            "step xs = a.list() step v = each y in xs.filter(x, x.size != null) max 9 { yield y.size + 1 } reply v",
+            FINE,
+        ),
+        (
+            "step x = a.find() let v = [x].filter(y, y != null).map(y, y.id) reply v",
+            FINE,
+        ),
     ]);
 }
 
@@ -193,23 +352,57 @@ fn c4_r2_3_the_elements_that_a_filter_keeps() {
 fn r10_1_every_atom_narrows_where_a_condition_is_decided() {
     for atom in ["has(x)", "x != null", "x?.note != null", "null != x"] {
         hold(&[
-            (&format!("step x = a.find() reply {atom} ? x.id : \"\""), FINE),
-            (&format!("step x = a.find() reply {atom} && x.id != \"\""), FINE),
-            (&format!("step x = a.find() reply !({atom}) || x.id != \"\""), FINE),
-            (&format!("step x = a.find() step y = a.text(x: x.id) when {atom} reply y"), FINE),
-            (&format!("step x = a.find() reply {atom} || x.id != \"\""), ABSENT),
+            (
+                &format!("step x = a.find() reply {atom} ? x.id : \"\""),
+                FINE,
+            ),
+            (
+                &format!("step x = a.find() reply {atom} && x.id != \"\""),
+                FINE,
+            ),
+            (
+                &format!("step x = a.find() reply !({atom}) || x.id != \"\""),
+                FINE,
+            ),
+            (
+                &format!("step x = a.find() step y = a.text(x: x.id) when {atom} reply y"),
+                FINE,
+            ),
+            (
+                &format!("step x = a.find() reply {atom} || x.id != \"\""),
+                ABSENT,
+            ),
         ]);
     }
     hold(&[
-        ("step x = a.find() reply has(x.next) ? x.next.id : \"\"", FINE),
-        ("step x = a.find() reply x != null ? x.next.id : \"\"", ABSENT),
-        ("step x = a.find() ensure x != null else \"\" reply has(x.next) ? x.next.id : \"\"", FINE),
-        ("step x = a.find() ensure x != null && has(x.next) else \"\" reply x.next.id", FINE),
-        ("step x = a.find() reply match x { null => \"\", _ => x.id }", FINE),
+        (
+            "step x = a.find() reply has(x.next) ? x.next.id : \"\"",
+            FINE,
+        ),
+        (
+            "step x = a.find() reply x != null ? x.next.id : \"\"",
+            ABSENT,
+        ),
+        (
+            "step x = a.find() ensure x != null else \"\" reply has(x.next) ? x.next.id : \"\"",
+            FINE,
+        ),
+        (
+            "step x = a.find() ensure x != null && has(x.next) else \"\" reply x.next.id",
+            FINE,
+        ),
+        (
+            "step x = a.find() reply match x { null => \"\", _ => x.id }",
+            FINE,
+        ),
     ]);
     // `fail` ends a path, so no reply is missing there.
-    let declared = |body: &str| errors_of(&format!("{TOOLS}\nplan p(c: bool) -> string {{ {body} }}"));
-    assert_eq!(declared("if c { reply \"a\" } else { fail tool.none }"), FINE);
+    let declared =
+        |body: &str| errors_of(&format!("{TOOLS}\nplan p(c: bool) -> string {{ {body} }}"));
+    assert_eq!(
+        declared("if c { reply \"a\" } else { fail tool.none }"),
+        FINE
+    );
     assert_eq!(declared("if c { reply \"a\" }"), ["missing-reply"]);
 }
 
@@ -227,34 +420,106 @@ fn r2_3_a_context_that_may_be_emptied_stays_open() {
 #[test]
 fn c7_r1_7_the_branches_of_an_if_give_one_name() {
     hold(&[
-        ("if c { step x = a.get() } else { step x = a.write() } reply x.id", FINE),
-        ("if c { step x = a.get() } else if d { step x = a.write() } else { step x = a.get() } reply x.id", FINE),
-        ("if c { step x = a.get() } else if d { step x = a.write() } reply x.id", ABSENT),
-        ("if c { step x = a.get() } else if d { reply 1 } else { step x = a.get() } reply x.id", FINE),
-        ("if c { step x = a.get() } else if d { fail tool.no } reply x.id", ABSENT),
-        ("if c { step x = a.get() } else { if d { step x = a.write() } else { fail tool.no } } reply x.id", FINE),
-        ("if c { step x = a.get() } else { fail tool.no } reply x.id", FINE),
-        ("if c { fail tool.no } else { step x = a.get() } reply x.id", FINE),
-        ("if c && d { step x = a.get() } else { step x = a.get() } reply x.id", FINE),
-        ("if c || d { step x = a.get() } else { step x = a.get() } reply x.id", FINE),
-        ("if c { let x = 1 } else { let x = 2 } step y = a.number(x: x) reply y", FINE),
-        ("if c { let x = \"a\" } else { let x = \"b\" } step y = a.number(x: x) reply y", &["wrong-type"]),
-        ("if c { let x = 1 } else { let x = \"b\" } let y = c ? x + 1 : x.size() reply y", FINE),
-        ("if c { step x = a.get() } else { let x = { id: \"none\" } } reply x.id", FINE),
-        ("if c { step x = a.get() } else { let x = null } reply x.id", ABSENT),
-        ("if c { let y = x.id step x = a.get() } else { step x = a.get() }", &["use-before-definition"]),
-        ("if c { step x = a.get() } else { let y = x.id step x = a.get() }", &["use-before-definition"]),
-        ("if c { step x = a.get() reply x.id } else { step x = a.find() reply x.id }", ABSENT),
-        ("if c { step x = a.get() } if !c { step x = a.get() }", &["duplicate-name"]),
-        ("step x = a.get() when c step x = a.get() when !c", &["duplicate-name"]),
-        ("if c { step x = a.get() step x = a.get() }", &["duplicate-name"]),
-        ("if c { step x = a.get() } else { step x = a.get() } step x = a.get()", &["duplicate-name"]),
-        ("if c { task x \"X\" } else { task x \"X\" }", &["duplicate-name"]),
+        (
+            "if c { step x = a.get() } else { step x = a.write() } reply x.id",
+            FINE,
+        ),
+        (
+            "if c { step x = a.get() } else if d { step x = a.write() } else { step x = a.get() } reply x.id",
+            FINE,
+        ),
+        (
+            "if c { step x = a.get() } else if d { step x = a.write() } reply x.id",
+            ABSENT,
+        ),
+        (
+            "if c { step x = a.get() } else if d { reply 1 } else { step x = a.get() } reply x.id",
+            FINE,
+        ),
+        (
+            "if c { step x = a.get() } else if d { fail tool.no } reply x.id",
+            ABSENT,
+        ),
+        (
+            "if c { step x = a.get() } else { if d { step x = a.write() } else { fail tool.no } } reply x.id",
+            FINE,
+        ),
+        (
+            "if c { step x = a.get() } else { fail tool.no } reply x.id",
+            FINE,
+        ),
+        (
+            "if c { fail tool.no } else { step x = a.get() } reply x.id",
+            FINE,
+        ),
+        (
+            "if c && d { step x = a.get() } else { step x = a.get() } reply x.id",
+            FINE,
+        ),
+        (
+            "if c || d { step x = a.get() } else { step x = a.get() } reply x.id",
+            FINE,
+        ),
+        (
+            "if c { let x = 1 } else { let x = 2 } step y = a.number(x: x) reply y",
+            FINE,
+        ),
+        (
+            "if c { let x = \"a\" } else { let x = \"b\" } step y = a.number(x: x) reply y",
+            &["wrong-type"],
+        ),
+        (
+            "if c { let x = 1 } else { let x = \"b\" } let y = c ? x + 1 : x.size() reply y",
+            FINE,
+        ),
+        (
+            "if c { step x = a.get() } else { let x = { id: \"none\" } } reply x.id",
+            FINE,
+        ),
+        (
+            "if c { step x = a.get() } else { let x = null } reply x.id",
+            ABSENT,
+        ),
+        (
+            "if c { let y = x.id step x = a.get() } else { step x = a.get() }",
+            &["use-before-definition"],
+        ),
+        (
+            "if c { step x = a.get() } else { let y = x.id step x = a.get() }",
+            &["use-before-definition"],
+        ),
+        (
+            "if c { step x = a.get() reply x.id } else { step x = a.find() reply x.id }",
+            ABSENT,
+        ),
+        (
+            "if c { step x = a.get() } if !c { step x = a.get() }",
+            &["duplicate-name"],
+        ),
+        (
+            "step x = a.get() when c step x = a.get() when !c",
+            &["duplicate-name"],
+        ),
+        (
+            "if c { step x = a.get() step x = a.get() }",
+            &["duplicate-name"],
+        ),
+        (
+            "if c { step x = a.get() } else { step x = a.get() } step x = a.get()",
+            &["duplicate-name"],
+        ),
+        (
+            "if c { task x \"X\" } else { task x \"X\" }",
+            &["duplicate-name"],
+        ),
         (
             "if c { step x = a.get() } else { step x = a.write() } step y = a.get() after x when x is completed reply y",
             FINE,
         ),
-        ("if c { step x = a.get() } else { let x = 1 } reply x is completed", &["unknown-status"]),
+        (
+            "if c { step x = a.get() } else { let x = 1 } reply x is completed",
+            &["unknown-status"],
+        ),
         (
             "if c { step x = race { one: a.get(), two: a.get() } } else { step x = a.get() } ensure winner(x) != null \
              else \"none\" reply match winner(x) { \"one\" => 1, \"two\" => 2, null => 3 }",
@@ -266,24 +531,78 @@ fn c7_r1_7_the_branches_of_an_if_give_one_name() {
 #[test]
 fn r1_7_names_of_blocks_are_their_own() {
     hold(&[
-        ("step u = do { step x = a.get() yield x.id } step e = do { step x = a.find() yield x } reply e", FINE),
-        ("step u = do { step x = a.get() yield x.id } reply x", &["unknown-name"]),
-        ("step x = a.get() step u = do { step x = a.get() yield x.id } reply x.id", &["duplicate-name"]),
-        ("step u = do { step x = a.get() yield x.id } step x = a.get() reply x.id", &["duplicate-name"]),
-        ("step u = do { step u = a.get() yield u.id } reply u", &["duplicate-name"]),
-        ("step u = do { step c = a.get() yield c.id } reply u", &["duplicate-name"]),
-        ("step u = each i in [1] max 1 { step i = a.get() yield i.id } reply u", &["duplicate-name"]),
-        ("step u = each c in [1] max 1 { yield c } reply u", &["duplicate-name"]),
-        ("step u = a.get() recover _ as c => { id: c.message } reply u.id", &["duplicate-name"]),
-        ("step u = each i, i in [1] max 1 { yield i } reply u", &["duplicate-name"]),
-        ("step u = each i in [1] max 1 { yield i } step v = each i in [2] max 1 { yield i } reply [u, v]", FINE),
-        ("step u = do { task t \"T\" set t done } step e = do { task t \"T\" statuses [open, shut] set t shut }", FINE),
-        ("step u = each c in [1] max 1 { yield c } reply u", &["duplicate-name"]),
-        ("step u = a.get() recover _ as c => { id: c.message } reply u.id", &["duplicate-name"]),
-        ("step u = each i, i in [1] max 1 { yield i } reply u", &["duplicate-name"]),
-        ("step u = each i in [1] max 1 { yield i } step v = each i in [2] max 1 { yield i } reply [u, v]", FINE),
-        ("step u = do { task t \"T\" set t done } set t done", &["unknown-name"]),
-        ("step u = do { let x = 1 yield x } step e = do { let x = \"a\" yield x } reply \"${u}${e}\"", FINE),
+        (
+            "step u = do { step x = a.get() yield x.id } step e = do { step x = a.find() yield x } reply e",
+            FINE,
+        ),
+        (
+            "step u = do { step x = a.get() yield x.id } reply x",
+            &["unknown-name"],
+        ),
+        (
+            "step x = a.get() step u = do { step x = a.get() yield x.id } reply x.id",
+            &["duplicate-name"],
+        ),
+        (
+            "step u = do { step x = a.get() yield x.id } step x = a.get() reply x.id",
+            &["duplicate-name"],
+        ),
+        (
+            "step u = do { step u = a.get() yield u.id } reply u",
+            &["duplicate-name"],
+        ),
+        (
+            "step u = do { step c = a.get() yield c.id } reply u",
+            &["duplicate-name"],
+        ),
+        (
+            "step u = each i in [1] max 1 { step i = a.get() yield i.id } reply u",
+            &["duplicate-name"],
+        ),
+        (
+            "step u = each c in [1] max 1 { yield c } reply u",
+            &["duplicate-name"],
+        ),
+        (
+            "step u = a.get() recover _ as c => { id: c.message } reply u.id",
+            &["duplicate-name"],
+        ),
+        (
+            "step u = each i, i in [1] max 1 { yield i } reply u",
+            &["duplicate-name"],
+        ),
+        (
+            "step u = each i in [1] max 1 { yield i } step v = each i in [2] max 1 { yield i } reply [u, v]",
+            FINE,
+        ),
+        (
+            "step u = do { task t \"T\" set t done } step e = do { task t \"T\" statuses [open, shut] set t shut }",
+            FINE,
+        ),
+        (
+            "step u = each c in [1] max 1 { yield c } reply u",
+            &["duplicate-name"],
+        ),
+        (
+            "step u = a.get() recover _ as c => { id: c.message } reply u.id",
+            &["duplicate-name"],
+        ),
+        (
+            "step u = each i, i in [1] max 1 { yield i } reply u",
+            &["duplicate-name"],
+        ),
+        (
+            "step u = each i in [1] max 1 { yield i } step v = each i in [2] max 1 { yield i } reply [u, v]",
+            FINE,
+        ),
+        (
+            "step u = do { task t \"T\" set t done } set t done",
+            &["unknown-name"],
+        ),
+        (
+            "step u = do { let x = 1 yield x } step e = do { let x = \"a\" yield x } reply \"${u}${e}\"",
+            FINE,
+        ),
         (
             "step x = match c { true => do { step y = a.get() yield y.id }, false => do { step y = a.get() yield y.id } } reply x",
             FINE,
@@ -294,9 +613,16 @@ fn r1_7_names_of_blocks_are_their_own() {
         ),
     ]);
     // What nothing reads is told of each by itself.
-    let unread = "step u = do { let x = 1 yield x } step e = do { let x = 2 yield 1 } reply \"${u}${e}\"";
+    let unread =
+        "step u = do { let x = 1 yield x } step e = do { let x = 2 yield 1 } reply \"${u}${e}\"";
     let found = findings(&format!("{TOOLS}\nplan p() {{ {unread} }}"));
-    assert_eq!(found.iter().filter(|found| found.code.name == "unused-let").count(), 1);
+    assert_eq!(
+        found
+            .iter()
+            .filter(|found| found.code.name == "unused-let")
+            .count(),
+        1
+    );
 }
 
 fn world() -> World {
@@ -313,19 +639,42 @@ fn plan(body: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn c7_r1_7_a_run_lists_a_name_once_as_it_was_taken() {
-    for (condition, id, order) in [("c", "got", ["a.flag", "a.get"]), ("!c", "written", ["a.flag", "a.write"])] {
-        let body = format!("if {condition} {{ step x = a.get() }} else {{ step x = a.write() }} reply x.id");
+    for (condition, id, order) in [
+        ("c", "got", ["a.flag", "a.get"]),
+        ("!c", "written", ["a.flag", "a.write"]),
+    ] {
+        let body = format!(
+            "if {condition} {{ step x = a.get() }} else {{ step x = a.write() }} reply x.id"
+        );
         let ran = world().run(&plan(&body)).await;
         assert_eq!((ran.reply(), ran.order()), (json!(id), order.to_vec()));
         let steps = ran.outcome.steps();
-        assert_eq!(steps.iter().map(|step| &*step.path).collect::<Vec<_>>(), ["c", "x"]);
+        assert_eq!(
+            steps.iter().map(|step| &*step.path).collect::<Vec<_>>(),
+            ["c", "x"]
+        );
         assert_eq!(ran.status("x"), "completed");
-        let settled = ran.events.iter().filter(|(name, path, _)| *name == "step.settled" && path == "x").count();
+        let settled = ran
+            .events
+            .iter()
+            .filter(|(name, path, _)| *name == "step.settled" && path == "x")
+            .count();
         assert_eq!(settled, 1, "{condition}");
     }
-    let ran = world().run(&plan("if !c { step x = a.get() } else if !c { step x = a.write() } reply x?.id")).await;
-    assert_eq!((ran.reply(), ran.status("x").as_str()), (json!(null), "skipped(guard)"));
-    let settled = ran.events.iter().filter(|(name, path, _)| *name == "step.settled" && path == "x").count();
+    let ran = world()
+        .run(&plan(
+            "if !c { step x = a.get() } else if !c { step x = a.write() } reply x?.id",
+        ))
+        .await;
+    assert_eq!(
+        (ran.reply(), ran.status("x").as_str()),
+        (json!(null), "skipped(guard)")
+    );
+    let settled = ran
+        .events
+        .iter()
+        .filter(|(name, path, _)| *name == "step.settled" && path == "x")
+        .count();
     assert_eq!((settled, ran.outcome.steps().len()), (1, 2));
 }
 
@@ -341,10 +690,20 @@ async fn r1_7_whoever_waits_for_a_name_waits_for_its_branch() {
         let id = if condition == "c" { "got" } else { "written" };
         assert_eq!(ran.reply(), json!(format!("{id} 1")), "{condition}");
         assert_eq!(ran.status("l[0].heard"), "completed", "{condition}");
-        let asked = ran.calls("a.count").iter().map(|seen| seen.arguments["x"].clone()).collect::<Vec<_>>();
-        assert!(asked.contains(&json!(2)) && asked.contains(&json!(3)), "{condition}");
+        let asked = ran
+            .calls("a.count")
+            .iter()
+            .map(|seen| seen.arguments["x"].clone())
+            .collect::<Vec<_>>();
+        assert!(
+            asked.contains(&json!(2)) && asked.contains(&json!(3)),
+            "{condition}"
+        );
         let done = if condition == "c" { 15 } else { 25 };
-        assert!(ran.calls("a.count").iter().all(|seen| seen.at >= done), "{condition}");
+        assert!(
+            ran.calls("a.count").iter().all(|seen| seen.at >= done),
+            "{condition}"
+        );
     }
 }
 
@@ -360,7 +719,14 @@ async fn r1_7_a_branch_that_fails_fails_its_name() {
         (ran.reply(), ran.status("x"), ran.status("y")),
         (json!(true), "failed".into(), "skipped(upstream)".into())
     );
-    assert_eq!(ran.outcome.steps().iter().filter(|step| &*step.path == "x").count(), 1);
+    assert_eq!(
+        ran.outcome
+            .steps()
+            .iter()
+            .filter(|step| &*step.path == "x")
+            .count(),
+        1
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -370,14 +736,23 @@ async fn r1_7_a_condition_without_a_value_fails_a_name_once() {
          else { step x = a.count() recover _ => a.count(x: 2) } reply x",
     );
     let ran = world().run(&text).await;
-    assert_eq!(ran.outcome.steps().iter().filter(|step| &*step.path == "x").count(), 1);
+    assert_eq!(
+        ran.outcome
+            .steps()
+            .iter()
+            .filter(|step| &*step.path == "x")
+            .count(),
+        1
+    );
     assert_eq!(ran.calls("a.count").len(), 1);
     assert_eq!(ran.reply(), json!(1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn r1_7_a_run_goes_on_from_its_journal_with_one_name_in_two_branches() {
-    let text = plan("if !c { step x = a.get() } else { step x = a.write() } step y = a.count(x: x.id) reply x.id");
+    let text = plan(
+        "if !c { step x = a.get() } else { step x = a.write() } step y = a.count(x: x.id) reply x.id",
+    );
     let log = MemoryLog::default();
     let mut world = world();
     world.journal = Some(log.clone());
@@ -385,13 +760,19 @@ async fn r1_7_a_run_goes_on_from_its_journal_with_one_name_in_two_branches() {
     for events in 1..log.lines().len() {
         let mut world = self::world().tool("a.write", [give(json!({"id": "written"}))]);
         world.journal = Some(MemoryLog::default().dying_after(events));
-        if world.run_until_it_dies(&text, BTreeMap::new()).await.is_some() {
+        if world
+            .run_until_it_dies(&text, BTreeMap::new())
+            .await
+            .is_some()
+        {
             continue;
         }
         world.journal = world.journal.map(MemoryLog::living);
         let again = world.run_until_it_dies(&text, BTreeMap::new()).await;
         // An effect that was under way when the process died waits for somebody who knows what became of it.
-        let Some(again) = again.filter(|again| again.outcome.state == RunState::Completed) else { continue };
+        let Some(again) = again.filter(|again| again.outcome.state == RunState::Completed) else {
+            continue;
+        };
         assert_eq!(again.reply(), json!("written"), "after {events} events");
         assert_eq!(again.outcome.steps().len(), 3, "after {events} events");
     }

@@ -41,11 +41,15 @@ fn plan(body: &str) -> String {
 }
 
 fn keys(ran: &Ran, tool: &str) -> BTreeSet<String> {
-    ran.calls(tool).iter().map(|seen| seen.key.clone()).collect()
+    ran.calls(tool)
+        .iter()
+        .map(|seen| seen.key.clone())
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn r3_6_a_failure_pauses_the_run_and_a_resume_does_again_what_failed_and_what_waited_for_it() {
+async fn r3_6_a_failure_pauses_the_run_and_a_resume_does_again_what_failed_and_what_waited_for_it()
+{
     let text = plan(
         "step one = a.make() undo a.drop(x: 1)
          step two = a.flaky(x: one) retry { attempts: 2, on: [tool.busy], delay: 1s }
@@ -58,19 +62,37 @@ async fn r3_6_a_failure_pauses_the_run_and_a_resume_does_again_what_failed_and_w
         matches!(&paused.outcome.interruption, Some(Interruption::Failed(error)) if error.class.to_string() == "tool.busy")
     );
     assert_eq!(
-        (paused.outcome.state.name(), paused.status("two"), paused.status("three")),
+        (
+            paused.outcome.state.name(),
+            paused.status("two"),
+            paused.status("three")
+        ),
         ("paused", "failed".to_owned(), "pending".to_owned())
     );
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.flaky").len()), (json!(7), 2, 4));
+    assert_eq!(
+        (
+            ran.reply(),
+            ran.calls("a.make").len(),
+            ran.calls("a.flaky").len()
+        ),
+        (json!(7), 2, 4)
+    );
     assert_eq!(
         keys(&ran, "a.flaky").len(),
         4,
         "a failure of which the contract says that nothing happened ends its execution"
     );
-    assert_eq!((ran.calls("a.drop").len(), ran.status("two")), (0, "completed".to_owned()));
+    assert_eq!(
+        (ran.calls("a.drop").len(), ran.status("two")),
+        (0, "completed".to_owned())
+    );
     let again = world.run(&text).await;
-    assert_eq!((again.outcome.state.name(), again.calls("a.flaky").len()), ("completed", 4), "and that is its end");
+    assert_eq!(
+        (again.outcome.state.name(), again.calls("a.flaky").len()),
+        ("completed", 4),
+        "and that is its end"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,9 +104,15 @@ async fn r3_6_what_is_in_flight_is_awaited_and_nothing_new_begins() {
     );
     let world = world(1);
     let paused = world.run(&text).await;
-    assert_eq!((paused.status("slow"), paused.calls("a.make").len()), ("completed".to_owned(), 1));
+    assert_eq!(
+        (paused.status("slow"), paused.calls("a.make").len()),
+        ("completed".to_owned(), 1)
+    );
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!([7, 5, 7]), 2));
+    assert_eq!(
+        (ran.reply(), ran.calls("a.make").len()),
+        (json!([7, 5, 7]), 2)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,12 +124,28 @@ async fn listeners_hear_of_the_failure_once_and_run_to_their_end() {
     );
     let world = world(2);
     let paused = world.run(&text).await;
-    assert_eq!((paused.calls("a.tell").len(), paused.status("alarm[0].more")), (2, "completed".to_owned()));
+    assert_eq!(
+        (paused.calls("a.tell").len(), paused.status("alarm[0].more")),
+        (2, "completed".to_owned())
+    );
     let paused = world.run(&text).await;
-    assert_eq!((paused.outcome.state.name(), paused.calls("a.tell").len()), ("paused", 2));
+    assert_eq!(
+        (paused.outcome.state.name(), paused.calls("a.tell").len()),
+        ("paused", 2)
+    );
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.calls("a.tell").len(), ran.calls("a.flaky").len()), (json!(5), 2, 3));
-    assert_eq!(ran.outcome.listeners[0].surplus, 1, "the second failure was an event, too");
+    assert_eq!(
+        (
+            ran.reply(),
+            ran.calls("a.tell").len(),
+            ran.calls("a.flaky").len()
+        ),
+        (json!(5), 2, 3)
+    );
+    assert_eq!(
+        ran.outcome.listeners[0].surplus, 1,
+        "the second failure was an event, too"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,32 +160,63 @@ async fn a_firing_that_fails_is_done_again_where_it_was() {
     let world = world(2);
     for _ in 0..2 {
         let paused = world.run(&text).await;
-        assert!(matches!(paused.outcome.interruption, Some(Interruption::Failed(_))), "{:?}", paused.outcome.error);
+        assert!(
+            matches!(paused.outcome.interruption, Some(Interruption::Failed(_))),
+            "{:?}",
+            paused.outcome.error
+        );
     }
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.flaky").len()), (json!("done"), 1, 3));
+    assert_eq!(
+        (
+            ran.reply(),
+            ran.calls("a.make").len(),
+            ran.calls("a.flaky").len()
+        ),
+        (json!("done"), 1, 3)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_called_plan_is_called_again_under_new_keys() {
-    let inner =
-        format!("{TOOLS}\nplan q() -> int {{ step made = a.make() undo a.drop(x: 1) step bad = a.flaky() reply bad }}");
-    let text =
-        format!("{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ on_failure: pause }} step x = q.q() reply x }}");
+    let inner = format!(
+        "{TOOLS}\nplan q() -> int {{ step made = a.make() undo a.drop(x: 1) step bad = a.flaky() reply bad }}"
+    );
+    let text = format!(
+        "{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ on_failure: pause }} step x = q.q() reply x }}"
+    );
     let world = world(2).file("./q.plan", &inner);
     for _ in 0..2 {
         let paused = world.run(&text).await;
-        assert_eq!((paused.outcome.state.name(), paused.status("x")), ("paused", "failed".to_owned()));
+        assert_eq!(
+            (paused.outcome.state.name(), paused.status("x")),
+            ("paused", "failed".to_owned())
+        );
     }
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.drop").len()), (json!(5), 3, 2));
-    assert_eq!((keys(&ran, "a.make").len(), keys(&ran, "a.flaky").len(), keys(&ran, "a.drop").len()), (3, 3, 2));
+    assert_eq!(
+        (
+            ran.reply(),
+            ran.calls("a.make").len(),
+            ran.calls("a.drop").len()
+        ),
+        (json!(5), 3, 2)
+    );
+    assert_eq!(
+        (
+            keys(&ran, "a.make").len(),
+            keys(&ran, "a.flaky").len(),
+            keys(&ran, "a.drop").len()
+        ),
+        (3, 3, 2)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_something_around_a_step_catches_pauses_nothing() {
     let run = async |body: &str| world(99).run(&plan(body)).await;
-    let ran = run("step x = do { step bad = a.flaky() yield bad } recover tool.busy => 0 reply x").await;
+    let ran =
+        run("step x = do { step bad = a.flaky() yield bad } recover tool.busy => 0 reply x").await;
     assert_eq!(
         (ran.outcome.state.name(), ran.reply(), ran.status("x.bad")),
         ("completed", json!(0), "failed".to_owned())
@@ -150,11 +225,21 @@ async fn what_something_around_a_step_catches_pauses_nothing() {
     assert_eq!(run(deep).await.reply(), json!(0));
     let ran =
         run("step all = each n in [1, 2] max 5 settle { step bad = a.flaky(x: n) yield bad } reply all[1].ok").await;
-    assert_eq!((ran.outcome.state.name(), ran.reply(), ran.calls("a.flaky").len()), ("completed", json!(false), 2));
+    assert_eq!(
+        (
+            ran.outcome.state.name(),
+            ran.reply(),
+            ran.calls("a.flaky").len()
+        ),
+        ("completed", json!(false), 2)
+    );
     let reads = || world(0).tool("a.read", [Fail("tool.busy", Answered), give(json!(1))]);
     let race = "step first = race { one: a.read(x: 1), two: a.read(x: 2) } reply winner(first)";
     let ran = reads().run(&plan(race)).await;
-    assert_eq!((ran.outcome.state.name(), ran.reply()), ("completed", json!("two")));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.reply()),
+        ("completed", json!("two"))
+    );
     // Where the arm is for something else, or fails itself, or where every branch fails, it pauses after all.
     for body in [
         "step x = do { step bad = a.flaky() yield bad } recover validation => 0 reply x",
@@ -162,32 +247,59 @@ async fn what_something_around_a_step_catches_pauses_nothing() {
     ] {
         assert_eq!(run(body).await.outcome.state.name(), "paused", "{body}");
     }
-    let world = world(0).tool("a.read", [Fail("tool.busy", Answered), Fail("tool.busy", Answered), give(json!(1))]);
+    let world = world(0).tool(
+        "a.read",
+        [
+            Fail("tool.busy", Answered),
+            Fail("tool.busy", Answered),
+            give(json!(1)),
+        ],
+    );
     assert_eq!(world.run(&plan(race)).await.status("first"), "failed");
-    assert_eq!(world.run(&plan(race)).await.outcome.state.name(), "completed", "and the whole race is run again");
+    assert_eq!(
+        world.run(&plan(race)).await.outcome.state.name(),
+        "completed",
+        "and the whole race is run again"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_catches_what_a_plan_pauses_for_goes_on() {
-    let inner = format!("{TOOLS}\nplan q() -> int {{ policy {{ on_failure: pause }} step bad = a.flaky() reply bad }}");
-    let file = |arm: &str| format!("{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ step x = q.q() {arm} reply x }}");
+    let inner = format!(
+        "{TOOLS}\nplan q() -> int {{ policy {{ on_failure: pause }} step bad = a.flaky() reply bad }}"
+    );
+    let file = |arm: &str| {
+        format!("{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ step x = q.q() {arm} reply x }}")
+    };
     let world = || world(1).file("./q.plan", &inner);
-    assert_eq!(world().run(&file("recover tool => 0")).await.reply(), json!(0));
+    assert_eq!(
+        world().run(&file("recover tool => 0")).await.reply(),
+        json!(0)
+    );
     let world = world();
     let paused = world.run(&file("")).await;
-    assert_eq!((paused.outcome.state.name(), paused.status("x.bad")), ("paused", "failed".to_owned()));
+    assert_eq!(
+        (paused.outcome.state.name(), paused.status("x.bad")),
+        ("paused", "failed".to_owned())
+    );
     assert_eq!(world.run(&file("")).await.reply(), json!(5));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_arm_around_a_lost_call_is_asked_before_people_are() {
     let lost = || world(0).tool("a.make", [Fail("transient.timeout", Maybe), give(json!(7))]);
-    let body =
-        |class: &str| plan(&format!("step x = do {{ step one = a.make() yield one }} recover {class} => 0 reply x"));
+    let body = |class: &str| {
+        plan(&format!(
+            "step x = do {{ step one = a.make() yield one }} recover {class} => 0 reply x"
+        ))
+    };
     let ran = lost().run(&body("unknown_outcome")).await;
     assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(0), 1));
     let paused = lost().run(&body("tool")).await;
-    assert_eq!((paused.outcome.state.name(), &*paused.outcome.questions[0].0), ("paused", "x.one"));
+    assert_eq!(
+        (paused.outcome.state.name(), &*paused.outcome.questions[0].0),
+        ("paused", "x.one")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -196,12 +308,20 @@ async fn what_was_done_again_is_looked_at_once() {
         "{TOOLS}\nplan q() -> int {{ policy {{ on_failure: settle }} step made = a.make() verify a.read() as r => r == 1 \
          step bad = a.flaky() reply made + bad }}"
     );
-    let text =
-        format!("{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ on_failure: pause }} step x = q.q() reply x }}");
+    let text = format!(
+        "{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ on_failure: pause }} step x = q.q() reply x }}"
+    );
     let world = world(1).file("./q.plan", &inner);
     assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.read").len()), (json!(12), 2, 1));
+    assert_eq!(
+        (
+            ran.reply(),
+            ran.calls("a.make").len(),
+            ran.calls("a.read").len()
+        ),
+        (json!(12), 2, 1)
+    );
     let told = &ran.outcome.verification;
     assert_eq!((told.verified, told.unverified, told.failed), (1, 1, 0));
 }
@@ -211,16 +331,25 @@ async fn what_is_done_again_asks_its_gates_once_more_and_is_lived_through() {
     let inner = format!(
         "{TOOLS}\nplan q() -> int {{ step made = a.make() confirm \"Make?\" step bad = a.flaky() reply made + bad }}"
     );
-    let text =
-        format!("{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ on_failure: pause }} step x = q.q() reply x }}");
+    let text = format!(
+        "{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ on_failure: pause }} step x = q.q() reply x }}"
+    );
     let mut world = world(1).file("./q.plan", &inner);
     world.answers = vec![("x.made.confirm", json!(true))];
     assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(12), 2), "{:?}", ran.outcome.questions);
+    assert_eq!(
+        (ran.reply(), ran.calls("a.make").len()),
+        (json!(12), 2),
+        "{:?}",
+        ran.outcome.questions
+    );
     world.only_looks = true;
     let seen = world.run(&text).await;
-    assert_eq!((seen.reply(), seen.outcome.state.name()), (json!(12), "completed"));
+    assert_eq!(
+        (seen.reply(), seen.outcome.state.name()),
+        (json!(12), "completed")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -231,7 +360,10 @@ async fn a_gated_call_that_fails_again_is_done_again_each_time_that_somebody_res
     world.answers = vec![("one.confirm", json!(true))];
     for calls in 1..=3 {
         let paused = world.run(&text).await;
-        assert_eq!((paused.outcome.state.name(), paused.calls("a.flaky").len()), ("paused", calls));
+        assert_eq!(
+            (paused.outcome.state.name(), paused.calls("a.flaky").len()),
+            ("paused", calls)
+        );
     }
     let ran = world.run(&text).await;
     assert_eq!((ran.reply(), ran.calls("a.flaky").len()), (json!(5), 4));
@@ -248,7 +380,10 @@ async fn a_refusal_is_not_asked_again_by_resuming() {
     );
     world.answers = vec![("one.confirm", json!(true))];
     let again = world.run(&text).await;
-    assert_eq!((again.outcome.state.name(), again.calls("a.make").len()), ("paused", 0));
+    assert_eq!(
+        (again.outcome.state.name(), again.calls("a.make").len()),
+        ("paused", 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,21 +403,32 @@ async fn a_cancel_ends_a_run_that_is_paused_by_a_failure() {
     assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
     world.journal.as_ref().unwrap().say(r#"{"cancel": true}"#);
     let ran = world.run(&text).await;
-    assert_eq!((ran.outcome.state.name(), ran.calls("a.drop").len()), ("cancelled", 1));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.calls("a.drop").len()),
+        ("cancelled", 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_a_journal_nothing_can_pause_and_nothing_is_undone() {
     let mut world = world(9);
     world.journal = None;
-    let ran = world.run(&plan("step one = a.make() undo a.drop(x: 1) step bad = a.flaky()")).await;
-    assert_eq!((ran.class().as_str(), ran.calls("a.drop").len()), ("tool.busy", 0));
+    let ran = world
+        .run(&plan(
+            "step one = a.make() undo a.drop(x: 1) step bad = a.flaky()",
+        ))
+        .await;
+    assert_eq!(
+        (ran.class().as_str(), ran.calls("a.drop").len()),
+        ("tool.busy", 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_pauses_and_dies_after_any_event_comes_to_the_same_end() {
-    let inner =
-        format!("{TOOLS}\nplan q() -> int {{ step made = a.make() undo a.drop(x: 1) step bad = a.flaky() reply bad }}");
+    let inner = format!(
+        "{TOOLS}\nplan q() -> int {{ step made = a.make() undo a.drop(x: 1) step bad = a.flaky() reply bad }}"
+    );
     let text = format!(
         "{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{
             policy {{ on_failure: pause }}
@@ -300,13 +446,19 @@ async fn a_run_that_pauses_and_dies_after_any_event_comes_to_the_same_end() {
     let fresh = || world(0).tool("a.flaky", scripts()).file("./q.plan", &inner);
     let to_the_end = async |world: &World| {
         for _ in 0..12 {
-            let ran = world.run_until_it_dies(&text, std::collections::BTreeMap::new()).await?;
+            let ran = world
+                .run_until_it_dies(&text, std::collections::BTreeMap::new())
+                .await?;
             if ran.outcome.state.name() != "paused" {
                 return Some(ran);
             }
             // Effects in flight when the process died happened, as far as anybody knows.
             for (path, question) in &ran.outcome.questions {
-                let value = if question.tool.ends_with("flaky") { 5 } else { 7 };
+                let value = if question.tool.ends_with("flaky") {
+                    5
+                } else {
+                    7
+                };
                 let value = if question.tool.ends_with("drop") || question.tool.ends_with("tell") {
                     json!(true)
                 } else {
@@ -320,7 +472,12 @@ async fn a_run_that_pauses_and_dies_after_any_event_comes_to_the_same_end() {
     };
     let whole = fresh();
     let undisturbed = to_the_end(&whole).await.unwrap();
-    assert_eq!(undisturbed.reply(), json!([5, 2]), "{:?}", undisturbed.outcome.error);
+    assert_eq!(
+        undisturbed.reply(),
+        json!([5, 2]),
+        "{:?}",
+        undisturbed.outcome.error
+    );
     let count = whole.journal.as_ref().unwrap().lines().len();
     for events in 1..count {
         let mut world = fresh();
@@ -330,9 +487,20 @@ async fn a_run_that_pauses_and_dies_after_any_event_comes_to_the_same_end() {
         let (completed, before) = (completed_keys(&log), world.seen().len());
         world.journal = Some(log.living());
         let ran = to_the_end(&world).await.unwrap();
-        assert_eq!(ran.reply(), json!([5, 2]), "killed after {events}: {:?}", ran.outcome.error);
+        assert_eq!(
+            ran.reply(),
+            json!([5, 2]),
+            "killed after {events}: {:?}",
+            ran.outcome.error
+        );
         assert!(keys(&ran, "a.tell").len() <= 1, "killed after {events}");
-        let again: Vec<_> = ran.seen[before..].iter().filter(|seen| completed.contains(&seen.key)).collect();
-        assert!(again.is_empty(), "killed after {events}: ended and called again: {again:?}");
+        let again: Vec<_> = ran.seen[before..]
+            .iter()
+            .filter(|seen| completed.contains(&seen.key))
+            .collect();
+        assert!(
+            again.is_empty(),
+            "killed after {events}: ended and called again: {again:?}"
+        );
     }
 }

@@ -33,14 +33,19 @@ fn nanos(time: Duration) -> i128 {
 
 fn durable() -> (World, MemoryLog) {
     let log = MemoryLog::default();
-    let mut world = World::new().tool("a.write", [give(json!(1))]).tool("a.read", [give(json!(7))]);
+    let mut world = World::new()
+        .tool("a.write", [give(json!(1))])
+        .tool("a.read", [give(json!(7))]);
     world.journal = Some(log.clone());
     (world, log)
 }
 
 /// The events of a kind that a journal holds, oldest first.
 fn events(log: &MemoryLog, name: &str) -> Vec<Json> {
-    let lines = log.lines().into_iter().map(|line| serde_json::from_str::<Json>(&line).unwrap());
+    let lines = log
+        .lines()
+        .into_iter()
+        .map(|line| serde_json::from_str::<Json>(&line).unwrap());
     lines.filter(|event| event["event"] == name).collect()
 }
 
@@ -52,7 +57,10 @@ fn questions(log: &MemoryLog) -> Vec<Json> {
 }
 
 fn paths(questions: &[Json]) -> Vec<&str> {
-    questions.iter().map(|question| question["path"].as_str().unwrap()).collect()
+    questions
+        .iter()
+        .map(|question| question["path"].as_str().unwrap())
+        .collect()
 }
 
 /// Somebody who takes a while and answers from a list, whatever is asked.
@@ -62,8 +70,15 @@ struct Clerk {
     refused: Mutex<Vec<String>>,
 }
 
-fn clerk(takes: Duration, answers: impl IntoIterator<Item = (Option<&'static str>, Json)>) -> Arc<Clerk> {
-    Arc::new(Clerk { takes, answers: Mutex::new(answers.into_iter().collect()), refused: Mutex::default() })
+fn clerk(
+    takes: Duration,
+    answers: impl IntoIterator<Item = (Option<&'static str>, Json)>,
+) -> Arc<Clerk> {
+    Arc::new(Clerk {
+        takes,
+        answers: Mutex::new(answers.into_iter().collect()),
+        refused: Mutex::default(),
+    })
 }
 
 impl Asker for Clerk {
@@ -74,7 +89,12 @@ impl Asker for Clerk {
         Box::pin(async move {
             tokio::time::sleep(takes).await;
             let (by, value) = next?;
-            Some(Given { path: asking.path, value, by: by.map(Arc::from), note: None })
+            Some(Given {
+                path: asking.path,
+                value,
+                by: by.map(Arc::from),
+                note: None,
+            })
         })
     }
 }
@@ -82,23 +102,45 @@ impl Asker for Clerk {
 #[tokio::test(start_paused = true)]
 async fn r4_2_a_gate_shows_what_would_go_out_and_nothing_goes_out_before_a_yes() {
     let (world, log) = durable();
-    let text =
-        plan("step r = a.read() step w = a.write(x: r * 2) confirm \"Write ${r}?\" by \"desk\" expires 2d reply w");
+    let text = plan(
+        "step r = a.read() step w = a.write(x: r * 2) confirm \"Write ${r}?\" by \"desk\" expires 2d reply w",
+    );
     let ran = world.run(&text).await;
-    assert_eq!((ran.outcome.state.name(), ran.status("w")), ("paused", "waiting".into()));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.status("w")),
+        ("paused", "waiting".into())
+    );
     assert_eq!(ran.order(), ["a.read"]);
     let question = &questions(&log)[0];
-    assert_eq!((&question["text"], &question["by"]), (&json!("Write 7?"), &json!("desk")));
-    assert_eq!((&question["tool"], &question["arguments"]), (&json!("a.write"), &json!({"x": 14})));
+    assert_eq!(
+        (&question["text"], &question["by"]),
+        (&json!("Write 7?"), &json!("desk"))
+    );
+    assert_eq!(
+        (&question["tool"], &question["arguments"]),
+        (&json!("a.write"), &json!({"x": 14}))
+    );
     assert_eq!(question["expires"], "2026-01-03T00:00:00.000Z");
-    assert_eq!(log.summary().unwrap().wake, Some(BEGIN + nanos(Duration::from_hours(48))));
+    assert_eq!(
+        log.summary().unwrap().wake,
+        Some(BEGIN + nanos(Duration::from_hours(48)))
+    );
     log.say(r#"{"answer": "w.confirm", "value": true, "by": "desk:ann", "note": "fine"}"#);
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.order()), (json!(1), vec!["a.read", "a.write"]));
+    assert_eq!(
+        (ran.reply(), ran.order()),
+        (json!(1), vec!["a.read", "a.write"])
+    );
     assert_eq!(ran.calls("a.write")[0].arguments, json!({"x": 14}));
     let given = &events(&log, "answer.given")[0];
-    assert_eq!((&given["path"], &given["value"]), (&json!("w.confirm"), &json!(true)));
-    assert_eq!((&given["by"], &given["note"]), (&json!("desk:ann"), &json!("fine")));
+    assert_eq!(
+        (&given["path"], &given["value"]),
+        (&json!("w.confirm"), &json!(true))
+    );
+    assert_eq!(
+        (&given["by"], &given["note"]),
+        (&json!("desk:ann"), &json!("fine"))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,19 +148,31 @@ async fn r4_2_a_no_is_denied_human_and_cannot_be_answered_again_by_resuming() {
     let (world, log) = durable();
     let text = plan("step w = a.write() confirm \"Write?\"");
     world.run(&text).await;
-    log.say(r#"{"answer": "w.confirm", "value": {"approve": false, "by": "ann", "note": "too dear"}}"#);
+    log.say(
+        r#"{"answer": "w.confirm", "value": {"approve": false, "by": "ann", "note": "too dear"}}"#,
+    );
     // The process dies as soon as the answer is on disk.
     let dying = log.clone().dying_after(log.lines().len() + 2);
     let mut first = World::new();
     first.journal = Some(dying);
-    first.run_until_it_dies(&text, std::collections::BTreeMap::new()).await;
+    first
+        .run_until_it_dies(&text, std::collections::BTreeMap::new())
+        .await;
     assert_eq!(events(&log, "answer.given").len(), 1);
     let living = log.clone().living();
     living.say(r#"{"answer": "w.confirm", "value": true}"#);
     let ran = world.run(&text).await;
-    assert_eq!((ran.class().as_str(), ran.order().len()), ("denied.human", 0));
+    assert_eq!(
+        (ran.class().as_str(), ran.order().len()),
+        ("denied.human", 0)
+    );
     assert!(ran.outcome.error.unwrap().message.contains("too dear"));
-    let given = Given { path: "w.confirm".into(), value: json!(true), by: None, note: None };
+    let given = Given {
+        path: "w.confirm".into(),
+        value: json!(true),
+        by: None,
+        note: None,
+    };
     assert!(living.past().unwrap().accept(&given, 0).is_err());
     assert_eq!(events(&living, "answer.given").len(), 1);
 }
@@ -128,9 +182,16 @@ async fn r4_2_one_answer_serves_all_attempts_of_an_execution() {
     let (_, log) = durable();
     let mut world = World::new().tool("a.write", [Fail("transient.network", No), give(json!(1))]);
     (world.journal, world.answers) = (Some(log.clone()), vec![("w.confirm", json!(true))]);
-    let ran = world.run(&plan("step w = a.write() retry { delay: 1s } confirm \"Write?\" reply w")).await;
+    let ran = world
+        .run(&plan(
+            "step w = a.write() retry { delay: 1s } confirm \"Write?\" reply w",
+        ))
+        .await;
     let calls = ran.calls("a.write");
-    assert_eq!((ran.reply(), calls.len(), questions(&log).len()), (json!(1), 2, 1));
+    assert_eq!(
+        (ran.reply(), calls.len(), questions(&log).len()),
+        (json!(1), 2, 1)
+    );
     assert_eq!(calls[0].key, calls[1].key);
 }
 
@@ -140,30 +201,55 @@ async fn r4_2_another_execution_is_asked_for_again_and_a_no_to_it_stays() {
         let log = MemoryLog::default();
         let mut world = World::new().tool("a.write", [Fail("tool.busy", Refused), give(json!(1))]);
         (world.journal, world.answers) = (Some(log.clone()), vec![("w.confirm", json!(true))]);
-        let text = plan("step w = a.write() retry { delay: 1s, on: [tool.busy] } confirm \"Write?\" reply w");
+        let text = plan(
+            "step w = a.write() retry { delay: 1s, on: [tool.busy] } confirm \"Write?\" reply w",
+        );
         let ran = world.run(&text).await;
         assert_eq!((ran.outcome.state.name(), ran.order().len()), ("paused", 1));
         let asked = questions(&log);
-        assert_eq!(asked.iter().map(|asked| asked["execution"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(
+            asked
+                .iter()
+                .map(|asked| asked["execution"].as_u64().unwrap())
+                .collect::<Vec<_>>(),
+            [0, 1]
+        );
         assert_ne!(asked[0]["binding"], asked[1]["binding"]);
         world.answers.clear();
         log.say(&json!({"answer": "w.confirm", "value": second}).to_string());
         let ran = world.run(&text).await;
-        assert_eq!((ran.class().as_str(), ran.calls("a.write").len()), (class, made));
+        assert_eq!(
+            (ran.class().as_str(), ran.calls("a.write").len()),
+            (class, made)
+        );
         assert_eq!(questions(&log).len(), 2);
-        let keys: std::collections::BTreeSet<&str> = ran.seen.iter().map(|seen| seen.key.as_str()).collect();
+        let keys: std::collections::BTreeSet<&str> =
+            ran.seen.iter().map(|seen| seen.key.as_str()).collect();
         assert_eq!(keys.len(), made, "a new execution has a new key");
         let again = world.run(&text).await;
-        assert_eq!((again.class().as_str(), again.calls("a.write").len()), (class, made), "and lives through it again");
+        assert_eq!(
+            (again.class().as_str(), again.calls("a.write").len()),
+            (class, made),
+            "and lives through it again"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn r4_2_an_answer_is_void_when_anything_that_it_bound_has_changed() {
     let changes = [
-        ("a.write(x: 1) confirm \"Write?\"", "a.write(x: 2) confirm \"Write?\""),
-        ("a.write(x: 1) confirm \"Write?\"", "a.write(x: 1) confirm \"Really write?\""),
-        ("a.write(x: 1) confirm \"Write?\" by \"desk\"", "a.write(x: 1) confirm \"Write?\" by \"boss\""),
+        (
+            "a.write(x: 1) confirm \"Write?\"",
+            "a.write(x: 2) confirm \"Write?\"",
+        ),
+        (
+            "a.write(x: 1) confirm \"Write?\"",
+            "a.write(x: 1) confirm \"Really write?\"",
+        ),
+        (
+            "a.write(x: 1) confirm \"Write?\" by \"desk\"",
+            "a.write(x: 1) confirm \"Write?\" by \"boss\"",
+        ),
     ];
     for (before, now) in changes {
         let (world, log) = durable();
@@ -171,17 +257,34 @@ async fn r4_2_an_answer_is_void_when_anything_that_it_bound_has_changed() {
         log.say(r#"{"answer": "w.confirm", "value": true, "by": "desk"}"#);
         let mut first = World::new();
         first.journal = Some(log.clone().dying_after(log.lines().len() + 2));
-        first.run_until_it_dies(&plan(&format!("step w = {before}")), std::collections::BTreeMap::new()).await;
+        first
+            .run_until_it_dies(
+                &plan(&format!("step w = {before}")),
+                std::collections::BTreeMap::new(),
+            )
+            .await;
         assert_eq!(events(&log, "answer.given").len(), 1, "{before}");
         let _ = log.clone().living();
         let ran = world.run(&plan(&format!("step w = {now}"))).await;
-        assert_eq!((ran.outcome.state.name(), ran.order().len()), ("paused", 0), "{now}");
+        assert_eq!(
+            (ran.outcome.state.name(), ran.order().len()),
+            ("paused", 0),
+            "{now}"
+        );
         assert_eq!(questions(&log).len(), 2, "{now}");
         log.say(r#"{"answer": "w.confirm", "value": true, "by": "boss"}"#);
         let ran = world.run(&plan(&format!("step w = {now}"))).await;
-        assert_eq!((ran.outcome.state.name(), ran.order().len()), ("completed", 1), "{now}");
+        assert_eq!(
+            (ran.outcome.state.name(), ran.order().len()),
+            ("completed", 1),
+            "{now}"
+        );
         let again = world.run(&plan(&format!("step w = {now}"))).await;
-        assert_eq!((again.outcome.state.name(), again.order().len()), ("completed", 1), "{now}: from the journal");
+        assert_eq!(
+            (again.outcome.state.name(), again.order().len()),
+            ("completed", 1),
+            "{now}: from the journal"
+        );
     }
 }
 
@@ -194,7 +297,9 @@ async fn r4_2_an_approval_survives_a_resume_and_is_out_of_date_when_it_is_used_t
         log.say(r#"{"answer": "w.confirm", "value": true}"#);
         let mut first = World::new();
         first.journal = Some(log.clone().dying_after(log.lines().len() + 2));
-        first.run_until_it_dies(&text, std::collections::BTreeMap::new()).await;
+        first
+            .run_until_it_dies(&text, std::collections::BTreeMap::new())
+            .await;
         let _ = log.clone().living();
         world.host.advance(Duration::from_secs(later));
         let ran = world.run(&text).await;
@@ -210,12 +315,30 @@ async fn r4_2_what_does_not_fit_is_refused_and_changes_nothing() {
     world.run(&text).await;
     let before = log.lines().len();
     let refused = [
-        (r#"{"answer": "w.confirn", "value": true}"#, "did you mean `w.confirm`?"),
-        (r#"{"answer": "w", "value": true}"#, "nothing is asked at `w`"),
-        (r#"{"answer": "w.confirm", "value": "yes", "by": "desk"}"#, "does not fit"),
-        (r#"{"answer": "w.confirm", "value": {"approve": "yes"}, "by": "desk"}"#, "does not fit"),
-        (r#"{"answer": "w.confirm", "value": true}"#, "for the role `desk`"),
-        (r#"{"answer": "w.confirm", "value": true, "by": "boss"}"#, "`boss` answers"),
+        (
+            r#"{"answer": "w.confirn", "value": true}"#,
+            "did you mean `w.confirm`?",
+        ),
+        (
+            r#"{"answer": "w", "value": true}"#,
+            "nothing is asked at `w`",
+        ),
+        (
+            r#"{"answer": "w.confirm", "value": "yes", "by": "desk"}"#,
+            "does not fit",
+        ),
+        (
+            r#"{"answer": "w.confirm", "value": {"approve": "yes"}, "by": "desk"}"#,
+            "does not fit",
+        ),
+        (
+            r#"{"answer": "w.confirm", "value": true}"#,
+            "for the role `desk`",
+        ),
+        (
+            r#"{"answer": "w.confirm", "value": true, "by": "boss"}"#,
+            "`boss` answers",
+        ),
         (r#"{"answer": "w.confirm", "valu": true}"#, "an answer is"),
     ];
     for (message, _) in &refused {
@@ -232,16 +355,31 @@ async fn r4_2_what_does_not_fit_is_refused_and_changes_nothing() {
         .map(|line| serde_json::from_str::<Json>(line).unwrap()["event"].to_string())
         .collect();
     assert_eq!(names, ["\"run.resumed\"", "\"run.paused\""]);
-    let given = |by: &str| Given { path: "w.confirm".into(), value: json!(true), by: Some(by.into()), note: None };
+    let given = |by: &str| Given {
+        path: "w.confirm".into(),
+        value: json!(true),
+        by: Some(by.into()),
+        note: None,
+    };
     let past = log.past().unwrap();
     assert!(past.accept(&given("desk"), 0).is_ok());
     let late = BEGIN + nanos(Duration::from_hours(49));
-    assert!(matches!(past.accept(&given("desk"), late), Err(AnswerError::Late { .. })));
+    assert!(matches!(
+        past.accept(&given("desk"), late),
+        Err(AnswerError::Late { .. })
+    ));
     log.say(r#"{"answer": "w.confirm", "value": true, "by": "desk"}"#);
     log.say(r#"{"answer": "w.confirm", "value": false, "by": "desk"}"#);
     let ran = world.run(&text).await;
-    assert_eq!((ran.outcome.state.name(), ran.order().len()), ("completed", 1));
-    assert!(ran.refused[0].contains("answered already, with yes by desk at 2026-01-01T"), "{:?}", ran.refused);
+    assert_eq!(
+        (ran.outcome.state.name(), ran.order().len()),
+        ("completed", 1)
+    );
+    assert!(
+        ran.refused[0].contains("answered already, with yes by desk at 2026-01-01T"),
+        "{:?}",
+        ran.refused
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -255,7 +393,12 @@ async fn r4_2_inside_each_every_element_is_asked_for_and_on_the_each_the_list_on
     let inside = each("confirm \"Send ${x}?\"", "");
     let ran = world.run(&inside).await;
     assert_eq!(paths(&questions(&log)), ["m[0].sent", "m[1].sent"]);
-    let open: Vec<String> = ran.outcome.questions.iter().map(|(path, _)| path.to_string()).collect();
+    let open: Vec<String> = ran
+        .outcome
+        .questions
+        .iter()
+        .map(|(path, _)| path.to_string())
+        .collect();
     assert_eq!(open, ["m[0].sent.confirm", "m[1].sent.confirm"]);
     log.say(r#"{"answer": "m[1].sent.confirm", "value": true}"#);
     let ran = world.run(&inside).await;
@@ -263,41 +406,63 @@ async fn r4_2_inside_each_every_element_is_asked_for_and_on_the_each_the_list_on
     let log = MemoryLog::default();
     (world.journal, world.answers) = (Some(log.clone()), vec![("m.confirm", json!(true))]);
     let ran = world.run(&each("", "confirm \"Send all?\"")).await;
-    assert_eq!((ran.reply(), paths(&questions(&log))), (json!([1, 1]), vec!["m"]));
+    assert_eq!(
+        (ran.reply(), paths(&questions(&log))),
+        (json!([1, 1]), vec!["m"])
+    );
     assert_eq!(questions(&log)[0]["arguments"], json!({"list": ["a", "b"]}));
 }
 
 #[tokio::test(start_paused = true)]
 async fn r4_2_whoever_waits_for_people_holds_no_slot() {
-    let mut world = World::new().tool("a.write", [give(json!(1))]).tool("b.read", [after(50, give(json!(7)))]);
+    let mut world = World::new()
+        .tool("a.write", [give(json!(1))])
+        .tool("b.read", [after(50, give(json!(7)))]);
     world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
-    let text =
-        "policy { concurrency: 1 } parallel { step w = a.write() confirm \"Write?\" step r = b.read() } reply w + r";
+    let text = "policy { concurrency: 1 } parallel { step w = a.write() confirm \"Write?\" step r = b.read() } reply w + r";
     let ran = world.run(&plan(text)).await;
-    assert_eq!((ran.reply(), ran.order()), (json!(8), vec!["b.read", "a.write"]));
+    assert_eq!(
+        (ran.reply(), ran.order()),
+        (json!(8), vec!["b.read", "a.write"])
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r4_1_within_and_the_deadline_do_not_run_while_people_think() {
     let mut world = World::new().tool("a.write", [after(50, give(json!(1)))]);
     world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
-    let text = plan("policy { deadline: 10s } step w = a.write() confirm \"Write?\" within 100ms reply w");
+    let text =
+        plan("policy { deadline: 10s } step w = a.write() confirm \"Write?\" within 100ms reply w");
     let ran = world.run(&text).await;
     assert_eq!((ran.reply(), ran.took), (json!(1), 3_600_050));
     assert_eq!(ran.step("w").duration_ms, 50);
     // The call itself is bounded as ever.
     let mut world = World::new().tool("a.write", [after(20_000, give(json!(1)))]);
     world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
-    let ran = world.run(&plan("policy { deadline: 10s } step w = a.write() confirm \"Write?\"")).await;
-    assert_eq!((ran.class().as_str(), ran.took), ("budget.time", 3_620_000), "the effect is awaited");
+    let ran = world
+        .run(&plan(
+            "policy { deadline: 10s } step w = a.write() confirm \"Write?\"",
+        ))
+        .await;
+    assert_eq!(
+        (ran.class().as_str(), ran.took),
+        ("budget.time", 3_620_000),
+        "the effect is awaited"
+    );
     // While something else goes on, the clock runs.
-    let mut world = World::new().tool("a.write", [give(json!(1))]).tool("b.read", [after(20_000, give(json!(7)))]);
+    let mut world = World::new()
+        .tool("a.write", [give(json!(1))])
+        .tool("b.read", [after(20_000, give(json!(7)))]);
     world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
     let ran = world
         .run(&plan("policy { deadline: 10s } parallel { step w = a.write() confirm \"Write?\" step r = b.read() }"))
         .await;
     assert_eq!((ran.class().as_str(), ran.took), ("budget.time", 10_000));
-    assert_eq!(ran.status("w"), "cancelled", "and the open gate is withdrawn");
+    assert_eq!(
+        ran.status("w"),
+        "cancelled",
+        "and the open gate is withdrawn"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -305,7 +470,11 @@ async fn r4_1_the_deadline_does_not_run_while_no_process_does() {
     let (world, log) = durable();
     let text = plan("policy { deadline: 10s } step w = a.write() confirm \"Write?\"");
     assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
-    assert_eq!(log.summary().unwrap().wake, None, "nothing but somebody moves it on");
+    assert_eq!(
+        log.summary().unwrap().wake,
+        None,
+        "nothing but somebody moves it on"
+    );
     world.host.advance(Duration::from_hours(24));
     log.say(r#"{"answer": "w.confirm", "value": true}"#);
     assert_eq!(world.run(&text).await.outcome.state.name(), "completed");
@@ -335,7 +504,10 @@ async fn r4_1_the_deadline_runs_on_while_a_run_rests_until_a_moment() {
     let (world, log) = durable();
     let text = plan("policy { deadline: 10m } step t = wait 1h");
     assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
-    assert_eq!(log.summary().unwrap().wake, Some(BEGIN + nanos(Duration::from_mins(10))));
+    assert_eq!(
+        log.summary().unwrap().wake,
+        Some(BEGIN + nanos(Duration::from_mins(10)))
+    );
     world.host.advance(Duration::from_mins(10));
     let ran = world.run(&text).await;
     assert_eq!((ran.class().as_str(), ran.took), ("budget.time", 0));
@@ -344,27 +516,47 @@ async fn r4_1_the_deadline_runs_on_while_a_run_rests_until_a_moment() {
 #[tokio::test(start_paused = true)]
 async fn r4_1_expires_bounds_people_and_an_arm_may_catch_it() {
     let (world, log) = durable();
-    let text = plan("step w = a.write() confirm \"Write?\" expires 30s recover expired => a.read() reply w");
+    let text = plan(
+        "step w = a.write() confirm \"Write?\" expires 30s recover expired => a.read() reply w",
+    );
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.order(), ran.took), (json!(7), vec!["a.read"], 30_000));
+    assert_eq!(
+        (ran.reply(), ran.order(), ran.took),
+        (json!(7), vec!["a.read"], 30_000)
+    );
     assert_eq!(events(&log, "timer.fired")[0]["timer"], "expires");
     let again = world.run(&text).await;
-    assert_eq!((again.reply(), again.order()), (json!(7), vec!["a.read"]), "and it lives through it again");
+    assert_eq!(
+        (again.reply(), again.order()),
+        (json!(7), vec!["a.read"]),
+        "and it lives through it again"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r4_2_an_abort_withdraws_open_gates() {
     let (mut world, log) = durable();
     world = world.tool("b.read", [after(100, Fail("tool.failed", Answered))]);
-    let ran = world.run(&plan("parallel { step w = a.write() confirm \"Write?\" step r = b.read() }")).await;
-    assert_eq!((ran.class().as_str(), ran.status("w")), ("tool.failed", "cancelled".into()));
+    let ran = world
+        .run(&plan(
+            "parallel { step w = a.write() confirm \"Write?\" step r = b.read() }",
+        ))
+        .await;
+    assert_eq!(
+        (ran.class().as_str(), ran.status("w")),
+        ("tool.failed", "cancelled".into())
+    );
     assert!(ran.outcome.questions.is_empty());
     assert_eq!(log.past().unwrap().questions.open().count(), 0);
 }
 
 fn form(ran: &Ran) -> String {
     let (path, question) = &ran.outcome.questions[0];
-    let fields: Vec<String> = question.form.iter().map(|field| format!("{}: {}", field.name, field.ty)).collect();
+    let fields: Vec<String> = question
+        .form
+        .iter()
+        .map(|field| format!("{}: {}", field.name, field.ty))
+        .collect();
     format!("{path}({})", fields.join(", "))
 }
 
@@ -377,13 +569,25 @@ async fn d2_r4_3_what_is_known_is_not_asked_and_a_wrong_answer_leaves_the_form_o
          reply { i: i, year: i.at.getFullYear() }",
     );
     let ran = world.run(&text).await;
-    assert_eq!(form(&ran), "i(n: int, level: string, at: timestamp, note: string?)");
+    assert_eq!(
+        form(&ran),
+        "i(n: int, level: string, at: timestamp, note: string?)"
+    );
     let wrong = [
         (json!(3), "an object with the fields n: int"),
         (json!({"n": 1, "level": "a"}), "`at` is missing"),
-        (json!({"n": "1", "level": "a", "at": "2026-01-01T00:00:00Z"}), "the field `n`"),
-        (json!({"n": 1, "level": "c", "at": "2026-01-01T00:00:00Z"}), "one of \"a\", \"b\""),
-        (json!({"n": 1, "level": "a", "at": "2026-01-01T00:00:00Z", "city": "Rom"}), "`city` is not asked for"),
+        (
+            json!({"n": "1", "level": "a", "at": "2026-01-01T00:00:00Z"}),
+            "the field `n`",
+        ),
+        (
+            json!({"n": 1, "level": "c", "at": "2026-01-01T00:00:00Z"}),
+            "one of \"a\", \"b\"",
+        ),
+        (
+            json!({"n": 1, "level": "a", "at": "2026-01-01T00:00:00Z", "city": "Rom"}),
+            "`city` is not asked for",
+        ),
     ];
     for (value, _) in &wrong {
         log.say(&json!({"answer": "i", "value": value, "by": "desk"}).to_string());
@@ -394,17 +598,21 @@ async fn d2_r4_3_what_is_known_is_not_asked_and_a_wrong_answer_leaves_the_form_o
         assert!(said.contains(expected), "{said}");
     }
     log.say(r#"{"answer": "i", "value": {"n": 1, "level": "b", "at": "2026-01-01T00:00:00Z"}, "by": "desk"}"#);
-    let expected =
-        json!({"i": {"city": "Oslo", "n": 1, "level": "b", "at": "2026-01-01T00:00:00Z", "note": null}, "year": 2026});
+    let expected = json!({"i": {"city": "Oslo", "n": 1, "level": "b", "at": "2026-01-01T00:00:00Z", "note": null}, "year": 2026});
     assert_eq!(world.run(&text).await.reply(), expected);
-    assert_eq!(world.run(&text).await.reply(), expected, "and again, from the journal");
+    assert_eq!(
+        world.run(&text).await.reply(),
+        expected,
+        "and again, from the journal"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r4_3_where_nothing_is_left_to_ask_nobody_is_asked() {
     let (world, log) = durable();
-    let text =
-        plan("step r = a.read() step i = input \"Which?\" -> { n: int known r, m: int in [1, 2] known 2 } reply i");
+    let text = plan(
+        "step r = a.read() step i = input \"Which?\" -> { n: int known r, m: int in [1, 2] known 2 } reply i",
+    );
     assert_eq!(world.run(&text).await.reply(), json!({"n": 7, "m": 2}));
     assert_eq!(questions(&log).len(), 0);
 }
@@ -416,7 +624,13 @@ async fn r4_5_timers_are_kept_when_the_process_is_not() {
     let ran = world.run(&text).await;
     assert_eq!((ran.outcome.state.name(), ran.took), ("paused", 0));
     let wake = Some(BEGIN + nanos(Duration::from_mins(5)));
-    assert_eq!(ran.outcome.interruption, Some(Interruption::Waiting { wake, events: String::new() }));
+    assert_eq!(
+        ran.outcome.interruption,
+        Some(Interruption::Waiting {
+            wake,
+            events: String::new()
+        })
+    );
     assert_eq!(log.summary().unwrap().wake, wake);
     world.host.advance(Duration::from_secs(4 * 60 + 30));
     let ran = world.run(&text).await;
@@ -425,16 +639,31 @@ async fn r4_5_timers_are_kept_when_the_process_is_not() {
         ("completed", 30_000, 1),
         "what remains is short"
     );
-    assert_eq!(events(&log, "step.waiting")[0]["until"], "2026-01-01T00:05:00.000Z");
-    assert_eq!(world.run(&text).await.reply(), json!(1), "and again, from the journal");
+    assert_eq!(
+        events(&log, "step.waiting")[0]["until"],
+        "2026-01-01T00:05:00.000Z"
+    );
+    assert_eq!(
+        world.run(&text).await.reply(),
+        json!(1),
+        "and again, from the journal"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r4_5_wait_until_waits_for_a_moment_and_not_for_one_that_is_past() {
     let world = World::new();
-    let ran = world.run(&plan("step t = wait until timestamp(\"2026-01-01T02:00:00+01:00\") reply t == null")).await;
+    let ran = world
+        .run(&plan(
+            "step t = wait until timestamp(\"2026-01-01T02:00:00+01:00\") reply t == null",
+        ))
+        .await;
     assert_eq!((ran.reply(), ran.took), (json!(true), 3_600_000));
-    let ran = world.run(&plan("step t = wait until timestamp(\"2025-01-01T00:00:00Z\") reply t == null")).await;
+    let ran = world
+        .run(&plan(
+            "step t = wait until timestamp(\"2025-01-01T00:00:00Z\") reply t == null",
+        ))
+        .await;
     assert_eq!((ran.reply(), ran.took), (json!(true), 0));
 }
 
@@ -456,14 +685,26 @@ async fn without_a_journal_somebody_must_be_there() {
     let text = plan("step w = a.write() confirm \"Write?\" reply w");
     let ran = world.run(&text).await;
     assert_eq!((ran.class().as_str(), ran.order().len()), ("internal", 0));
-    assert!(ran.outcome.error.unwrap().message.contains("without a journal"));
+    assert!(
+        ran.outcome
+            .error
+            .unwrap()
+            .message
+            .contains("without a journal")
+    );
     let mut world = World::new().tool("a.write", [give(json!(1))]);
     world.answers = vec![("w.confirm", json!(true)), ("v.confirm", json!(true))];
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.outcome.unused_answers), (json!(1), vec!["v.confirm".into()]));
+    assert_eq!(
+        (ran.reply(), ran.outcome.unused_answers),
+        (json!(1), vec!["v.confirm".into()])
+    );
     // Whoever is there is asked again after what does not fit; one that has gone is not.
     let mut world = World::new().tool("a.write", [give(json!(1))]);
-    let somebody = clerk(Duration::from_secs(1), [(None, json!(3)), (None, json!(true))]);
+    let somebody = clerk(
+        Duration::from_secs(1),
+        [(None, json!(3)), (None, json!(true))],
+    );
     world.asker = Some(somebody.clone());
     assert_eq!(world.run(&text).await.reply(), json!(1));
     assert!(somebody.refused.lock().unwrap()[0].contains("does not fit"));

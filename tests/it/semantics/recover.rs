@@ -14,7 +14,9 @@ tool a.bad(x?: any) -> int read fails busy
 ";
 
 fn world() -> World {
-    World::new().tool("a.good", [give(json!(1))]).tool("a.bad", [Fail("tool.busy", Answered)])
+    World::new()
+        .tool("a.good", [give(json!(1))])
+        .tool("a.bad", [Fail("tool.busy", Answered)])
 }
 
 #[tokio::test(start_paused = true)]
@@ -39,10 +41,18 @@ plan p(n: int = 1) -> any {{ step x = {step} recover tool.busy as e => \"caught 
 
 /// The codes that are found in a plan of these statements, those of what is not read left out.
 fn found(statements: &[&str]) -> Vec<Vec<String>> {
-    let plan = |statement: &str| format!("{TOOLS}\nplan p(n: int, t: timestamp) -> any {{\n{statement}\n}}\n");
-    let files = statements.iter().enumerate().map(|(index, text)| (format!("{index}.plan"), plan(text)));
+    let plan = |statement: &str| {
+        format!("{TOOLS}\nplan p(n: int, t: timestamp) -> any {{\n{statement}\n}}\n")
+    };
+    let files = statements
+        .iter()
+        .enumerate()
+        .map(|(index, text)| (format!("{index}.plan"), plan(text)));
     let folder = folder(files.collect::<Vec<_>>());
-    let output = planrun(["check", "--format", "json"]).within(folder.path()).run().json();
+    let output = planrun(["check", "--format", "json"])
+        .within(folder.path())
+        .run()
+        .json();
     let all = output["diagnostics"].as_array().unwrap();
     let of = |index: usize| {
         let file = format!("{index}.plan");
@@ -96,7 +106,14 @@ fn b10_a_default_that_is_no_choice_of_its_field_is_told() {
         "let all = [\"u\", \"v\"]\nlet first = \"zz\"\nstep x = input \"q\" -> { a: string in all = first }\nreply x",
         "step x = input \"q\" -> { a: string in [\"u\", \"zz\"] = \"zz\" }\nreply x",
     ];
-    assert_eq!(found(&texts), [vec!["default-type".to_owned()], vec!["default-type".to_owned()], Vec::new()]);
+    assert_eq!(
+        found(&texts),
+        [
+            vec!["default-type".to_owned()],
+            vec!["default-type".to_owned()],
+            Vec::new()
+        ]
+    );
 }
 
 #[test]
@@ -124,9 +141,20 @@ plan p(g: {methods}, u: string) -> any {{
 "
         )
     };
-    let folder = folder([("reads.plan", plan("\"GET\" | \"HEAD\"")), ("acts.plan", plan("\"GET\" | \"POST\""))]);
-    let output = planrun(["check", "--format", "json"]).within(folder.path()).run().json();
+    let folder = folder([
+        ("reads.plan", plan("\"GET\" | \"HEAD\"")),
+        ("acts.plan", plan("\"GET\" | \"POST\"")),
+    ]);
+    let output = planrun(["check", "--format", "json"])
+        .within(folder.path())
+        .run()
+        .json();
     let all = output["diagnostics"].as_array().unwrap();
     let racing = all.iter().filter(|one| one["code"] == "race-with-effect");
-    assert_eq!(racing.map(|one| one["file"].as_str().unwrap()).collect::<Vec<_>>(), ["acts.plan"]);
+    assert_eq!(
+        racing
+            .map(|one| one["file"].as_str().unwrap())
+            .collect::<Vec<_>>(),
+        ["acts.plan"]
+    );
 }

@@ -20,7 +20,11 @@ tool a.mail(x?: any) -> int idempotent fails busy
 
 fn world() -> World {
     let one = |value| [after(10, give(json!(value)))];
-    World::new().tool("a.read", one(1)).tool("a.put", one(2)).tool("a.write", one(3)).tool("a.mail", one(4))
+    World::new()
+        .tool("a.read", one(1))
+        .tool("a.put", one(2))
+        .tool("a.write", one(3))
+        .tool("a.mail", one(4))
 }
 
 fn plan(body: &str) -> String {
@@ -44,40 +48,77 @@ fn told(said: &[Json]) -> (World, MemoryLog) {
 
 /// What was sent by mail, in order.
 fn mails(ran: &Ran) -> Vec<Json> {
-    ran.calls("a.mail").iter().map(|seen| seen.arguments["x"].clone()).collect()
+    ran.calls("a.mail")
+        .iter()
+        .map(|seen| seen.arguments["x"].clone())
+        .collect()
 }
 
 fn task(ran: &Ran, name: &str) -> (String, Json) {
-    let task = ran.outcome.tasks.iter().find(|task| &*task.name == name).unwrap();
+    let task = ran
+        .outcome
+        .tasks
+        .iter()
+        .find(|task| &*task.name == name)
+        .unwrap();
     (task.status.to_string(), task.context.to_json())
 }
 
 fn trace(ran: &Ran, name: &str) -> Vec<(String, String)> {
-    let task = ran.outcome.tasks.iter().find(|task| &*task.name == name).unwrap();
-    task.trace.iter().map(|moved| (moved.status.to_string(), moved.reason.to_string())).collect()
+    let task = ran
+        .outcome
+        .tasks
+        .iter()
+        .find(|task| &*task.name == name)
+        .unwrap();
+    task.trace
+        .iter()
+        .map(|moved| (moved.status.to_string(), moved.reason.to_string()))
+        .collect()
 }
 
 /// How often a listener fired, and how often it would have.
 fn fired(ran: &Ran, path: &str) -> (u32, u32) {
-    let listener = ran.outcome.listeners.iter().find(|listener| &*listener.path == path).unwrap();
+    let listener = ran
+        .outcome
+        .listeners
+        .iter()
+        .find(|listener| &*listener.path == path)
+        .unwrap();
     (listener.fired, listener.surplus)
 }
 
 fn error(ran: &Ran) -> String {
-    ran.outcome.error.as_ref().map_or_else(String::new, |error| error.message.to_string())
+    ran.outcome
+        .error
+        .as_ref()
+        .map_or_else(String::new, |error| error.message.to_string())
 }
 
 #[tokio::test(start_paused = true)]
 async fn r6_1_a_task_has_a_status_and_a_typed_context_that_the_main_flow_reads() {
-    let ran = run(r#"task t "T" { n: int } step r = a.read() set t running { n: r } set t done reply t.n"#).await;
+    let ran = run(
+        r#"task t "T" { n: int } step r = a.read() set t running { n: r } set t done reply t.n"#,
+    )
+    .await;
     assert_eq!(ran.reply(), json!(1));
     assert_eq!(task(&ran, "t"), ("done".into(), json!({"n": 1})));
-    let moves = [("pending", "initialized"), ("running", "set"), ("done", "set")];
-    assert_eq!(trace(&ran, "t"), moves.map(|(status, reason)| (status.to_owned(), reason.to_owned())));
+    let moves = [
+        ("pending", "initialized"),
+        ("running", "set"),
+        ("done", "set"),
+    ];
+    assert_eq!(
+        trace(&ran, "t"),
+        moves.map(|(status, reason)| (status.to_owned(), reason.to_owned()))
+    );
     let mut json = Vec::new();
     ran.outcome.write_json(&mut json).unwrap();
     let json: Json = serde_json::from_slice(&json).unwrap();
-    assert_eq!((&json["tasks"][0]["name"], &json["tasks"][0]["status"]), (&json!("t"), &json!("done")));
+    assert_eq!(
+        (&json["tasks"][0]["name"], &json["tasks"][0]["status"]),
+        (&json!("t"), &json!("done"))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,9 +129,15 @@ async fn r6_1_contexts_merge_and_store_null() {
 
 #[tokio::test(start_paused = true)]
 async fn r6_1_what_does_not_fit_a_context_fails() {
-    let body = r#"task t "T" { n: int } let x: any = "text" set t done { n: x } step w = a.write()"#;
+    let body =
+        r#"task t "T" { n: int } let x: any = "text" set t done { n: x } step w = a.write()"#;
     let ran = run(body).await;
-    assert_eq!(ran.class(), "validation.expression", "{:?}", ran.outcome.error);
+    assert_eq!(
+        ran.class(),
+        "validation.expression",
+        "{:?}",
+        ran.outcome.error
+    );
     assert_eq!(task(&ran, "t").0, "pending");
 }
 
@@ -102,7 +149,10 @@ async fn r6_2_an_event_fires_the_listener_whose_condition_holds_with_what_it_bri
         step r = a.read()
         set t done { n: r }"#)
     .await;
-    assert_eq!((mails(&ran), ran.status("l[0].told")), (vec![json!(1)], "completed".into()));
+    assert_eq!(
+        (mails(&ran), ran.status("l[0].told")),
+        (vec![json!(1)], "completed".into())
+    );
     assert_eq!((fired(&ran, "l"), fired(&ran, "other")), ((1, 0), (0, 0)));
 }
 
@@ -117,7 +167,11 @@ async fn r6_2_a_join_fires_once_and_max_bounds_the_rest() {
         listener l on t is running max 2 { step told = a.mail() }
         set t running set t running set t running"#)
     .await;
-    assert_eq!((mails(&ran).len(), fired(&ran, "l")), (2, (2, 1)), "a set to the same status is an event");
+    assert_eq!(
+        (mails(&ran).len(), fired(&ran, "l")),
+        (2, (2, 1)),
+        "a set to the same status is an event"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,7 +180,11 @@ async fn r6_2_only_events_of_what_a_condition_names_test_it() {
         listener l on p is done || q is done max 9 { step told = a.mail() }
         set p done set z done set q running"#)
     .await;
-    assert_eq!(fired(&ran, "l"), (2, 0), "`z` is nobody's affair, and `p is done` still holds when `q` moves");
+    assert_eq!(
+        fired(&ran, "l"),
+        (2, 0),
+        "`z` is nobody's affair, and `p is done` still holds when `q` moves"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,7 +203,11 @@ async fn r6_2_when_guards_over_the_contexts_of_the_snapshot() {
         listener l on t is running when t.n > 1 max 9 { step told = a.mail(x: t.n) }
         set t running { n: 1 } set t running { n: 2 } set t running { n: 3 }"#)
     .await;
-    assert_eq!(mails(&ran), [json!(2), json!(3)], "each firing sees the state right after its event");
+    assert_eq!(
+        mails(&ran),
+        [json!(2), json!(3)],
+        "each firing sees the state right after its event"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +219,10 @@ async fn r6_2_a_step_that_ends_is_an_event_and_brings_its_error() {
              listener good on w is completed { step untold = a.mail(x: \"good\") }",
         ))
         .await;
-    assert_eq!((mails(&ran), ran.class(), fired(&ran, "good")), (vec![json!("tool.busy")], "tool.busy".into(), (0, 0)));
+    assert_eq!(
+        (mails(&ran), ran.class(), fired(&ran, "good")),
+        (vec![json!("tool.busy")], "tool.busy".into(), (0, 0))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,7 +251,12 @@ async fn r6_3_sets_in_firings_are_events_and_a_policy_bounds_their_number() {
         listener more on t is running max 1000000 { set t running { n: 1 } }
         set t running { n: 1 }"#)
     .await;
-    assert_eq!((ran.class().as_str(), fired(&ran, "more").0), ("budget.calls", 6), "{}", error(&ran));
+    assert_eq!(
+        (ran.class().as_str(), fired(&ran, "more").0),
+        ("budget.calls", 6),
+        "{}",
+        error(&ran)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,17 +265,35 @@ async fn r6_4_a_failure_of_a_listener_is_that_of_a_step() {
     let body = r#"task t "T" listener l on t is done { step told = a.mail() } set t done
         step r = a.read() step w = a.write(x: r) reply w"#;
     let ran = failing().run(&plan(body)).await;
-    assert_eq!((ran.outcome.state.name(), ran.class()), ("failed", "tool.busy".into()));
-    assert_eq!((ran.reply(), ran.status("w")), (json!(null), "cancelled".into()));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.class()),
+        ("failed", "tool.busy".into())
+    );
+    assert_eq!(
+        (ran.reply(), ran.status("w")),
+        (json!(null), "cancelled".into())
+    );
     let error = ran.outcome.error.as_ref().unwrap().to_value().to_json();
-    assert_eq!((&error["step"], &error["cause"]["step"]), (&json!("l[0]"), &json!("l[0].told")));
-    let ran = failing().run(&plan(&format!("policy {{ on_failure: settle }} {body}"))).await;
-    assert_eq!((ran.outcome.state.name(), ran.reply()), ("failed", json!(3)), "the rest goes on");
+    assert_eq!(
+        (&error["step"], &error["cause"]["step"]),
+        (&json!("l[0]"), &json!("l[0].told"))
+    );
+    let ran = failing()
+        .run(&plan(&format!("policy {{ on_failure: settle }} {body}")))
+        .await;
+    assert_eq!(
+        (ran.outcome.state.name(), ran.reply()),
+        ("failed", json!(3)),
+        "the rest goes on"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r6_4_a_listener_retries_as_its_steps_say_and_may_recover() {
-    let world = world().tool("a.mail", [Fail("transient.network", No), Fail("tool.busy", Answered)]);
+    let world = world().tool(
+        "a.mail",
+        [Fail("transient.network", No), Fail("tool.busy", Answered)],
+    );
     let body = r#"task t "T" statuses [pending, told, untold]
         listener l on plan is completed {
             step told = a.mail() recover tool.busy => 0
@@ -214,15 +302,25 @@ async fn r6_4_a_listener_retries_as_its_steps_say_and_may_recover() {
         }
         reply 1"#;
     let ran = world.run(&plan(body)).await;
-    assert_eq!((ran.outcome.state.name(), ran.calls("a.mail").len()), ("completed", 2));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.calls("a.mail").len()),
+        ("completed", 2)
+    );
     assert_eq!(task(&ran, "t").0, "untold");
 }
 
 #[tokio::test(start_paused = true)]
 async fn r6_4_after_the_reply_is_frozen_a_failing_listener_fails_the_run_and_the_reply_stays() {
     let world = world().tool("a.mail", [Fail("tool.busy", Answered)]);
-    let ran = world.run(&plan("listener l on plan is completed { step told = a.mail() } reply 1")).await;
-    assert_eq!((ran.outcome.state.name(), ran.class(), ran.reply()), ("failed", "tool.busy".into(), json!(1)));
+    let ran = world
+        .run(&plan(
+            "listener l on plan is completed { step told = a.mail() } reply 1",
+        ))
+        .await;
+    assert_eq!(
+        (ran.outcome.state.name(), ran.class(), ran.reply()),
+        ("failed", "tool.busy".into(), json!(1))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -231,10 +329,18 @@ async fn r6_4_a_firing_waits_for_the_names_above_that_it_reads() {
         step slow = a.read()
         listener l on t is running { step told = a.mail(x: slow) }"#;
     let ran = run(body).await;
-    assert_eq!((mails(&ran), ran.calls("a.mail")[0].at), (vec![json!(1)], 10));
+    assert_eq!(
+        (mails(&ran), ran.calls("a.mail")[0].at),
+        (vec![json!(1)], 10)
+    );
     let world = world().tool("a.read", [Fail("tool.busy", Answered)]);
-    let ran = world.run(&plan(&format!("policy {{ on_failure: settle }} {body}"))).await;
-    assert_eq!((ran.status("l[0].told"), mails(&ran).len()), ("skipped(upstream)".into(), 0));
+    let ran = world
+        .run(&plan(&format!("policy {{ on_failure: settle }} {body}")))
+        .await;
+    assert_eq!(
+        (ran.status("l[0].told"), mails(&ran).len()),
+        ("skipped(upstream)".into(), 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,8 +357,15 @@ async fn r6_5_a_signal_reaches_every_listener_and_each_wait_takes_the_oldest() {
         ))
         .await;
     assert_eq!(ran.reply(), json!([1, 2]), "{}", error(&ran));
-    assert_eq!((mails(&ran), fired(&ran, "two")), (vec![json!(1), json!(2)], (1, 1)));
-    let received = log.lines().iter().filter(|line| line.contains("signal.received")).count();
+    assert_eq!(
+        (mails(&ran), fired(&ran, "two")),
+        (vec![json!(1), json!(2)], (1, 1))
+    );
+    let received = log
+        .lines()
+        .iter()
+        .filter(|line| line.contains("signal.received"))
+        .count();
     assert_eq!(received, 3, "what nobody knows is written down as well");
 }
 
@@ -260,11 +373,21 @@ async fn r6_5_a_signal_reaches_every_listener_and_each_wait_takes_the_oldest() {
 async fn r6_5_signals_are_typed_and_kept_until_somebody_waits() {
     let wrong = json!({"signal": "go", "payload": {"n": "text"}});
     let (world, log) = told(&[wrong, json!({"signal": "go", "payload": {"n": 5}})]);
-    let ran =
-        world.run(&plan(r#"step r = a.read() step s = wait for signal "go" -> { n: int } after r reply s.n"#)).await;
+    let ran = world
+        .run(&plan(
+            r#"step r = a.read() step s = wait for signal "go" -> { n: int } after r reply s.n"#,
+        ))
+        .await;
     assert_eq!(ran.reply(), json!(5), "{}", error(&ran));
-    let refused = log.lines().into_iter().find(|line| line.contains("signal.received")).unwrap();
-    assert!(refused.contains("\"reason\":\"the payload does not have the declared type"), "{refused}");
+    let refused = log
+        .lines()
+        .into_iter()
+        .find(|line| line.contains("signal.received"))
+        .unwrap();
+    assert!(
+        refused.contains("\"reason\":\"the payload does not have the declared type"),
+        "{refused}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -274,7 +397,10 @@ async fn r6_5_a_run_that_only_waits_for_a_signal_pauses_and_goes_on_when_it_came
         r#"policy { deadline: 1m } step r = a.write() step s = wait for signal "go" -> int step w = a.put(x: s + r) reply w"#,
     );
     let ran = world.run(&text).await;
-    assert_eq!((ran.outcome.state.name(), ran.status("s")), ("paused", "waiting".into()));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.status("s")),
+        ("paused", "waiting".into())
+    );
     let Some(Interruption::Waiting { events: what, .. }) = &ran.outcome.interruption else {
         panic!("{:?}", ran.outcome.interruption)
     };
@@ -282,7 +408,12 @@ async fn r6_5_a_run_that_only_waits_for_a_signal_pauses_and_goes_on_when_it_came
     tokio::time::sleep(Duration::from_hours(48)).await;
     log.say(r#"{"signal": "go", "payload": 4}"#);
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.calls("a.write").len()), (json!(2), 1), "{}", error(&ran));
+    assert_eq!(
+        (ran.reply(), ran.calls("a.write").len()),
+        (json!(2), 1),
+        "{}",
+        error(&ran)
+    );
     assert_eq!(ran.calls("a.put")[0].arguments, json!({"x": 7}));
 }
 
@@ -293,8 +424,11 @@ async fn r6_5_a_signal_may_come_while_the_run_works() {
         tokio::time::sleep(Duration::from_millis(5)).await;
         log.say(r#"{"signal": "stop"}"#);
     });
-    let ran =
-        world.run(&plan(r#"listener l on signal "stop" { step told = a.mail() } step w = a.write() reply w"#)).await;
+    let ran = world
+        .run(&plan(
+            r#"listener l on signal "stop" { step told = a.mail() } step w = a.write() reply w"#,
+        ))
+        .await;
     assert_eq!((ran.reply(), ran.calls("a.mail")[0].at), (json!(3), 5));
 }
 
@@ -320,10 +454,16 @@ async fn r6_1_only_an_external_task_is_moved_from_outside() {
         ("pending".into(), ("done".into(), "signal".into()))
     );
     let lines = log.lines();
-    let refused: Vec<&String> =
-        lines.iter().filter(|line| line.contains("task.moved") && line.contains("reason")).collect();
+    let refused: Vec<&String> = lines
+        .iter()
+        .filter(|line| line.contains("task.moved") && line.contains("reason"))
+        .collect();
     assert_eq!(refused.len(), 3);
-    assert!(refused[0].contains("not declared `external`"), "{}", refused[0]);
+    assert!(
+        refused[0].contains("not declared `external`"),
+        "{}",
+        refused[0]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -335,7 +475,9 @@ async fn r6_5_without_a_journal_nobody_can_signal() {
 
 #[tokio::test(start_paused = true)]
 async fn r4_5_wait_for_goes_on_at_once_where_it_is_true_already_and_within_bounds_it() {
-    let ran = run(r#"task t "T" { n: int } set t done { n: 7 } step w = wait for t is done reply w.n"#).await;
+    let ran =
+        run(r#"task t "T" { n: int } set t done { n: 7 } step w = wait for t is done reply w.n"#)
+            .await;
     assert_eq!((ran.reply(), ran.took), (json!(7), 0));
     let body = r#"task t "T" step r = a.read() set t done when r > 5
         step w = wait for t is done within 3s recover expired => null reply 1"#;
@@ -364,9 +506,18 @@ async fn r1_stalled_names_the_conditions_that_wait() {
         step z = a.write() after w
         reply 1"#)
     .await;
-    assert_eq!((ran.outcome.state.name(), ran.reply()), ("stalled", json!(null)));
-    assert_eq!(error(&ran), "nothing that the plan names can wake it: `w` waits for `t is done && !(u is failed)`");
-    assert_eq!((ran.status("w"), mails(&ran)), ("cancelled".into(), vec![json!("stalled")]));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.reply()),
+        ("stalled", json!(null))
+    );
+    assert_eq!(
+        error(&ran),
+        "nothing that the plan names can wake it: `w` waits for `t is done && !(u is failed)`"
+    );
+    assert_eq!(
+        (ran.status("w"), mails(&ran)),
+        ("cancelled".into(), vec![json!("stalled")])
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -377,8 +528,15 @@ async fn r1_closing_the_reply_is_frozen_and_firings_run_to_their_end() {
         set t done { n: 1 }
         reply t.n"#)
     .await;
-    assert_eq!((ran.outcome.state.name(), ran.reply(), ran.took), ("completed", json!(1), 20));
-    assert_eq!((mails(&ran)[1].clone(), fired(&ran, "end")), (json!(4), (1, 0)), "the end comes after all firings");
+    assert_eq!(
+        (ran.outcome.state.name(), ran.reply(), ran.took),
+        ("completed", json!(1), 20)
+    );
+    assert_eq!(
+        (mails(&ran)[1].clone(), fired(&ran, "end")),
+        (json!(4), (1, 0)),
+        "the end comes after all firings"
+    );
     assert_eq!(task(&ran, "t").0, "failed");
 }
 
@@ -395,10 +553,16 @@ async fn r1_abort_listeners_are_shielded_and_hear_of_the_end_last() {
             step never = a.write() after r"#,
         ))
         .await;
-    assert_eq!((ran.outcome.state.name(), ran.status("never")), ("failed", "cancelled".into()));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.status("never")),
+        ("failed", "cancelled".into())
+    );
     let mails = mails(&ran);
     assert_eq!(mails.last(), Some(&json!("tool.busy")), "{mails:?}");
-    assert!(mails.contains(&json!("again")) && mails.contains(&json!("cancelled")), "{mails:?}");
+    assert!(
+        mails.contains(&json!("again")) && mails.contains(&json!("cancelled")),
+        "{mails:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -417,8 +581,14 @@ async fn r1_a_cancel_ends_firings_too() {
             listener end on plan is cancelled { step put = a.put() }"#,
         ))
         .await;
-    assert_eq!((ran.outcome.state.name(), ran.status("l[0].more")), ("cancelled", "cancelled".into()));
-    assert_eq!((ran.calls("a.mail").len(), ran.calls("a.put").len()), (1, 1));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.status("l[0].more")),
+        ("cancelled", "cancelled".into())
+    );
+    assert_eq!(
+        (ran.calls("a.mail").len(), ran.calls("a.put").len()),
+        (1, 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -431,8 +601,16 @@ async fn r1_an_abort_takes_back_what_waits_and_a_deadline_ends_firings() {
             }"#,
         ))
         .await;
-    assert_eq!((ran.outcome.state.name(), ran.class()), ("failed", "tool.busy".into()), "{}", error(&ran));
-    assert_eq!((ran.status("w"), ran.status("d.v")), ("cancelled".into(), "cancelled".into()));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.class()),
+        ("failed", "tool.busy".into()),
+        "{}",
+        error(&ran)
+    );
+    assert_eq!(
+        (ran.status("w"), ran.status("d.v")),
+        ("cancelled".into(), "cancelled".into())
+    );
     let world = self::world().tool("a.mail", [after(60_000, give(json!(4)))]);
     let ran = world
         .run(&plan(
@@ -442,7 +620,12 @@ async fn r1_an_abort_takes_back_what_waits_and_a_deadline_ends_firings() {
             set t done"#,
         ))
         .await;
-    assert_eq!((ran.class().as_str(), ran.calls("a.mail").len()), ("budget.time", 1), "{}", error(&ran));
+    assert_eq!(
+        (ran.class().as_str(), ran.calls("a.mail").len()),
+        ("budget.time", 1),
+        "{}",
+        error(&ran)
+    );
     assert_eq!(ran.calls("a.put")[0].arguments, json!({"x": "budget.time"}));
 }
 
@@ -469,7 +652,11 @@ async fn r5_3_the_tasks_of_a_called_plan_are_its_own_and_its_firings_belong_to_t
         .await;
     assert_eq!((ran.reply(), mails(&ran)), (json!(8), vec![json!(8)]));
     assert_eq!(ran.status("called.l[0].told"), "completed");
-    assert_eq!(ran.calls("a.write")[0].at, 10, "the call ends with its last firing");
+    assert_eq!(
+        ran.calls("a.write")[0].at,
+        10,
+        "the call ends with its last firing"
+    );
     assert_eq!(ran.outcome.tasks.len(), 1);
     assert_eq!(task(&ran, "t").0, "pending");
 }

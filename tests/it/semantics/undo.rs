@@ -20,7 +20,14 @@ tool a.bad() -> int effect fails busy
 fn world() -> World {
     World::new()
         .tool("a.read", [give(json!(1))])
-        .tool("a.make", [after(10, give(json!(7))), after(10, give(json!(8))), after(10, give(json!(9)))])
+        .tool(
+            "a.make",
+            [
+                after(10, give(json!(7))),
+                after(10, give(json!(8))),
+                after(10, give(json!(9))),
+            ],
+        )
         .tool("a.put", [after(10, give(json!(2)))])
         .tool("a.drop", [after(10, give(json!(true)))])
         .tool("a.look", [give(json!({ "there": true, "id": 5 }))])
@@ -33,7 +40,10 @@ fn plan(body: &str) -> String {
 
 /// The arguments of what took things back, in order.
 fn dropped(ran: &Ran) -> Vec<serde_json::Value> {
-    ran.calls("a.drop").iter().map(|seen| seen.arguments["x"].clone()).collect()
+    ran.calls("a.drop")
+        .iter()
+        .map(|seen| seen.arguments["x"].clone())
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -52,8 +62,14 @@ async fn r3_7_what_happened_is_taken_back_last_first_one_after_the_other() {
     let times: Vec<u128> = ran.calls("a.drop").iter().map(|seen| seen.at).collect();
     assert!(times[1] >= times[0] + 10, "one after the other: {times:?}");
     assert_eq!(ran.step("one").attributes, ["undone"]);
-    assert_eq!((ran.step("one").status.name(), ran.status("one.undo")), ("completed", "completed".to_owned()));
-    assert_eq!(ran.outcome.usage.calls, 4, "what takes back needs no budget");
+    assert_eq!(
+        (ran.step("one").status.name(), ran.status("one.undo")),
+        ("completed", "completed".to_owned())
+    );
+    assert_eq!(
+        ran.outcome.usage.calls, 4,
+        "what takes back needs no budget"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,25 +83,51 @@ async fn r3_7_a_failing_undo_stops_none_of_the_others_and_is_told() {
         ))
         .await;
     assert_eq!(dropped(&ran), [json!(2), json!(1)]);
-    assert_eq!((ran.step("two").attributes, ran.step("one").attributes), (vec!["undo_failed"], vec!["undone"]));
-    assert_eq!(ran.class(), "tool.busy", "the run failed because of what failed first");
+    assert_eq!(
+        (ran.step("two").attributes, ran.step("one").attributes),
+        (vec!["undo_failed"], vec!["undone"])
+    );
+    assert_eq!(
+        ran.class(),
+        "tool.busy",
+        "the run failed because of what failed first"
+    );
     assert_eq!(&*ran.outcome.not_undone[0].step, "two.undo");
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_7_an_undo_has_retries_of_its_own_even_of_an_effect() {
-    let world =
-        world().tool("a.drop", [Fail("transient.network", No), Fail("transient.network", No), give(json!(true))]);
-    let ran = world.run(&plan("step one = a.make() undo a.drop(x: 1) step bad = a.bad()")).await;
-    assert_eq!((dropped(&ran).len(), ran.step("one").attributes), (3, vec!["undone"]));
+    let world = world().tool(
+        "a.drop",
+        [
+            Fail("transient.network", No),
+            Fail("transient.network", No),
+            give(json!(true)),
+        ],
+    );
+    let ran = world
+        .run(&plan(
+            "step one = a.make() undo a.drop(x: 1) step bad = a.bad()",
+        ))
+        .await;
+    assert_eq!(
+        (dropped(&ran).len(), ran.step("one").attributes),
+        (3, vec!["undone"])
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_7_one_undo_takes_the_place_of_those_inside() {
     let each = "step all = each x in [1, 2] max 5 parallel 1 { step made = a.make() undo a.drop(x: made) yield made }";
-    let ran = world().run(&plan(&format!("{each} undo a.drop(x: \"all\") step bad = a.bad()"))).await;
+    let ran = world()
+        .run(&plan(&format!(
+            "{each} undo a.drop(x: \"all\") step bad = a.bad()"
+        )))
+        .await;
     assert_eq!(dropped(&ran), [json!("all")]);
-    let ran = world().run(&plan(&format!("{each} step bad = a.bad()"))).await;
+    let ran = world()
+        .run(&plan(&format!("{each} step bad = a.bad()")))
+        .await;
     assert_eq!(dropped(&ran), [json!(8), json!(7)]);
 }
 
@@ -95,32 +137,68 @@ async fn r3_7_a_called_plan_that_fails_takes_back_what_it_did_unless_its_caller_
         "{TOOLS}\nplan q() -> int {{ step made = a.make() undo a.drop(x: \"inner\") step bad = a.bad() reply made }}"
     );
     let file = |body: &str| format!("{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ {body} }}");
-    let ran = world().file("./q.plan", &inner).run(&file("step x = q.q() recover tool => 0 reply x")).await;
-    assert_eq!((ran.reply(), dropped(&ran)), (json!(0), vec![json!("inner")]));
-    let ran = world().file("./q.plan", &inner).run(&file("step x = q.q() undo a.drop(x: x)")).await;
-    assert_eq!((ran.class().as_str(), dropped(&ran)), ("tool.busy", vec![json!("inner")]), "it gave nothing to read");
+    let ran = world()
+        .file("./q.plan", &inner)
+        .run(&file("step x = q.q() recover tool => 0 reply x"))
+        .await;
+    assert_eq!(
+        (ran.reply(), dropped(&ran)),
+        (json!(0), vec![json!("inner")])
+    );
+    let ran = world()
+        .file("./q.plan", &inner)
+        .run(&file("step x = q.q() undo a.drop(x: x)"))
+        .await;
+    assert_eq!(
+        (ran.class().as_str(), dropped(&ran)),
+        ("tool.busy", vec![json!("inner")]),
+        "it gave nothing to read"
+    );
     let whole = inner.replace("step bad = a.bad()", "");
-    let ran = world().file("./q.plan", &whole).run(&file("step x = q.q() undo a.drop(x: x) step bad = a.bad()")).await;
-    assert_eq!((ran.class().as_str(), dropped(&ran)), ("tool.busy", vec![json!(7)]), "in place of the inner one");
+    let ran = world()
+        .file("./q.plan", &whole)
+        .run(&file("step x = q.q() undo a.drop(x: x) step bad = a.bad()"))
+        .await;
+    assert_eq!(
+        (ran.class().as_str(), dropped(&ran)),
+        ("tool.busy", vec![json!(7)]),
+        "in place of the inner one"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn r10_8_what_recovered_from_a_definitive_failure_is_not_taken_back_and_what_may_have_happened_is() {
-    let body =
-        |arm: &str| plan(&format!("step one = a.make() recover {arm} => 0 undo a.drop(x: 1) step bad = a.bad()"));
+async fn r10_8_what_recovered_from_a_definitive_failure_is_not_taken_back_and_what_may_have_happened_is()
+ {
+    let body = |arm: &str| {
+        plan(&format!(
+            "step one = a.make() recover {arm} => 0 undo a.drop(x: 1) step bad = a.bad()"
+        ))
+    };
     let failed = world().tool("a.make", [Fail("tool.busy", Refused)]);
     assert!(dropped(&failed.run(&body("tool")).await).is_empty());
     let lost = world().tool("a.make", [Fail("transient.timeout", Maybe)]);
-    assert_eq!(dropped(&lost.run(&body("unknown_outcome")).await), [json!(1)]);
+    assert_eq!(
+        dropped(&lost.run(&body("unknown_outcome")).await),
+        [json!(1)]
+    );
     // A success that breaks its contract counts as happened.
     let broken = world().tool("a.make", [give(json!("no number"))]);
-    assert_eq!(dropped(&broken.run(&plan("step one = a.make() undo a.drop(x: 1)")).await), [json!(1)]);
+    assert_eq!(
+        dropped(
+            &broken
+                .run(&plan("step one = a.make() undo a.drop(x: 1)"))
+                .await
+        ),
+        [json!(1)]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r10_7_an_unknown_step_is_taken_back_and_what_can_tell_is_asked_first() {
     let lost = || world().tool("a.make", [Fail("transient.timeout", Maybe)]);
-    let ran = lost().run(&plan("step one = a.make() undo a.drop(x: \"it\")")).await;
+    let ran = lost()
+        .run(&plan("step one = a.make() undo a.drop(x: \"it\")"))
+        .await;
     assert_eq!(
         (ran.class().as_str(), ran.status("one"), dropped(&ran)),
         ("unknown_outcome", "unknown".to_owned(), vec![json!("it")])
@@ -129,32 +207,56 @@ async fn r10_7_an_unknown_step_is_taken_back_and_what_can_tell_is_asked_first() 
          step one = a.make() verify a.look() as found => found.there gives found.id ?? 0 undo a.drop(x: one) }";
     let slow = || world().tool("a.make", [after(50, Fail("transient.timeout", Maybe))]);
     let ran = slow().run(&plan(verified)).await;
-    assert_eq!((ran.class().as_str(), dropped(&ran)), ("tool.busy", vec![json!(5)]));
-    let ran = slow().tool("a.look", [give(json!({ "there": false }))]).run(&plan(verified)).await;
+    assert_eq!(
+        (ran.class().as_str(), dropped(&ran)),
+        ("tool.busy", vec![json!(5)])
+    );
+    let ran = slow()
+        .tool("a.look", [give(json!({ "there": false }))])
+        .run(&plan(verified))
+        .await;
     assert!(dropped(&ran).is_empty(), "it did not happen");
     let broken = || slow().tool("a.look", [Fail("tool.failed", Answered)]);
-    let ran = broken().run(&plan(&verified.replace("x: one", "x: 1"))).await;
+    let ran = broken()
+        .run(&plan(&verified.replace("x: one", "x: 1")))
+        .await;
     assert_eq!(dropped(&ran), [json!(1)], "it may have happened");
     let ran = broken().run(&plan(verified)).await;
-    assert!(dropped(&ran).is_empty(), "nobody knows what it gave, and no argument is made up");
+    assert!(
+        dropped(&ran).is_empty(),
+        "nobody knows what it gave, and no argument is made up"
+    );
     assert_eq!(ran.step("one").attributes, ["undo_failed"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_6_settle_takes_back_only_where_the_plan_ends_itself() {
     let body = |end: &str| {
-        plan(&format!("policy {{ on_failure: settle }} step one = a.make() undo a.drop(x: 1) step bad = a.bad() {end}"))
+        plan(&format!(
+            "policy {{ on_failure: settle }} step one = a.make() undo a.drop(x: 1) step bad = a.bad() {end}"
+        ))
     };
     let ran = world().run(&body("reply one")).await;
-    assert_eq!((ran.outcome.state.name(), ran.reply(), dropped(&ran).len()), ("failed", json!(7), 0));
-    let ran = world().run(&body("ensure one > 100 else \"too small\"")).await;
-    assert_eq!((ran.class().as_str(), dropped(&ran).len()), ("validation.ensure", 1));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.reply(), dropped(&ran).len()),
+        ("failed", json!(7), 0)
+    );
+    let ran = world()
+        .run(&body("ensure one > 100 else \"too small\""))
+        .await;
+    assert_eq!(
+        (ran.class().as_str(), dropped(&ran).len()),
+        ("validation.ensure", 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_7_a_cancel_takes_back_unless_the_effects_shall_stay_and_ctrl_c_never_does() {
     let text = plan("step one = a.make() undo a.drop(x: 1) step long = wait 30s");
-    for (said, expected) in [(r#"{"cancel": true}"#, 1), (r#"{"cancel": true, "keep": true}"#, 0)] {
+    for (said, expected) in [
+        (r#"{"cancel": true}"#, 1),
+        (r#"{"cancel": true, "keep": true}"#, 0),
+    ] {
         let mut world = world();
         let log = MemoryLog::default();
         world.journal = Some(log.clone());
@@ -164,12 +266,19 @@ async fn r3_7_a_cancel_takes_back_unless_the_effects_shall_stay_and_ctrl_c_never
             later.say(said);
         });
         let ran = world.run(&text).await;
-        assert_eq!((ran.outcome.state.name(), dropped(&ran).len()), ("cancelled", expected), "{said}");
+        assert_eq!(
+            (ran.outcome.state.name(), dropped(&ran).len()),
+            ("cancelled", expected),
+            "{said}"
+        );
     }
     let mut world = world();
     world.stop_after = Some(std::time::Duration::from_secs(1));
     let ran = world.run(&text).await;
-    assert_eq!((ran.outcome.state.name(), dropped(&ran).len()), ("cancelled", 0));
+    assert_eq!(
+        (ran.outcome.state.name(), dropped(&ran).len()),
+        ("cancelled", 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,11 +293,16 @@ async fn a_run_that_dies_while_it_takes_back_goes_on_with_that() {
     let log = MemoryLog::default();
     whole.journal = Some(log.clone());
     let undisturbed = whole.run(&text).await;
-    assert_eq!(dropped(&undisturbed), [json!("put"), json!("two"), json!("one 7")]);
+    assert_eq!(
+        dropped(&undisturbed),
+        [json!("put"), json!("two"), json!("one 7")]
+    );
     for events in 1..log.lines().len() {
         let mut world = world();
         world.journal = Some(MemoryLog::default().dying_after(events));
-        let first = world.run_until_it_dies(&text, std::collections::BTreeMap::new()).await;
+        let first = world
+            .run_until_it_dies(&text, std::collections::BTreeMap::new())
+            .await;
         assert!(first.is_none());
         let dying = world.journal.take().unwrap();
         world.journal = Some(dying.living());
@@ -203,8 +317,11 @@ async fn a_run_that_dies_while_it_takes_back_goes_on_with_that() {
             (undisturbed.class(), true),
             "killed after {events}"
         );
-        let keys: std::collections::BTreeSet<String> =
-            ran.calls("a.drop").iter().map(|seen| seen.key.clone()).collect();
+        let keys: std::collections::BTreeSet<String> = ran
+            .calls("a.drop")
+            .iter()
+            .map(|seen| seen.key.clone())
+            .collect();
         assert_eq!(keys.len(), 3, "killed after {events}: each under one key");
     }
 }

@@ -11,14 +11,38 @@ use crate::world::{Ran, World, give};
 const DOUBLES: &[(&str, &str)] = &[
     ("let", "step n = a.int() let x: double = n"),
     ("constant", "let x: double = 3"),
-    ("optional", "step n = a.int() let y: double? = n let x = y ?? 0.5"),
-    ("list", "step n = a.int() let xs: double[] = [n, 2.5] let x = xs[0]"),
-    ("list as a whole", "step n = a.int() let ns = [n, n] let xs: double[] = ns let x = xs[1]"),
-    ("lists in a list", "step n = a.int() let xs: double[][] = [[2.5], [n]] let x = xs[1][0]"),
-    ("map", "step n = a.int() let m: map<string, double> = { k: n } let x = m.k ?? 0.5"),
-    ("object", "step n = a.int() let o: { v: double } = { v: n } let x = o.v"),
-    ("object as a whole", "step n = a.int() let p = { v: n } let o: { v: double } = p let x = o.v"),
-    ("conditional", "step n = a.int() let x: double = n > 2 ? n : 0.5"),
+    (
+        "optional",
+        "step n = a.int() let y: double? = n let x = y ?? 0.5",
+    ),
+    (
+        "list",
+        "step n = a.int() let xs: double[] = [n, 2.5] let x = xs[0]",
+    ),
+    (
+        "list as a whole",
+        "step n = a.int() let ns = [n, n] let xs: double[] = ns let x = xs[1]",
+    ),
+    (
+        "lists in a list",
+        "step n = a.int() let xs: double[][] = [[2.5], [n]] let x = xs[1][0]",
+    ),
+    (
+        "map",
+        "step n = a.int() let m: map<string, double> = { k: n } let x = m.k ?? 0.5",
+    ),
+    (
+        "object",
+        "step n = a.int() let o: { v: double } = { v: n } let x = o.v",
+    ),
+    (
+        "object as a whole",
+        "step n = a.int() let p = { v: n } let o: { v: double } = p let x = o.v",
+    ),
+    (
+        "conditional",
+        "step n = a.int() let x: double = n > 2 ? n : 0.5",
+    ),
     ("any", "step n = a.any() let x: double = n"),
     ("default", "let x = defaulted"),
     (
@@ -26,9 +50,18 @@ const DOUBLES: &[(&str, &str)] = &[
         "step r = repeat v = 0.5 max 3 { step n = a.int() yield v next n when v < 1.0 next null when v > 1.0 } let x = r[1]",
     ),
     ("recover", "step y = a.broken() recover _ => 3 let x = y"),
-    ("recovering call", "step y = a.broken() recover _ => a.int() let x = y"),
-    ("recovering block", "step y = a.broken() recover _ => do { step n = a.int() yield n } let x = y"),
-    ("context", "step n = a.int() task t \"T\" { v: double } set t done { v: n } let x = t.v"),
+    (
+        "recovering call",
+        "step y = a.broken() recover _ => a.int() let x = y",
+    ),
+    (
+        "recovering block",
+        "step y = a.broken() recover _ => do { step n = a.int() yield n } let x = y",
+    ),
+    (
+        "context",
+        "step n = a.int() task t \"T\" { v: double } set t done { v: n } let x = t.v",
+    ),
     ("result", "step x = a.double()"),
 ];
 
@@ -48,14 +81,24 @@ fn world() -> World {
         .tool("a.int", [give(json!(3))])
         .tool("a.any", [give(json!(3))])
         .tool("a.double", [give(json!(3))])
-        .tool("a.broken", [crate::world::Script::Fail("tool.failed", planrun::protocol::Sent::Answered)])
+        .tool(
+            "a.broken",
+            [crate::world::Script::Fail(
+                "tool.failed",
+                planrun::protocol::Sent::Answered,
+            )],
+        )
         .tool("a.take", [give(json!(null))])
         .tool("a.open", [give(json!({"id": "x", "more": 1}))])
         .tool("a.closed", [give(json!(null))])
 }
 
 async fn run(body: &str) -> Ran {
-    world().run(&format!("{TOOLS}\nplan p(defaulted: double = 3) {{ {body} }}")).await
+    world()
+        .run(&format!(
+            "{TOOLS}\nplan p(defaulted: double = 3) {{ {body} }}"
+        ))
+        .await
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,12 +111,19 @@ async fn b1_an_int_becomes_a_double_wherever_one_is_declared() {
 
 #[tokio::test(start_paused = true)]
 async fn b1_an_int_becomes_a_uint_wherever_one_is_declared() {
-    for body in ["let x: uint = n", "let xs: uint[] = [n] let x = xs[0]", "let o: { v: uint } = { v: n } let x = o.v"] {
+    for body in [
+        "let x: uint = n",
+        "let xs: uint[] = [n] let x = xs[0]",
+        "let o: { v: uint } = { v: n } let x = o.v",
+    ] {
         let ran = run(&format!("step n = a.int() {body} reply x + 2u")).await;
         assert_eq!(ran.reply(), json!(5), "{body}");
     }
     let ran = run("step n = a.int() let x: uint = n - 5 reply x").await;
-    assert_eq!(ran.outcome.error.unwrap().class.to_string(), "validation.expression");
+    assert_eq!(
+        ran.outcome.error.unwrap().class.to_string(),
+        "validation.expression"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,7 +137,10 @@ async fn b1_inputs_and_arguments_of_called_plans_are_converted() {
     let ran = world().file("./inner.plan", text).run(&caller).await;
     assert_eq!(ran.reply(), json!([3, 1.5, 1.5]));
     let inputs = BTreeMap::from([("v".into(), Value::Int(3))]);
-    assert_eq!(World::new().run_with(text, inputs).await.reply(), json!([3, 0.5, 0]));
+    assert_eq!(
+        World::new().run_with(text, inputs).await.reply(),
+        json!([3, 0.5, 0])
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,12 +155,22 @@ async fn r8_1_numbers_decode_by_their_declared_type() {
 #[tokio::test(start_paused = true)]
 async fn r8_1_a_value_only_passed_on_keeps_its_literal() {
     let ran = run("step x = a.take(v: 9007199254740993) reply 1.0").await;
-    assert_eq!(ran.calls("a.take")[0].arguments.to_string(), r#"{"v":9007199254740993}"#);
+    assert_eq!(
+        ran.calls("a.take")[0].arguments.to_string(),
+        r#"{"v":9007199254740993}"#
+    );
     let given: Json = serde_json::from_str(r#"{"id": 1.10}"#).unwrap();
     let text = "use a tool a.get() -> { id: double } read tool a.put(v: double, w: { id: double }) -> any read \
                 plan p() { step r = a.get() step x = a.put(v: r.id, w: r) }";
-    let ran = World::new().tool("a.get", [give(given)]).tool("a.put", [give(json!(1))]).run(text).await;
-    assert_eq!(ran.calls("a.put")[0].arguments.to_string(), r#"{"v":1.10,"w":{"id":1.10}}"#);
+    let ran = World::new()
+        .tool("a.get", [give(given)])
+        .tool("a.put", [give(json!(1))])
+        .run(text)
+        .await;
+    assert_eq!(
+        ran.calls("a.put")[0].arguments.to_string(),
+        r#"{"v":1.10,"w":{"id":1.10}}"#
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,26 +179,59 @@ async fn r8_2_any_flows_into_any_type_with_a_check_at_run_time() {
         let text = format!(
             "use a tool a.any() -> any read tool a.put(v: int) -> any read plan p() {{ step r = a.any() {body} }}"
         );
-        let ran = World::new().tool("a.any", [give(given)]).tool("a.put", [give(json!(1))]).run(&text).await;
+        let ran = World::new()
+            .tool("a.any", [give(given)])
+            .tool("a.put", [give(json!(1))])
+            .run(&text)
+            .await;
         ran.outcome.error.map(|error| error.class.to_string())
     };
     let expression = Some("validation.expression".to_owned());
-    assert_eq!(class(json!("x"), "let x: int = r reply x").await, expression);
-    assert_eq!(class(json!({"v": "x"}), "let x: { v: int } = r reply x").await, expression);
-    assert_eq!(class(json!(1.5), "let x: int = r reply x").await, expression);
+    assert_eq!(
+        class(json!("x"), "let x: int = r reply x").await,
+        expression
+    );
+    assert_eq!(
+        class(json!({"v": "x"}), "let x: { v: int } = r reply x").await,
+        expression
+    );
+    assert_eq!(
+        class(json!(1.5), "let x: int = r reply x").await,
+        expression
+    );
     assert_eq!(class(json!(2), "let x: int = r reply x").await, None);
-    assert_eq!(class(json!("x"), "step y = a.put(v: r)").await, Some("validation.arguments".to_owned()));
-    assert_eq!(class(json!("2026-01-02T03:04:05Z"), "let x: timestamp = r reply x.getFullYear()").await, None);
+    assert_eq!(
+        class(json!("x"), "step y = a.put(v: r)").await,
+        Some("validation.arguments".to_owned())
+    );
+    assert_eq!(
+        class(
+            json!("2026-01-02T03:04:05Z"),
+            "let x: timestamp = r reply x.getFullYear()"
+        )
+        .await,
+        None
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn b9_what_is_passed_on_whole_is_cut_to_a_closed_type() {
-    let ran = run("step r = a.open() step x = a.closed(o: r) let y: { id: string } = r reply y").await;
-    assert_eq!(ran.calls("a.closed")[0].arguments, json!({"o": {"id": "x"}}));
+    let ran =
+        run("step r = a.open() step x = a.closed(o: r) let y: { id: string } = r reply y").await;
+    assert_eq!(
+        ran.calls("a.closed")[0].arguments,
+        json!({"o": {"id": "x"}})
+    );
     assert_eq!(ran.reply(), json!({"id": "x"}));
-    let text =
-        format!("{TOOLS} plan p() -> {{ rs: {{ id: string }}[] }} {{ step r = a.open() reply {{ rs: [r, r] }} }}");
-    assert_eq!(world().run(&text).await.reply(), json!({"rs": [{"id": "x"}, {"id": "x"}]}));
-    let ran = run("step r = a.open() task t \"T\" { o: { id: string } } set t done { o: r } reply t.o").await;
+    let text = format!(
+        "{TOOLS} plan p() -> {{ rs: {{ id: string }}[] }} {{ step r = a.open() reply {{ rs: [r, r] }} }}"
+    );
+    assert_eq!(
+        world().run(&text).await.reply(),
+        json!({"rs": [{"id": "x"}, {"id": "x"}]})
+    );
+    let ran =
+        run("step r = a.open() task t \"T\" { o: { id: string } } set t done { o: r } reply t.o")
+            .await;
     assert_eq!(ran.reply(), json!({"id": "x"}));
 }

@@ -42,10 +42,17 @@ async fn r3_8_effects_are_looked_at_at_the_end_and_those_without_a_look_are_unve
 
 #[tokio::test(start_paused = true)]
 async fn r3_8_a_look_that_polls_waits_within_its_bound() {
-    let polls = "step one = a.make() verify a.look() every 10s within 1m as found => found.there reply one";
+    let polls =
+        "step one = a.make() verify a.look() every 10s within 1m as found => found.there reply one";
     let no = || give(json!({ "there": false }));
-    let ran = world().tool("a.look", [no(), no(), give(json!({ "there": true }))]).run(&plan(polls)).await;
-    assert_eq!((ran.outcome.state.name(), ran.calls("a.look").len()), ("completed", 3));
+    let ran = world()
+        .tool("a.look", [no(), no(), give(json!({ "there": true }))])
+        .run(&plan(polls))
+        .await;
+    assert_eq!(
+        (ran.outcome.state.name(), ran.calls("a.look").len()),
+        ("completed", 3)
+    );
     let ran = world().tool("a.look", [no()]).run(&plan(polls)).await;
     assert_eq!(
         (ran.class().as_str(), ran.reply(), ran.status("one")),
@@ -56,12 +63,22 @@ async fn r3_8_a_look_that_polls_waits_within_its_bound() {
 
 #[tokio::test(start_paused = true)]
 async fn r3_8_a_look_that_finds_nothing_or_breaks_fails_the_run_and_nothing_is_undone() {
-    let body = "step one = a.make() verify a.look() as found => found.there undo a.drop(x: 1) reply one";
-    for (script, found) in [(give(json!({ "there": false })), (1, 0)), (Fail("tool.failed", Answered), (0, 1))] {
+    let body =
+        "step one = a.make() verify a.look() as found => found.there undo a.drop(x: 1) reply one";
+    for (script, found) in [
+        (give(json!({ "there": false })), (1, 0)),
+        (Fail("tool.failed", Answered), (0, 1)),
+    ] {
         let ran = world().tool("a.look", [script]).run(&plan(body)).await;
-        assert_eq!((ran.class().as_str(), ran.status("one")), ("validation.verify", "completed".to_owned()));
+        assert_eq!(
+            (ran.class().as_str(), ran.status("one")),
+            ("validation.verify", "completed".to_owned())
+        );
         let told = &ran.outcome.verification;
-        assert_eq!((ran.calls("a.drop").len(), (told.failed, told.inconclusive)), (0, found));
+        assert_eq!(
+            (ran.calls("a.drop").len(), (told.failed, told.inconclusive)),
+            (0, found)
+        );
     }
 }
 
@@ -71,16 +88,29 @@ async fn r3_8_a_retry_makes_only_the_looks_again() {
         step two = a.make() verify a.look(x: two) as found => found.there
         listener over on plan is failed { step told = a.drop(x: \"failed\") }
         reply one";
-    let (no, yes) = (|| give(json!({ "there": false })), || give(json!({ "there": true })));
+    let (no, yes) = (
+        || give(json!({ "there": false })),
+        || give(json!({ "there": true })),
+    );
     let mut world = world().tool("a.look", [yes(), no(), no(), yes()]);
     world.journal = Some(MemoryLog::default());
     for (state, looks) in [("failed", 2), ("failed", 3), ("completed", 4)] {
         let ran = world.run(&plan(body)).await;
-        assert_eq!((ran.outcome.state.name(), ran.calls("a.make").len(), ran.calls("a.look").len()), (state, 2, looks));
+        assert_eq!(
+            (
+                ran.outcome.state.name(),
+                ran.calls("a.make").len(),
+                ran.calls("a.look").len()
+            ),
+            (state, 2, looks)
+        );
         assert_eq!(ran.reply(), json!(7));
     }
     let ran = world.run(&plan(body)).await;
-    assert_eq!((ran.outcome.state.name(), ran.calls("a.look").len()), ("completed", 4));
+    assert_eq!(
+        (ran.outcome.state.name(), ran.calls("a.look").len()),
+        ("completed", 4)
+    );
     assert_eq!(ran.outcome.verification.verified, 2);
     assert!(ran.step("one").attributes.contains(&"reused"));
 }
@@ -88,73 +118,166 @@ async fn r3_8_a_retry_makes_only_the_looks_again() {
 #[tokio::test(start_paused = true)]
 async fn r3_8_one_look_that_breaks_does_not_stop_the_others() {
     let ran = world()
-        .tool("a.look", [Fail("tool.failed", Answered), give(json!({ "there": true }))])
+        .tool(
+            "a.look",
+            [
+                Fail("tool.failed", Answered),
+                give(json!({ "there": true })),
+            ],
+        )
         .run(&plan(
             "step one = a.make() verify a.look(x: 1) as found => found.there
              step two = a.make() verify a.look(x: 2) as found => found.there",
         ))
         .await;
     let told = &ran.outcome.verification;
-    assert_eq!((told.verified, told.unverified, told.failed, told.inconclusive), (1, 0, 0, 1));
+    assert_eq!(
+        (
+            told.verified,
+            told.unverified,
+            told.failed,
+            told.inconclusive
+        ),
+        (1, 0, 0, 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn s3_29_a_look_that_could_not_be_made_is_no_failed_one_and_each_tells_what_it_used() {
-    let looks = [give(json!({ "there": true })), give(json!({ "there": false })), Fail("transient.network", Answered)];
+    let looks = [
+        give(json!({ "there": true })),
+        give(json!({ "there": false })),
+        Fail("transient.network", Answered),
+    ];
     let body = "step one = a.make() verify a.look(x: 1) as found => found.there
         step two = a.make() verify a.look(x: 2) as found => found.there
         step three = a.make() verify a.look(x: 3) as found => found.there
         step four = a.make()";
     let ran = world().tool("a.look", looks).run(&plan(body)).await;
     let told = &ran.outcome.verification;
-    assert_eq!((told.verified, told.failed, told.inconclusive, told.unverified), (1, 1, 1, 1));
+    assert_eq!(
+        (
+            told.verified,
+            told.failed,
+            told.inconclusive,
+            told.unverified
+        ),
+        (1, 1, 1, 1)
+    );
     let checks = serde_json::to_value(&told.checks).unwrap();
-    let check = |path: &str| checks.as_array().unwrap().iter().find(|check| check["path"] == path).unwrap();
-    for (path, status) in [("one", "verified"), ("two", "failed"), ("three", "inconclusive")] {
-        assert_eq!((&check(path)["status"], &check(path)["tools"]), (&json!(status), &json!(["a.look"])), "{path}");
+    let check = |path: &str| {
+        checks
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|check| check["path"] == path)
+            .unwrap()
+    };
+    for (path, status) in [
+        ("one", "verified"),
+        ("two", "failed"),
+        ("three", "inconclusive"),
+    ] {
+        assert_eq!(
+            (&check(path)["status"], &check(path)["tools"]),
+            (&json!(status), &json!(["a.look"])),
+            "{path}"
+        );
     }
-    assert_eq!((&check("four")["status"], check("four").get("tools")), (&json!("unverified"), None));
-    assert_eq!(check("three")["error"]["cause"]["class"], "transient.network");
-    assert_eq!(told.counts(), "1 verified, 1 unverified, 1 failed, 1 inconclusive");
-    assert_eq!((ran.outcome.state.name(), ran.class().as_str()), ("failed", "validation.verify"));
+    assert_eq!(
+        (&check("four")["status"], check("four").get("tools")),
+        (&json!("unverified"), None)
+    );
+    assert_eq!(
+        check("three")["error"]["cause"]["class"],
+        "transient.network"
+    );
+    assert_eq!(
+        told.counts(),
+        "1 verified, 1 unverified, 1 failed, 1 inconclusive"
+    );
+    assert_eq!(
+        (ran.outcome.state.name(), ran.class().as_str()),
+        ("failed", "validation.verify")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_8_a_lost_answer_is_found_again() {
     let lost = || world().tool("a.make", [Fail("transient.timeout", Maybe), give(json!(9))]);
-    let gives = "step one = a.make() verify a.look() as found => found.there gives found.id ?? 0 reply one";
+    let gives =
+        "step one = a.make() verify a.look() as found => found.there gives found.id ?? 0 reply one";
     let ran = lost().run(&plan(gives)).await;
-    assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.look").len()), (json!(5), 1, 1));
-    assert_eq!(ran.outcome.verification.verified, 1, "it has been looked at already");
+    assert_eq!(
+        (
+            ran.reply(),
+            ran.calls("a.make").len(),
+            ran.calls("a.look").len()
+        ),
+        (json!(5), 1, 1)
+    );
+    assert_eq!(
+        ran.outcome.verification.verified, 1,
+        "it has been looked at already"
+    );
     // It did not happen: the same execution goes out again.
     let there = give(json!({ "there": true, "id": 5 }));
-    let ran = lost().tool("a.look", [give(json!({ "there": false })), there]).run(&plan(gives)).await;
+    let ran = lost()
+        .tool("a.look", [give(json!({ "there": false })), there])
+        .run(&plan(gives))
+        .await;
     assert_eq!(ran.reply(), json!(9));
     let calls = ran.calls("a.make");
     assert_eq!((calls.len(), &calls[0].key), (2, &calls[1].key));
-    assert_eq!(ran.status("one.verify[1]"), "completed", "and at the end it was looked at");
+    assert_eq!(
+        ran.status("one.verify[1]"),
+        "completed",
+        "and at the end it was looked at"
+    );
     // Nobody reads it, so that it happened is enough.
-    let ran = lost().run(&plan("step one = a.make() verify a.look() as found => found.there")).await;
-    assert_eq!((ran.outcome.state.name(), ran.calls("a.make").len()), ("completed", 1));
+    let ran = lost()
+        .run(&plan(
+            "step one = a.make() verify a.look() as found => found.there",
+        ))
+        .await;
+    assert_eq!(
+        (ran.outcome.state.name(), ran.calls("a.make").len()),
+        ("completed", 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn r3_8_without_a_value_the_run_waits_for_somebody_where_it_pauses() {
     let lost = || world().tool("a.make", [Fail("transient.timeout", Maybe), give(json!(9))]);
-    let text =
-        plan("policy { on_failure: pause } step one = a.make() verify a.look() as found => found.there reply one");
-    for (answer, reply, sent) in [(json!({ "happened": true, "value": 4 }), 4, 1), (json!({ "happened": false }), 9, 2)]
-    {
+    let text = plan(
+        "policy { on_failure: pause } step one = a.make() verify a.look() as found => found.there reply one",
+    );
+    for (answer, reply, sent) in [
+        (json!({ "happened": true, "value": 4 }), 4, 1),
+        (json!({ "happened": false }), 9, 2),
+    ] {
         let mut world = lost();
         world.journal = Some(MemoryLog::default());
         let paused = world.run(&text).await;
-        assert!(matches!(paused.outcome.interruption, Some(Interruption::Waiting { .. })));
+        assert!(matches!(
+            paused.outcome.interruption,
+            Some(Interruption::Waiting { .. })
+        ));
         assert_eq!(&*paused.outcome.questions[0].0, "one");
         world.answers = vec![("one", answer)];
         let ran = world.run(&text).await;
-        assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(reply), sent), "{:?}", ran.outcome.error);
         assert_eq!(
-            ran.calls("a.make").iter().map(|seen| &seen.key).collect::<std::collections::BTreeSet<_>>().len(),
+            (ran.reply(), ran.calls("a.make").len()),
+            (json!(reply), sent),
+            "{:?}",
+            ran.outcome.error
+        );
+        assert_eq!(
+            ran.calls("a.make")
+                .iter()
+                .map(|seen| &seen.key)
+                .collect::<std::collections::BTreeSet<_>>()
+                .len(),
             1
         );
     }
@@ -163,18 +286,33 @@ async fn r3_8_without_a_value_the_run_waits_for_somebody_where_it_pauses() {
 #[tokio::test(start_paused = true)]
 async fn r10_7_after_a_crash_an_effect_in_flight_waits_for_somebody_whatever_the_policy() {
     for policy in ["undo", "settle", "pause"] {
-        let text = plan(&format!("policy {{ on_failure: {policy} }} step one = a.make() undo a.drop(x: 1) reply one"));
+        let text = plan(&format!(
+            "policy {{ on_failure: {policy} }} step one = a.make() undo a.drop(x: 1) reply one"
+        ));
         let mut world = world().tool("a.make", [after(1000, give(json!(7))), give(json!(8))]);
         // Started, running, and no more.
         world.journal = Some(MemoryLog::default().dying_after(2));
-        assert!(world.run_until_it_dies(&text, std::collections::BTreeMap::new()).await.is_none());
+        assert!(
+            world
+                .run_until_it_dies(&text, std::collections::BTreeMap::new())
+                .await
+                .is_none()
+        );
         let log = world.journal.take().unwrap().living();
         world.journal = Some(log);
         let paused = world.run(&text).await;
-        assert_eq!((paused.outcome.state.name(), paused.calls("a.make").len()), ("paused", 1), "{policy}");
+        assert_eq!(
+            (paused.outcome.state.name(), paused.calls("a.make").len()),
+            ("paused", 1),
+            "{policy}"
+        );
         world.answers = vec![("one", json!({ "happened": true, "value": 4 }))];
         let ran = world.run(&text).await;
-        assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(4), 1), "{policy}");
+        assert_eq!(
+            (ran.reply(), ran.calls("a.make").len()),
+            (json!(4), 1),
+            "{policy}"
+        );
     }
 }
 
@@ -185,15 +323,30 @@ async fn time_in_which_no_process_looked_does_not_count_as_looked() {
     );
     let mut world = World::new()
         .tool("a.make", [after(10, Fail("transient.timeout", Maybe))])
-        .tool("a.look", [after(5, give(json!({ "there": false }))), after(5, give(json!({ "there": true, "id": 7 })))]);
+        .tool(
+            "a.look",
+            [
+                after(5, give(json!({ "there": false }))),
+                after(5, give(json!({ "there": true, "id": 7 }))),
+            ],
+        );
     // The call, its doubt, the first look and its wait; then nobody is there for an hour.
     world.journal = Some(MemoryLog::default().dying_after(5));
-    assert!(world.run_until_it_dies(&text, std::collections::BTreeMap::new()).await.is_none());
+    assert!(
+        world
+            .run_until_it_dies(&text, std::collections::BTreeMap::new())
+            .await
+            .is_none()
+    );
     world.host.advance(std::time::Duration::from_hours(1));
     let log = world.journal.take().unwrap().living();
     world.journal = Some(log);
     let ran = world.run(&text).await;
-    assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(7), 1), "it was looked for again, and found");
+    assert_eq!(
+        (ran.reply(), ran.calls("a.make").len()),
+        (json!(7), 1),
+        "it was looked for again, and found"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -205,9 +358,23 @@ async fn a_run_in_doubt_that_dies_after_any_event_never_acts_twice() {
     let no = || give(json!({ "there": false }));
     let world = || {
         World::new()
-            .tool("a.make", [after(10, Fail("transient.timeout", Maybe)), after(10, give(json!(7)))])
+            .tool(
+                "a.make",
+                [
+                    after(10, Fail("transient.timeout", Maybe)),
+                    after(10, give(json!(7))),
+                ],
+            )
             .tool("a.drop", [give(json!(true))])
-            .tool("a.look", [after(5, no()), after(5, no()), after(5, no()), give(json!({ "there": true, "id": 7 }))])
+            .tool(
+                "a.look",
+                [
+                    after(5, no()),
+                    after(5, no()),
+                    after(5, no()),
+                    give(json!({ "there": true, "id": 7 })),
+                ],
+            )
     };
     let mut whole = world();
     let log = MemoryLog::default();
@@ -222,15 +389,28 @@ async fn a_run_in_doubt_that_dies_after_any_event_never_acts_twice() {
     for events in 1..log.lines().len() {
         let mut world = world();
         world.journal = Some(MemoryLog::default().dying_after(events));
-        assert!(world.run_until_it_dies(&text, std::collections::BTreeMap::new()).await.is_none());
+        assert!(
+            world
+                .run_until_it_dies(&text, std::collections::BTreeMap::new())
+                .await
+                .is_none()
+        );
         let log = world.journal.take().unwrap().living();
         world.journal = Some(log);
         world.answers = vec![("two", json!({ "happened": true, "value": 7 }))];
         let ran = world.run(&text).await;
-        assert_eq!(ran.outcome.state.name(), "completed", "killed after {events}: {:?}", ran.outcome.questions);
+        assert_eq!(
+            ran.outcome.state.name(),
+            "completed",
+            "killed after {events}: {:?}",
+            ran.outcome.questions
+        );
         assert_eq!(ran.reply(), json!(7), "killed after {events}");
-        let keys: std::collections::BTreeSet<String> =
-            ran.calls("a.make").iter().map(|seen| seen.key.clone()).collect();
+        let keys: std::collections::BTreeSet<String> = ran
+            .calls("a.make")
+            .iter()
+            .map(|seen| seen.key.clone())
+            .collect();
         assert_eq!(keys.len(), 2, "killed after {events}");
     }
 }

@@ -58,9 +58,22 @@ pub(crate) fn hash(text: &str) -> String {
 
 impl Entry {
     /// An entry for what was found; `None` where that is too much to keep.
-    pub(crate) fn new(own: Used, looked: i64, used: Vec<Used>, unknown: usize, found: &[Diagnostic]) -> Option<Self> {
-        let found = (found.len() <= MOST_FINDINGS).then(|| found.iter().map(Found::of).collect())?;
-        Some(Self { own, looked, used, unknown, found })
+    pub(crate) fn new(
+        own: Used,
+        looked: i64,
+        used: Vec<Used>,
+        unknown: usize,
+        found: &[Diagnostic],
+    ) -> Option<Self> {
+        let found =
+            (found.len() <= MOST_FINDINGS).then(|| found.iter().map(Found::of).collect())?;
+        Some(Self {
+            own,
+            looked,
+            used,
+            unknown,
+            found,
+        })
     }
 
     pub(super) fn line(&self) -> String {
@@ -80,8 +93,12 @@ impl Entry {
 
 impl Found {
     fn of(diagnostic: &Diagnostic) -> Self {
-        let edits =
-            |fix: &Fix| fix.edits.iter().map(|edit| (edit.span.start, edit.span.end, edit.text.clone())).collect();
+        let edits = |fix: &Fix| {
+            fix.edits
+                .iter()
+                .map(|edit| (edit.span.start, edit.span.end, edit.text.clone()))
+                .collect()
+        };
         Self {
             code: diagnostic.code.name.to_owned(),
             severity: diagnostic.severity,
@@ -97,22 +114,28 @@ impl Found {
             expected: diagnostic.expected.clone(),
             actual: diagnostic.actual.clone(),
             available: diagnostic.available.clone(),
-            fix: diagnostic.fix.as_ref().map(|fix| (fix.safe, fix.title.clone(), edits(fix))),
+            fix: diagnostic
+                .fix
+                .as_ref()
+                .map(|fix| (fix.safe, fix.title.clone(), edits(fix))),
         }
     }
 
     fn diagnostic(&self) -> Option<Diagnostic> {
         let span = |start, end| Span { start, end };
-        let labels = self
-            .labels
-            .iter()
-            .map(|(start, end, message)| Label { span: span(*start, *end), message: message.clone() });
+        let labels = self.labels.iter().map(|(start, end, message)| Label {
+            span: span(*start, *end),
+            message: message.clone(),
+        });
         let fix = self.fix.as_ref().map(|(safe, title, edits)| Fix {
             safe: *safe,
             title: title.clone(),
             edits: edits
                 .iter()
-                .map(|(start, end, text)| Edit { span: span(*start, *end), text: text.clone() })
+                .map(|(start, end, text)| Edit {
+                    span: span(*start, *end),
+                    text: text.clone(),
+                })
                 .collect(),
         });
         Some(Diagnostic {

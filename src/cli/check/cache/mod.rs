@@ -49,7 +49,10 @@ impl Cache {
         // A file that cannot be read is as good as none.
         let text = workspace
             .host
-            .read_bounded(&own_folder(&root).join(FOLDER).join(FILE), MOST_BYTES as u64)
+            .read_bounded(
+                &own_folder(&root).join(FOLDER).join(FILE),
+                MOST_BYTES as u64,
+            )
             .unwrap_or_default();
         let entries = entries(&text, &key).unwrap_or_default();
         Some(Self { root, key, entries })
@@ -72,13 +75,19 @@ impl Cache {
             if certain(host, Path::new(&used.path), used, entry.looked) {
                 continue;
             }
-            let now = host.read_bounded(Path::new(&used.path), MAX_FILE_BYTES as u64).ok();
+            let now = host
+                .read_bounded(Path::new(&used.path), MAX_FILE_BYTES as u64)
+                .ok();
             if now.map(|text| hash(&text)) != used.hash {
                 return None;
             }
             look_again |= used.hash.is_some();
         }
-        Some(Hit { entry: entry.clone(), source, look_again })
+        Some(Hit {
+            entry: entry.clone(),
+            source,
+            look_again,
+        })
     }
 
     /// Writes new entries over the older ones. Where that is not possible, the next check takes longer.
@@ -88,7 +97,12 @@ impl Cache {
         }
         let mut entries: Vec<_> = self.entries.into_values().collect();
         // The latest first, so that the oldest go where there are too many.
-        entries.sort_by(|one, other| other.looked.cmp(&one.looked).then_with(|| one.own.path.cmp(&other.own.path)));
+        entries.sort_by(|one, other| {
+            other
+                .looked
+                .cmp(&one.looked)
+                .then_with(|| one.own.path.cmp(&other.own.path))
+        });
         let mut body = String::new();
         for entry in entries {
             let line = entry.line();
@@ -114,7 +128,10 @@ fn key(workspace: &Workspace) -> Option<String> {
     let here = host.canonical(Path::new(".")).ok()?;
     let project = &workspace.project;
     let (root, here) = (root.display(), here.display());
-    Some(hash(&format!("{} {program:?} {root} {here} {project:?}", env!("CARGO_PKG_VERSION"))))
+    Some(hash(&format!(
+        "{} {program:?} {root} {here} {project:?}",
+        env!("CARGO_PKG_VERSION")
+    )))
 }
 
 /// The entries of a cache file, if it is whole and for this key.
@@ -125,13 +142,19 @@ fn entries(text: &str, key: &str) -> Option<HashMap<String, Entry>> {
         return None;
     }
     let entries = body.lines().map(Entry::read).collect::<Option<Vec<_>>>()?;
-    Some(entries.into_iter().map(|entry| (entry.own.path.clone(), entry)).collect())
+    Some(
+        entries
+            .into_iter()
+            .map(|entry| (entry.own.path.clone(), entry))
+            .collect(),
+    )
 }
 
 /// Whether the stamp alone tells that a file is as it was: it is the same, and was old enough when it was looked at.
 fn certain(host: &dyn Host, path: &Path, used: &Used, looked: i64) -> bool {
     let stamp = host.stamp(path).ok();
-    let old = |stamp: Stamp| stamp.modified.max(stamp.changed) < looked.saturating_sub(COARSEST_CLOCK);
+    let old =
+        |stamp: Stamp| stamp.modified.max(stamp.changed) < looked.saturating_sub(COARSEST_CLOCK);
     match (stamp, used.stamp) {
         (Some(now), Some(then)) => now == then && old(now),
         // It was not there, and is not.
@@ -150,31 +173,46 @@ mod tests {
 
     /// A host with a project of two plans, one of which uses the other, and the cache of a check of it.
     fn checked() -> (Arc<MemoryHost>, Workspace) {
-        let host = MemoryHost::default().with_file("/bin/planrun", "").with_file("/planrun.yaml", "");
+        let host = MemoryHost::default()
+            .with_file("/bin/planrun", "")
+            .with_file("/planrun.yaml", "");
         let host = Arc::new(host.with_file("/a.plan", "abc").with_file("/b.plan", "def"));
         let workspace = Workspace::at(host.clone(), &location()).unwrap();
         (host, workspace)
     }
 
     fn location() -> Location {
-        Location { folder: PathBuf::new(), file: Some(PathBuf::from("planrun.yaml")) }
+        Location {
+            folder: PathBuf::new(),
+            file: Some(PathBuf::from("planrun.yaml")),
+        }
     }
 
     fn used(host: &dyn Host, path: &str) -> Used {
         let hash = host.read_file(Path::new(path)).ok().map(|text| hash(&text));
-        Used { path: path.to_owned(), stamp: host.stamp(Path::new(path)).ok(), hash }
+        Used {
+            path: path.to_owned(),
+            stamp: host.stamp(Path::new(path)).ok(),
+            hash,
+        }
     }
 
     fn remember(host: &dyn Host, workspace: &Workspace) {
         let looked = i64::try_from(host.now()).unwrap();
         let using = vec![used(host, "b.plan"), used(host, "gone.plan")];
         let entry = Entry::new(used(host, "a.plan"), looked, using, 3, &[]).unwrap();
-        Cache::open(workspace, &location()).unwrap().save(host, vec![entry]);
+        Cache::open(workspace, &location())
+            .unwrap()
+            .save(host, vec![entry]);
     }
 
     /// What the cache knows of the first plan: nothing, or whether a text had to be read to be sure.
     fn look(host: &dyn Host, workspace: &Workspace) -> Option<bool> {
-        let hit = Cache::open(workspace, &location()).unwrap().find(host, "a.plan", Path::new("a.plan"))?;
+        let hit = Cache::open(workspace, &location()).unwrap().find(
+            host,
+            "a.plan",
+            Path::new("a.plan"),
+        )?;
         assert_eq!(hit.entry.unknown, 3);
         Some(hit.look_again)
     }
@@ -188,11 +226,23 @@ mod tests {
         let (host, workspace) = checked();
         assert_eq!(look(&*host, &workspace), None);
         remember(&*host, &workspace);
-        assert_eq!(look(&*host, &workspace), Some(false), "the files are from 1970");
+        assert_eq!(
+            look(&*host, &workspace),
+            Some(false),
+            "the files are from 1970"
+        );
         write(&*host, "b.plan", "def");
-        assert_eq!(look(&*host, &workspace), Some(true), "another stamp and the same text");
+        assert_eq!(
+            look(&*host, &workspace),
+            Some(true),
+            "another stamp and the same text"
+        );
         remember(&*host, &workspace);
-        assert_eq!(look(&*host, &workspace), Some(true), "written in the moment of the look");
+        assert_eq!(
+            look(&*host, &workspace),
+            Some(true),
+            "written in the moment of the look"
+        );
         host.advance(Duration::from_secs(5));
         remember(&*host, &workspace);
         assert_eq!(look(&*host, &workspace), Some(false));
@@ -204,7 +254,11 @@ mod tests {
         write(&*host, "a.plan", "one");
         remember(&*host, &workspace);
         write(&*host, "a.plan", "two");
-        assert_eq!(look(&*host, &workspace), None, "same size, same time, another text");
+        assert_eq!(
+            look(&*host, &workspace),
+            None,
+            "same size, same time, another text"
+        );
     }
 
     #[test]
@@ -221,9 +275,11 @@ mod tests {
     #[test]
     fn another_program_other_contracts_and_damage_make_it_worthless() {
         let app = "name: hr\ntools:\n  - name: find\n    description: Finds\n    endpoint: http://127.0.0.1/find\n";
-        for (path, text) in
-            [("/bin/planrun", "new"), ("/planrun.yaml", "policy: { timeout: 3s }"), ("/apps/hr.yaml", app)]
-        {
+        for (path, text) in [
+            ("/bin/planrun", "new"),
+            ("/planrun.yaml", "policy: { timeout: 3s }"),
+            ("/apps/hr.yaml", app),
+        ] {
             let (host, workspace) = checked();
             remember(&*host, &workspace);
             write(&*host, path, text);
@@ -238,8 +294,15 @@ mod tests {
             write(&*host, ".planrun/cache/check", &whole[..end]);
             assert_eq!(look(&*host, &workspace), None, "cut at {end}");
         }
-        write(&*host, ".planrun/cache/check", &whole.replace("\"unknown\":3", "\"unknown\":4"));
+        write(
+            &*host,
+            ".planrun/cache/check",
+            &whole.replace("\"unknown\":3", "\"unknown\":4"),
+        );
         assert_eq!(look(&*host, &workspace), None);
-        assert_eq!(host.read_file(Path::new(".planrun/.gitignore")).unwrap(), "*\n");
+        assert_eq!(
+            host.read_file(Path::new(".planrun/.gitignore")).unwrap(),
+            "*\n"
+        );
     }
 }

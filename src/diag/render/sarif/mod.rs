@@ -13,7 +13,8 @@ use place::BASE;
 use result::Finding;
 use rule::Rule;
 
-const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 const HOME: &str = concat!("https://docs.rs/planrun/", env!("CARGO_PKG_VERSION"));
 
 /// The document that `check --format sarif` prints. Columns count Unicode characters, and the document says so; paths
@@ -21,8 +22,16 @@ const HOME: &str = concat!("https://docs.rs/planrun/", env!("CARGO_PKG_VERSION")
 #[must_use]
 pub fn sarif(report: &Report) -> String {
     let rules = rule::used(&report.files);
-    let places = rules.iter().enumerate().map(|(index, code)| (code.name, index)).collect::<BTreeMap<_, _>>();
-    let results = report.files.iter().flat_map(|file| result::of_file(file, &places)).collect();
+    let places = rules
+        .iter()
+        .enumerate()
+        .map(|(index, code)| (code.name, index))
+        .collect::<BTreeMap<_, _>>();
+    let results = report
+        .files
+        .iter()
+        .flat_map(|file| result::of_file(file, &places))
+        .collect();
     let driver = Driver {
         name: "planrun",
         version: env!("CARGO_PKG_VERSION"),
@@ -30,19 +39,30 @@ pub fn sarif(report: &Report) -> String {
         information_uri: HOME,
         rules: rules.into_iter().map(Rule::of).collect(),
     };
-    let notifications =
-        report.problems.iter().map(|problem| Notification { level: "error", message: text(&problem.message) });
+    let notifications = report.problems.iter().map(|problem| Notification {
+        level: "error",
+        message: text(&problem.message),
+    });
     let run = Run {
         tool: Tool { driver },
         column_kind: "unicodeCodePoints",
-        original_uri_base_ids: BTreeMap::from([(BASE, Base { description: text("The folder of the check.") })]),
+        original_uri_base_ids: BTreeMap::from([(
+            BASE,
+            Base {
+                description: text("The folder of the check."),
+            },
+        )]),
         invocations: [Invocation {
             execution_successful: report.problems.is_empty(),
             tool_execution_notifications: notifications.collect(),
         }],
         results,
     };
-    let document = Document { schema: SCHEMA, version: "2.1.0", runs: [run] };
+    let document = Document {
+        schema: SCHEMA,
+        version: "2.1.0",
+        runs: [run],
+    };
     // Text, numbers and lists only: nothing in the document can fail to become JSON.
     escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
@@ -106,5 +126,7 @@ struct Text {
 }
 
 fn text(message: &str) -> Text {
-    Text { text: visible_text(message).into_owned() }
+    Text {
+        text: visible_text(message).into_owned(),
+    }
 }

@@ -47,14 +47,26 @@ pub(super) struct Region {
 
 impl Location {
     pub(super) fn of(source: &SourceFile, span: Span) -> Self {
-        let physical = PhysicalLocation { artifact_location: artifact(source), region: region(source, span) };
-        Self { id: None, physical, message: None }
+        let physical = PhysicalLocation {
+            artifact_location: artifact(source),
+            region: region(source, span),
+        };
+        Self {
+            id: None,
+            physical,
+            message: None,
+        }
     }
 }
 
 pub(super) fn region(source: &SourceFile, span: Span) -> Region {
     let (start, end) = (source.position(span.start), source.position(span.end));
-    Region { start_line: start.line, start_column: start.column, end_line: end.line, end_column: end.column }
+    Region {
+        start_line: start.line,
+        start_column: start.column,
+        end_line: end.line,
+        end_column: end.column,
+    }
 }
 
 /// The file as a reference below the base, or as a whole URI where its path is absolute.
@@ -63,9 +75,15 @@ pub(super) fn artifact(source: &SourceFile) -> ArtifactLocation {
     let uri = encoded(name);
     if Path::new(name).is_absolute() {
         let root = if name.starts_with('/') { "" } else { "/" };
-        return ArtifactLocation { uri: format!("file://{root}{uri}"), uri_base_id: None };
+        return ArtifactLocation {
+            uri: format!("file://{root}{uri}"),
+            uri_base_id: None,
+        };
     }
-    ArtifactLocation { uri, uri_base_id: Some(BASE) }
+    ArtifactLocation {
+        uri,
+        uri_base_id: Some(BASE),
+    }
 }
 
 /// A path with everything but letters, digits, `-._~` and `/` written as the bytes of its UTF-8.
@@ -76,7 +94,10 @@ fn encoded(path: &str) -> String {
             out.push(char::from(byte));
         } else {
             out.push('%');
-            out.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])));
+            out.extend(
+                [byte >> 4, byte & 15]
+                    .map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])),
+            );
         }
     }
     out

@@ -67,7 +67,10 @@ struct Inserted<'a> {
 /// The findings of one file. `rules` are the places of the codes in the list of rules.
 pub(super) fn of_file<'a>(file: &'a FileReport, rules: &BTreeMap<&str, usize>) -> Vec<Finding<'a>> {
     let mut alike = BTreeMap::new();
-    file.diagnostics.iter().map(|diagnostic| finding(&file.source, diagnostic, rules, &mut alike)).collect()
+    file.diagnostics
+        .iter()
+        .map(|diagnostic| finding(&file.source, diagnostic, rules, &mut alike))
+        .collect()
 }
 
 fn finding<'a>(
@@ -88,19 +91,36 @@ fn finding<'a>(
         rule_id: diagnostic.code.name,
         rule_index: rules.get(diagnostic.code.name).copied().unwrap_or_default(),
         level: rule::level(diagnostic.severity),
-        message: Text { text: sentences(diagnostic) },
+        message: Text {
+            text: sentences(diagnostic),
+        },
         locations: [place],
         related_locations: related.collect(),
-        partial_fingerprints: Fingerprints { primary_location_line_hash: fingerprint(source, diagnostic, alike) },
-        fixes: diagnostic.fix.iter().map(|fix| remedy(source, fix)).collect(),
+        partial_fingerprints: Fingerprints {
+            primary_location_line_hash: fingerprint(source, diagnostic, alike),
+        },
+        fixes: diagnostic
+            .fix
+            .iter()
+            .map(|fix| remedy(source, fix))
+            .collect(),
     }
 }
 
 /// What stays the same when lines are added above: the code, the text of the line, and how many of the same came before.
-fn fingerprint(source: &SourceFile, diagnostic: &Diagnostic, alike: &mut BTreeMap<String, usize>) -> String {
-    let line = source.line(source.position(diagnostic.span.start).line).map_or("", |span| source.slice(span).trim());
+fn fingerprint(
+    source: &SourceFile,
+    diagnostic: &Diagnostic,
+    alike: &mut BTreeMap<String, usize>,
+) -> String {
+    let line = source
+        .line(source.position(diagnostic.span.start).line)
+        .map_or("", |span| source.slice(span).trim());
     let mut hasher = blake3::Hasher::new();
-    hasher.update(diagnostic.code.name.as_bytes()).update(b"\0").update(line.as_bytes());
+    hasher
+        .update(diagnostic.code.name.as_bytes())
+        .update(b"\0")
+        .update(line.as_bytes());
     let hash = hasher.finalize().to_hex()[..16].to_owned();
     let count = alike.entry(hash.clone()).or_insert(0);
     *count += 1;

@@ -9,13 +9,20 @@ use crate::diag::render::FileReport;
 use crate::diag::{Code, Severity};
 
 /// Where the source of the pages is read; the file of a page is behind it.
-const PAGES: &str =
-    concat!("https://docs.rs/crate/planrun/", env!("CARGO_PKG_VERSION"), "/source/src/diag/codes/pages/");
+const PAGES: &str = concat!(
+    "https://docs.rs/crate/planrun/",
+    env!("CARGO_PKG_VERSION"),
+    "/source/src/diag/codes/pages/"
+);
 
 /// The codes that were found, by name, each once.
 pub(super) fn used(files: &[FileReport]) -> Vec<&'static Code> {
     let found = files.iter().flat_map(|file| &file.diagnostics);
-    found.map(|diagnostic| (diagnostic.code.name, diagnostic.code)).collect::<BTreeMap<_, _>>().into_values().collect()
+    found
+        .map(|diagnostic| (diagnostic.code.name, diagnostic.code))
+        .collect::<BTreeMap<_, _>>()
+        .into_values()
+        .collect()
 }
 
 #[derive(Serialize)]
@@ -43,17 +50,27 @@ struct Configuration {
 
 impl Rule {
     pub(super) fn of(code: &'static Code) -> Self {
-        let mut paragraphs = code.page.split("\n\n").map(|paragraph| paragraph.replace('\n', " ").trim().to_owned());
+        let mut paragraphs = code
+            .page
+            .split("\n\n")
+            .map(|paragraph| paragraph.replace('\n', " ").trim().to_owned());
         let first = paragraphs.next().unwrap_or_default();
         let why = paragraphs.next().unwrap_or_default();
         Self {
             id: code.name,
             name: camel(code.name),
-            full_description: Text { text: format!("{first} {why}") },
+            full_description: Text {
+                text: format!("{first} {why}"),
+            },
             short_description: Text { text: first },
-            help: Help { text: code.page, markdown: code.page },
+            help: Help {
+                text: code.page,
+                markdown: code.page,
+            },
             help_uri: format!("{PAGES}{}.md", code.name),
-            default_configuration: Configuration { level: level(code.severity) },
+            default_configuration: Configuration {
+                level: level(code.severity),
+            },
         }
     }
 }

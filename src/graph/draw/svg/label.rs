@@ -48,20 +48,43 @@ impl Label {
         let mut marks = if is_frame {
             side_by_side(&marks, MOST_OF_A_MARK)
         } else {
-            marks.iter().flat_map(|mark| wrapped(mark, MOST_OF_A_MARK, 3)).collect()
+            marks
+                .iter()
+                .flat_map(|mark| wrapped(mark, MOST_OF_A_MARK, 3))
+                .collect()
         };
         if marks.len() > MOST_MARKS {
             marks.truncate(MOST_MARKS);
             marks.push("…".to_owned());
         }
-        Self { lines, behind, marks, is_frame, is_plain: node.kind == NodeKind::Arm }
+        Self {
+            lines,
+            behind,
+            marks,
+            is_frame,
+            is_plain: node.kind == NodeKind::Arm,
+        }
     }
 
     /// Width and height with the padding around.
     pub fn size(&self) -> (f64, f64) {
-        let behind = if self.behind.is_empty() { 0 } else { 1 + self.behind.width() };
-        let widest = self.lines.iter().map(|line| line.width()).max().unwrap_or(0) + behind;
-        let marks = self.marks.iter().map(|mark| pixels(mark.width(), SMALL_COLUMN)).fold(0.0, f64::max);
+        let behind = if self.behind.is_empty() {
+            0
+        } else {
+            1 + self.behind.width()
+        };
+        let widest = self
+            .lines
+            .iter()
+            .map(|line| line.width())
+            .max()
+            .unwrap_or(0)
+            + behind;
+        let marks = self
+            .marks
+            .iter()
+            .map(|mark| pixels(mark.width(), SMALL_COLUMN))
+            .fold(0.0, f64::max);
         let width = pixels(widest.max(4), COLUMN).max(marks) + 2.0 * PADDING;
         let text = pixels(self.lines.len(), LINE) + pixels(self.marks.len(), SMALL_LINE);
         let below = if self.is_frame { 0.0 } else { PADDING };
@@ -71,7 +94,11 @@ impl Label {
     /// Writes the text where the box goes.
     pub fn write(&self, mut group: Group, Spot { corner, size }: Spot) -> Group {
         let middle = corner.x + size.x / 2.0;
-        let x = if self.is_frame { corner.x + PADDING } else { middle };
+        let x = if self.is_frame {
+            corner.x + PADDING
+        } else {
+            middle
+        };
         let mut y = corner.y + PADDING + 12.5;
         let placed = |text: &str, class: &str, x: f64, y: f64| {
             let text = Text::new(text).set("x", tenths(x)).set("y", tenths(y));
@@ -87,7 +114,11 @@ impl Label {
             group = group.add(placed(&self.behind, "", x + pixels(name + 1, COLUMN), y));
         }
         for (index, line) in self.lines.iter().enumerate() {
-            let class = if index == 0 && !self.is_plain { "name" } else { "" };
+            let class = if index == 0 && !self.is_plain {
+                "name"
+            } else {
+                ""
+            };
             group = group.add(placed(line, class, x, y));
             y += LINE;
         }
@@ -108,32 +139,55 @@ pub(super) struct Heading {
 
 impl Heading {
     pub fn of(drawing: &Drawing) -> Self {
-        let name = if drawing.plan.is_empty() { String::new() } else { format!("plan {}", shown(&drawing.plan)) };
+        let name = if drawing.plan.is_empty() {
+            String::new()
+        } else {
+            format!("plan {}", shown(&drawing.plan))
+        };
         let marks: Vec<String> = drawing.marks.iter().map(|mark| shown(mark)).collect();
-        Self { name: cut(&name, MOST_OF_A_LINE), marks: side_by_side(&marks, MOST_OF_A_MARK) }
+        Self {
+            name: cut(&name, MOST_OF_A_LINE),
+            marks: side_by_side(&marks, MOST_OF_A_MARK),
+        }
     }
 
     pub fn width(&self) -> f64 {
-        let marks = self.marks.iter().map(|mark| pixels(mark.width(), SMALL_COLUMN)).fold(0.0, f64::max);
+        let marks = self
+            .marks
+            .iter()
+            .map(|mark| pixels(mark.width(), SMALL_COLUMN))
+            .fold(0.0, f64::max);
         pixels(self.name.width(), COLUMN).max(marks) + 4.0 * PADDING
     }
 
     pub fn height(&self) -> f64 {
-        let name = if self.name.is_empty() { 0.0 } else { LINE + PADDING };
+        let name = if self.name.is_empty() {
+            0.0
+        } else {
+            LINE + PADDING
+        };
         name + pixels(self.marks.len(), SMALL_LINE)
     }
 
     pub fn write(&self) -> Group {
         let text = |text: &str, class: &str, y: f64| {
             let x = tenths(2.0 * PADDING);
-            Text::new(text).set("class", class).set("style", "text-anchor: start").set("x", x).set("y", tenths(y))
+            Text::new(text)
+                .set("class", class)
+                .set("style", "text-anchor: start")
+                .set("x", x)
+                .set("y", tenths(y))
         };
         let mut group = Group::new();
         if !self.name.is_empty() {
             group = group.add(text(&self.name, "name", PADDING + 12.5));
         }
         for (index, mark) in self.marks.iter().enumerate() {
-            group = group.add(text(mark, "small", PADDING + 12.5 + pixels(index + 1, SMALL_LINE)));
+            group = group.add(text(
+                mark,
+                "small",
+                PADDING + 12.5 + pixels(index + 1, SMALL_LINE),
+            ));
         }
         group
     }
@@ -168,10 +222,16 @@ fn wrapped(text: &str, columns: usize, most: usize) -> Vec<String> {
             used += letter.width().unwrap_or(0);
             used <= columns
         };
-        let end = rest.char_indices().find(|(_, letter)| !fits(*letter)).map_or(rest.len(), |(end, _)| end);
+        let end = rest
+            .char_indices()
+            .find(|(_, letter)| !fits(*letter))
+            .map_or(rest.len(), |(end, _)| end);
         // A word that fills a line by itself, or a language without spaces, is broken where the line ends.
         let head = rest.get(..end).unwrap_or(rest);
-        let end = head.rfind(' ').filter(|space| *space > end / 2).unwrap_or(end);
+        let end = head
+            .rfind(' ')
+            .filter(|space| *space > end / 2)
+            .unwrap_or(end);
         let (line, below) = rest.split_at_checked(end).unwrap_or((rest, ""));
         lines.push(line.trim_end().to_owned());
         rest = below.trim_start();
@@ -200,15 +260,20 @@ mod tests {
 
     #[test]
     fn d6_wide_letters_count_twice_and_no_line_is_wider_than_it_may_be() {
-        let text =
-            "confirm \"发布 ${版本} 到正式环境，通知所有客户，并在公告栏发布更新说明吗？\" by \"发布经理\" expires 2d";
+        let text = "confirm \"发布 ${版本} 到正式环境，通知所有客户，并在公告栏发布更新说明吗？\" by \"发布经理\" expires 2d";
         for columns in [12, 20, 33, 56] {
             let lines = wrapped(text, columns, 3);
-            assert!(lines.len() <= 3 && lines.iter().all(|line| line.width() <= columns), "{columns}: {lines:?}");
+            assert!(
+                lines.len() <= 3 && lines.iter().all(|line| line.width() <= columns),
+                "{columns}: {lines:?}"
+            );
         }
         assert_eq!(cut("地区名称", 8), "地区名称");
         assert_eq!(cut("地区名称", 7), "地区名…");
-        assert_eq!(wrapped(text, 56, 9).concat().replace(' ', ""), text.replace(' ', ""));
+        assert_eq!(
+            wrapped(text, 56, 9).concat().replace(' ', ""),
+            text.replace(' ', "")
+        );
         assert_eq!(wrapped("a bb ccc", 4, 3), ["a bb", "ccc"]);
         assert_eq!(
             side_by_side(&["max 2".into(), "parallel 2".into(), "settle".into()], 18),

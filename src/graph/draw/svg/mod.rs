@@ -30,7 +30,9 @@ const PADDING: f64 = 9.0;
 
 /// The plan is too large for a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{nodes} nodes and {edges} edges are too many for an SVG picture; use `--format dot` and Graphviz instead")]
+#[error(
+    "{nodes} nodes and {edges} edges are too many for an SVG picture; use `--format dot` and Graphviz instead"
+)]
 pub struct TooLarge {
     pub nodes: usize,
     pub edges: usize,
@@ -42,28 +44,51 @@ pub struct TooLarge {
 /// [`TooLarge`] where nobody could read the picture.
 pub fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
     let edges = shown_edges(drawing);
-    let too_large = TooLarge { nodes: drawing.nodes.len(), edges: edges.len() };
+    let too_large = TooLarge {
+        nodes: drawing.nodes.len(),
+        edges: edges.len(),
+    };
     if drawing.nodes.len() > MOST_NODES {
         return Err(too_large);
     }
     let mut inside = drawing.inside();
     inside.pop();
-    let labels: Vec<_> =
-        drawing.nodes.iter().zip(&inside).map(|(node, inside)| Label::of(node, !inside.is_empty())).collect();
+    let labels: Vec<_> = drawing
+        .nodes
+        .iter()
+        .zip(&inside)
+        .map(|(node, inside)| Label::of(node, !inside.is_empty()))
+        .collect();
     let mut heads: Vec<_> = labels.iter().map(Label::size).collect();
     make_room_for_ends(&edges, &inside, &mut heads);
     let picture = nest(drawing, &edges, &heads, MOST_PLACES).ok_or(too_large)?;
     let heading = Heading::of(drawing);
     let mut document = page(drawing, &heading, &edges, &picture);
-    let mut all = Group::new().set("transform", format!("translate(0 {})", tenths(heading.height())));
-    for (place, node) in drawing.nodes.iter().enumerate().filter(|(place, _)| !inside[*place].is_empty()) {
+    let mut all = Group::new().set(
+        "transform",
+        format!("translate(0 {})", tenths(heading.height())),
+    );
+    for (place, node) in drawing
+        .nodes
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| !inside[*place].is_empty())
+    {
         all = all.add(border(node, picture.spots[place]));
     }
-    for (edge, path) in edges.iter().zip(&picture.paths).filter(|(_, path)| !path.is_empty()) {
+    for (edge, path) in edges
+        .iter()
+        .zip(&picture.paths)
+        .filter(|(_, path)| !path.is_empty())
+    {
         all = all.add(arrow(edge.kind, path));
     }
     for (place, node) in drawing.nodes.iter().enumerate() {
-        let mut group = Group::new().add(Title::new(shown(&format!("{} {}", node.kind.name(), node.id))));
+        let mut group = Group::new().add(Title::new(shown(&format!(
+            "{} {}",
+            node.kind.name(),
+            node.id
+        ))));
         if inside[place].is_empty() {
             group = group.add(border(node, picture.spots[place]));
         }
@@ -77,14 +102,27 @@ pub fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
 /// goes without saying.
 fn shown_edges(drawing: &Drawing) -> Vec<DrawnEdge> {
     let edges = drawing.edges.iter().copied();
-    let kinds: HashSet<_> = edges.clone().map(|edge| (edge.from, edge.to, edge.kind)).collect();
+    let kinds: HashSet<_> = edges
+        .clone()
+        .map(|edge| (edge.from, edge.to, edge.kind))
+        .collect();
     let tied = |edge: &DrawnEdge, kinds_before: &[EdgeKind]| {
-        kinds_before.iter().any(|kind| kinds.contains(&(edge.from, edge.to, *kind)))
+        kinds_before
+            .iter()
+            .any(|kind| kinds.contains(&(edge.from, edge.to, *kind)))
     };
     let is_shown = |edge: &DrawnEdge| match edge.kind {
         EdgeKind::Data | EdgeKind::After | EdgeKind::Listener => true,
         EdgeKind::Guard => !tied(edge, &[EdgeKind::Data]),
-        EdgeKind::Order => !tied(edge, &[EdgeKind::Data, EdgeKind::After, EdgeKind::Guard, EdgeKind::Listener]),
+        EdgeKind::Order => !tied(
+            edge,
+            &[
+                EdgeKind::Data,
+                EdgeKind::After,
+                EdgeKind::Guard,
+                EdgeKind::Listener,
+            ],
+        ),
     };
     edges.filter(is_shown).collect()
 }
@@ -96,22 +134,43 @@ fn make_room_for_ends(edges: &[DrawnEdge], inside: &[Vec<usize>], sizes: &mut [(
         leaving[edge.from] += 1;
         arriving[edge.to] += 1;
     }
-    for (place, (width, _)) in sizes.iter_mut().enumerate().filter(|(place, _)| inside[*place].is_empty()) {
-        *width = width.max(pixels(leaving[place].max(arriving[place]).min(MOST_ENDS), END_WIDTH));
+    for (place, (width, _)) in sizes
+        .iter_mut()
+        .enumerate()
+        .filter(|(place, _)| inside[*place].is_empty())
+    {
+        *width = width.max(pixels(
+            leaving[place].max(arriving[place]).min(MOST_ENDS),
+            END_WIDTH,
+        ));
     }
 }
 
 fn page(drawing: &Drawing, heading: &Heading, edges: &[DrawnEdge], picture: &Nested) -> Document {
-    let kinds: Vec<_> = EdgeKind::ALL.into_iter().filter(|kind| edges.iter().any(|edge| edge.kind == *kind)).collect();
-    let marked: Vec<_> = kinds.iter().copied().filter(|kind| !kind.mark().is_empty()).collect();
+    let kinds: Vec<_> = EdgeKind::ALL
+        .into_iter()
+        .filter(|kind| edges.iter().any(|edge| edge.kind == *kind))
+        .collect();
+    let marked: Vec<_> = kinds
+        .iter()
+        .copied()
+        .filter(|kind| !kind.mark().is_empty())
+        .collect();
     let key_height = if marked.is_empty() { 0.0 } else { KEY_HEIGHT };
-    let width = picture.size.x.max(pixels(marked.len(), KEY_WIDTH) + PADDING).max(heading.width()).ceil();
+    let width = picture
+        .size
+        .x
+        .max(pixels(marked.len(), KEY_WIDTH) + PADDING)
+        .max(heading.width())
+        .ceil();
     let bottom = heading.height() + picture.size.y;
     let height = (bottom + key_height).ceil();
     let style = "text { font: 13px monospace; fill: #1b1f24; text-anchor: middle } .name { font-weight: bold } \
                  .small { font-size: 10px; fill: #57606a } .frame { text-anchor: start; paint-order: stroke; \
                  stroke: #ffffff; stroke-width: 4px; stroke-linejoin: round } path { fill: none }";
-    let tips = kinds.iter().fold(Definitions::new(), |tips, kind| tips.add(tip(*kind)));
+    let tips = kinds
+        .iter()
+        .fold(Definitions::new(), |tips, kind| tips.add(tip(*kind)));
     let mut document = Document::new()
         .set("width", width)
         .set("height", height)
@@ -119,21 +178,40 @@ fn page(drawing: &Drawing, heading: &Heading, edges: &[DrawnEdge], picture: &Nes
         .add(Title::new(shown(&drawing.plan)))
         .add(Style::new(style))
         .add(tips)
-        .add(Rectangle::new().set("width", "100%").set("height", "100%").set("fill", "white"));
+        .add(
+            Rectangle::new()
+                .set("width", "100%")
+                .set("height", "100%")
+                .set("fill", "white"),
+        );
     document = document.add(heading.write());
     for (index, kind) in marked.into_iter().enumerate() {
-        let start = Point { x: pixels(index, KEY_WIDTH) + PADDING, y: bottom + KEY_HEIGHT / 2.0 - 4.0 };
-        let data = Data::new().move_to(pair(start)).line_to(pair(Point { x: start.x + 34.0, ..start }));
-        let word = Text::new(kind.mark()).set("class", "small").set("style", "text-anchor: start");
-        document =
-            document.add(line(kind, data)).add(word.set("x", tenths(start.x + 40.0)).set("y", tenths(start.y + 3.5)));
+        let start = Point {
+            x: pixels(index, KEY_WIDTH) + PADDING,
+            y: bottom + KEY_HEIGHT / 2.0 - 4.0,
+        };
+        let data = Data::new().move_to(pair(start)).line_to(pair(Point {
+            x: start.x + 34.0,
+            ..start
+        }));
+        let word = Text::new(kind.mark())
+            .set("class", "small")
+            .set("style", "text-anchor: start");
+        document = document.add(line(kind, data)).add(
+            word.set("x", tenths(start.x + 40.0))
+                .set("y", tenths(start.y + 3.5)),
+        );
     }
     document
 }
 
 /// The head of the arrows of a kind, in their colour.
 fn tip(kind: EdgeKind) -> Marker {
-    let head = Data::new().move_to((0, 0)).line_to((8, 4)).line_to((0, 8)).close();
+    let head = Data::new()
+        .move_to((0, 0))
+        .line_to((8, 4))
+        .line_to((0, 8))
+        .close();
     Marker::new()
         .set("id", format!("tip-{}", word(kind)))
         .set("markerWidth", 8)
@@ -142,7 +220,11 @@ fn tip(kind: EdgeKind) -> Marker {
         .set("refX", 7)
         .set("refY", 4)
         .set("orient", "auto")
-        .add(Path::new().set("d", head).set("style", format!("fill: {}", stroke(kind).0)))
+        .add(
+            Path::new()
+                .set("d", head)
+                .set("style", format!("fill: {}", stroke(kind).0)),
+        )
 }
 
 fn border(node: &DrawnNode, Spot { corner, size }: Spot) -> Rectangle {
@@ -155,7 +237,11 @@ fn border(node: &DrawnNode, Spot { corner, size }: Spot) -> Rectangle {
         .set("rx", round)
         .set("fill", fill)
         .set("stroke", border);
-    if matches!(node.kind, NodeKind::Plan) { frame.set("stroke-width", 2) } else { frame }
+    if matches!(node.kind, NodeKind::Plan) {
+        frame.set("stroke-width", 2)
+    } else {
+        frame
+    }
 }
 
 /// A line through points: straight down where the next stands below, else in a curve that begins and ends upright.
@@ -169,7 +255,11 @@ fn arrow(kind: EdgeKind, path: &[Point]) -> Path {
                 data = data.line_to(pair(*point));
             } else {
                 let half = f64::midpoint(last.y, point.y);
-                data = data.cubic_curve_to(curve([Point { y: half, ..last }, Point { y: half, ..*point }, *point]));
+                data = data.cubic_curve_to(curve([
+                    Point { y: half, ..last },
+                    Point { y: half, ..*point },
+                    *point,
+                ]));
             }
             last = *point;
         }
@@ -180,16 +270,24 @@ fn arrow(kind: EdgeKind, path: &[Point]) -> Path {
 /// A path in the look of its kind.
 fn line(kind: EdgeKind, data: Data) -> Path {
     let (colour, dashes, width) = stroke(kind);
-    let mut path = Path::new().set("d", data).set("stroke", colour).set("stroke-width", width);
+    let mut path = Path::new()
+        .set("d", data)
+        .set("stroke", colour)
+        .set("stroke-width", width);
     if !dashes.is_empty() {
         path = path.set("stroke-dasharray", dashes);
     }
-    path.set("marker-end", format!("url(#tip-{})", word(kind))).add(Title::new(word(kind)))
+    path.set("marker-end", format!("url(#tip-{})", word(kind)))
+        .add(Title::new(word(kind)))
 }
 
 /// The word for a kind of arrow.
 const fn word(kind: EdgeKind) -> &'static str {
-    if matches!(kind, EdgeKind::Data) { "data" } else { kind.mark() }
+    if matches!(kind, EdgeKind::Data) {
+        "data"
+    } else {
+        kind.mark()
+    }
 }
 
 /// Colour, dashes and width in pixels of an arrow.
@@ -213,7 +311,9 @@ const fn look(kind: NodeKind) -> (&'static str, &'static str, u8) {
         NodeKind::If | NodeKind::Match => ("#fffdf0", "#9a6700", 6),
         NodeKind::Arm => ("#ffffff", "#d4a72c", 6),
         NodeKind::Recover | NodeKind::Undo => ("#fff5f4", "#cf222e", 6),
-        NodeKind::Ask | NodeKind::Input | NodeKind::Wait | NodeKind::Ensure => ("#fff8c5", "#9a6700", 4),
+        NodeKind::Ask | NodeKind::Input | NodeKind::Wait | NodeKind::Ensure => {
+            ("#fff8c5", "#9a6700", 4)
+        }
         NodeKind::Let => ("#ffffff", "#d0d7de", 12),
         NodeKind::Task | NodeKind::Set => ("#ddf4ff", "#0969da", 4),
         NodeKind::Listener => ("#fbefff", "#8250df", 12),
@@ -237,13 +337,23 @@ fn pair(point: Point) -> Parameters {
 }
 
 /// Coordinates as parameters, with one decimal place.
-#[expect(clippy::cast_possible_truncation, reason = "the library takes f32, which is exact enough for pixels")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the library takes f32, which is exact enough for pixels"
+)]
 fn curve<const POINTS: usize>(points: [Point; POINTS]) -> Parameters {
     let numbers = points.iter().flat_map(|point| [point.x, point.y]);
-    Parameters::from(numbers.map(|number| ((number * 10.0).round() / 10.0) as f32).collect::<Vec<_>>())
+    Parameters::from(
+        numbers
+            .map(|number| ((number * 10.0).round() / 10.0) as f32)
+            .collect::<Vec<_>>(),
+    )
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a box has few lines and columns")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a box has few lines and columns"
+)]
 fn pixels(count: usize, each: f64) -> f64 {
     count as f64 * each
 }

@@ -19,11 +19,20 @@ pub(in crate::sema::expr) fn maybe_absent(
     reason: Option<String>,
     element: Option<&str>,
 ) -> Diagnostic {
-    let insert = if matches!(link.kind, ast::LinkKind::Index { .. }) { "?." } else { "?" };
-    let edit = Edit { span: Span::at(link.span.start as usize), text: insert.to_owned() };
+    let insert = if matches!(link.kind, ast::LinkKind::Index { .. }) {
+        "?."
+    } else {
+        "?"
+    };
+    let edit = Edit {
+        span: Span::at(link.span.start as usize),
+        text: insert.to_owned(),
+    };
     let condition = reason.clone().unwrap_or_else(|| format!("{path} != null"));
     let last = match element {
-        Some(element) => format!("or leave out the elements without it before: `.filter({element}, {condition})`"),
+        Some(element) => format!(
+            "or leave out the elements without it before: `.filter({element}, {condition})`"
+        ),
         None => format!("or read it only when `{condition}`"),
     };
     let help = format!("read it with `?.`, give a default with `??`, {last}");
@@ -31,19 +40,30 @@ pub(in crate::sema::expr) fn maybe_absent(
         Some(condition) => format!("there only when `{condition}`"),
         None => "may be absent".to_owned(),
     };
-    Diagnostic::new(&MAYBE_ABSENT, place, format!("`{path}` may be absent, and `{}` reads through it", link_text(link)))
-        .note(note)
-        .expected(ty.without_null(), ty)
-        .help(help)
-        .unsafe_fix("read it with `?.`", vec![edit])
+    Diagnostic::new(
+        &MAYBE_ABSENT,
+        place,
+        format!(
+            "`{path}` may be absent, and `{}` reads through it",
+            link_text(link)
+        ),
+    )
+    .note(note)
+    .expected(ty.without_null(), ty)
+    .help(help)
+    .unsafe_fix("read it with `?.`", vec![edit])
 }
 
 /// Reading through a value that is always null.
 pub(in crate::sema::expr) fn always_absent(path: &str, place: Span, link: Span) -> Diagnostic {
-    Diagnostic::new(&ALWAYS_ABSENT, place.to(link), format!("`{path}` is always null, so nothing can be read of it"))
-        .note("always null")
-        .expected("an object or a list", "null")
-        .help("read another value here, or leave the reading out")
+    Diagnostic::new(
+        &ALWAYS_ABSENT,
+        place.to(link),
+        format!("`{path}` is always null, so nothing can be read of it"),
+    )
+    .note("always null")
+    .expected("an object or a list", "null")
+    .help("read another value here, or leave the reading out")
 }
 
 /// An operand or argument that must be there.
@@ -54,13 +74,22 @@ pub(in crate::sema::expr) fn absent_operand(ty: &Type, span: Span, tight: bool) 
     let edits = if tight {
         wrapped(span, "(", &format!(" ?? {default})"))
     } else {
-        vec![Edit { span: Span::at(span.end as usize), text: format!(" ?? {default}") }]
+        vec![Edit {
+            span: Span::at(span.end as usize),
+            text: format!(" ?? {default}"),
+        }]
     };
-    Diagnostic::new(&MAYBE_ABSENT, span, "this value may be absent, and it is needed here")
-        .note("may be absent")
-        .expected(ty.without_null(), ty)
-        .help(format!("give a default: `?? {default}`, or test it with `!= null` first"))
-        .unsafe_fix(format!("use {default} where it is absent"), edits)
+    Diagnostic::new(
+        &MAYBE_ABSENT,
+        span,
+        "this value may be absent, and it is needed here",
+    )
+    .note("may be absent")
+    .expected(ty.without_null(), ty)
+    .help(format!(
+        "give a default: `?? {default}`, or test it with `!= null` first"
+    ))
+    .unsafe_fix(format!("use {default} where it is absent"), edits)
 }
 
 /// A value that must be there where it goes.
@@ -72,11 +101,20 @@ pub(in crate::sema::expr) fn absent_value(
     simple: bool,
 ) -> Diagnostic {
     let default = default_of(expected);
-    Diagnostic::new(&MAYBE_ABSENT, span, format!("{expectation} must be there, and this value may be absent"))
-        .note("may be absent")
-        .expected(expected, ty)
-        .help(format!("give a default: `?? {default}`, or put the step under the same condition as the value"))
-        .unsafe_fix(format!("use {default} where it is absent"), appended(span, &format!(" ?? {default}"), simple))
+    Diagnostic::new(
+        &MAYBE_ABSENT,
+        span,
+        format!("{expectation} must be there, and this value may be absent"),
+    )
+    .note("may be absent")
+    .expected(expected, ty)
+    .help(format!(
+        "give a default: `?? {default}`, or put the step under the same condition as the value"
+    ))
+    .unsafe_fix(
+        format!("use {default} where it is absent"),
+        appended(span, &format!(" ?? {default}"), simple),
+    )
 }
 
 /// A part of a guard as an author would write it.
@@ -87,8 +125,15 @@ pub(in crate::sema::expr) fn atom_text(atom: &Atom) -> String {
     if let Some(path) = atom.text.strip_suffix(" == null") {
         return format!("{path} != null");
     }
-    let simple = atom.text.chars().all(|character| character.is_alphanumeric() || "._".contains(character));
-    if simple { format!("!{}", atom.text) } else { format!("!({})", atom.text) }
+    let simple = atom
+        .text
+        .chars()
+        .all(|character| character.is_alphanumeric() || "._".contains(character));
+    if simple {
+        format!("!{}", atom.text)
+    } else {
+        format!("!({})", atom.text)
+    }
 }
 
 /// An empty value of a type, as text.

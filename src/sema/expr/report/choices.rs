@@ -11,13 +11,21 @@ use crate::types::{Field, Literal, Type};
 const TOLD_CASES: usize = 12;
 
 /// A literal that the subject never is.
-pub(in crate::sema::expr) fn impossible_pattern(pattern: &Type, subject: &Type, span: Span) -> Diagnostic {
+pub(in crate::sema::expr) fn impossible_pattern(
+    pattern: &Type,
+    subject: &Type,
+    span: Span,
+) -> Diagnostic {
     let texts: Vec<&str> = subject.members().iter().filter_map(text_of).collect();
-    let diagnostic = Diagnostic::new(&WRONG_TYPE, span, format!("the value of this `match` is never {pattern}"))
-        .note("never taken")
-        .expected(subject, pattern)
-        .help(format!("the value is {}", short(subject)))
-        .available(&texts);
+    let diagnostic = Diagnostic::new(
+        &WRONG_TYPE,
+        span,
+        format!("the value of this `match` is never {pattern}"),
+    )
+    .note("never taken")
+    .expected(subject, pattern)
+    .help(format!("the value is {}", short(subject)))
+    .available(&texts);
     match text_of(pattern).and_then(|text| nearest(text, texts.iter().copied())) {
         Some(near) => meant(diagnostic, near, span),
         None => diagnostic,
@@ -25,7 +33,11 @@ pub(in crate::sema::expr) fn impossible_pattern(pattern: &Type, subject: &Type, 
 }
 
 fn text_of(ty: &Type) -> Option<&str> {
-    if let Type::Literal(Literal::String(text)) = ty { Some(text) } else { None }
+    if let Type::Literal(Literal::String(text)) = ty {
+        Some(text)
+    } else {
+        None
+    }
 }
 
 /// An arm behind others that take all that it could.
@@ -36,33 +48,65 @@ pub(in crate::sema::expr) fn unreachable_arm(
     next: Option<Span>,
 ) -> Diagnostic {
     let whole = match (previous, next) {
-        (Some(previous), _) => Span { start: previous.end, end: arm.end },
-        (None, Some(next)) => Span { start: arm.start, end: next.start },
+        (Some(previous), _) => Span {
+            start: previous.end,
+            end: arm.end,
+        },
+        (None, Some(next)) => Span {
+            start: arm.start,
+            end: next.start,
+        },
         (None, None) => arm,
     };
-    Diagnostic::new(&UNREACHABLE_ARM, pattern.span, "the arms above take everything that this one could")
-        .note("never taken")
-        .help("leave the arm out, or move it up")
-        .fix("leave the arm out", whole, "")
+    Diagnostic::new(
+        &UNREACHABLE_ARM,
+        pattern.span,
+        "the arms above take everything that this one could",
+    )
+    .note("never taken")
+    .help("leave the arm out, or move it up")
+    .fix("leave the arm out", whole, "")
 }
 
 /// Cases that no arm takes. Behind the last arm of a step, arms can be added that fail; of a value nobody knows which one
 /// is meant.
-pub(in crate::sema::expr) fn non_exhaustive(cases: &[Type], head: Span, last: Option<Span>) -> Diagnostic {
+pub(in crate::sema::expr) fn non_exhaustive(
+    cases: &[Type],
+    head: Span,
+    last: Option<Span>,
+) -> Diagnostic {
     let mut patterns: Vec<String> = cases.iter().map(pattern_of).collect();
     patterns.dedup();
     if patterns.len() > TOLD_CASES || patterns.iter().any(|pattern| pattern == "_") {
         patterns = vec!["_".to_owned()];
     }
     let told: Vec<String> = cases.iter().take(TOLD_CASES).map(short).collect();
-    let diagnostic =
-        Diagnostic::new(&NON_EXHAUSTIVE_MATCH, head, format!("no arm of this `match` takes {}", told.join(", ")))
-            .note("not every value has an arm")
-            .expected("an arm for every value", format!("none for {}", told.join(", ")))
-            .help(format!("add {}", patterns.iter().map(|one| format!("`{one} => …`")).collect::<Vec<_>>().join(", ")));
+    let diagnostic = Diagnostic::new(
+        &NON_EXHAUSTIVE_MATCH,
+        head,
+        format!("no arm of this `match` takes {}", told.join(", ")),
+    )
+    .note("not every value has an arm")
+    .expected(
+        "an arm for every value",
+        format!("none for {}", told.join(", ")),
+    )
+    .help(format!(
+        "add {}",
+        patterns
+            .iter()
+            .map(|one| format!("`{one} => …`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    ));
     let Some(last) = last else { return diagnostic };
-    let arms = patterns.iter().fold(String::new(), |arms, pattern| arms + ", " + pattern + " => fail tool.unforeseen");
-    let edit = crate::diag::Edit { span: Span::at(last.end as usize), text: arms };
+    let arms = patterns.iter().fold(String::new(), |arms, pattern| {
+        arms + ", " + pattern + " => fail tool.unforeseen"
+    });
+    let edit = crate::diag::Edit {
+        span: Span::at(last.end as usize),
+        text: arms,
+    };
     diagnostic.unsafe_fix("add arms that fail", vec![edit])
 }
 
@@ -73,11 +117,17 @@ fn pattern_of(case: &Type) -> String {
         Type::Null => "null".to_owned(),
         Type::Object(object) => {
             let fixed = |field: &Field| match &field.ty {
-                Type::Literal(literal) => Some(format!("{}: {literal}", super::written(&field.name))),
+                Type::Literal(literal) => {
+                    Some(format!("{}: {literal}", super::written(&field.name)))
+                }
                 _ => None,
             };
             let fields: Vec<String> = object.fields.iter().filter_map(fixed).collect();
-            if fields.is_empty() { "_".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
+            if fields.is_empty() {
+                "_".to_owned()
+            } else {
+                format!("{{ {} }}", fields.join(", "))
+            }
         }
         _ => "_".to_owned(),
     }

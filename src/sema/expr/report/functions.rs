@@ -17,15 +17,24 @@ pub(in crate::sema::expr) fn unknown_function(
     namespace: Option<&'static str>,
     arguments: &[ast::Argument],
 ) -> Diagnostic {
-    let shown = namespace.map_or_else(|| name.text.to_string(), |namespace| format!("{namespace}.{}", name.text));
-    let diagnostic = Diagnostic::new(&names::UNKNOWN_FUNCTION, name.span, format!("there is no function `{shown}`"))
-        .note("not a function");
+    let shown = namespace.map_or_else(
+        || name.text.to_string(),
+        |namespace| format!("{namespace}.{}", name.text),
+    );
+    let diagnostic = Diagnostic::new(
+        &names::UNKNOWN_FUNCTION,
+        name.span,
+        format!("there is no function `{shown}`"),
+    )
+    .note("not a function");
     if namespace.is_none() && builtins::method(&name.text).is_some() {
         return as_method(diagnostic, name, arguments);
     }
     let form = namespace.map_or(Form::Global, Form::Namespace);
-    let mut known: Vec<&str> =
-        builtins::all().filter(|function| function.forms.contains(&form)).map(|function| function.name).collect();
+    let mut known: Vec<&str> = builtins::all()
+        .filter(|function| function.forms.contains(&form))
+        .map(|function| function.name)
+        .collect();
     if namespace.is_none() {
         known.extend(["has", "winner"]);
     }
@@ -35,20 +44,42 @@ pub(in crate::sema::expr) fn unknown_function(
 
 /// A method that is written like a function: its first argument belongs in front.
 fn as_method(diagnostic: Diagnostic, name: &ast::Name, arguments: &[ast::Argument]) -> Diagnostic {
-    let diagnostic = diagnostic.help(format!("`{0}` belongs to a value: write `x.{0}(…)`", name.text));
+    let diagnostic = diagnostic.help(format!(
+        "`{0}` belongs to a value: write `x.{0}(…)`",
+        name.text
+    ));
     if arguments.iter().any(|argument| argument.name.is_some()) {
         return diagnostic;
     }
-    let Some((receiver, rest)) = arguments.split_first() else { return diagnostic };
+    let Some((receiver, rest)) = arguments.split_first() else {
+        return diagnostic;
+    };
     let simple = matches!(
         receiver.value.kind,
-        ast::ExprKind::Name(_) | ast::ExprKind::Path { .. } | ast::ExprKind::Literal(_) | ast::ExprKind::Call { .. }
+        ast::ExprKind::Name(_)
+            | ast::ExprKind::Path { .. }
+            | ast::ExprKind::Literal(_)
+            | ast::ExprKind::Call { .. }
     );
     let (open, close) = if simple { ("", "") } else { ("(", ")") };
-    let behind = rest.first().map_or(receiver.span.end, |next| next.span.start);
+    let behind = rest
+        .first()
+        .map_or(receiver.span.end, |next| next.span.start);
     let edits = vec![
-        Edit { span: Span { start: name.span.start, end: receiver.span.start }, text: open.to_owned() },
-        Edit { span: Span { start: receiver.span.end, end: behind }, text: format!("{close}.{}(", name.text) },
+        Edit {
+            span: Span {
+                start: name.span.start,
+                end: receiver.span.start,
+            },
+            text: open.to_owned(),
+        },
+        Edit {
+            span: Span {
+                start: receiver.span.end,
+                end: behind,
+            },
+            text: format!("{close}.{}(", name.text),
+        },
     ];
     diagnostic.fix_all(format!("call `{}` as a method", name.text), edits)
 }
@@ -64,9 +95,14 @@ pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -
         return diagnostic.help(format!("`{0}` is a function: write `{0}(x)`", name.text));
     }
     if macros::NAMES.contains(&&*name.text) {
-        return diagnostic.help(format!("`{0}` takes a variable and an expression: `xs.{0}(x, …)`", name.text));
+        return diagnostic.help(format!(
+            "`{0}` takes a variable and an expression: `xs.{0}(x, …)`",
+            name.text
+        ));
     }
-    let methods = builtins::all().filter(|function| function.forms.contains(&Form::Method)).map(|one| one.name);
+    let methods = builtins::all()
+        .filter(|function| function.forms.contains(&Form::Method))
+        .map(|one| one.name);
     let mut known: Vec<&str> = methods.chain(macros::NAMES.iter().copied()).collect();
     known.sort_unstable();
     with_misspelt(diagnostic, name, &known)
@@ -74,7 +110,12 @@ pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -
 
 /// Adds the functions that exist, and the one of which this is a slip: `get` is none of `getDate`.
 fn with_misspelt(diagnostic: Diagnostic, name: &ast::Name, known: &[&str]) -> Diagnostic {
-    with_near(diagnostic, misspelt(&name.text, known.iter().copied()), name.span, known)
+    with_near(
+        diagnostic,
+        misspelt(&name.text, known.iter().copied()),
+        name.span,
+        known,
+    )
 }
 
 pub(in crate::sema::expr) fn no_overload(
@@ -85,7 +126,9 @@ pub(in crate::sema::expr) fn no_overload(
 ) -> Diagnostic {
     let types: Vec<String> = arguments.iter().map(short).collect();
     let given = match types.split_first() {
-        Some((receiver, rest)) if method => format!("{receiver}.{}({})", function.name, rest.join(", ")),
+        Some((receiver, rest)) if method => {
+            format!("{receiver}.{}({})", function.name, rest.join(", "))
+        }
         _ => format!("{}({})", function.name, types.join(", ")),
     };
     let mut forms = overload::forms(function, method);
@@ -94,9 +137,16 @@ pub(in crate::sema::expr) fn no_overload(
         forms.push(format!("{more} more"));
     }
     let known = arguments.len();
-    let counts = function.overloads.iter().all(|overload| overload.parameters.len() != known);
+    let counts = function
+        .overloads
+        .iter()
+        .all(|overload| overload.parameters.len() != known);
     let message = if counts {
-        format!("`{}` does not take {} arguments", function.name, known - usize::from(method && known > 0))
+        format!(
+            "`{}` does not take {} arguments",
+            function.name,
+            known - usize::from(method && known > 0)
+        )
     } else {
         format!("`{}` does not take {}", function.name, types.join(", "))
     };
@@ -107,38 +157,72 @@ pub(in crate::sema::expr) fn no_overload(
         .available(forms)
 }
 
-pub(in crate::sema::expr) fn named_argument(name: &ast::Name, argument: &ast::Argument) -> Diagnostic {
-    let until_value = Span { start: argument.span.start, end: argument.value.span.start };
-    let edits = vec![Edit { span: until_value, text: String::new() }];
-    Diagnostic::new(&names::UNKNOWN_ARGUMENT, name.span, "a function takes its arguments by position, without names")
-        .note("a name")
-        .help(format!("leave out `{}:`", name.text))
-        .unsafe_fix(format!("leave out `{}:`", name.text), edits)
+pub(in crate::sema::expr) fn named_argument(
+    name: &ast::Name,
+    argument: &ast::Argument,
+) -> Diagnostic {
+    let until_value = Span {
+        start: argument.span.start,
+        end: argument.value.span.start,
+    };
+    let edits = vec![Edit {
+        span: until_value,
+        text: String::new(),
+    }];
+    Diagnostic::new(
+        &names::UNKNOWN_ARGUMENT,
+        name.span,
+        "a function takes its arguments by position, without names",
+    )
+    .note("a name")
+    .help(format!("leave out `{}:`", name.text))
+    .unsafe_fix(format!("leave out `{}:`", name.text), edits)
 }
 
 pub(in crate::sema::expr) fn has_takes_a_field(span: Span) -> Diagnostic {
-    Diagnostic::new(&types::NO_OVERLOAD, span, "`has` asks for one field or one name")
-        .note("neither a field nor a name")
-        .expected("has(x.field) | has(x)", "another expression")
-        .help("write `has(x.field)` or `has(x)`; a key is tested with `\"key\" in x`")
+    Diagnostic::new(
+        &types::NO_OVERLOAD,
+        span,
+        "`has` asks for one field or one name",
+    )
+    .note("neither a field nor a name")
+    .expected("has(x.field) | has(x)", "another expression")
+    .help("write `has(x.field)` or `has(x)`; a key is tested with `\"key\" in x`")
 }
 
 pub(in crate::sema::expr) fn variable_expected(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(&types::NO_OVERLOAD, span, format!("`{name}` wants the name of a variable here"))
-        .note("not a plain name")
-        .expected("a name", "another expression")
-        .help(format!("write a plain name for each element, as in `xs.{name}(x, …)`"))
+    Diagnostic::new(
+        &types::NO_OVERLOAD,
+        span,
+        format!("`{name}` wants the name of a variable here"),
+    )
+    .note("not a plain name")
+    .expected("a name", "another expression")
+    .help(format!(
+        "write a plain name for each element, as in `xs.{name}(x, …)`"
+    ))
 }
 
 pub(in crate::sema::expr) fn bind_arguments(span: Span) -> Diagnostic {
-    Diagnostic::new(&types::NO_OVERLOAD, span, "`cel.bind` takes a name, a value and an expression")
-        .expected("cel.bind(x, value, expression)", "another number of arguments")
-        .help("write `cel.bind(x, value, expression with x)`")
+    Diagnostic::new(
+        &types::NO_OVERLOAD,
+        span,
+        "`cel.bind` takes a name, a value and an expression",
+    )
+    .expected(
+        "cel.bind(x, value, expression)",
+        "another number of arguments",
+    )
+    .help("write `cel.bind(x, value, expression with x)`")
 }
 
 pub(in crate::sema::expr) fn winner_of_no_race(span: Span) -> Diagnostic {
-    Diagnostic::new(&types::NO_OVERLOAD, span, "`winner` takes the name of a `race` step")
-        .note("not a race")
-        .expected("winner(step)", "another value")
-        .help("name a step that is a `race`: `winner(x)` is the name of the branch that came first")
+    Diagnostic::new(
+        &types::NO_OVERLOAD,
+        span,
+        "`winner` takes the name of a `race` step",
+    )
+    .note("not a race")
+    .expected("winner(step)", "another value")
+    .help("name a step that is a `race`: `winner(x)` is the name of the branch that came first")
 }

@@ -9,16 +9,18 @@ mod values;
 pub(super) use absence::{absent_operand, absent_value, always_absent, atom_text, maybe_absent};
 pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
 pub(super) use functions::{
-    bind_arguments, has_takes_a_field, named_argument, no_overload, unknown_function, unknown_method,
-    variable_expected, winner_of_no_race,
+    bind_arguments, has_takes_a_field, named_argument, no_overload, unknown_function,
+    unknown_method, variable_expected, winner_of_no_race,
 };
 pub(super) use names::{
-    call_in_expression, foreign_root, hides, is_null, later, misplaced_signal, namespace_as_value, no_context,
-    not_an_object, own_result, plan_as_value, state_of_no_step, unknown_field, unknown_name, unknown_status,
+    call_in_expression, foreign_root, hides, is_null, later, misplaced_signal, namespace_as_value,
+    no_context, not_an_object, own_result, plan_as_value, state_of_no_step, unknown_field,
+    unknown_name, unknown_status,
 };
 pub(super) use values::{
-    as_text, extra_field, interpolated_value, lossy_number, missing_fields, negative_position, never_equal, never_in,
-    no_binary, no_elements, no_key, no_order, no_unary, not_a_bool, not_a_list, wrong_key, wrong_position, wrong_type,
+    as_text, extra_field, interpolated_value, lossy_number, missing_fields, negative_position,
+    never_equal, never_in, no_binary, no_elements, no_key, no_order, no_unary, not_a_bool,
+    not_a_list, wrong_key, wrong_position, wrong_type,
 };
 
 use crate::diag::{Diagnostic, Edit, Near, nearest};
@@ -26,23 +28,49 @@ use crate::source::Span;
 use crate::types::{Literal, Type};
 
 /// Adds the names that exist, the nearest first, and the edit to it where one is near.
-fn with_names(diagnostic: Diagnostic, word: &str, place: Span, names: &[impl AsRef<str>]) -> Diagnostic {
+fn with_names(
+    diagnostic: Diagnostic,
+    word: &str,
+    place: Span,
+    names: &[impl AsRef<str>],
+) -> Diagnostic {
     // A word of one letter is near to every other; they must have something in common.
-    let alike = names.iter().map(AsRef::as_ref).filter(|name| name.contains(|letter| word.contains(letter)));
+    let alike = names
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|name| name.contains(|letter| word.contains(letter)));
     with_near(diagnostic, nearest(word, alike), place, names)
 }
 
-fn with_near(diagnostic: Diagnostic, near: Option<Near<'_>>, place: Span, names: &[impl AsRef<str>]) -> Diagnostic {
-    let Some(near) = near else { return diagnostic.available(names.iter().map(AsRef::as_ref)) };
-    let others = names.iter().map(AsRef::as_ref).filter(|name| *name != near.name);
-    diagnostic.available(std::iter::once(near.name).chain(others)).did_you_mean(near, place, written(near.name))
+fn with_near(
+    diagnostic: Diagnostic,
+    near: Option<Near<'_>>,
+    place: Span,
+    names: &[impl AsRef<str>],
+) -> Diagnostic {
+    let Some(near) = near else {
+        return diagnostic.available(names.iter().map(AsRef::as_ref));
+    };
+    let others = names
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|name| *name != near.name);
+    diagnostic
+        .available(std::iter::once(near.name).chain(others))
+        .did_you_mean(near, place, written(near.name))
 }
 
 /// A name as it is written: in back quotes where it is no identifier.
 pub(super) fn written(name: &str) -> String {
     let mut characters = name.chars();
-    let start = characters.next().is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
-    if start && characters.all(unicode_ident::is_xid_continue) { name.to_owned() } else { format!("`{name}`") }
+    let start = characters
+        .next()
+        .is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
+    if start && characters.all(unicode_ident::is_xid_continue) {
+        name.to_owned()
+    } else {
+        format!("`{name}`")
+    }
 }
 
 /// A type in a message, cut off where it is long. The full one stands in `expected` and `actual`.
@@ -58,7 +86,9 @@ fn short(ty: &Type) -> String {
 /// Writes the text that was meant instead of another.
 fn meant(diagnostic: Diagnostic, near: Near<'_>, span: Span) -> Diagnostic {
     let quoted = Literal::String(near.name.into()).to_string();
-    let mut diagnostic = diagnostic.did_you_mean(near, span, quoted.clone()).help(format!("did you mean {quoted}?"));
+    let mut diagnostic = diagnostic
+        .did_you_mean(near, span, quoted.clone())
+        .help(format!("did you mean {quoted}?"));
     if let Some(fix) = &mut diagnostic.fix {
         fix.title = format!("write {quoted}");
     }
@@ -68,15 +98,24 @@ fn meant(diagnostic: Diagnostic, near: Near<'_>, span: Span) -> Diagnostic {
 /// Puts text around an expression.
 fn wrapped(span: Span, before: &str, after: &str) -> Vec<Edit> {
     vec![
-        Edit { span: Span::at(span.start as usize), text: before.to_owned() },
-        Edit { span: Span::at(span.end as usize), text: after.to_owned() },
+        Edit {
+            span: Span::at(span.start as usize),
+            text: before.to_owned(),
+        },
+        Edit {
+            span: Span::at(span.end as usize),
+            text: after.to_owned(),
+        },
     ]
 }
 
 /// Puts text behind an expression, in parentheses where the text would bind to a part of it.
 fn appended(span: Span, after: &str, simple: bool) -> Vec<Edit> {
     if simple {
-        return vec![Edit { span: Span::at(span.end as usize), text: after.to_owned() }];
+        return vec![Edit {
+            span: Span::at(span.end as usize),
+            text: after.to_owned(),
+        }];
     }
     wrapped(span, "(", &format!("){after}"))
 }

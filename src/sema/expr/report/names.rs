@@ -11,31 +11,55 @@ use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 use crate::types::{Literal, Type};
 
-pub(in crate::sema::expr) fn unknown_name(name: &str, span: Span, known: &[Arc<str>]) -> Diagnostic {
+pub(in crate::sema::expr) fn unknown_name(
+    name: &str,
+    span: Span,
+    known: &[Arc<str>],
+) -> Diagnostic {
     if name.contains("${") || name.contains(' ') {
         let text = format!("\"{}\"", name.replace('"', "\\\""));
-        return Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{name}` here"))
-            .note("not known here")
-            .help("back quotes stand around names; a text stands in double quotes")
-            .unsafe_fix("write it in double quotes", vec![Edit { span, text }]);
-    }
-    let diagnostic = Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{name}` here"))
+        return Diagnostic::new(
+            &names::UNKNOWN_NAME,
+            span,
+            format!("there is no value named `{name}` here"),
+        )
         .note("not known here")
-        .help("name a parameter, step, `let` or variable that stands above");
+        .help("back quotes stand around names; a text stands in double quotes")
+        .unsafe_fix("write it in double quotes", vec![Edit { span, text }]);
+    }
+    let diagnostic = Diagnostic::new(
+        &names::UNKNOWN_NAME,
+        span,
+        format!("there is no value named `{name}` here"),
+    )
+    .note("not known here")
+    .help("name a parameter, step, `let` or variable that stands above");
     with_names(diagnostic, name, span, known)
 }
 
 pub(in crate::sema::expr) fn later(name: &str, span: Span, definition: Span) -> Diagnostic {
-    Diagnostic::new(&names::USE_BEFORE_DEFINITION, span, format!("`{name}` is read before it is there"))
-        .note("read here")
-        .label(definition, "introduced here")
-        .help(format!("move this below `{name}`: a value is read only below the statement that makes it"))
+    Diagnostic::new(
+        &names::USE_BEFORE_DEFINITION,
+        span,
+        format!("`{name}` is read before it is there"),
+    )
+    .note("read here")
+    .label(definition, "introduced here")
+    .help(format!(
+        "move this below `{name}`: a value is read only below the statement that makes it"
+    ))
 }
 
 pub(in crate::sema::expr) fn namespace_as_value(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(&names::UNKNOWN_NAME, span, format!("`{name}` names tools and is no value"))
-        .note("a namespace of tools")
-        .help(format!("call one of its tools in a step, `step x = {name}.…(…)`, and read `x`"))
+    Diagnostic::new(
+        &names::UNKNOWN_NAME,
+        span,
+        format!("`{name}` names tools and is no value"),
+    )
+    .note("a namespace of tools")
+    .help(format!(
+        "call one of its tools in a step, `step x = {name}.…(…)`, and read `x`"
+    ))
 }
 
 /// `Math`, `JSON` and their like.
@@ -54,35 +78,71 @@ pub(in crate::sema::expr) fn foreign_root(name: &str, span: Span) -> Diagnostic 
 
 /// `steps.x` for `x`.
 pub(in crate::sema::expr) fn no_context(root: &str, span: Span, name: &ast::Name) -> Diagnostic {
-    let own = Span { start: span.start, end: name.span.start };
-    Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{root}` here"))
-        .note("not known here")
-        .help(format!("parameters and steps are named bare: write `{}`", name.text))
-        .fix(format!("leave out `{root}.`"), own, "")
+    let own = Span {
+        start: span.start,
+        end: name.span.start,
+    };
+    Diagnostic::new(
+        &names::UNKNOWN_NAME,
+        span,
+        format!("there is no value named `{root}` here"),
+    )
+    .note("not known here")
+    .help(format!(
+        "parameters and steps are named bare: write `{}`",
+        name.text
+    ))
+    .fix(format!("leave out `{root}.`"), own, "")
 }
 
 /// `x.output.f` for `x.f`.
-pub(in crate::sema::expr) fn own_result(name: &ast::Name, path: &str, step: Span, known: bool) -> Diagnostic {
+pub(in crate::sema::expr) fn own_result(
+    name: &ast::Name,
+    path: &str,
+    step: Span,
+    known: bool,
+) -> Diagnostic {
     let message = format!("`{path}` has no field `{}`", name.text);
     let diagnostic = Diagnostic::new(&names::UNKNOWN_FIELD, name.span, message)
         .note("no such field")
-        .help(format!("`{path}` is the result of the step itself: leave out `.{}`", name.text));
-    let own = Span { start: step.end, end: name.span.end };
-    if known { diagnostic.fix(format!("leave out `.{}`", name.text), own, "") } else { diagnostic }
+        .help(format!(
+            "`{path}` is the result of the step itself: leave out `.{}`",
+            name.text
+        ));
+    let own = Span {
+        start: step.end,
+        end: name.span.end,
+    };
+    if known {
+        diagnostic.fix(format!("leave out `.{}`", name.text), own, "")
+    } else {
+        diagnostic
+    }
 }
 
 /// `x is null`
 pub(in crate::sema::expr) fn is_null(subject: Span, state: Span) -> Diagnostic {
-    let behind = Span { start: subject.end, end: state.end };
-    Diagnostic::new(&names::UNKNOWN_STATUS, state, "`is` asks for the state of a step")
-        .note("no state of a step")
-        .help("write `== null`, or `!= null` where it must be there")
-        .fix("write `== null`", behind, " == null")
+    let behind = Span {
+        start: subject.end,
+        end: state.end,
+    };
+    Diagnostic::new(
+        &names::UNKNOWN_STATUS,
+        state,
+        "`is` asks for the state of a step",
+    )
+    .note("no state of a step")
+    .help("write `== null`, or `!= null` where it must be there")
+    .fix("write `== null`", behind, " == null")
 }
 
 pub(in crate::sema::expr) fn plan_as_value(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(&names::UNKNOWN_NAME, span, format!("`{name}` is the plan itself and no value"))
-        .help("a plan has a state only, in the conditions of listeners: `plan is completed`")
+    Diagnostic::new(
+        &names::UNKNOWN_NAME,
+        span,
+        format!("`{name}` is the plan itself and no value"),
+    )
+    .help("a plan has a state only, in the conditions of listeners: `plan is completed`")
 }
 
 pub(in crate::sema::expr) fn unknown_field(
@@ -93,9 +153,13 @@ pub(in crate::sema::expr) fn unknown_field(
     quoted: bool,
 ) -> Diagnostic {
     let message = format!("`{path}` has no field `{}`", name.text);
-    let diagnostic = Diagnostic::new(&names::UNKNOWN_FIELD, name.span, message).note("no such field");
+    let diagnostic =
+        Diagnostic::new(&names::UNKNOWN_FIELD, name.span, message).note("no such field");
     let diagnostic = if available.is_empty() {
-        diagnostic.help(format!("its type is {}, which has no fields that a plan can read", short(ty)))
+        diagnostic.help(format!(
+            "its type is {}, which has no fields that a plan can read",
+            short(ty)
+        ))
     } else {
         diagnostic
     };
@@ -115,17 +179,24 @@ pub(in crate::sema::expr) fn unknown_field(
 pub(in crate::sema::expr) fn not_an_object(name: &ast::Name, ty: &Type, path: &str) -> Diagnostic {
     let method = builtins::method(&name.text).is_some();
     let global = builtins::global(&name.text).is_some();
-    Diagnostic::new(&types::NOT_AN_OBJECT, name.span, format!("`{path}` is {} and has no fields", short(ty)))
-        .note("read as a field")
-        .expected("an object", ty)
-        .help(match ty {
-            _ if method => format!("`{0}` is a method: write `{path}.{0}(…)`", name.text),
-            _ if global => format!("`{0}` is a function: write `{0}({path})`", name.text),
-            Type::List(_) => {
-                format!("take an element first, `{path}[0]`, or all of them with `{path}.map(x, x.{})`", name.text)
-            }
-            _ => format!("leave out `.{}`", name.text),
-        })
+    Diagnostic::new(
+        &types::NOT_AN_OBJECT,
+        name.span,
+        format!("`{path}` is {} and has no fields", short(ty)),
+    )
+    .note("read as a field")
+    .expected("an object", ty)
+    .help(match ty {
+        _ if method => format!("`{0}` is a method: write `{path}.{0}(…)`", name.text),
+        _ if global => format!("`{0}` is a function: write `{0}({path})`", name.text),
+        Type::List(_) => {
+            format!(
+                "take an element first, `{path}[0]`, or all of them with `{path}.map(x, x.{})`",
+                name.text
+            )
+        }
+        _ => format!("leave out `.{}`", name.text),
+    })
 }
 
 /// `ns.tool(…)` where a value is wanted. With the text and its statement, the fix is a step of its own.
@@ -142,10 +213,14 @@ pub(in crate::sema::expr) fn call_in_expression(
         None => ("plan", callee.text.to_string()),
     };
     let message = format!("the {what} `{path}` is called inside an expression");
-    let help = format!("call it in a step of its own, `step {name} = {path}(…)`, and read `{name}` here");
-    let diagnostic =
-        Diagnostic::new(&names::CALL_IN_EXPRESSION, call, message).note(format!("a call of a {what}")).help(help);
-    let Some((source, statement)) = origin else { return diagnostic };
+    let help =
+        format!("call it in a step of its own, `step {name} = {path}(…)`, and read `{name}` here");
+    let diagnostic = Diagnostic::new(&names::CALL_IN_EXPRESSION, call, message)
+        .note(format!("a call of a {what}"))
+        .help(help);
+    let Some((source, statement)) = origin else {
+        return diagnostic;
+    };
     if let Some(edit) = as_step(source, statement, call) {
         return diagnostic
             .help("a call is a step: write `step` for `let`, and its name is the result")
@@ -154,28 +229,52 @@ pub(in crate::sema::expr) fn call_in_expression(
     let position = source.position(statement.start);
     let indent = " ".repeat(position.column.saturating_sub(1) as usize);
     let step = format!("step {name} = {}\n{indent}", source.slice(call));
-    let edits = vec![Edit { span: Span::at(statement.start as usize), text: step }, Edit { span: call, text: name }];
+    let edits = vec![
+        Edit {
+            span: Span::at(statement.start as usize),
+            text: step,
+        },
+        Edit {
+            span: call,
+            text: name,
+        },
+    ];
     diagnostic.fix_all("make it a step of its own", edits)
 }
 
 /// `let x = ns.tool(…)`, whole: all that it lacks is the other word.
 fn as_step(source: &SourceFile, statement: Span, call: Span) -> Option<Edit> {
-    let head = source.text().get(statement.start as usize..call.start as usize)?;
+    let head = source
+        .text()
+        .get(statement.start as usize..call.start as usize)?;
     let name = head.strip_prefix("let ")?.trim().strip_suffix('=')?.trim();
-    let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_') && call.end == statement.end;
-    let word = Span { start: statement.start, end: statement.start + 3 };
-    plain.then(|| Edit { span: word, text: "step".to_owned() })
+    let plain = !name.is_empty()
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && call.end == statement.end;
+    let word = Span {
+        start: statement.start,
+        end: statement.start + 3,
+    };
+    plain.then(|| Edit {
+        span: word,
+        text: "step".to_owned(),
+    })
 }
 
 /// A variable of a macro with the name of a value around it.
 pub(in crate::sema::expr) fn hides(name: &str, span: Span, hidden: Span) -> Diagnostic {
-    Diagnostic::new(&names::SHADOWED_NAME, span, format!("`{name}` is the name of a value already"))
-        .label(hidden, "this one cannot be seen inside")
-        .help("give the inner one a name of its own")
+    Diagnostic::new(
+        &names::SHADOWED_NAME,
+        span,
+        format!("`{name}` is the name of a value already"),
+    )
+    .label(hidden, "this one cannot be seen inside")
+    .help("give the inner one a name of its own")
 }
 
 fn free_name(tool: &str, taken: &[Arc<str>]) -> String {
-    let is_taken = |name: &str| crate::syntax::is_reserved(name) || taken.iter().any(|other| **other == *name);
+    let is_taken =
+        |name: &str| crate::syntax::is_reserved(name) || taken.iter().any(|other| **other == *name);
     let mut name = tool.to_owned();
     let mut number = 2_u32;
     while is_taken(&name) {
@@ -186,7 +285,11 @@ fn free_name(tool: &str, taken: &[Arc<str>]) -> String {
 }
 
 pub(in crate::sema::expr) fn unknown_status(state: &ast::Name) -> Diagnostic {
-    let known: Vec<&str> = StepState::ALL.into_iter().map(StepState::name).chain(["settled"]).collect();
+    let known: Vec<&str> = StepState::ALL
+        .into_iter()
+        .map(StepState::name)
+        .chain(["settled"])
+        .collect();
     let message = format!("a step is never `{}`", state.text);
     let diagnostic = Diagnostic::new(&names::UNKNOWN_STATUS, state.span, message)
         .note("no state of a step")
@@ -195,13 +298,21 @@ pub(in crate::sema::expr) fn unknown_status(state: &ast::Name) -> Diagnostic {
 }
 
 pub(in crate::sema::expr) fn state_of_no_step(span: Span) -> Diagnostic {
-    Diagnostic::new(&names::UNKNOWN_STATUS, span, "only a step can be tested with `is` here")
-        .note("not a step")
-        .help("name a step; the status of a task is tested in a `listener` or a `wait for`")
+    Diagnostic::new(
+        &names::UNKNOWN_STATUS,
+        span,
+        "only a step can be tested with `is` here",
+    )
+    .note("not a step")
+    .help("name a step; the status of a task is tested in a `listener` or a `wait for`")
 }
 
 pub(in crate::sema::expr) fn misplaced_signal(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(&text::MISPLACED_STATEMENT, span, format!("the signal \"{name}\" is no value"))
-        .note("a signal")
-        .help("signals stand in the condition of a `listener` or a `wait for`")
+    Diagnostic::new(
+        &text::MISPLACED_STATEMENT,
+        span,
+        format!("the signal \"{name}\" is no value"),
+    )
+    .note("a signal")
+    .help("signals stand in the condition of a `listener` or a `wait for`")
 }

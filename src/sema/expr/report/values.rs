@@ -17,7 +17,11 @@ pub(in crate::sema::expr) fn wrong_type(
     node: &Node,
 ) -> Diagnostic {
     let message = if mismatch.path.is_empty() {
-        format!("{expectation} must be {}, and this is {}", short(expected), short(actual))
+        format!(
+            "{expectation} must be {}, and this is {}",
+            short(expected),
+            short(actual)
+        )
     } else {
         format!("{expectation} does not fit: {mismatch}")
     };
@@ -33,8 +37,10 @@ pub(in crate::sema::expr) fn wrong_type(
             None => diagnostic,
         };
     }
-    let convertible =
-        matches!(super::super::literal::widened(actual), Type::Int | Type::Uint | Type::Double | Type::Bool);
+    let convertible = matches!(
+        super::super::literal::widened(actual),
+        Type::Int | Type::Uint | Type::Double | Type::Bool
+    );
     if *expected == Type::String && convertible {
         return diagnostic
             .help("turn it into text with `string(…)`")
@@ -60,8 +66,9 @@ pub(in crate::sema::expr) fn extra_field(
 ) -> Diagnostic {
     let fields: Vec<&str> = object.fields.iter().map(|field| &*field.name).collect();
     let message = format!("there is no field `{name}` in {expectation}");
-    let diagnostic =
-        Diagnostic::new(&names::UNKNOWN_FIELD, span, message).note("no such field").help(if fields.is_empty() {
+    let diagnostic = Diagnostic::new(&names::UNKNOWN_FIELD, span, message)
+        .note("no such field")
+        .help(if fields.is_empty() {
             "leave it out".to_owned()
         } else {
             format!("leave it out, or use one of {}", fields.join(", "))
@@ -76,21 +83,47 @@ pub(in crate::sema::expr) fn missing_fields(
     expectation: Expectation<'_>,
 ) -> Diagnostic {
     let named: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
-    let (what, is) = if missing.len() == 1 { ("the field", "is") } else { ("the fields", "are") };
+    let (what, is) = if missing.len() == 1 {
+        ("the field", "is")
+    } else {
+        ("the fields", "are")
+    };
     let message = format!("{what} {} of {expectation} {is} missing", named.join(", "));
     Diagnostic::new(expectation.code, span, message)
         .note(format!("without {}", named.join(", ")))
         .expected(object, "an object without them")
-        .help(format!("add {}", missing.iter().map(|name| format!("`{name}: …`")).collect::<Vec<_>>().join(", ")))
+        .help(format!(
+            "add {}",
+            missing
+                .iter()
+                .map(|name| format!("`{name}: …`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ))
 }
 
 /// A condition or an operand of a logical operator. There is no truthiness, so the fix writes the comparison.
-pub(in crate::sema::expr) fn not_a_bool(what: &str, ty: &Type, span: Span, node: &Node) -> Diagnostic {
+pub(in crate::sema::expr) fn not_a_bool(
+    what: &str,
+    ty: &Type,
+    span: Span,
+    node: &Node,
+) -> Diagnostic {
     let tight = what.contains("`!`");
-    let diagnostic =
-        Diagnostic::new(&types::NOT_A_BOOL, span, format!("{what} must be a bool, and this is {}", short(ty)))
-            .note(format!("this is {}", short(ty)))
-            .expected("bool", if *ty == Type::Any { "a value of unknown type".to_owned() } else { ty.to_string() });
+    let diagnostic = Diagnostic::new(
+        &types::NOT_A_BOOL,
+        span,
+        format!("{what} must be a bool, and this is {}", short(ty)),
+    )
+    .note(format!("this is {}", short(ty)))
+    .expected(
+        "bool",
+        if *ty == Type::Any {
+            "a value of unknown type".to_owned()
+        } else {
+            ty.to_string()
+        },
+    );
     let simple = combine::is_simple(node);
     let present = ty.without_null();
     let (text, help) = match super::super::literal::widened(&present) {
@@ -110,23 +143,39 @@ pub(in crate::sema::expr) fn not_a_bool(what: &str, ty: &Type, span: Span, node:
     let mut edits = appended(span, text, simple);
     if tight {
         // `!x != 0` would be `(!x) != 0`.
-        edits = wrapped(span, if simple { "(" } else { "((" }, &format!("{}{text})", if simple { "" } else { ")" }));
+        edits = wrapped(
+            span,
+            if simple { "(" } else { "((" },
+            &format!("{}{text})", if simple { "" } else { ")" }),
+        );
     }
-    diagnostic.help(format!("{help}: `{}`", text.trim_start())).unsafe_fix(help, edits)
+    diagnostic
+        .help(format!("{help}: `{}`", text.trim_start()))
+        .unsafe_fix(help, edits)
 }
 
-pub(in crate::sema::expr) fn no_binary(operator: Operator, left: &Type, right: &Type, sign: Span) -> Diagnostic {
+pub(in crate::sema::expr) fn no_binary(
+    operator: Operator,
+    left: &Type,
+    right: &Type,
+    sign: Span,
+) -> Diagnostic {
     let symbol = symbol(operator);
     let diagnostic = Diagnostic::new(
         &types::NO_OVERLOAD,
         sign,
-        format!("`{symbol}` does not take {} and {}", short(left), short(right)),
+        format!(
+            "`{symbol}` does not take {} and {}",
+            short(left),
+            short(right)
+        ),
     )
     .note("no such form")
     .expected(forms(operator), format!("{left} {symbol} {right}"));
     let text = |ty: &Type| matches!(super::super::literal::widened(ty), Type::String);
     if operator == Operator::Add && (text(left) || text(right)) {
-        return diagnostic.help("turn the other side into text with `string(…)`, or write \"… ${x} …\"");
+        return diagnostic
+            .help("turn the other side into text with `string(…)`, or write \"… ${x} …\"");
     }
     diagnostic.help(format!("it takes {}", forms(operator)))
 }
@@ -151,31 +200,52 @@ pub(in crate::sema::expr) fn as_text(
     let title = "turn it into text";
     match super::super::literal::widened(other.0) {
         Type::Int | Type::Uint | Type::Bool => Some(finding.clone().fix_all(title, edits)),
-        Type::Double | Type::Timestamp | Type::Duration => Some(finding.clone().unsafe_fix(title, edits)),
+        Type::Double | Type::Timestamp | Type::Duration => {
+            Some(finding.clone().unsafe_fix(title, edits))
+        }
         _ => None,
     }
 }
 
 pub(in crate::sema::expr) fn no_order(ty: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(&types::NO_OVERLOAD, span, format!("`sortBy` cannot put {} in order", short(ty)))
-        .note("no order")
-        .expected("numbers, or values of one of string, bool, bytes, timestamp or duration", ty)
-        .help("sort by a number, a text or a time of each element: `xs.sortBy(x, x.name)`")
+    Diagnostic::new(
+        &types::NO_OVERLOAD,
+        span,
+        format!("`sortBy` cannot put {} in order", short(ty)),
+    )
+    .note("no order")
+    .expected(
+        "numbers, or values of one of string, bool, bytes, timestamp or duration",
+        ty,
+    )
+    .help("sort by a number, a text or a time of each element: `xs.sortBy(x, x.name)`")
 }
 
 pub(in crate::sema::expr) fn no_unary(symbol: &str, ty: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(&types::NO_OVERLOAD, span, format!("`{symbol}` does not take {ty}"))
-        .note(format!("this is {ty}"))
-        .expected("int, double or duration", ty)
-        .help("only numbers and durations have a negative")
+    Diagnostic::new(
+        &types::NO_OVERLOAD,
+        span,
+        format!("`{symbol}` does not take {ty}"),
+    )
+    .note(format!("this is {ty}"))
+    .expected("int, double or duration", ty)
+    .help("only numbers and durations have a negative")
 }
 
-pub(in crate::sema::expr) fn never_equal(left: &Type, right: &Type, sides: (Span, Span), sign: Span) -> Diagnostic {
-    let diagnostic =
-        Diagnostic::new(&types::NO_OVERLOAD, sign, format!("{} and {} can never be equal", short(left), short(right)))
-            .note("always the same answer")
-            .expected(left, right)
-            .help("compare values of the same type");
+pub(in crate::sema::expr) fn never_equal(
+    left: &Type,
+    right: &Type,
+    sides: (Span, Span),
+    sign: Span,
+) -> Diagnostic {
+    let diagnostic = Diagnostic::new(
+        &types::NO_OVERLOAD,
+        sign,
+        format!("{} and {} can never be equal", short(left), short(right)),
+    )
+    .note("always the same answer")
+    .expected(left, right)
+    .help("compare values of the same type");
     let constants = [(left, right, sides.1), (right, left, sides.0)];
     for (wanted, given, span) in constants {
         if let Type::Literal(Literal::String(text)) = given {
@@ -189,10 +259,14 @@ pub(in crate::sema::expr) fn never_equal(left: &Type, right: &Type, sides: (Span
 }
 
 pub(in crate::sema::expr) fn never_in(element: &Type, container: &Type, sign: Span) -> Diagnostic {
-    Diagnostic::new(&types::NO_OVERLOAD, sign, format!("{} can never be in {}", short(element), short(container)))
-        .note("always false")
-        .expected(container, element)
-        .help("look for a value of the type that it holds")
+    Diagnostic::new(
+        &types::NO_OVERLOAD,
+        sign,
+        format!("{} can never be in {}", short(element), short(container)),
+    )
+    .note("always false")
+    .expected(container, element)
+    .help("look for a value of the type that it holds")
 }
 
 pub(in crate::sema::expr) fn no_elements(ty: &Type, path: &str, span: Span) -> Diagnostic {
@@ -202,31 +276,47 @@ pub(in crate::sema::expr) fn no_elements(ty: &Type, path: &str, span: Span) -> D
     } else {
         "leave out the index"
     };
-    Diagnostic::new(&types::NOT_A_LIST, span, format!("`{path}` is {} and has no elements", short(ty)))
-        .note(format!("this is {}", short(ty)))
-        .expected("a list or a map", ty)
-        .help(help)
+    Diagnostic::new(
+        &types::NOT_A_LIST,
+        span,
+        format!("`{path}` is {} and has no elements", short(ty)),
+    )
+    .note(format!("this is {}", short(ty)))
+    .expected("a list or a map", ty)
+    .help(help)
 }
 
 pub(in crate::sema::expr) fn not_a_list(name: &str, ty: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(&types::NOT_A_LIST, span, format!("`{name}` goes over a list or a map, and this is {ty}"))
-        .note(format!("this is {ty}"))
-        .expected("a list or a map", ty)
-        .help("name the list in it")
+    Diagnostic::new(
+        &types::NOT_A_LIST,
+        span,
+        format!("`{name}` goes over a list or a map, and this is {ty}"),
+    )
+    .note(format!("this is {ty}"))
+    .expected("a list or a map", ty)
+    .help("name the list in it")
 }
 
 pub(in crate::sema::expr) fn wrong_key(actual: &Type, expected: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(&types::NO_OVERLOAD, span, format!("keys here are {expected}, and this is {actual}"))
-        .note(format!("this is {actual}"))
-        .expected(expected, actual)
-        .help(format!("use a key of type {expected}"))
+    Diagnostic::new(
+        &types::NO_OVERLOAD,
+        span,
+        format!("keys here are {expected}, and this is {actual}"),
+    )
+    .note(format!("this is {actual}"))
+    .expected(expected, actual)
+    .help(format!("use a key of type {expected}"))
 }
 
 pub(in crate::sema::expr) fn wrong_position(actual: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(&types::NO_OVERLOAD, span, format!("a list is indexed by an int, and this is {actual}"))
-        .note(format!("this is {actual}"))
-        .expected("int", actual)
-        .help("positions in a list are whole numbers from 0")
+    Diagnostic::new(
+        &types::NO_OVERLOAD,
+        span,
+        format!("a list is indexed by an int, and this is {actual}"),
+    )
+    .note(format!("this is {actual}"))
+    .expected("int", actual)
+    .help("positions in a list are whole numbers from 0")
 }
 
 pub(in crate::sema::expr) fn negative_position(position: i64, span: Span) -> Diagnostic {
@@ -245,10 +335,13 @@ pub(in crate::sema::expr) fn no_key(ty: &Type, span: Span) -> Diagnostic {
 }
 
 pub(in crate::sema::expr) fn interpolated_value(ty: &Type, span: Span) -> Diagnostic {
-    let diagnostic =
-        Diagnostic::new(&types::INTERPOLATED_VALUE, span, format!("{} cannot stand in text as it is", short(ty)))
-            .note(format!("this is {}", short(ty)))
-            .expected("string, number or bool", ty);
+    let diagnostic = Diagnostic::new(
+        &types::INTERPOLATED_VALUE,
+        span,
+        format!("{} cannot stand in text as it is", short(ty)),
+    )
+    .note(format!("this is {}", short(ty)))
+    .expected("string, number or bool", ty);
     if matches!(ty, Type::Timestamp | Type::Duration | Type::Bytes) {
         let diagnostic = diagnostic.help("turn it into text with `string(…)`");
         let edits = wrapped(span, "string(", ")");
@@ -267,10 +360,14 @@ pub(in crate::sema::expr) fn interpolated_value(ty: &Type, span: Span) -> Diagno
 pub(in crate::sema::expr) fn lossy_number(number: i64, span: Span) -> Diagnostic {
     #[expect(clippy::cast_precision_loss, reason = "the loss is what is shown")]
     let near = number as f64;
-    Diagnostic::new(&types::LOSSY_NUMBER, span, format!("{number} is no double: it becomes {near}"))
-        .note("loses digits")
-        .expected("an int up to 9007199254740992", number)
-        .help("compare ints with ints, or write the number that is meant as a double")
+    Diagnostic::new(
+        &types::LOSSY_NUMBER,
+        span,
+        format!("{number} is no double: it becomes {near}"),
+    )
+    .note("loses digits")
+    .expected("an int up to 9007199254740992", number)
+    .help("compare ints with ints, or write the number that is meant as a double")
 }
 
 fn symbol(operator: Operator) -> &'static str {
@@ -298,9 +395,13 @@ fn forms(operator: Operator) -> &'static str {
         }
         Operator::In => "a list or a map on the right",
         Operator::Add => "two numbers, strings, lists, or a timestamp and a duration",
-        Operator::Subtract => "two numbers, two durations or timestamps, or a timestamp and a duration",
+        Operator::Subtract => {
+            "two numbers, two durations or timestamps, or a timestamp and a duration"
+        }
         Operator::Multiply => "two numbers, or a duration and an int",
-        Operator::Divide | Operator::DivideNonzero => "two numbers, two durations, or a duration and an int",
+        Operator::Divide | Operator::DivideNonzero => {
+            "two numbers, two durations, or a duration and an int"
+        }
         Operator::Remainder | Operator::RemainderNonzero => "two ints",
     }
 }

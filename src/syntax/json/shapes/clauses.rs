@@ -2,21 +2,63 @@
 
 use super::{BODY, Choice, Key, Shape, Slot, Word, alone, may, must, shape};
 
-pub(super) static STEP: &[Key] =
-    &[may("doc", Slot::Text, "What it is for."), must("name", Slot::Name, "The name of its result.")];
+pub(super) static STEP: &[Key] = &[
+    may("doc", Slot::Text, "What it is for."),
+    must("name", Slot::Name, "The name of its result."),
+];
 
 pub(in crate::syntax::json) static CLAUSES: &[Key] = &[
-    may("when", Slot::Value, "Only under this condition; else its value is null."),
-    may("after", Slot::Names(Word::Name), "Also wait for these; an empty list drops the order of effects."),
+    may(
+        "when",
+        Slot::Value,
+        "Only under this condition; else its value is null.",
+    ),
+    may(
+        "after",
+        Slot::Names(Word::Name),
+        "Also wait for these; an empty list drops the order of effects.",
+    ),
     may("confirm", Slot::Object(&CONFIRM), "Ask a person first."),
-    may("timeout", Slot::Value, "The longest that one attempt may take, such as 10s."),
-    may("within", Slot::Value, "The longest that the step may take with all attempts, such as 5m."),
-    may("retry", Slot::Settings, "attempts, delay, factor, max_delay, jitter, on, on_exhausted."),
-    may("until", Slot::Object(&UNTIL), "Call again until a condition over its own result holds."),
-    may("cache", Slot::Value, "How long a result may be used again, such as 1h."),
-    may("verify", Slot::Object(&VERIFY), "Look whether the effect has happened."),
-    may("recover", Slot::Objects(&RECOVER), "What to do instead where it fails; the first that matches is taken."),
-    may("undo", Slot::Choice(Choice::Undo), "What takes the effect back."),
+    may(
+        "timeout",
+        Slot::Value,
+        "The longest that one attempt may take, such as 10s.",
+    ),
+    may(
+        "within",
+        Slot::Value,
+        "The longest that the step may take with all attempts, such as 5m.",
+    ),
+    may(
+        "retry",
+        Slot::Settings,
+        "attempts, delay, factor, max_delay, jitter, on, on_exhausted.",
+    ),
+    may(
+        "until",
+        Slot::Object(&UNTIL),
+        "Call again until a condition over its own result holds.",
+    ),
+    may(
+        "cache",
+        Slot::Value,
+        "How long a result may be used again, such as 1h.",
+    ),
+    may(
+        "verify",
+        Slot::Object(&VERIFY),
+        "Look whether the effect has happened.",
+    ),
+    may(
+        "recover",
+        Slot::Objects(&RECOVER),
+        "What to do instead where it fails; the first that matches is taken.",
+    ),
+    may(
+        "undo",
+        Slot::Choice(Choice::Undo),
+        "What takes the effect back.",
+    ),
 ];
 
 pub(in crate::syntax::json) static CONFIRM: Shape = alone(
@@ -26,7 +68,11 @@ pub(in crate::syntax::json) static CONFIRM: Shape = alone(
     &[&[
         must("message", Slot::Value, "What is asked."),
         may("by", Slot::Value, "The role of who answers."),
-        may("expires", Slot::Value, "How long it is waited for, such as 2d."),
+        may(
+            "expires",
+            Slot::Value,
+            "How long it is waited for, such as 2d.",
+        ),
     ]],
 );
 
@@ -36,7 +82,11 @@ pub(in crate::syntax::json) static UNTIL: Shape = alone(
     "How a read is polled.",
     &[&[
         must("condition", Slot::Value, "Over the step's own result."),
-        must("every", Slot::Value, "How long between two calls, such as 5s."),
+        must(
+            "every",
+            Slot::Value,
+            "How long between two calls, such as 5s.",
+        ),
     ]],
 );
 
@@ -50,7 +100,11 @@ pub(in crate::syntax::json) static VERIFY: Shape = alone(
         may("within", Slot::Value, "The longest that is looked for."),
         must("as", Slot::Name, "The name of what the read gives."),
         must("check", Slot::Value, "Whether it has happened."),
-        may("gives", Slot::Value, "The step's value, from what the read gives."),
+        may(
+            "gives",
+            Slot::Value,
+            "The step's value, from what the read gives.",
+        ),
     ]],
 );
 
@@ -59,9 +113,17 @@ pub(in crate::syntax::json) static RECOVER: Shape = alone(
     "a `recover`",
     "What to do instead where a step fails.",
     &[&[
-        may("classes", Slot::Names(Word::Class), "The error classes; all where it is left out."),
+        may(
+            "classes",
+            Slot::Names(Word::Class),
+            "The error classes; all where it is left out.",
+        ),
         may("as", Slot::Name, "The name of the error."),
-        must("then", Slot::Choice(Choice::Action), "What is done instead."),
+        must(
+            "then",
+            Slot::Choice(Choice::Action),
+            "What is done instead.",
+        ),
     ]],
 );
 
@@ -70,37 +132,82 @@ pub(in crate::syntax::json) static CALL: Shape = alone(
     "a call",
     "A call of a tool or a plan.",
     &[&[
-        must("tool", Slot::Callee, "namespace.tool, or the name of a plan of the file"),
-        may("arguments", Slot::Arguments, "Values under the names of arguments."),
+        must(
+            "tool",
+            Slot::Callee,
+            "namespace.tool, or the name of a plan of the file",
+        ),
+        may(
+            "arguments",
+            Slot::Arguments,
+            "Values under the names of arguments.",
+        ),
     ]],
 );
 
-const CALL_ACTION: Shape =
-    shape("call", "a `call`", "A call of a tool.", &[&[must("call", Slot::Call, "The tool and its arguments.")]]);
+const CALL_ACTION: Shape = shape(
+    "call",
+    "a `call`",
+    "A call of a tool.",
+    &[&[must("call", Slot::Call, "The tool and its arguments.")]],
+);
 
 pub(in crate::syntax::json) static ACTIONS: &[Shape] = &[
     CALL_ACTION,
-    shape("value", "a `value`", "A value.", &[&[must("value", Slot::Value, "The value.")]]),
-    shape("do", "a `do`", "Several statements as one value.", &[&[must("body", BODY, "Up to a yield.")]]),
-    shape("ask", "an `ask`", "A request to an agent, which chooses its own tools.", &[AGENT, PROMPTED]),
-    shape("infer", "an `infer`", "A model answers with a value of a type.", &[PROMPTED]),
+    shape(
+        "value",
+        "a `value`",
+        "A value.",
+        &[&[must("value", Slot::Value, "The value.")]],
+    ),
+    shape(
+        "do",
+        "a `do`",
+        "Several statements as one value.",
+        &[&[must("body", BODY, "Up to a yield.")]],
+    ),
+    shape(
+        "ask",
+        "an `ask`",
+        "A request to an agent, which chooses its own tools.",
+        &[AGENT, PROMPTED],
+    ),
+    shape(
+        "infer",
+        "an `infer`",
+        "A model answers with a value of a type.",
+        &[PROMPTED],
+    ),
     shape("fail", "a `fail`", "An end.", &[FAILURE]),
 ];
 
 pub(in crate::syntax::json) static UNDOS: &[Shape] = &[
     CALL_ACTION,
-    shape("do", "a `do`", "Several statements.", &[&[must("body", BODY, "What is done, one after the other.")]]),
+    shape(
+        "do",
+        "a `do`",
+        "Several statements.",
+        &[&[must("body", BODY, "What is done, one after the other.")]],
+    ),
 ];
 
 pub(super) static AGENT: &[Key] = &[must("agent", Slot::Name, "The agent.")];
 
 pub(super) static PROMPTED: &[Key] = &[
     may("prompt", Slot::Value, "What it is asked."),
-    may("arguments", Slot::Arguments, "What goes with the prompt: with, and for a model its name under model."),
+    may(
+        "arguments",
+        Slot::Arguments,
+        "What goes with the prompt: with, and for a model its name under model.",
+    ),
     must("returns", Slot::Type, "The type of its answer."),
 ];
 
 pub(super) static FAILURE: &[Key] = &[
-    must("class", Slot::Word(Word::Class), "The error class, such as denied.policy."),
+    must(
+        "class",
+        Slot::Word(Word::Class),
+        "The error class, such as denied.policy.",
+    ),
     may("message", Slot::Value, "What is said."),
 ];

@@ -7,7 +7,11 @@ pub(in crate::syntax::json) static FILE: Shape = alone(
     "a plan file",
     "A plan file in its JSON form.",
     &[&[
-        may("$schema", Slot::Text, "Where the JSON Schema of this form is, for editors."),
+        may(
+            "$schema",
+            Slot::Text,
+            "Where the JSON Schema of this form is, for editors.",
+        ),
         may("doc", Slot::Text, "What the file is for."),
         must("items", Slot::Choices(Choice::Item), "In any order."),
     ]],
@@ -18,7 +22,14 @@ pub(in crate::syntax::json) static ITEMS: &[Shape] = &[
         "use",
         "a `use`",
         "Namespaces of tools that the file calls.",
-        &[DOC, &[must("namespaces", Slot::Objects(&NAMESPACE), "At least one.")]],
+        &[
+            DOC,
+            &[must(
+                "namespaces",
+                Slot::Objects(&NAMESPACE),
+                "At least one.",
+            )],
+        ],
     ),
     shape(
         "use_file",
@@ -27,7 +38,11 @@ pub(in crate::syntax::json) static ITEMS: &[Shape] = &[
         &[
             DOC,
             &[
-                must("path", Slot::Text, "Relative to this file, such as ./notify.plan."),
+                must(
+                    "path",
+                    Slot::Text,
+                    "Relative to this file, such as ./notify.plan.",
+                ),
                 must("as", Slot::Name, "The namespace that its plans get."),
             ],
         ],
@@ -36,7 +51,13 @@ pub(in crate::syntax::json) static ITEMS: &[Shape] = &[
         "type",
         "a `type`",
         "A name for a type.",
-        &[DOC, &[must("name", Slot::Name, "Its name."), must("type", Slot::Type, "What it stands for.")]],
+        &[
+            DOC,
+            &[
+                must("name", Slot::Name, "Its name."),
+                must("type", Slot::Type, "What it stands for."),
+            ],
+        ],
     ),
     shape(
         "tool",
@@ -49,8 +70,16 @@ pub(in crate::syntax::json) static ITEMS: &[Shape] = &[
                 may("parameters", Slot::Objects(&PARAMETER), "What it takes."),
                 must("returns", Slot::Type, "What it gives."),
                 may("effect", Slot::Word(Word::Effect), "Its effect class."),
-                may("fails", Slot::Names(Word::Class), "The names N of the errors tool.N that it may raise."),
-                may("key", Slot::Name, "The argument that takes an idempotency key."),
+                may(
+                    "fails",
+                    Slot::Names(Word::Class),
+                    "The names N of the errors tool.N that it may raise.",
+                ),
+                may(
+                    "key",
+                    Slot::Name,
+                    "The argument that takes an idempotency key.",
+                ),
             ],
         ],
     ),
@@ -63,7 +92,11 @@ pub(in crate::syntax::json) static ITEMS: &[Shape] = &[
             &[
                 must("name", Slot::Name, "Its name."),
                 may("parameters", Slot::Objects(&PARAMETER), "Its inputs."),
-                may("returns", Slot::Type, "The type of its reply; inferred where it is left out."),
+                may(
+                    "returns",
+                    Slot::Type,
+                    "The type of its reply; inferred where it is left out.",
+                ),
                 must("body", BODY, "Its statements, in order."),
             ],
         ],
@@ -76,9 +109,17 @@ pub(in crate::syntax::json) static ITEMS: &[Shape] = &[
             DOC,
             &[
                 must("name", Slot::Text, "What it shows."),
-                may("namespace", Slot::Name, "The file of the plan, where it is another one."),
+                may(
+                    "namespace",
+                    Slot::Name,
+                    "The file of the plan, where it is another one.",
+                ),
                 must("plan", Slot::Name, "The plan that it runs."),
-                must("body", Slot::Choices(Choice::TestStatement), "Its lines, in order."),
+                must(
+                    "body",
+                    Slot::Choices(Choice::TestStatement),
+                    "Its lines, in order.",
+                ),
             ],
         ],
     ),
@@ -88,7 +129,10 @@ pub(in crate::syntax::json) static NAMESPACE: Shape = alone(
     "namespace",
     "a namespace",
     "A namespace of tools.",
-    &[&[must("name", Slot::Name, "Its name in the catalog."), may("as", Slot::Name, "Its name in this file.")]],
+    &[&[
+        must("name", Slot::Name, "Its name in the catalog."),
+        may("as", Slot::Name, "Its name in this file."),
+    ]],
 );
 
 pub(in crate::syntax::json) static PARAMETER: Shape = alone(
@@ -97,8 +141,16 @@ pub(in crate::syntax::json) static PARAMETER: Shape = alone(
     "An input of a plan or a tool.",
     &[&[
         must("name", Slot::Name, "Its name."),
-        must("type", Slot::Type, "Its type, such as string, int[] or { a: string }."),
-        may("optional", Slot::Flag, "Whether it may be left out, and is then null."),
+        must(
+            "type",
+            Slot::Type,
+            "Its type, such as string, int[] or { a: string }.",
+        ),
+        may(
+            "optional",
+            Slot::Flag,
+            "Whether it may be left out, and is then null.",
+        ),
         may("default", Slot::Value, "Its value where it is left out."),
     ]],
 );

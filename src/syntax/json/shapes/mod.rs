@@ -100,8 +100,14 @@ impl Shape {
 
 impl Choice {
     /// Every one, in the order of the reference.
-    pub const ALL: [Self; 6] =
-        [Self::Item, Self::Statement, Self::Action, Self::Undo, Self::TestStatement, Self::Outcome];
+    pub const ALL: [Self; 6] = [
+        Self::Item,
+        Self::Statement,
+        Self::Action,
+        Self::Undo,
+        Self::TestStatement,
+        Self::Outcome,
+    ];
 
     pub fn shapes(self) -> &'static [Shape] {
         match self {
@@ -139,11 +145,21 @@ impl Word {
 }
 
 const fn must(name: &'static str, slot: Slot, about: &'static str) -> Key {
-    Key { name, slot, required: true, about }
+    Key {
+        name,
+        slot,
+        required: true,
+        about,
+    }
 }
 
 const fn may(name: &'static str, slot: Slot, about: &'static str) -> Key {
-    Key { name, slot, required: false, about }
+    Key {
+        name,
+        slot,
+        required: false,
+        about,
+    }
 }
 
 const fn shape(
@@ -152,7 +168,13 @@ const fn shape(
     about: &'static str,
     keys: &'static [&'static [Key]],
 ) -> Shape {
-    Shape { kind, called, about, keys, one_of: true }
+    Shape {
+        kind,
+        called,
+        about,
+        keys,
+        one_of: true,
+    }
 }
 
 /// A shape that stands alone in its places.
@@ -162,7 +184,13 @@ const fn alone(
     about: &'static str,
     keys: &'static [&'static [Key]],
 ) -> Shape {
-    Shape { kind: name, called, about, keys, one_of: false }
+    Shape {
+        kind: name,
+        called,
+        about,
+        keys,
+        one_of: false,
+    }
 }
 
 const BODY: Slot = Slot::Choices(Choice::Statement);

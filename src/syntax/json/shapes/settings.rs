@@ -16,12 +16,28 @@ static RETRY: Shape = alone(
     "a `retry`",
     "How often a call is made, and when again.",
     &[&[
-        may("attempts", Slot::Value, "The most attempts, the first included."),
-        may("delay", Slot::Value, "The wait after the first, such as 200ms."),
-        may("factor", Slot::Value, "How much longer each further wait is."),
+        may(
+            "attempts",
+            Slot::Value,
+            "The most attempts, the first included.",
+        ),
+        may(
+            "delay",
+            Slot::Value,
+            "The wait after the first, such as 200ms.",
+        ),
+        may(
+            "factor",
+            Slot::Value,
+            "How much longer each further wait is.",
+        ),
         may("max_delay", Slot::Value, "The longest wait."),
         may("jitter", Slot::Value, "none or full."),
-        may("on", Slot::Names(Word::Class), "The error classes that are tried again."),
+        may(
+            "on",
+            Slot::Names(Word::Class),
+            "The error classes that are tried again.",
+        ),
         may("on_exhausted", Slot::Value, "fail or pause."),
     ]],
 );
@@ -44,13 +60,33 @@ static POLICY: Shape = alone(
     "Settings of the whole plan.",
     &[&[
         may("retry", Slot::Settings, "How often calls are made."),
-        may("timeout", Slot::Value, "The longest that one attempt may take, such as 10s."),
-        may("deadline", Slot::Value, "The longest that the run may take, such as 10m."),
-        may("concurrency", Slot::Value, "How many calls run at the same time."),
+        may(
+            "timeout",
+            Slot::Value,
+            "The longest that one attempt may take, such as 10s.",
+        ),
+        may(
+            "deadline",
+            Slot::Value,
+            "The longest that the run may take, such as 10m.",
+        ),
+        may(
+            "concurrency",
+            Slot::Value,
+            "How many calls run at the same time.",
+        ),
         may("on_failure", Slot::Value, "undo or settle."),
-        may("budget", Slot::Object(&BUDGET), "The most that a run may use."),
+        may(
+            "budget",
+            Slot::Object(&BUDGET),
+            "The most that a run may use.",
+        ),
         may("max_steps", Slot::Value, "The most steps."),
-        may("max_result", Slot::Value, "The largest result, such as 1MiB."),
+        may(
+            "max_result",
+            Slot::Value,
+            "The largest result, such as 1MiB.",
+        ),
     ]],
 );
 
@@ -59,7 +95,11 @@ static ALLOW: Shape = alone(
     "an allowance",
     "What the built-in tools may reach.",
     &[&[
-        may("net", Slot::Value, "A list of hosts with ports, such as [\"127.0.0.1:*\"]."),
+        may(
+            "net",
+            Slot::Value,
+            "A list of hosts with ports, such as [\"127.0.0.1:*\"].",
+        ),
         may("read", Slot::Value, "A list of globs of files."),
         may("write", Slot::Value, "A list of globs of files."),
         may("run", Slot::Value, "A list of programs."),

@@ -8,7 +8,11 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
         "step",
         "a `step`",
         "One call of a tool.",
-        &[STEP, &[must("call", Slot::Call, "The tool and its arguments.")], CLAUSES],
+        &[
+            STEP,
+            &[must("call", Slot::Call, "The tool and its arguments.")],
+            CLAUSES,
+        ],
     ),
     shape(
         "each",
@@ -17,18 +21,34 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
         &[
             STEP,
             &[
-                must("element", Slot::Name, "The name of the element in the body."),
+                must(
+                    "element",
+                    Slot::Name,
+                    "The name of the element in the body.",
+                ),
                 may("index", Slot::Name, "The name of its index in the body."),
                 must("list", Slot::Value, "The list."),
-                may("max", Slot::Value, "The most elements that the list may have."),
+                may(
+                    "max",
+                    Slot::Value,
+                    "The most elements that the list may have.",
+                ),
                 may(
                     "parallel",
                     Slot::Value,
                     "How many run at the same time; where it is left out, 1 for a body with effects.",
                 ),
                 may("by", Slot::Value, "A key that names the elements."),
-                may("settle", Slot::Flag, "Whether a failure is a value, not the end."),
-                must("body", BODY, "What is done with the element, up to a yield."),
+                may(
+                    "settle",
+                    Slot::Flag,
+                    "Whether a failure is a value, not the end.",
+                ),
+                must(
+                    "body",
+                    BODY,
+                    "What is done with the element, up to a yield.",
+                ),
             ],
             CLAUSES,
         ],
@@ -62,7 +82,11 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
             STEP,
             &[
                 must("subject", Slot::Value, "What is looked at."),
-                must("arms", Slot::Objects(&MATCH_ARM), "The first that fits is taken."),
+                must(
+                    "arms",
+                    Slot::Objects(&MATCH_ARM),
+                    "The first that fits is taken.",
+                ),
             ],
             CLAUSES,
         ],
@@ -71,10 +95,28 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
         "race",
         "a `race`",
         "The first success wins, the rest are cancelled; reads only.",
-        &[STEP, &[must("arms", Slot::Objects(&RACE_ARM), "What runs at the same time.")], CLAUSES],
+        &[
+            STEP,
+            &[must(
+                "arms",
+                Slot::Objects(&RACE_ARM),
+                "What runs at the same time.",
+            )],
+            CLAUSES,
+        ],
     ),
-    shape("ask", "an `ask`", "A request to an agent, which chooses its own tools.", &[STEP, AGENT, PROMPTED, CLAUSES]),
-    shape("infer", "an `infer`", "A model answers with a value of a type.", &[STEP, PROMPTED, CLAUSES]),
+    shape(
+        "ask",
+        "an `ask`",
+        "A request to an agent, which chooses its own tools.",
+        &[STEP, AGENT, PROMPTED, CLAUSES],
+    ),
+    shape(
+        "infer",
+        "an `infer`",
+        "A model answers with a value of a type.",
+        &[STEP, PROMPTED, CLAUSES],
+    ),
     shape(
         "input",
         "an `input`",
@@ -93,7 +135,11 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
         "wait",
         "a `wait`",
         "Waits for a time.",
-        &[STEP, &[must("duration", Slot::Value, "How long, such as 5m.")], CLAUSES],
+        &[
+            STEP,
+            &[must("duration", Slot::Value, "How long, such as 5m.")],
+            CLAUSES,
+        ],
     ),
     shape(
         "wait_until",
@@ -122,7 +168,11 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
             DOC,
             &[
                 must("name", Slot::Name, "Its name."),
-                may("type", Slot::Type, "Its type; inferred where it is left out."),
+                may(
+                    "type",
+                    Slot::Type,
+                    "Its type; inferred where it is left out.",
+                ),
                 must("value", Slot::Value, "The value."),
             ],
         ],
@@ -136,7 +186,11 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
             &[
                 must("condition", Slot::Value, "A condition."),
                 must("then", BODY, "Where it holds."),
-                may("else_if", Slot::Objects(&ELSE_IF), "Further conditions, in order."),
+                may(
+                    "else_if",
+                    Slot::Objects(&ELSE_IF),
+                    "Further conditions, in order.",
+                ),
                 may("else", BODY, "Where none holds."),
             ],
         ],
@@ -145,7 +199,14 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
         "parallel",
         "a `parallel`",
         "Steps without an order among each other: effects in it run at the same time.",
-        &[DOC, &[must("body", BODY, "Steps, lets and ifs; a sequence is a `do`.")]],
+        &[
+            DOC,
+            &[must(
+                "body",
+                BODY,
+                "Steps, lets and ifs; a sequence is a `do`.",
+            )],
+        ],
     ),
     shape(
         "ensure",
@@ -166,14 +227,28 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
         &[
             DOC,
             &[
-                must("class", Slot::Word(Word::Class), "The error class, such as denied.policy."),
+                must(
+                    "class",
+                    Slot::Word(Word::Class),
+                    "The error class, such as denied.policy.",
+                ),
                 may("message", Slot::Value, "What is said."),
             ],
             WHEN,
         ],
     ),
-    shape("reply", "a `reply`", "The plan's value.", &[DOC, &[must("value", Slot::Value, "The value.")], WHEN]),
-    shape("yield", "a `yield`", "A body's value.", &[DOC, &[must("value", Slot::Value, "The value.")], WHEN]),
+    shape(
+        "reply",
+        "a `reply`",
+        "The plan's value.",
+        &[DOC, &[must("value", Slot::Value, "The value.")], WHEN],
+    ),
+    shape(
+        "yield",
+        "a `yield`",
+        "A body's value.",
+        &[DOC, &[must("value", Slot::Value, "The value.")], WHEN],
+    ),
     shape(
         "next",
         "a `next`",
@@ -189,7 +264,11 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
             &[
                 must("name", Slot::Name, "Its name."),
                 must("title", Slot::Text, "What people see."),
-                may("statuses", Slot::Names(Word::Name), "Its statuses, where they are not the usual ones."),
+                may(
+                    "statuses",
+                    Slot::Names(Word::Name),
+                    "Its statuses, where they are not the usual ones.",
+                ),
                 may("context", Slot::Type, "The type of its context: an object."),
                 may("external", Slot::Flag, "Whether others move it."),
             ],
@@ -207,7 +286,11 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
                 may("context", Slot::Value, "What is merged into its context."),
             ],
             WHEN,
-            &[may("after", Slot::Names(Word::Name), "Also wait for these.")],
+            &[may(
+                "after",
+                Slot::Names(Word::Name),
+                "Also wait for these.",
+            )],
         ],
     ),
     shape(
@@ -223,7 +306,10 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
                 may("as", Slot::Name, "The name of the event in the body."),
             ],
             WHEN,
-            &[may("max", Slot::Value, "The most firings."), must("body", BODY, "What is done.")],
+            &[
+                may("max", Slot::Value, "The most firings."),
+                must("body", BODY, "What is done."),
+            ],
         ],
     ),
     shape(
@@ -232,14 +318,25 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
         "Settings of the whole plan.",
         &[
             DOC,
-            &[must("settings", Slot::Settings, "retry, timeout, deadline, concurrency, on_failure, budget and more.")],
+            &[must(
+                "settings",
+                Slot::Settings,
+                "retry, timeout, deadline, concurrency, on_failure, budget and more.",
+            )],
         ],
     ),
     shape(
         "allow",
         "an `allow`",
         "What the built-in tools may reach.",
-        &[DOC, &[must("settings", Slot::Settings, "net, read, write, run, env, tools, agents.")]],
+        &[
+            DOC,
+            &[must(
+                "settings",
+                Slot::Settings,
+                "net, read, write, run, env, tools, agents.",
+            )],
+        ],
     ),
 ];
 
@@ -248,7 +345,11 @@ pub(in crate::syntax::json) static MATCH_ARM: Shape = alone(
     "an arm",
     "One arm of a `match`.",
     &[&[
-        must("pattern", Slot::Pattern, "A literal, a | b, { field: pattern } or _."),
+        must(
+            "pattern",
+            Slot::Pattern,
+            "A literal, a | b, { field: pattern } or _.",
+        ),
         must("then", Slot::Choice(Choice::Action), "What is done."),
     ]],
 );
@@ -267,7 +368,10 @@ pub(in crate::syntax::json) static ELSE_IF: Shape = alone(
     "else_if",
     "an `else_if`",
     "A further condition of an `if`.",
-    &[&[must("condition", Slot::Value, "A condition."), must("then", BODY, "Where it is the first that holds.")]],
+    &[&[
+        must("condition", Slot::Value, "A condition."),
+        must("then", BODY, "Where it is the first that holds."),
+    ]],
 );
 
 pub(in crate::syntax::json) static INPUT_FIELD: Shape = alone(
@@ -277,8 +381,16 @@ pub(in crate::syntax::json) static INPUT_FIELD: Shape = alone(
     &[&[
         must("name", Slot::Name, "Its name."),
         must("type", Slot::Type, "Its type."),
-        may("prefill", Slot::Value, "What stands in it, and may be changed."),
-        may("known", Slot::Value, "What is known already: unless it is null, the field is not asked for."),
+        may(
+            "prefill",
+            Slot::Value,
+            "What stands in it, and may be changed.",
+        ),
+        may(
+            "known",
+            Slot::Value,
+            "What is known already: unless it is null, the field is not asked for.",
+        ),
         may("options", Slot::Value, "The list to choose from."),
     ]],
 );

@@ -4,15 +4,32 @@ use super::clauses::FAILURE;
 use super::{Choice, Key, Shape, Slot, Word, may, must, shape};
 
 pub(in crate::syntax::json) static TEST_STATEMENTS: &[Shape] = &[
-    shape("given", "a `given`", "The inputs; a list is a table.", &[&[must("value", Slot::Value, "The inputs.")]]),
+    shape(
+        "given",
+        "a `given`",
+        "The inputs; a list is a table.",
+        &[&[must("value", Slot::Value, "The inputs.")]],
+    ),
     shape(
         "mock",
         "a `mock`",
         "What a tool answers.",
         &[&[
-            may("tool", Slot::Tool, "namespace.tool; every other tool where it is left out."),
-            may("arguments", Slot::Arguments, "Only calls with these; every call where it is left out."),
-            must("outcomes", Slot::Choices(Choice::Outcome), "One after the other."),
+            may(
+                "tool",
+                Slot::Tool,
+                "namespace.tool; every other tool where it is left out.",
+            ),
+            may(
+                "arguments",
+                Slot::Arguments,
+                "Only calls with these; every call where it is left out.",
+            ),
+            must(
+                "outcomes",
+                Slot::Choices(Choice::Outcome),
+                "One after the other.",
+            ),
         ]],
     ),
     shape(
@@ -34,7 +51,12 @@ pub(in crate::syntax::json) static TEST_STATEMENTS: &[Shape] = &[
             must("at", Slot::Value, "When, such as 5m."),
         ]],
     ),
-    shape("expect", "an `expect`", "What must hold.", &[&[must("condition", Slot::Value, "A condition.")]]),
+    shape(
+        "expect",
+        "an `expect`",
+        "What must hold.",
+        &[&[must("condition", Slot::Value, "A condition.")]],
+    ),
     shape(
         "expect_diagnostics",
         "an `expect_diagnostics`",
@@ -45,23 +67,48 @@ pub(in crate::syntax::json) static TEST_STATEMENTS: &[Shape] = &[
         "snapshot",
         "a `snapshot`",
         "What is kept and compared.",
-        &[&[must("of", Slot::Name, "trace, reply, graph or diagnostics.")]],
+        &[&[must(
+            "of",
+            Slot::Name,
+            "trace, reply, graph or diagnostics.",
+        )]],
     ),
 ];
 
 pub(super) static REPETITION: &[Key] = &[
-    may("times", Slot::Value, "How often, before the next outcome's turn."),
+    may(
+        "times",
+        Slot::Value,
+        "How often, before the next outcome's turn.",
+    ),
     may("delay", Slot::Value, "How long it takes."),
 ];
 
 pub(in crate::syntax::json) static OUTCOMES: &[Shape] = &[
-    shape("value", "a `value`", "A value.", &[&[must("value", Slot::Value, "The value.")], REPETITION]),
-    shape("generated", "a `generated`", "A value made from the tool's result schema.", &[REPETITION]),
+    shape(
+        "value",
+        "a `value`",
+        "A value.",
+        &[&[must("value", Slot::Value, "The value.")], REPETITION],
+    ),
+    shape(
+        "generated",
+        "a `generated`",
+        "A value made from the tool's result schema.",
+        &[REPETITION],
+    ),
     shape("fail", "a `fail`", "A failure.", &[FAILURE, REPETITION]),
     shape(
         "crash",
         "a `crash`",
         "The engine stops.",
-        &[&[must("moment", Slot::Word(Word::Moment), "Before or after the call.")], REPETITION],
+        &[
+            &[must(
+                "moment",
+                Slot::Word(Word::Moment),
+                "Before or after the call.",
+            )],
+            REPETITION,
+        ],
     ),
 ];

@@ -52,7 +52,16 @@ impl<'a> Builder<'a> {
         twists: &'a [Twist],
         places: &'a mut Places,
     ) -> Self {
-        Self { documents, arguments, twists, places, seed, offers: None, parts: 0, open: Vec::new() }
+        Self {
+            documents,
+            arguments,
+            twists,
+            places,
+            seed,
+            offers: None,
+            parts: 0,
+            open: Vec::new(),
+        }
     }
 
     pub fn build(&mut self) -> Json {
@@ -64,15 +73,29 @@ impl<'a> Builder<'a> {
 
     /// The spot below another.
     pub fn below(&self, spot: &Spot, name: &str) -> Spot {
-        let place = format!("{}/{}", spot.place, name.replace('~', "~0").replace('/', "~1"));
+        let place = format!(
+            "{}/{}",
+            spot.place,
+            name.replace('~', "~0").replace('/', "~1")
+        );
         let salt = mixed(spot.salt, name);
         self.spot(place, spot.depth + 1, salt)
     }
 
     fn spot(&self, place: String, depth: usize, salt: u64) -> Spot {
         let count = self.places.count(&place);
-        let salt = if count == 0 { salt } else { mixed(salt.wrapping_add(count), "anew") };
-        Spot { place, depth, salt, count, digits: count }
+        let salt = if count == 0 {
+            salt
+        } else {
+            mixed(salt.wrapping_add(count), "anew")
+        };
+        Spot {
+            place,
+            depth,
+            salt,
+            count,
+            digits: count,
+        }
     }
 
     /// What is asked of a spot, with its alternatives chosen.
@@ -102,7 +125,9 @@ impl<'a> Builder<'a> {
     pub fn value(&mut self, demand: &Demand, spot: &mut Spot) -> Json {
         self.parts += 1;
         // Of a result of which nothing is known, nothing is made up.
-        if spot.depth > MOST_DEPTH || spot.place.is_empty() && spot.count == 0 && demand.says_nothing() {
+        if spot.depth > MOST_DEPTH
+            || spot.place.is_empty() && spot.count == 0 && demand.says_nothing()
+        {
             return Json::Null;
         }
         if let Some(listed) = &demand.listed {
@@ -117,7 +142,10 @@ impl<'a> Builder<'a> {
         let kind = self.kind_wanted(spot).filter(|kind| kinds.contains(kind));
         let kind = kind.or_else(|| kinds.get(spot.pick(kinds.len())).copied());
         let free = self.offers.is_none() && self.twists.is_empty();
-        if let Some(shown) = self.shown(demand, spot).filter(|shown| free || !shown.is_object() && !shown.is_array()) {
+        if let Some(shown) = self
+            .shown(demand, spot)
+            .filter(|shown| free || !shown.is_object() && !shown.is_array())
+        {
             return shown;
         }
         let before = self.open.len();
@@ -137,7 +165,10 @@ impl<'a> Builder<'a> {
 
     /// Whether what these demands follow is being built already.
     pub fn recurs(&self, demand: &Demand) -> bool {
-        demand.followed.iter().any(|reference| self.open.contains(reference))
+        demand
+            .followed
+            .iter()
+            .any(|reference| self.open.contains(reference))
     }
 
     /// Whether what need not be there should be left out by now.
@@ -147,7 +178,10 @@ impl<'a> Builder<'a> {
 
     pub fn offer(&mut self, place: &str, edge: Edge) {
         if let Some(offers) = &mut self.offers {
-            let twist = Twist { place: place.to_owned(), edge };
+            let twist = Twist {
+                place: place.to_owned(),
+                edge,
+            };
             if !offers.contains(&twist) {
                 offers.push(twist);
             }
@@ -156,40 +190,58 @@ impl<'a> Builder<'a> {
 
     /// Whether this edge is wanted here.
     pub fn wants(&self, place: &str, edge: &Edge) -> bool {
-        self.twists.iter().any(|twist| twist.edge == *edge && twist.place == place)
+        self.twists
+            .iter()
+            .any(|twist| twist.edge == *edge && twist.place == place)
     }
 
     /// Whether an edge is wanted here or further down.
     pub fn twisted(&self, place: &str) -> bool {
-        self.twists
-            .iter()
-            .any(|twist| twist.place.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+        self.twists.iter().any(|twist| {
+            twist
+                .place
+                .strip_prefix(place)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
     }
 
     fn kind_wanted(&self, spot: &Spot) -> Option<Kinds> {
-        self.twists.iter().filter(|twist| twist.place == spot.place).find_map(|twist| match twist.edge {
-            Edge::Kind(kind) => Some(kind),
-            _ => None,
-        })
+        self.twists
+            .iter()
+            .filter(|twist| twist.place == spot.place)
+            .find_map(|twist| match twist.edge {
+                Edge::Kind(kind) => Some(kind),
+                _ => None,
+            })
     }
 
     fn member(&mut self, demand: &Demand, listed: &[Json], spot: &mut Spot) -> Json {
         let excluded = |value: &&Json| demand.excluded.iter().any(|other| same(value, other));
-        let open: Vec<&Json> =
-            listed.iter().filter(|value| demand.kinds.has(Kinds::of(value)) && !excluded(value)).collect();
+        let open: Vec<&Json> = listed
+            .iter()
+            .filter(|value| demand.kinds.has(Kinds::of(value)) && !excluded(value))
+            .collect();
         (0..open.len()).for_each(|index| self.offer(&spot.place, Edge::Member(index)));
         let twisted = (0..open.len()).find(|index| self.wants(&spot.place, &Edge::Member(*index)));
         // Made anew, the next one comes, so that each has its turn.
         let start = mixed(self.seed, &spot.place);
         let index = twisted.unwrap_or_else(|| below(start.wrapping_add(spot.count), open.len()));
-        open.get(index).copied().or(listed.first()).cloned().unwrap_or(Json::Null)
+        open.get(index)
+            .copied()
+            .or(listed.first())
+            .cloned()
+            .unwrap_or(Json::Null)
     }
 
     fn shown(&self, demand: &Demand, spot: &Spot) -> Option<Json> {
         if spot.count > 0 || self.twisted(&spot.place) {
             return None;
         }
-        let open: Vec<&Json> = demand.shown.iter().filter(|value| demand.kinds.has(Kinds::of(value))).collect();
+        let open: Vec<&Json> = demand
+            .shown
+            .iter()
+            .filter(|value| demand.kinds.has(Kinds::of(value)))
+            .collect();
         open.get(below(spot.salt, open.len())).copied().cloned()
     }
 
@@ -224,7 +276,10 @@ impl<'a> Builder<'a> {
             }
             self.offer(&spot.place, edge);
         }
-        let made = demand.bounds.number(whole, wanted).or_else(|| demand.bounds.bound());
+        let made = demand
+            .bounds
+            .number(whole, wanted)
+            .or_else(|| demand.bounds.bound());
         made.map_or(Json::from(0), Json::Number)
     }
 
@@ -236,7 +291,11 @@ impl<'a> Builder<'a> {
             }
         }
         let truth = Json::Bool(spot.salt.is_multiple_of(2));
-        if demand.excluded.contains(&truth) { Json::Bool(!spot.salt.is_multiple_of(2)) } else { truth }
+        if demand.excluded.contains(&truth) {
+            Json::Bool(!spot.salt.is_multiple_of(2))
+        } else {
+            truth
+        }
     }
 }
 
@@ -255,12 +314,19 @@ fn order(alternatives: &[Json], deep: bool) -> Vec<usize> {
     let null = |schema: &Json| schema.get("type").is_some_and(|name| name == "null");
     let refers = |schema: &Json| deep && schema.to_string().contains("ef\":");
     let mut order: Vec<usize> = (0..alternatives.len()).collect();
-    order.sort_by_key(|index| alternatives.get(*index).map(|schema| (refers(schema), null(schema))));
+    order.sort_by_key(|index| {
+        alternatives
+            .get(*index)
+            .map(|schema| (refers(schema), null(schema)))
+    });
     order
 }
 
 /// The names of a list, each once.
 pub(super) fn distinct(names: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    names.into_iter().filter(|name| seen.insert(name.clone())).collect()
+    names
+        .into_iter()
+        .filter(|name| seen.insert(name.clone()))
+        .collect()
 }

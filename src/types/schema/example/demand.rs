@@ -91,7 +91,12 @@ pub(super) struct Range {
 
 impl Range {
     fn narrow(&mut self, schema: &Map<String, Json>, least: &str, most: &str) {
-        let whole = |keyword: &str| schema.get(keyword).and_then(Json::as_f64).and_then(super::number::count);
+        let whole = |keyword: &str| {
+            schema
+                .get(keyword)
+                .and_then(Json::as_f64)
+                .and_then(super::number::count)
+        };
         self.least = self.least.max(whole(least).unwrap_or(0));
         self.most = match (self.most, whole(most)) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -101,7 +106,9 @@ impl Range {
 
     /// The number nearest to `wanted` within the range.
     pub fn clamp(self, wanted: u64) -> u64 {
-        self.most.map_or(wanted.max(self.least), |most| wanted.max(self.least).min(most))
+        self.most.map_or(wanted.max(self.least), |most| {
+            wanted.max(self.least).min(most)
+        })
     }
 }
 
@@ -110,7 +117,12 @@ pub(super) type Choose<'c> = dyn FnMut(&[Json]) -> usize + 'c;
 
 /// What these schemas ask for together.
 pub(super) fn gather(documents: &Documents, parts: &[Part], choose: &mut Choose<'_>) -> Demand {
-    let mut gatherer = Gatherer { documents, demand: Demand::default(), open: parts.to_vec(), choose };
+    let mut gatherer = Gatherer {
+        documents,
+        demand: Demand::default(),
+        open: parts.to_vec(),
+        choose,
+    };
     let mut seen = 0;
     loop {
         while !gatherer.open.is_empty() && seen < MOST_PARTS {
@@ -119,7 +131,11 @@ pub(super) fn gather(documents: &Documents, parts: &[Part], choose: &mut Choose<
             gatherer.part(part);
         }
         let required = &gatherer.demand.required;
-        let brought = gatherer.demand.dependents.iter().position(|(name, _)| required.contains(name));
+        let brought = gatherer
+            .demand
+            .dependents
+            .iter()
+            .position(|(name, _)| required.contains(name));
         match brought {
             Some(index) if seen < MOST_PARTS => {
                 let (_, part) = gatherer.demand.dependents.remove(index);
@@ -141,7 +157,11 @@ impl Gatherer<'_, '_> {
     fn part(&mut self, part: Part) {
         // Beside a `$ref` that stands alone, an address counts for nothing either.
         let alone = self.documents.alone && part.schema.get("$ref").is_some();
-        let base = if alone { part.base.clone() } else { self.documents.base(&part) };
+        let base = if alone {
+            part.base.clone()
+        } else {
+            self.documents.base(&part)
+        };
         let object = match part.schema {
             Json::Bool(false) => {
                 self.demand.kinds = Kinds::NONE;
@@ -150,9 +170,14 @@ impl Gatherer<'_, '_> {
             Json::Object(object) => object,
             _ => return,
         };
-        let part = |schema: &Json| Part { schema: schema.clone(), base: base.clone() };
+        let part = |schema: &Json| Part {
+            schema: schema.clone(),
+            base: base.clone(),
+        };
         for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
-            let Some(reference) = object.get(keyword).and_then(Json::as_str) else { continue };
+            let Some(reference) = object.get(keyword).and_then(Json::as_str) else {
+                continue;
+            };
             self.demand.followed.push(reference.to_owned());
             self.open.extend(self.documents.follow(reference, &base));
             if alone {
@@ -170,7 +195,9 @@ impl Gatherer<'_, '_> {
     }
 
     fn hint(&mut self, object: &Map<String, Json>, kinds: Kinds, keywords: &[&str]) {
-        if keywords.iter().any(|keyword| object.contains_key(*keyword)) && !self.demand.hinted.contains(&kinds) {
+        if keywords.iter().any(|keyword| object.contains_key(*keyword))
+            && !self.demand.hinted.contains(&kinds)
+        {
             self.demand.hinted.push(kinds);
         }
     }
@@ -179,9 +206,11 @@ impl Gatherer<'_, '_> {
         let demand = &mut self.demand;
         let mut kinds = match object.get("type") {
             Some(Json::String(name)) => Kinds::named(name),
-            Some(Json::Array(names)) => {
-                names.iter().filter_map(Json::as_str).map(Kinds::named).fold(Kinds::NONE, Kinds::and)
-            }
+            Some(Json::Array(names)) => names
+                .iter()
+                .filter_map(Json::as_str)
+                .map(Kinds::named)
+                .fold(Kinds::NONE, Kinds::and),
             _ => Kinds::ALL,
         };
         if object.contains_key("type") {
@@ -192,38 +221,72 @@ impl Gatherer<'_, '_> {
         }
         demand.kinds = demand.kinds.among(kinds);
         let constant = object.get("const").map(std::slice::from_ref);
-        let listed = object.get("enum").and_then(Json::as_array).map(Vec::as_slice);
+        let listed = object
+            .get("enum")
+            .and_then(Json::as_array)
+            .map(Vec::as_slice);
         for values in constant.into_iter().chain(listed) {
             match &mut demand.listed {
                 Some(kept) => kept.retain(|value| values.iter().any(|other| same(value, other))),
                 none => *none = Some(values.to_vec()),
             }
         }
-        let examples = object.get("examples").and_then(Json::as_array).into_iter().flatten();
-        let single = object.get("example").or_else(|| object.get("default")).filter(|value| !value.is_null());
-        demand.shown.extend(examples.chain(single.filter(|_| !object.contains_key("examples"))).cloned());
+        let examples = object
+            .get("examples")
+            .and_then(Json::as_array)
+            .into_iter()
+            .flatten();
+        let single = object
+            .get("example")
+            .or_else(|| object.get("default"))
+            .filter(|value| !value.is_null());
+        demand.shown.extend(
+            examples
+                .chain(single.filter(|_| !object.contains_key("examples")))
+                .cloned(),
+        );
         demand.bounds.narrow(object);
         self.hint(
             object,
             Kinds::INTEGER,
-            &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+            &[
+                "minimum",
+                "maximum",
+                "exclusiveMinimum",
+                "exclusiveMaximum",
+                "multipleOf",
+            ],
         );
     }
 
     fn texts(&mut self, object: &Map<String, Json>) {
         let demand = &mut self.demand;
         demand.length.narrow(object, "minLength", "maxLength");
-        let text = |keyword: &str| object.get(keyword).and_then(Json::as_str).map(str::to_owned);
+        let text = |keyword: &str| {
+            object
+                .get(keyword)
+                .and_then(Json::as_str)
+                .map(str::to_owned)
+        };
         demand.patterns.extend(text("pattern"));
         demand.formats.extend(text("format"));
         match object.get(TYPE_KEYWORD).and_then(Json::as_str) {
-            Some(own @ ("duration" | "bytes")) => demand.formats.insert(0, format!("planrun-{own}")),
-            _ if object.get("contentEncoding").is_some_and(|encoding| encoding == "base64") => {
+            Some(own @ ("duration" | "bytes")) => {
+                demand.formats.insert(0, format!("planrun-{own}"))
+            }
+            _ if object
+                .get("contentEncoding")
+                .is_some_and(|encoding| encoding == "base64") =>
+            {
                 demand.formats.insert(0, "planrun-bytes".into());
             }
             _ => {}
         }
-        self.hint(object, Kinds::TEXT, &["minLength", "maxLength", "pattern", "format"]);
+        self.hint(
+            object,
+            Kinds::TEXT,
+            &["minLength", "maxLength", "pattern", "format"],
+        );
     }
 
     fn lists(&mut self, object: &Map<String, Json>, part: &dyn Fn(&Json) -> Part) {
@@ -238,14 +301,34 @@ impl Gatherer<'_, '_> {
         let rest = rest.or_else(|| object.get("unevaluatedItems").filter(|_| !combines(object)));
         if prefix.is_some() || rest.is_some() {
             let prefix = prefix.into_iter().flatten().map(part).collect();
-            demand.elements.push(Elements { prefix, rest: rest.map(part) });
+            demand.elements.push(Elements {
+                prefix,
+                rest: rest.map(part),
+            });
         }
         if let Some(contained) = object.get("contains") {
-            let count = |keyword: &str| object.get(keyword).and_then(Json::as_f64).and_then(super::number::count);
+            let count = |keyword: &str| {
+                object
+                    .get(keyword)
+                    .and_then(Json::as_f64)
+                    .and_then(super::number::count)
+            };
             let (least, most) = (count("minContains").unwrap_or(1), count("maxContains"));
-            demand.contains.push(Contains { part: part(contained), least, most });
+            demand.contains.push(Contains {
+                part: part(contained),
+                least,
+                most,
+            });
         }
-        let keywords = ["items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems", "unevaluatedItems"];
+        let keywords = [
+            "items",
+            "prefixItems",
+            "contains",
+            "minItems",
+            "maxItems",
+            "uniqueItems",
+            "unevaluatedItems",
+        ];
         self.hint(object, Kinds::LIST, &keywords);
     }
 
@@ -253,22 +336,48 @@ impl Gatherer<'_, '_> {
         let demand = &mut self.demand;
         demand.size.narrow(object, "minProperties", "maxProperties");
         let texts = |value: &Json| -> Vec<String> {
-            value.as_array().into_iter().flatten().filter_map(Json::as_str).map(str::to_owned).collect()
+            value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Json::as_str)
+                .map(str::to_owned)
+                .collect()
         };
         for name in object.get("required").map(texts).unwrap_or_default() {
             if !demand.required.contains(&name) {
                 demand.required.push(name);
             }
         }
-        let entries = |keyword: &str| object.get(keyword).and_then(Json::as_object).into_iter().flatten();
-        let named: Vec<_> = entries("properties").map(|(name, schema)| (name.clone(), part(schema))).collect();
+        let entries = |keyword: &str| {
+            object
+                .get(keyword)
+                .and_then(Json::as_object)
+                .into_iter()
+                .flatten()
+        };
+        let named: Vec<_> = entries("properties")
+            .map(|(name, schema)| (name.clone(), part(schema)))
+            .collect();
         let patterns: Vec<_> = entries("patternProperties")
-            .filter_map(|(text, schema)| Some((regex::Regex::new(text).ok()?, text.clone(), part(schema))))
+            .filter_map(|(text, schema)| {
+                Some((regex::Regex::new(text).ok()?, text.clone(), part(schema)))
+            })
             .collect();
         let rest = object.get("additionalProperties");
-        let rest = rest.or_else(|| object.get("unevaluatedProperties").filter(|_| !combines(object))).map(part);
+        let rest = rest
+            .or_else(|| {
+                object
+                    .get("unevaluatedProperties")
+                    .filter(|_| !combines(object))
+            })
+            .map(part);
         if !named.is_empty() || !patterns.is_empty() || rest.is_some() {
-            demand.fields.push(Fields { named, patterns, rest });
+            demand.fields.push(Fields {
+                named,
+                patterns,
+                rest,
+            });
         }
         demand.names.extend(object.get("propertyNames").map(part));
         for (name, needed) in entries("dependentRequired").chain(entries("dependencies")) {
@@ -278,12 +387,20 @@ impl Gatherer<'_, '_> {
         }
         let schemas = entries("dependentSchemas").chain(entries("dependencies"));
         let schemas = schemas.filter(|(_, schema)| !schema.is_array());
-        demand.dependents.extend(schemas.map(|(name, schema)| (name.clone(), part(schema))));
+        demand
+            .dependents
+            .extend(schemas.map(|(name, schema)| (name.clone(), part(schema))));
         self.hint(object, Kinds::OBJECT, &OF_OBJECTS);
     }
 
     fn combined(&mut self, object: &Map<String, Json>, part: &dyn Fn(&Json) -> Part) {
-        let list = |keyword: &str| object.get(keyword).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+        let list = |keyword: &str| {
+            object
+                .get(keyword)
+                .and_then(Json::as_array)
+                .map(Vec::as_slice)
+                .unwrap_or_default()
+        };
         self.open.extend(list("allOf").iter().map(part));
         for keyword in ["oneOf", "anyOf"] {
             let alternatives = list(keyword);
@@ -297,8 +414,12 @@ impl Gatherer<'_, '_> {
         }
         if let Some(condition) = object.get("if") {
             let not = Json::Object(Map::from_iter([("not".to_owned(), condition.clone())]));
-            let branches = [(condition.clone(), object.get("then")), (not, object.get("else"))];
-            let chosen = (self.choose)(&branches.each_ref().map(|(condition, _)| condition.clone()));
+            let branches = [
+                (condition.clone(), object.get("then")),
+                (not, object.get("else")),
+            ];
+            let chosen =
+                (self.choose)(&branches.each_ref().map(|(condition, _)| condition.clone()));
             if let Some((condition, branch)) = branches.get(chosen) {
                 self.open.push(part(condition));
                 self.open.extend(branch.map(part));
@@ -330,11 +451,15 @@ impl Gatherer<'_, '_> {
 
     fn other_than(&mut self, part: Part) {
         let ways = negate(&part.schema);
-        let everything = part.schema == Json::Bool(true) || part.schema.as_object().is_some_and(Map::is_empty);
+        let everything =
+            part.schema == Json::Bool(true) || part.schema.as_object().is_some_and(Map::is_empty);
         match (ways.is_empty(), everything) {
             (false, _) => {
                 let chosen = (self.choose)(&ways);
-                self.open.extend(ways.get(chosen).map(|way| Part { schema: way.clone(), base: part.base }));
+                self.open.extend(ways.get(chosen).map(|way| Part {
+                    schema: way.clone(),
+                    base: part.base,
+                }));
             }
             (true, true) => self.demand.kinds = Kinds::NONE,
             // Of keywords that cannot be turned round the validator speaks.
@@ -345,7 +470,16 @@ impl Gatherer<'_, '_> {
 
 /// Whether other schemas beside it may have looked at what is left over.
 fn combines(schema: &Map<String, Json>) -> bool {
-    let keywords = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "not", "dependentSchemas"];
+    let keywords = [
+        "$ref",
+        "$dynamicRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "if",
+        "not",
+        "dependentSchemas",
+    ];
     keywords.iter().any(|keyword| schema.contains_key(*keyword))
 }
 
@@ -367,13 +501,26 @@ pub(super) fn same(left: &Json, right: &Json) -> bool {
 impl Demand {
     /// The kinds that the value may have, the likeliest first.
     pub fn order(&self) -> Vec<Kinds> {
-        let mut order: Vec<Kinds> = self.hinted.iter().copied().filter(|kind| self.kinds.has(*kind)).collect();
+        let mut order: Vec<Kinds> = self
+            .hinted
+            .iter()
+            .copied()
+            .filter(|kind| self.kinds.has(*kind))
+            .collect();
         // What is only a bound says nothing of whole numbers; a number with a fraction is the likelier one.
         let integer = self.kinds.has(Kinds::INTEGER) && !self.kinds.has(Kinds::FRACTION);
         let rest = if self.typed {
             Kinds::EACH
         } else {
-            [Kinds::TEXT, Kinds::INTEGER, Kinds::OBJECT, Kinds::LIST, Kinds::BOOL, Kinds::FRACTION, Kinds::NULL]
+            [
+                Kinds::TEXT,
+                Kinds::INTEGER,
+                Kinds::OBJECT,
+                Kinds::LIST,
+                Kinds::BOOL,
+                Kinds::FRACTION,
+                Kinds::NULL,
+            ]
         };
         for kind in rest {
             if self.kinds.has(kind) && !order.contains(&kind) {
@@ -401,8 +548,16 @@ impl Demand {
     pub fn field(&self, name: &str) -> Vec<Part> {
         let mut parts = Vec::new();
         for fields in &self.fields {
-            let named = fields.named.iter().filter(|(own, _)| own == name).map(|(_, part)| part);
-            let matching = fields.patterns.iter().filter(|(pattern, ..)| pattern.is_match(name)).map(|(.., part)| part);
+            let named = fields
+                .named
+                .iter()
+                .filter(|(own, _)| own == name)
+                .map(|(_, part)| part);
+            let matching = fields
+                .patterns
+                .iter()
+                .filter(|(pattern, ..)| pattern.is_match(name))
+                .map(|(.., part)| part);
             let found: Vec<Part> = named.chain(matching).cloned().collect();
             if found.is_empty() {
                 parts.extend(fields.rest.clone());

@@ -64,18 +64,35 @@ pub(super) fn find(examples: &Examples) -> Vec<super::Edge> {
             break;
         }
         if !twists.is_empty() {
-            let Ok(value) = examples.conforming(&none, 0, &twists, TRIES) else { continue };
+            let Ok(value) = examples.conforming(&none, 0, &twists, TRIES) else {
+                continue;
+            };
             if !found.iter().any(|edge| edge.value == value) {
-                found.push(super::Edge { twists: twists.clone(), value });
+                found.push(super::Edge {
+                    twists: twists.clone(),
+                    value,
+                });
             }
         }
         // Behind another alternative or type there are places that the usual value does not have.
-        let leads_on = |twist: &Twist| matches!(twist.edge, Edge::Alternative(..) | Edge::Kind(_) | Edge::Most);
+        let leads_on = |twist: &Twist| {
+            matches!(
+                twist.edge,
+                Edge::Alternative(..) | Edge::Kind(_) | Edge::Most
+            )
+        };
         if twists.len() < MOST_STEPS && twists.last().is_none_or(leads_on) {
             for offer in offers(examples, &none, &twists).0 {
-                let new = twists.iter().all(|twist| twist.place != offer.place || offer.edge != twist.edge);
-                let known = open.iter().any(|other| other.len() == 1 && other.first() == Some(&offer));
-                if new && !known && !(twists.is_empty() && open.iter().any(|other| other.contains(&offer))) {
+                let new = twists
+                    .iter()
+                    .all(|twist| twist.place != offer.place || offer.edge != twist.edge);
+                let known = open
+                    .iter()
+                    .any(|other| other.len() == 1 && other.first() == Some(&offer));
+                if new
+                    && !known
+                    && !(twists.is_empty() && open.iter().any(|other| other.contains(&offer)))
+                {
                     open.push_back([twists.clone(), vec![offer]].concat());
                 }
             }
@@ -85,7 +102,11 @@ pub(super) fn find(examples: &Examples) -> Vec<super::Edge> {
 }
 
 /// The edges that the places of a value offer, and how many parts it has.
-fn offers(examples: &Examples, arguments: &Map<String, Json>, twists: &[Twist]) -> (Vec<Twist>, usize) {
+fn offers(
+    examples: &Examples,
+    arguments: &Map<String, Json>,
+    twists: &[Twist],
+) -> (Vec<Twist>, usize) {
     let mut places = Places::default();
     let mut builder = Builder::new(&examples.documents, arguments, 0, twists, &mut places);
     builder.offers = Some(Vec::new());

@@ -17,8 +17,15 @@ impl Kinds {
     pub const ALL: Self = Self(127);
     pub const NONE: Self = Self(0);
     /// Each of them, what is told of a schema without a type first.
-    pub const EACH: [Self; 7] =
-        [Self::OBJECT, Self::LIST, Self::TEXT, Self::INTEGER, Self::FRACTION, Self::BOOL, Self::NULL];
+    pub const EACH: [Self; 7] = [
+        Self::OBJECT,
+        Self::LIST,
+        Self::TEXT,
+        Self::INTEGER,
+        Self::FRACTION,
+        Self::BOOL,
+        Self::NULL,
+    ];
 
     /// These kinds and the others.
     pub fn and(self, others: Self) -> Self {

@@ -29,18 +29,31 @@ impl Builder<'_> {
     fn length(&mut self, demand: &Demand, spot: &mut Spot) -> u64 {
         let contained: u64 = demand.contains.iter().map(|contains| contains.least).sum();
         let closed = demand.elements.iter().filter_map(|elements| {
-            let closed = elements.rest.as_ref().is_some_and(|rest| rest.schema == Json::Bool(false));
+            let closed = elements
+                .rest
+                .as_ref()
+                .is_some_and(|rest| rest.schema == Json::Bool(false));
             closed.then(|| u64::try_from(elements.prefix.len()).unwrap_or(MOST))
         });
         let most = closed.chain(demand.items.most).min();
-        let prefix = demand.elements.iter().map(|elements| elements.prefix.len()).max().unwrap_or(0);
+        let prefix = demand
+            .elements
+            .iter()
+            .map(|elements| elements.prefix.len())
+            .max()
+            .unwrap_or(0);
         let least = demand.items.least.max(contained);
-        let usual = USUAL.max(u64::try_from(prefix).unwrap_or(USUAL)).max(contained);
+        let usual = USUAL
+            .max(u64::try_from(prefix).unwrap_or(USUAL))
+            .max(contained);
         let within = |count: u64| count.max(least).min(most.unwrap_or(u64::MAX)).min(MOST);
         let ways = [
             (Edge::Least, within(0)),
             (Edge::One, within(1)),
-            (Edge::Most, within(most.filter(|most| *most <= 100).unwrap_or(MANY))),
+            (
+                Edge::Most,
+                within(most.filter(|most| *most <= 100).unwrap_or(MANY)),
+            ),
         ];
         let mut wanted = None;
         for (edge, length) in ways {
@@ -52,7 +65,12 @@ impl Builder<'_> {
         wanted.unwrap_or_else(|| {
             // Where the elements lead back to what is being built, the list ends the recursion.
             let short = self.is_full(spot) || self.leads_back(demand, spot);
-            let lengths = [within(if short { 0 } else { usual }), within(1), within(0), within(usual + 1)];
+            let lengths = [
+                within(if short { 0 } else { usual }),
+                within(1),
+                within(0),
+                within(usual + 1),
+            ];
             lengths.get(spot.pick(lengths.len())).copied().unwrap_or(0)
         })
     }
@@ -65,7 +83,14 @@ impl Builder<'_> {
         self.recurs(&inner)
     }
 
-    fn element(&mut self, parts: &[Part], spot: &Spot, index: u64, made: &[Json], unique: bool) -> Option<Json> {
+    fn element(
+        &mut self,
+        parts: &[Part],
+        spot: &Spot,
+        index: u64,
+        made: &[Json],
+        unique: bool,
+    ) -> Option<Json> {
         let name = index.to_string();
         for _ in 0..TRIES {
             let mut inner = self.below(spot, &name);
@@ -83,8 +108,16 @@ impl Builder<'_> {
 impl Demand {
     /// The schemas of the element at a place.
     fn element(&self, index: u64) -> Vec<Part> {
-        let at = |prefix: &[Part]| usize::try_from(index).ok().and_then(|index| prefix.get(index)).cloned();
-        self.elements.iter().filter_map(|elements| at(&elements.prefix).or_else(|| elements.rest.clone())).collect()
+        let at = |prefix: &[Part]| {
+            usize::try_from(index)
+                .ok()
+                .and_then(|index| prefix.get(index))
+                .cloned()
+        };
+        self.elements
+            .iter()
+            .filter_map(|elements| at(&elements.prefix).or_else(|| elements.rest.clone()))
+            .collect()
     }
 
     /// The schema that the element at a place has to bring in: what must be contained stands behind what has its place.
@@ -97,8 +130,14 @@ impl Demand {
             start += contains.least;
         }
         // What may be contained only so often is excluded from there on.
-        let bounded = self.contains.iter().find(|contains| contains.most.is_some_and(|most| most <= contains.least))?;
+        let bounded = self
+            .contains
+            .iter()
+            .find(|contains| contains.most.is_some_and(|most| most <= contains.least))?;
         let not = serde_json::json!({"not": bounded.part.schema});
-        Some(Part { schema: not, base: bounded.part.base.clone() })
+        Some(Part {
+            schema: not,
+            base: bounded.part.base.clone(),
+        })
     }
 }

@@ -84,11 +84,20 @@ impl Examples {
     ///
     /// # Errors
     /// It cannot be used; see [`Validator::new`].
-    pub fn with_documents(schema: &Json, documents: &[(String, Json)]) -> Result<Self, SchemaError> {
+    pub fn with_documents(
+        schema: &Json,
+        documents: &[(String, Json)],
+    ) -> Result<Self, SchemaError> {
         let validator = Validator::with_documents(schema, documents)?;
         let strict = Validator::with_formats(schema, documents)?;
         let documents = Documents::new(schema, documents)?;
-        Ok(Self { documents, ty: from_schema(schema), validator, strict, edges: OnceLock::new() })
+        Ok(Self {
+            documents,
+            ty: from_schema(schema),
+            validator,
+            strict,
+            edges: OnceLock::new(),
+        })
     }
 
     /// Prepares the schema of a type.
@@ -104,11 +113,21 @@ impl Examples {
     ///
     /// # Errors
     /// Nothing that conforms was found.
-    pub fn make(&self, arguments: &Map<String, Json>, seed: u64, choice: Choice) -> Result<Json, NoExample> {
-        let Choice::Edge(wanted) = choice else { return self.conforming(arguments, seed, &[], MOST_TRIES) };
+    pub fn make(
+        &self,
+        arguments: &Map<String, Json>,
+        seed: u64,
+        choice: Choice,
+    ) -> Result<Json, NoExample> {
+        let Choice::Edge(wanted) = choice else {
+            return self.conforming(arguments, seed, &[], MOST_TRIES);
+        };
         let edges = self.edges();
         let count = u64::try_from(edges.len()).unwrap_or(1).max(1);
-        let Some(edge) = usize::try_from(wanted % count).ok().and_then(|index| edges.get(index)) else {
+        let Some(edge) = usize::try_from(wanted % count)
+            .ok()
+            .and_then(|index| edges.get(index))
+        else {
             return self.conforming(arguments, seed, &[], MOST_TRIES);
         };
         // With these arguments or this seed the rest may stand in the way of the edge, which is what was asked for.
@@ -138,10 +157,16 @@ impl Examples {
         let mut told: Option<NoExample> = None;
         for number in 0..tries {
             let made = Builder::new(&self.documents, arguments, seed, twists, &mut places).build();
-            let judge = if number < TRIES_WITH_FORMATS.min(tries / 2) { &self.strict } else { &self.validator };
+            let judge = if number < TRIES_WITH_FORMATS.min(tries / 2) {
+                &self.strict
+            } else {
+                &self.validator
+            };
             let violations = judge.violations(&made);
             if violations.is_empty() {
-                let Err(mismatch) = decode(&made, &self.ty) else { return Ok(made) };
+                let Err(mismatch) = decode(&made, &self.ty) else {
+                    return Ok(made);
+                };
                 told.get_or_insert(NoExample {
                     keyword: "type".into(),
                     place: "the value".into(),
@@ -154,8 +179,16 @@ impl Examples {
                 places.renew(&violation.pointer, number);
             }
             if let Some(first) = violations.into_iter().next() {
-                let place = if first.pointer.is_empty() { "the value".to_owned() } else { first.pointer };
-                told.get_or_insert(NoExample { keyword: first.keyword, place, message: first.message });
+                let place = if first.pointer.is_empty() {
+                    "the value".to_owned()
+                } else {
+                    first.pointer
+                };
+                told.get_or_insert(NoExample {
+                    keyword: first.keyword,
+                    place,
+                    message: first.message,
+                });
             }
         }
         Err(told.unwrap_or_else(|| NoExample {

@@ -6,16 +6,28 @@ use serde_json::{Map, Value as Json, json};
 pub(super) fn negate(schema: &Json) -> Vec<Json> {
     match schema {
         Json::Bool(false) => vec![json!({})],
-        Json::Object(object) => object.iter().flat_map(|(keyword, value)| broken(keyword, value, object)).collect(),
+        Json::Object(object) => object
+            .iter()
+            .flat_map(|(keyword, value)| broken(keyword, value, object))
+            .collect(),
         _ => Vec::new(),
     }
 }
 
 fn broken(keyword: &str, value: &Json, schema: &Map<String, Json>) -> Vec<Json> {
-    let each = |make: &dyn Fn(&Json) -> Json| value.as_array().into_iter().flatten().map(make).collect();
-    let count = |more: i64| value.as_i64().and_then(|count| count.checked_add(more)).filter(|count| *count >= 0);
+    let each =
+        |make: &dyn Fn(&Json) -> Json| value.as_array().into_iter().flatten().map(make).collect();
+    let count = |more: i64| {
+        value
+            .as_i64()
+            .and_then(|count| count.checked_add(more))
+            .filter(|count| *count >= 0)
+    };
     let counted = |kind: &str, bound: &str, more| {
-        count(more).map(|count| json!({"type": kind, bound: count})).into_iter().collect::<Vec<_>>()
+        count(more)
+            .map(|count| json!({"type": kind, bound: count}))
+            .into_iter()
+            .collect::<Vec<_>>()
     };
     match keyword {
         "type" => vec![json!({"type": others(value)})],
@@ -61,8 +73,12 @@ fn broken(keyword: &str, value: &Json, schema: &Map<String, Json>) -> Vec<Json> 
 }
 
 fn conditional(condition: &Json, schema: &Map<String, Json>) -> Vec<Json> {
-    let then = schema.get("then").map(|then| json!({"allOf": [condition, {"not": then}]}));
-    let otherwise = schema.get("else").map(|otherwise| json!({"allOf": [{"not": condition}, {"not": otherwise}]}));
+    let then = schema
+        .get("then")
+        .map(|then| json!({"allOf": [condition, {"not": then}]}));
+    let otherwise = schema
+        .get("else")
+        .map(|otherwise| json!({"allOf": [{"not": condition}, {"not": otherwise}]}));
     then.into_iter().chain(otherwise).collect()
 }
 
@@ -84,7 +100,9 @@ fn others(value: &Json) -> Vec<&'static str> {
     };
     let all = ["string", "integer", "boolean", "object", "array", "null"];
     let kept = all.into_iter().filter(|name| !excluded.contains(name));
-    let kept: Vec<_> = kept.filter(|name| *name != "integer" || !excluded.contains(&"number")).collect();
+    let kept: Vec<_> = kept
+        .filter(|name| *name != "integer" || !excluded.contains(&"number"))
+        .collect();
     // What is no integer may still be a number, though `integer` alone cannot say so.
     if excluded.contains(&"integer") && !excluded.contains(&"number") {
         return [kept, vec!["fraction"]].concat();

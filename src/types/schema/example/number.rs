@@ -41,14 +41,24 @@ struct Units {
 
 impl Bounds {
     pub fn narrow(&mut self, schema: &Map<String, Json>) {
-        let decimal = |keyword: &str| schema.get(keyword).and_then(Json::as_number).and_then(Decimal::read);
+        let decimal = |keyword: &str| {
+            schema
+                .get(keyword)
+                .and_then(Json::as_number)
+                .and_then(Decimal::read)
+        };
         // In the oldest drafts `exclusiveMinimum` is a truth value beside `minimum`.
         let strict = |keyword: &str| schema.get(keyword) == Some(&Json::Bool(true));
-        self.least.extend(decimal("minimum").map(|bound| (bound, strict("exclusiveMinimum"))));
-        self.least.extend(decimal("exclusiveMinimum").map(|bound| (bound, true)));
-        self.most.extend(decimal("maximum").map(|bound| (bound, strict("exclusiveMaximum"))));
-        self.most.extend(decimal("exclusiveMaximum").map(|bound| (bound, true)));
-        self.steps.extend(decimal("multipleOf").filter(|step| step.digits > 0));
+        self.least
+            .extend(decimal("minimum").map(|bound| (bound, strict("exclusiveMinimum"))));
+        self.least
+            .extend(decimal("exclusiveMinimum").map(|bound| (bound, true)));
+        self.most
+            .extend(decimal("maximum").map(|bound| (bound, strict("exclusiveMaximum"))));
+        self.most
+            .extend(decimal("exclusiveMaximum").map(|bound| (bound, true)));
+        self.steps
+            .extend(decimal("multipleOf").filter(|step| step.digits > 0));
     }
 
     /// A whole number, or one that may have a fraction; none where the bounds leave none.
@@ -72,25 +82,61 @@ impl Bounds {
 
     /// A bound as it stands, where nothing better can be said.
     pub fn bound(&self) -> Option<Number> {
-        let strict = self.least.iter().chain(&self.most).find(|(_, strict)| !strict);
+        let strict = self
+            .least
+            .iter()
+            .chain(&self.most)
+            .find(|(_, strict)| !strict);
         strict.and_then(|(bound, _)| written(bound.digits, bound.decimals))
     }
 
     fn units(&self, whole: bool) -> Option<Units> {
-        let all = self.least.iter().chain(&self.most).map(|(bound, _)| bound).chain(&self.steps);
+        let all = self
+            .least
+            .iter()
+            .chain(&self.most)
+            .map(|(bound, _)| bound)
+            .chain(&self.steps);
         let told = all.map(|decimal| decimal.decimals).max().unwrap_or(0);
         // One or two places more lie between bounds that are near to each other.
-        let decimals = if whole || !self.steps.is_empty() { told } else { (told + 2).min(MOST_DECIMALS) };
-        let mut step = if whole { 10_i128.checked_pow(decimals)? } else { 1 };
+        let decimals = if whole || !self.steps.is_empty() {
+            told
+        } else {
+            (told + 2).min(MOST_DECIMALS)
+        };
+        let mut step = if whole {
+            10_i128.checked_pow(decimals)?
+        } else {
+            1
+        };
         for other in &self.steps {
             step = least_common(step, other.at(decimals)?)?;
         }
         let bound = |(decimal, strict): &(Decimal, bool), inward: i128| {
-            decimal.at(decimals)?.checked_add(if *strict { inward } else { 0 })
+            decimal
+                .at(decimals)?
+                .checked_add(if *strict { inward } else { 0 })
         };
-        let least = self.least.iter().map(|one| bound(one, 1)).collect::<Option<Vec<_>>>()?.into_iter().max();
-        let most = self.most.iter().map(|one| bound(one, -1)).collect::<Option<Vec<_>>>()?.into_iter().min();
-        Some(Units { decimals, least, most, step })
+        let least = self
+            .least
+            .iter()
+            .map(|one| bound(one, 1))
+            .collect::<Option<Vec<_>>>()?
+            .into_iter()
+            .max();
+        let most = self
+            .most
+            .iter()
+            .map(|one| bound(one, -1))
+            .collect::<Option<Vec<_>>>()?
+            .into_iter()
+            .min();
+        Some(Units {
+            decimals,
+            least,
+            most,
+            step,
+        })
     }
 }
 
@@ -109,7 +155,10 @@ impl Units {
         }
         // Whole numbers are read with 64 bits, others are exact up to 2^53.
         let (lowest, highest) = if whole {
-            (i128::from(i64::MIN).saturating_mul(unit), i128::from(i64::MAX).saturating_mul(unit))
+            (
+                i128::from(i64::MIN).saturating_mul(unit),
+                i128::from(i64::MAX).saturating_mul(unit),
+            )
         } else {
             (-(1_i128 << 53) * unit, (1_i128 << 53) * unit)
         };
@@ -124,7 +173,9 @@ impl Decimal {
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let fraction = fraction.trim_end_matches('0');
         let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
-        let decimals = i64::try_from(fraction.len()).ok()?.checked_sub(exponent.parse::<i64>().ok()?)?;
+        let decimals = i64::try_from(fraction.len())
+            .ok()?
+            .checked_sub(exponent.parse::<i64>().ok()?)?;
         if decimals > i64::from(MOST_DECIMALS) {
             return None;
         }
@@ -132,11 +183,15 @@ impl Decimal {
             return Some(Self { digits, decimals });
         }
         let zeros = 10_i128.checked_pow(u32::try_from(-decimals).ok()?)?;
-        Some(Self { digits: digits.checked_mul(zeros)?, decimals: 0 })
+        Some(Self {
+            digits: digits.checked_mul(zeros)?,
+            decimals: 0,
+        })
     }
 
     fn at(self, decimals: u32) -> Option<i128> {
-        self.digits.checked_mul(10_i128.checked_pow(decimals.checked_sub(self.decimals)?)?)
+        self.digits
+            .checked_mul(10_i128.checked_pow(decimals.checked_sub(self.decimals)?)?)
     }
 }
 
@@ -151,15 +206,26 @@ fn least_common(left: i128, right: i128) -> Option<i128> {
 fn written(units: i128, decimals: u32) -> Option<Number> {
     let unit = 10_i128.checked_pow(decimals)?;
     let sign = if units < 0 { "-" } else { "" };
-    let (whole, fraction) = (units.unsigned_abs() / unit.unsigned_abs(), units.unsigned_abs() % unit.unsigned_abs());
+    let (whole, fraction) = (
+        units.unsigned_abs() / unit.unsigned_abs(),
+        units.unsigned_abs() % unit.unsigned_abs(),
+    );
     let width = usize::try_from(decimals).ok()?;
-    let fraction = if width == 0 { String::new() } else { format!(".{fraction:0width$}") };
+    let fraction = if width == 0 {
+        String::new()
+    } else {
+        format!(".{fraction:0width$}")
+    };
     let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
     format!("{sign}{whole}{fraction}").parse().ok()
 }
 
 /// The count that a bound such as `2` or `2.0` names.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is looked at before")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is looked at before"
+)]
 pub(super) fn count(bound: f64) -> Option<u64> {
     (0.0..9e15).contains(&bound).then_some(bound as u64)
 }
@@ -177,15 +243,27 @@ mod tests {
 
     #[test]
     fn multiples_are_exact_and_bounds_are_kept() {
-        let cents = bounds(&json!({"minimum": 19.98, "exclusiveMaximum": 20.01, "multipleOf": 0.01}));
+        let cents =
+            bounds(&json!({"minimum": 19.98, "exclusiveMaximum": 20.01, "multipleOf": 0.01}));
         let made = |wanted| cents.number(false, wanted).map(|number| number.to_string());
         assert_eq!(made(Wanted::Least).as_deref(), Some("19.98"));
         assert_eq!(made(Wanted::Most).as_deref(), Some("20"));
-        assert_eq!(bounds(&json!({"minimum": 1.1, "maximum": 1.9})).number(true, Wanted::Least), None);
+        assert_eq!(
+            bounds(&json!({"minimum": 1.1, "maximum": 1.9})).number(true, Wanted::Least),
+            None
+        );
         let both = bounds(&json!({"multipleOf": 4, "minimum": 1})).number(true, Wanted::Least);
         assert_eq!(both.map(|number| number.to_string()).as_deref(), Some("4"));
         let open = Bounds::default();
-        assert_eq!(open.number(true, Wanted::Most).and_then(|number| number.as_i64()), Some(i64::MAX));
-        assert_eq!(open.number(true, Wanted::Near(-1)).and_then(|number| number.as_i64()), Some(-1));
+        assert_eq!(
+            open.number(true, Wanted::Most)
+                .and_then(|number| number.as_i64()),
+            Some(i64::MAX)
+        );
+        assert_eq!(
+            open.number(true, Wanted::Near(-1))
+                .and_then(|number| number.as_i64()),
+            Some(-1)
+        );
     }
 }

@@ -30,7 +30,11 @@ impl Builder<'_> {
     /// The value of a field; none where it is left out.
     fn field(&mut self, demand: &Demand, name: &str, mut spot: Spot) -> Option<Json> {
         let required = demand.required.iter().any(|other| other == name);
-        let optional = !required && !demand.together.iter().any(|(_, others)| others.iter().any(|other| other == name));
+        let optional = !required
+            && !demand
+                .together
+                .iter()
+                .any(|(_, others)| others.iter().any(|other| other == name));
         if optional {
             self.offer(&spot.place, Edge::Absent);
         }
@@ -44,7 +48,10 @@ impl Builder<'_> {
         if optional && (!inner.kinds.has(Kinds::ALL) || self.recurs(&inner)) {
             return None;
         }
-        if let Some(given) = self.arguments.get(name).filter(|_| spot.count == 0 && !wanted && could_be(&inner))
+        if let Some(given) = self
+            .arguments
+            .get(name)
+            .filter(|_| spot.count == 0 && !wanted && could_be(&inner))
             && inner.kinds.has(Kinds::of(given))
             && !given.is_object()
             && !given.is_array()
@@ -57,14 +64,27 @@ impl Builder<'_> {
 
     /// The names of the fields, in the order of their declaration.
     fn names(&mut self, demand: &Demand, spot: &mut Spot) -> Vec<String> {
-        let declared = demand.fields.iter().flat_map(|fields| fields.named.iter().map(|(name, _)| name.clone()));
+        let declared = demand
+            .fields
+            .iter()
+            .flat_map(|fields| fields.named.iter().map(|(name, _)| name.clone()));
         let all = distinct(declared.chain(demand.required.iter().cloned()));
         let required = |name: &String| demand.required.contains(name);
-        let optional: Vec<&String> = all.iter().filter(|name| !required(name) && !demand.brings(name)).collect();
+        let optional: Vec<&String> = all
+            .iter()
+            .filter(|name| !required(name) && !demand.brings(name))
+            .collect();
         // All of them, those that must be there, all but one, and those that must be there with one other.
-        let ways = if optional.is_empty() { 1 } else { 2 + 2 * optional.len().min(16) };
+        let ways = if optional.is_empty() {
+            1
+        } else {
+            2 + 2 * optional.len().min(16)
+        };
         let way = spot.pick(ways);
-        let one = way.checked_sub(2).and_then(|way| optional.get(way / 2)).copied();
+        let one = way
+            .checked_sub(2)
+            .and_then(|way| optional.get(way / 2))
+            .copied();
         let bare = self.wants(&spot.place, &Edge::Least);
         if !optional.is_empty() || all.is_empty() {
             self.offer(&spot.place, Edge::Least);
@@ -89,16 +109,29 @@ impl Builder<'_> {
     /// Adds made-up fields: as many as there must be, and two where an object is nothing but such fields.
     fn fill(&mut self, demand: &Demand, spot: &Spot, map: bool, names: &mut Vec<String>) {
         let typed = demand.fields.iter().any(|fields| {
-            fields.rest.as_ref().is_some_and(|rest| rest.schema.is_object()) || !fields.patterns.is_empty()
+            fields
+                .rest
+                .as_ref()
+                .is_some_and(|rest| rest.schema.is_object())
+                || !fields.patterns.is_empty()
         });
-        let usual = if map && typed && !self.is_full(spot) && spot.count < PATIENCE { 2 } else { 0 };
+        let usual = if map && typed && !self.is_full(spot) && spot.count < PATIENCE {
+            2
+        } else {
+            0
+        };
         let wanted = demand.size.clamp(usual);
         for number in 0..MOST_FILLERS {
             if u64::try_from(names.len()).is_ok_and(|length| length >= wanted) {
                 return;
             }
             let name = self.filler(demand, spot, number);
-            if !names.contains(&name) && !demand.field(&name).iter().any(|part| part.schema == Json::Bool(false)) {
+            if !names.contains(&name)
+                && !demand
+                    .field(&name)
+                    .iter()
+                    .any(|part| part.schema == Json::Bool(false))
+            {
                 names.push(name);
             }
         }
@@ -110,25 +143,45 @@ impl Builder<'_> {
         if !demand.names.is_empty() {
             let mut inner = self.below(spot, "a name");
             let asked = self.demand(&demand.names, &mut inner);
-            if let Some(Json::String(name)) =
-                asked.listed.as_ref().and_then(|names| names.get(below(salt, names.len())))
+            if let Some(Json::String(name)) = asked
+                .listed
+                .as_ref()
+                .and_then(|names| names.get(below(salt, names.len())))
             {
                 return name.clone();
             }
             return text::text(&asked, salt, 0, text::Wanted::Usual);
         }
-        let patterns: Vec<&str> =
-            demand.fields.iter().flat_map(|fields| fields.patterns.iter().map(|(_, text, _)| text.as_str())).collect();
+        let patterns: Vec<&str> = demand
+            .fields
+            .iter()
+            .flat_map(|fields| fields.patterns.iter().map(|(_, text, _)| text.as_str()))
+            .collect();
         let word = WORDS.get(below(number, WORDS.len())).unwrap_or(&"word");
         let pattern = patterns.get(below(number, patterns.len()));
-        if let Some(name) = pattern.filter(|_| number < 40).and_then(|pattern| matching(pattern, salt, 4)) {
+        if let Some(name) = pattern
+            .filter(|_| number < 40)
+            .and_then(|pattern| matching(pattern, salt, 4))
+        {
             // Where the pattern leaves the end open, a word tells one name from the next.
             let longer = format!("{name}{word}");
-            let open =
-                demand.fields.iter().any(|fields| fields.patterns.iter().any(|(regex, ..)| regex.is_match(&longer)));
-            return if open && number.is_multiple_of(2) { longer } else { name };
+            let open = demand.fields.iter().any(|fields| {
+                fields
+                    .patterns
+                    .iter()
+                    .any(|(regex, ..)| regex.is_match(&longer))
+            });
+            return if open && number.is_multiple_of(2) {
+                longer
+            } else {
+                name
+            };
         }
-        if number < 16 { (*word).to_owned() } else { format!("{word}-{number}") }
+        if number < 16 {
+            (*word).to_owned()
+        } else {
+            format!("{word}-{number}")
+        }
     }
 }
 
@@ -141,7 +194,11 @@ fn could_be(demand: &Demand) -> bool {
 fn bring_along(demand: &Demand, names: &mut Vec<String>) {
     let mut index = 0;
     while let Some(name) = names.get(index).cloned() {
-        let needed = demand.together.iter().filter(|(own, _)| *own == name).flat_map(|(_, others)| others);
+        let needed = demand
+            .together
+            .iter()
+            .filter(|(own, _)| *own == name)
+            .flat_map(|(_, others)| others);
         for other in needed {
             if !names.contains(other) {
                 names.push(other.clone());
@@ -152,9 +209,18 @@ fn bring_along(demand: &Demand, names: &mut Vec<String>) {
 }
 
 fn cut(demand: &Demand, names: &mut Vec<String>) {
-    let most = demand.size.most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+    let most = demand
+        .size
+        .most
+        .and_then(|most| usize::try_from(most).ok())
+        .unwrap_or(usize::MAX);
     while names.len() > most {
-        let Some(last) = names.iter().rposition(|name| !demand.required.contains(name)) else { return };
+        let Some(last) = names
+            .iter()
+            .rposition(|name| !demand.required.contains(name))
+        else {
+            return;
+        };
         names.remove(last);
     }
 }

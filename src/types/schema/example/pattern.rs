@@ -7,14 +7,33 @@ use super::chance::{below, mixed};
 /// Longer texts are not made.
 const MOST_CHARACTERS: usize = 4_000;
 /// What is preferred of a class of characters, in this order.
-const PREFERRED: [(char, char); 6] = [('a', 'z'), ('A', 'Z'), ('0', '9'), ('-', '.'), ('_', '_'), ('!', '~')];
+const PREFERRED: [(char, char); 6] = [
+    ('a', 'z'),
+    ('A', 'Z'),
+    ('0', '9'),
+    ('-', '.'),
+    ('_', '_'),
+    ('!', '~'),
+];
 
 /// A text that the pattern may match. `stretch` is how often at most something is repeated beyond what it must be.
 /// Assertions about what stands around a place are passed over, so the text must be looked at afterwards.
 pub(super) fn matching(pattern: &str, salt: u64, stretch: u32) -> Option<String> {
-    let parse = |pattern: &str| regex_syntax::ParserBuilder::new().nest_limit(100).build().parse(pattern).ok();
+    let parse = |pattern: &str| {
+        regex_syntax::ParserBuilder::new()
+            .nest_limit(100)
+            .build()
+            .parse(pattern)
+            .ok()
+    };
     let hir = parse(pattern).or_else(|| parse(&without_looks(pattern)))?;
-    let mut writer = Writer { text: String::new(), length: 0, salt, stretch, parts: 0 };
+    let mut writer = Writer {
+        text: String::new(),
+        length: 0,
+        salt,
+        stretch,
+        parts: 0,
+    };
     writer.part(&hir)?;
     Some(writer.text)
 }
@@ -51,7 +70,10 @@ impl Writer {
     }
 
     fn repeated(&mut self, repetition: &Repetition) -> Option<()> {
-        let most = repetition.max.unwrap_or(u32::MAX).min(repetition.min.saturating_add(self.stretch));
+        let most = repetition
+            .max
+            .unwrap_or(u32::MAX)
+            .min(repetition.min.saturating_add(self.stretch));
         let width = usize::try_from(most - repetition.min).ok()?;
         let more = u32::try_from(below(self.chance(), width + 1)).ok()?;
         (0..repetition.min + more).try_for_each(|_| self.part(&repetition.sub))
@@ -59,22 +81,37 @@ impl Writer {
 
     fn of_class(&mut self, class: &Class) -> Option<char> {
         let ranges: Vec<(char, char)> = match class {
-            Class::Unicode(class) => class.iter().map(|range| (range.start(), range.end())).collect(),
-            Class::Bytes(class) => {
-                class.iter().map(|range| (char::from(range.start()), char::from(range.end()))).collect()
-            }
+            Class::Unicode(class) => class
+                .iter()
+                .map(|range| (range.start(), range.end()))
+                .collect(),
+            Class::Bytes(class) => class
+                .iter()
+                .map(|range| (char::from(range.start()), char::from(range.end())))
+                .collect(),
         };
         let chance = self.chance();
         let within = |(low, high): (char, char)| {
-            let cut = ranges.iter().map(|(from, to)| ((*from).max(low), (*to).min(high)));
-            let found: Vec<char> = cut.filter(|(from, to)| from <= to).flat_map(|(from, to)| from..=to).collect();
+            let cut = ranges
+                .iter()
+                .map(|(from, to)| ((*from).max(low), (*to).min(high)));
+            let found: Vec<char> = cut
+                .filter(|(from, to)| from <= to)
+                .flat_map(|(from, to)| from..=to)
+                .collect();
             found.get(below(chance, found.len())).copied()
         };
         // Now and then something else than a small letter, which a pattern may ask for further on.
-        let first =
-            if chance.rotate_left(20).is_multiple_of(3) { below(chance.rotate_left(40), PREFERRED.len()) } else { 0 };
+        let first = if chance.rotate_left(20).is_multiple_of(3) {
+            below(chance.rotate_left(40), PREFERRED.len())
+        } else {
+            0
+        };
         let preferred = PREFERRED.iter().cycle().skip(first).take(PREFERRED.len());
-        preferred.copied().find_map(within).or_else(|| ranges.first().map(|(from, _)| *from))
+        preferred
+            .copied()
+            .find_map(within)
+            .or_else(|| ranges.first().map(|(from, _)| *from))
     }
 
     fn chance(&mut self) -> u64 {
@@ -94,7 +131,9 @@ fn without_looks(pattern: &str) -> String {
     let mut kept = String::new();
     let mut rest = pattern;
     while let Some(first) = rest.chars().next() {
-        let look = ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|opening| rest.starts_with(opening));
+        let look = ["(?=", "(?!", "(?<=", "(?<!"]
+            .iter()
+            .any(|opening| rest.starts_with(opening));
         let length = if look {
             group(rest)
         } else if first == '\\' {

@@ -6,11 +6,17 @@ use super::{Choice, Examples, NoExample};
 use crate::types::{Type, Validator, decode, from_schema, to_schema};
 
 fn usual(schema: &Json) -> Json {
-    Examples::new(schema).unwrap().make(&Map::new(), 0, Choice::Usual).unwrap()
+    Examples::new(schema)
+        .unwrap()
+        .make(&Map::new(), 0, Choice::Usual)
+        .unwrap()
 }
 
 fn refused(schema: &Json) -> NoExample {
-    Examples::new(schema).unwrap().make(&Map::new(), 0, Choice::Usual).unwrap_err()
+    Examples::new(schema)
+        .unwrap()
+        .make(&Map::new(), 0, Choice::Usual)
+        .unwrap_err()
 }
 
 fn edges(schema: &Json) -> Vec<Json> {
@@ -35,13 +41,21 @@ fn what_is_made_up_fits_and_repeats() {
     arguments.insert("id".into(), json!("WZ001-and-twenty-more"));
     arguments.insert("level".into(), json!("L9"));
     arguments.insert("short".into(), json!("too long"));
-    let (validator, examples) = (Validator::new(&schema).unwrap(), Examples::new(&schema).unwrap());
+    let (validator, examples) = (
+        Validator::new(&schema).unwrap(),
+        Examples::new(&schema).unwrap(),
+    );
     let made = |seed| examples.make(&arguments, seed, Choice::Usual).unwrap();
     for seed in 0..100 {
         let one = made(seed);
         assert_eq!(one, made(seed));
         assert_eq!(one["id"], json!("WZ001-and-twenty-more"));
-        assert!(one["either"].is_boolean() && one["both"]["age"].is_number() && one["maybe"].is_number(), "{one}");
+        assert!(
+            one["either"].is_boolean()
+                && one["both"]["age"].is_number()
+                && one["maybe"].is_number(),
+            "{one}"
+        );
         assert!(validator.is_valid(&one), "{one}");
     }
     assert_ne!(made(1), made(2));
@@ -76,19 +90,40 @@ fn every_keyword_is_kept_to() {
     ];
     for schema in schemas {
         let made = usual(&schema);
-        assert!(Validator::new(&schema).unwrap().is_valid(&made), "{schema}: {made}");
+        assert!(
+            Validator::new(&schema).unwrap().is_valid(&made),
+            "{schema}: {made}"
+        );
     }
-    assert_eq!(usual(&json!({"enum": [1, 1.5, "x"], "type": "string"})), json!("x"));
-    assert_eq!(usual(&json!({"type": "integer", "examples": [41, 41]})), json!(41));
+    assert_eq!(
+        usual(&json!({"enum": [1, 1.5, "x"], "type": "string"})),
+        json!("x")
+    );
+    assert_eq!(
+        usual(&json!({"type": "integer", "examples": [41, 41]})),
+        json!(41)
+    );
 }
 
 #[test]
 fn what_stands_in_the_way_is_named() {
-    assert_eq!(refused(&json!({"type": "integer", "minimum": 3, "maximum": 2})).keyword, "maximum");
-    let told = refused(&json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string",
-        "pattern": "^a$", "minLength": 2}}}));
-    assert_eq!((told.keyword.as_str(), told.place.as_str()), ("minLength", "/a"));
-    assert!(told.to_string().contains("/a must have at least 2 characters (`minLength`)"), "{told}");
+    assert_eq!(
+        refused(&json!({"type": "integer", "minimum": 3, "maximum": 2})).keyword,
+        "maximum"
+    );
+    let told = refused(
+        &json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string",
+        "pattern": "^a$", "minLength": 2}}}),
+    );
+    assert_eq!(
+        (told.keyword.as_str(), told.place.as_str()),
+        ("minLength", "/a")
+    );
+    assert!(
+        told.to_string()
+            .contains("/a must have at least 2 characters (`minLength`)"),
+        "{told}"
+    );
     assert_eq!(refused(&json!(false)).place, "the value");
 }
 
@@ -101,21 +136,43 @@ fn the_edges_are_had() {
         "note": {"type": ["string", "null"]}}});
     let edges = edges(&schema);
     let has = |looks: &dyn Fn(&Json) -> bool| edges.iter().any(looks);
-    assert!(edges.iter().all(|edge| Validator::new(&schema).unwrap().is_valid(edge)));
+    assert!(
+        edges
+            .iter()
+            .all(|edge| Validator::new(&schema).unwrap().is_valid(edge))
+    );
     for length in [0, 5] {
-        assert!(has(&|edge| edge["name"].as_str().unwrap().chars().count() == length), "a name of {length}");
+        assert!(
+            has(&|edge| edge["name"].as_str().unwrap().chars().count() == length),
+            "a name of {length}"
+        );
     }
     assert!(has(&|edge| !edge["name"].as_str().unwrap().is_ascii()));
     for length in [0, 1, 4] {
-        assert!(has(&|edge| edge["tags"].as_array().unwrap().len() == length), "{length} tags");
+        assert!(
+            has(&|edge| edge["tags"].as_array().unwrap().len() == length),
+            "{length} tags"
+        );
     }
     for number in [-3, -1, 0, 1, 9] {
         assert!(has(&|edge| edge["count"] == number), "{number}");
     }
-    assert!(["a", "b", "c"].iter().all(|level| has(&|edge| edge["level"] == **level)));
-    assert!([true, false].iter().all(|truth| has(&|edge| edge["sure"] == *truth)));
-    assert!(has(&|edge| edge.get("note").is_none()) && has(&|edge| edge.get("note") == Some(&Json::Null)));
-    let distinct: std::collections::BTreeSet<String> = edges.iter().map(ToString::to_string).collect();
+    assert!(
+        ["a", "b", "c"]
+            .iter()
+            .all(|level| has(&|edge| edge["level"] == **level))
+    );
+    assert!(
+        [true, false]
+            .iter()
+            .all(|truth| has(&|edge| edge["sure"] == *truth))
+    );
+    assert!(
+        has(&|edge| edge.get("note").is_none())
+            && has(&|edge| edge.get("note") == Some(&Json::Null))
+    );
+    let distinct: std::collections::BTreeSet<String> =
+        edges.iter().map(ToString::to_string).collect();
     assert_eq!(distinct.len(), edges.len());
 }
 
@@ -124,17 +181,31 @@ fn behind_an_alternative_there_are_edges_too() {
     let edges = edges(&json!({"oneOf": [
         {"type": "object", "required": ["x"], "properties": {"x": {"const": 1}}, "additionalProperties": false},
         {"type": "array", "items": {"type": "boolean"}}]}));
-    assert!(edges.contains(&json!({"x": 1})) && edges.contains(&json!([])), "{edges:?}");
+    assert!(
+        edges.contains(&json!({"x": 1})) && edges.contains(&json!([])),
+        "{edges:?}"
+    );
     assert!(
         edges.contains(&json!([true, true]))
-            || edges.iter().any(|edge| edge.as_array().is_some_and(|list| list.len() == 1))
+            || edges
+                .iter()
+                .any(|edge| edge.as_array().is_some_and(|list| list.len() == 1))
     );
 }
 
 #[test]
 fn values_of_types_are_read_as_these_types() {
-    let fields = [("at", Type::Timestamp), ("long", Type::Duration), ("raw", Type::Bytes), ("count", Type::Uint)];
-    let fields = fields.map(|(name, ty)| crate::types::Field { name: name.into(), ty, required: true });
+    let fields = [
+        ("at", Type::Timestamp),
+        ("long", Type::Duration),
+        ("raw", Type::Bytes),
+        ("count", Type::Uint),
+    ];
+    let fields = fields.map(|(name, ty)| crate::types::Field {
+        name: name.into(),
+        ty,
+        required: true,
+    });
     let ty = Type::object(fields.into(), crate::types::Rest::Closed).list();
     let examples = Examples::of_type(&ty).unwrap();
     assert_eq!(from_schema(&to_schema(&ty)), ty);
@@ -142,7 +213,15 @@ fn values_of_types_are_read_as_these_types() {
         let made = examples.make(&Map::new(), 7, Choice::Edge(number)).unwrap();
         assert!(decode(&made, &ty).is_ok(), "{made}");
     }
-    let failure = Examples::of_type(&Type::Error).unwrap().make(&Map::new(), 1, Choice::Usual).unwrap();
+    let failure = Examples::of_type(&Type::Error)
+        .unwrap()
+        .make(&Map::new(), 1, Choice::Usual)
+        .unwrap();
     assert!(decode(&failure, &Type::Error).is_ok(), "{failure}");
-    assert!(Examples::of_type(&Type::Never).unwrap().make(&Map::new(), 1, Choice::Usual).is_err());
+    assert!(
+        Examples::of_type(&Type::Never)
+            .unwrap()
+            .make(&Map::new(), 1, Choice::Usual)
+            .is_err()
+    );
 }

@@ -6,8 +6,8 @@ use super::pattern::matching;
 
 /// Words that usual texts are made of.
 pub(super) const WORDS: [&str; 16] = [
-    "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "harbor", "indigo", "juniper", "kelp", "linen",
-    "maple", "north", "opal", "pine",
+    "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "harbor", "indigo", "juniper",
+    "kelp", "linen", "maple", "north", "opal", "pine",
 ];
 /// A text with what programs trip over: accents, other scripts, a pair of surrogates, quotes, markup, a line break.
 const UNUSUAL: &str = "Zoë 名字 😀 e\u{301} \"'<&\\ \n\t%s";
@@ -28,8 +28,11 @@ pub(super) enum Wanted {
 
 /// A text for these demands; where none was found the best guess, which the validator then refuses.
 pub(super) fn text(demand: &Demand, salt: u64, count: u64, wanted: Wanted) -> String {
-    let patterns: Vec<regex::Regex> =
-        demand.patterns.iter().filter_map(|pattern| regex::Regex::new(pattern).ok()).collect();
+    let patterns: Vec<regex::Regex> = demand
+        .patterns
+        .iter()
+        .filter_map(|pattern| regex::Regex::new(pattern).ok())
+        .collect();
     let fits = |text: &str| {
         let length = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
         length >= demand.length.least
@@ -38,7 +41,12 @@ pub(super) fn text(demand: &Demand, salt: u64, count: u64, wanted: Wanted) -> St
     };
     let mut guess = None;
     // A format that cannot be had with the rest is given up in the end.
-    if let Some(format) = demand.formats.iter().find(|format| known(format)).filter(|_| count < 150) {
+    if let Some(format) = demand
+        .formats
+        .iter()
+        .find(|format| known(format))
+        .filter(|_| count < 150)
+    {
         for round in 0..4 {
             let made = of_format(format, salt.wrapping_add(round), wanted);
             if fits(&made) {
@@ -50,7 +58,9 @@ pub(super) fn text(demand: &Demand, salt: u64, count: u64, wanted: Wanted) -> St
     for pattern in &demand.patterns {
         for round in 0..MOST_TRIES {
             let stretch = stretch(demand, wanted, round);
-            let Some(made) = matching(pattern, salt.wrapping_add(round), stretch) else { break };
+            let Some(made) = matching(pattern, salt.wrapping_add(round), stretch) else {
+                break;
+            };
             let sized = fitted(&made, demand);
             for made in [made, sized] {
                 if fits(&made) {
@@ -61,14 +71,22 @@ pub(super) fn text(demand: &Demand, salt: u64, count: u64, wanted: Wanted) -> St
         }
     }
     let plain = plain(demand, salt, wanted);
-    if fits(&plain) && guess.is_none() { plain } else { guess.unwrap_or(plain) }
+    if fits(&plain) && guess.is_none() {
+        plain
+    } else {
+        guess.unwrap_or(plain)
+    }
 }
 
 fn stretch(demand: &Demand, wanted: Wanted, round: u64) -> u32 {
     let least = u32::try_from(demand.length.least.min(4_000)).unwrap_or(0);
     match (wanted, round % 4) {
-        (Wanted::Shortest, _) => u32::try_from(round).unwrap_or(0) / 4 + u32::from(round > 20) * least,
-        (Wanted::Longest, 0) => u32::try_from(demand.length.most.unwrap_or(60).min(4_000)).unwrap_or(60),
+        (Wanted::Shortest, _) => {
+            u32::try_from(round).unwrap_or(0) / 4 + u32::from(round > 20) * least
+        }
+        (Wanted::Longest, 0) => {
+            u32::try_from(demand.length.most.unwrap_or(60).min(4_000)).unwrap_or(60)
+        }
         (_, 0) => 4,
         (_, 1) => 1,
         (_, 2) => 12,
@@ -83,7 +101,10 @@ fn plain(demand: &Demand, salt: u64, wanted: Wanted) -> String {
         Wanted::Unusual => fitted(UNUSUAL, demand),
         Wanted::Shortest => "x".repeat(bounded(demand.length.least)),
         Wanted::Longest => {
-            let most = demand.length.most.map_or(LONG.max(bounded(demand.length.least)), bounded);
+            let most = demand
+                .length
+                .most
+                .map_or(LONG.max(bounded(demand.length.least)), bounded);
             format!("{word} ").chars().cycle().take(most).collect()
         }
     }
@@ -93,8 +114,14 @@ fn plain(demand: &Demand, salt: u64, wanted: Wanted) -> String {
 fn fitted(text: &str, demand: &Demand) -> String {
     let least = bounded(demand.length.least);
     let length = text.chars().count();
-    let filled = if length < least { format!("{text}{}", "x".repeat(least - length)) } else { text.to_owned() };
-    let most = demand.length.most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    let filled = if length < least {
+        format!("{text}{}", "x".repeat(least - length))
+    } else {
+        text.to_owned()
+    };
+    let most = demand.length.most.map_or(usize::MAX, |most| {
+        usize::try_from(most).unwrap_or(usize::MAX)
+    });
     filled.chars().take(most).collect()
 }
 
@@ -124,8 +151,18 @@ fn of_format(format: &str, salt: u64, wanted: Wanted) -> String {
             "9999-12-31T23:59:59.999999999Z",
             "2024-02-29T23:59:59.5+05:30",
         ),
-        "date" => pick(format!("2026-01-{day:02}"), "1970-01-01", "9999-12-31", "2024-02-29"),
-        "time" => pick("09:30:00Z".into(), "00:00:00Z", "23:59:59.999999999Z", "23:59:59.5+05:30"),
+        "date" => pick(
+            format!("2026-01-{day:02}"),
+            "1970-01-01",
+            "9999-12-31",
+            "2024-02-29",
+        ),
+        "time" => pick(
+            "09:30:00Z".into(),
+            "00:00:00Z",
+            "23:59:59.999999999Z",
+            "23:59:59.5+05:30",
+        ),
         "duration" => pick(format!("PT{day}M"), "PT0S", "P9999Y", "P1Y2M3DT4H5M6S"),
         "planrun-duration" => pick(format!("{day}m"), "0s", "87600h", "-1h2m3.5s"),
         "planrun-bytes" => pick("cGxhbg==".into(), "", &"QUJD".repeat(200), "/+8A"),
@@ -135,26 +172,44 @@ fn of_format(format: &str, salt: u64, wanted: Wanted) -> String {
             &format!("{}@{}.example.com", long(), long()),
             "first.last+tag'o@sub.example.com",
         ),
-        "hostname" | "idn-hostname" => {
-            pick(format!("{word}.example.com"), "a", &[long(), long(), long()].join("."), "xn--mnchen-3ya.example")
-        }
-        "ipv4" => pick(format!("192.0.2.{day}"), "0.0.0.0", "255.255.255.255", "127.0.0.1"),
-        "ipv6" => pick(format!("2001:db8::{day}"), "::", "2001:0db8:ffff:ffff:ffff:ffff:ffff:ffff", "::ffff:192.0.2.1"),
+        "hostname" | "idn-hostname" => pick(
+            format!("{word}.example.com"),
+            "a",
+            &[long(), long(), long()].join("."),
+            "xn--mnchen-3ya.example",
+        ),
+        "ipv4" => pick(
+            format!("192.0.2.{day}"),
+            "0.0.0.0",
+            "255.255.255.255",
+            "127.0.0.1",
+        ),
+        "ipv6" => pick(
+            format!("2001:db8::{day}"),
+            "::",
+            "2001:0db8:ffff:ffff:ffff:ffff:ffff:ffff",
+            "::ffff:192.0.2.1",
+        ),
         "uri" | "url" | "uri-reference" | "iri" | "iri-reference" => pick(
             format!("https://example.com/{word}"),
             "a:b",
             &format!("https://example.com/{}", "part/".repeat(100)),
             "https://user@example.com:8443/a%20b/%E5%90%8D?q=1&r=a+b#top",
         ),
-        "uri-template" => {
-            pick(format!("https://example.com/{{{word}}}"), "{a}", "/{a}/{b}/{c}/{d}", "/x{?first,second*}")
-        }
+        "uri-template" => pick(
+            format!("https://example.com/{{{word}}}"),
+            "{a}",
+            "/{a}/{b}/{c}/{d}",
+            "/x{?first,second*}",
+        ),
         "json-pointer" => pick(format!("/{word}"), "/", &"/a".repeat(100), "/a~0b/~1c/0"),
         "relative-json-pointer" => pick(format!("1/{word}"), "0", "12/a/b/c/d", "0#"),
         "regex" => pick(format!("^{word}$"), "a", "^(a|b)*[c-e]{2,3}$", "^\\p{Lu}$"),
         "uuid" => {
             let bits = u128::from(salt) << 64 | u128::from(mixed(salt, "uuid"));
-            let usual = uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid().to_string();
+            let usual = uuid::Builder::from_random_bytes(bits.to_be_bytes())
+                .into_uuid()
+                .to_string();
             let (least, most) = (uuid::Uuid::nil().to_string(), uuid::Uuid::max().to_string());
             pick(usual.clone(), &least, &most, &usual.to_uppercase())
         }

@@ -10,7 +10,9 @@ use crate::types::{Rest, Type, decode, number};
 const QUOTED: usize = 80;
 
 pub(super) fn listed(known: &Known, wanted: &Json) -> Verdict {
-    let Json::Array(values) = wanted else { return Verdict::Unknown };
+    let Json::Array(values) = wanted else {
+        return Verdict::Unknown;
+    };
     let mut unknown = false;
     for value in values {
         match equals(known, value) {
@@ -23,7 +25,11 @@ pub(super) fn listed(known: &Known, wanted: &Json) -> Verdict {
     if *known == Known::Of(Type::Bool) && both.iter().all(|truth| values.contains(truth)) {
         return Verdict::Fits;
     }
-    if unknown { Verdict::Unknown } else { Verdict::cannot("enum", format!("must be one of {}", short(wanted))) }
+    if unknown {
+        Verdict::Unknown
+    } else {
+        Verdict::cannot("enum", format!("must be one of {}", short(wanted)))
+    }
 }
 
 pub(super) fn constant(known: &Known, wanted: &Json) -> Verdict {
@@ -44,7 +50,9 @@ pub(super) fn equals(known: &Known, wanted: &Json) -> Option<bool> {
         (Known::Of(Type::Any | Type::Invalid | Type::Never), _) => None,
         (Known::Of(ty), _) => decode(wanted, ty).is_err().then_some(false),
         (Known::Object { fields, rest }, Json::Object(entries)) => {
-            let missing = |name: &String| *rest == Rest::Closed && fields.iter().all(|field| *field.name != **name);
+            let missing = |name: &String| {
+                *rest == Rest::Closed && fields.iter().all(|field| *field.name != **name)
+            };
             if entries.keys().any(missing) {
                 return Some(false);
             }
@@ -58,10 +66,16 @@ pub(super) fn equals(known: &Known, wanted: &Json) -> Option<bool> {
             all(fields.iter().map(field), sure)
         }
         (Known::List(items), Json::Array(wanted)) if items.len() != wanted.len() => Some(false),
-        (Known::List(items), Json::Array(wanted)) => {
-            all(items.iter().zip(wanted).map(|(item, wanted)| equals(item, wanted)), true)
+        (Known::List(items), Json::Array(wanted)) => all(
+            items
+                .iter()
+                .zip(wanted)
+                .map(|(item, wanted)| equals(item, wanted)),
+            true,
+        ),
+        (Known::Elements(item), Json::Array(wanted)) => {
+            all(wanted.iter().map(|wanted| equals(item, wanted)), false)
         }
-        (Known::Elements(item), Json::Array(wanted)) => all(wanted.iter().map(|wanted| equals(item, wanted)), false),
         (Known::Either(all), _) => {
             let mut verdicts = all.iter().map(|one| equals(one, wanted));
             let first = verdicts.next()??;
@@ -87,22 +101,37 @@ fn all(parts: impl Iterator<Item = Option<bool>>, whole: bool) -> Option<bool> {
 /// Whether two values are equal, numbers by their value; nothing where their digits say more than is compared.
 pub(super) fn same(left: &Json, right: &Json) -> Option<bool> {
     match (left, right) {
-        (Json::Number(left), Json::Number(right)) => match (number::integer(left), number::integer(right)) {
-            (Some(left), Some(right)) => Some(left == right),
-            _ if left.to_string() == right.to_string() => Some(true),
-            (None | Some(_), None) | (None, Some(_)) => {
-                let value = |text: String| text.parse::<f64>().ok().filter(|value| value.is_finite());
-                let (left, right) = (value(left.to_string())?, value(right.to_string())?);
-                // Different doubles stand for different numbers; equal ones may not.
-                if left.total_cmp(&right).is_eq() { None } else { Some(false) }
+        (Json::Number(left), Json::Number(right)) => {
+            match (number::integer(left), number::integer(right)) {
+                (Some(left), Some(right)) => Some(left == right),
+                _ if left.to_string() == right.to_string() => Some(true),
+                (None | Some(_), None) | (None, Some(_)) => {
+                    let value =
+                        |text: String| text.parse::<f64>().ok().filter(|value| value.is_finite());
+                    let (left, right) = (value(left.to_string())?, value(right.to_string())?);
+                    // Different doubles stand for different numbers; equal ones may not.
+                    if left.total_cmp(&right).is_eq() {
+                        None
+                    } else {
+                        Some(false)
+                    }
+                }
             }
-        },
-        (Json::Array(left), Json::Array(right)) if left.len() == right.len() => {
-            all(left.iter().zip(right).map(|(left, right)| same(left, right)), true)
         }
-        (Json::Object(left), Json::Object(right)) if left.len() == right.len() => {
-            all(left.iter().map(|(name, left)| right.get(name).map_or(Some(false), |right| same(left, right))), true)
-        }
+        (Json::Array(left), Json::Array(right)) if left.len() == right.len() => all(
+            left.iter()
+                .zip(right)
+                .map(|(left, right)| same(left, right)),
+            true,
+        ),
+        (Json::Object(left), Json::Object(right)) if left.len() == right.len() => all(
+            left.iter().map(|(name, left)| {
+                right
+                    .get(name)
+                    .map_or(Some(false), |right| same(left, right))
+            }),
+            true,
+        ),
         _ => Some(left == right),
     }
 }

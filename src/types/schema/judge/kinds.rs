@@ -52,7 +52,9 @@ impl Kinds {
             Type::Bool => Self::BOOL,
             Type::Int | Type::Uint => Self::WHOLE,
             Type::Double => Self::NUMBER,
-            Type::String | Type::Bytes | Type::Timestamp | Type::Duration | Type::Type => Self::TEXT,
+            Type::String | Type::Bytes | Type::Timestamp | Type::Duration | Type::Type => {
+                Self::TEXT
+            }
             Type::Literal(literal) => Self::of_json(&super::known::literal_json(literal)),
             Type::List(_) => Self::LIST,
             Type::Map(_) | Type::Object(_) | Type::Result(_) | Type::Error => Self::OBJECT,
@@ -77,7 +79,9 @@ impl Kinds {
         let names: Vec<&str> = match wanted {
             Json::String(name) => vec![name],
             Json::Array(names) => names.iter().filter_map(Json::as_str).collect(),
-            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_) => return Verdict::Unknown,
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_) => {
+                return Verdict::Unknown;
+            }
         };
         let mut allowed = Self(0);
         for name in &names {
@@ -95,7 +99,9 @@ impl Kinds {
         match (self.within(allowed), self.meets(allowed)) {
             (true, _) => Verdict::Fits,
             (false, true) => Verdict::Unknown,
-            (false, false) => Verdict::cannot("type", format!("must be of type {}", names.join(" or "))),
+            (false, false) => {
+                Verdict::cannot("type", format!("must be of type {}", names.join(" or ")))
+            }
         }
     }
 }
@@ -106,5 +112,8 @@ fn is_whole(number: &Number) -> Option<bool> {
     if !text.contains(['.', 'e', 'E']) || number::integer(number).is_some() {
         return Some(true);
     }
-    text.parse::<f64>().ok().filter(|value| value.is_finite()).map(|value| value.fract() == 0.0)
+    text.parse::<f64>()
+        .ok()
+        .filter(|value| value.is_finite())
+        .map(|value| value.fract() == 0.0)
 }

@@ -36,7 +36,10 @@ impl Known {
     /// An object that has these fields and no others.
     #[must_use]
     pub fn closed(fields: Vec<KnownField>) -> Self {
-        Self::Object { fields, rest: Rest::Closed }
+        Self::Object {
+            fields,
+            rest: Rest::Closed,
+        }
     }
 
     /// The value, where all of it is known.
@@ -46,14 +49,25 @@ impl Known {
             Self::Exactly(json) => Some(json.clone()),
             Self::Of(Type::Null) => Some(Json::Null),
             Self::Of(Type::Literal(literal)) => Some(literal_json(literal)),
-            Self::Object { fields, rest: Rest::Closed } => {
+            Self::Object {
+                fields,
+                rest: Rest::Closed,
+            } => {
                 let field = |field: &KnownField| {
                     let value = field.sure.then(|| field.value.exactly())??;
                     Some((field.name.to_string(), value))
                 };
-                fields.iter().map(field).collect::<Option<Map<String, Json>>>().map(Json::Object)
+                fields
+                    .iter()
+                    .map(field)
+                    .collect::<Option<Map<String, Json>>>()
+                    .map(Json::Object)
             }
-            Self::List(items) => items.iter().map(Self::exactly).collect::<Option<Vec<Json>>>().map(Json::Array),
+            Self::List(items) => items
+                .iter()
+                .map(Self::exactly)
+                .collect::<Option<Vec<Json>>>()
+                .map(Json::Array),
             Self::Of(_) | Self::Object { .. } | Self::Elements(_) | Self::Either(_) => None,
         }
     }
@@ -63,21 +77,35 @@ impl Known {
     #[must_use]
     pub fn placed(self, to: &Type) -> Self {
         match (self.opened(), to) {
-            (Self::Either(all), _) => Self::Either(all.into_iter().map(|one| one.placed(to)).collect()),
+            (Self::Either(all), _) => {
+                Self::Either(all.into_iter().map(|one| one.placed(to)).collect())
+            }
             (Self::Of(Type::Any | Type::Invalid), Type::Any | Type::Invalid) => Self::Of(Type::Any),
             (Self::Of(Type::Any | Type::Invalid), _) => Self::Of(to.clone()).expanded(to),
             (known, Type::Union(members)) => known.placed_in_union(members),
             (Self::List(items), Type::List(element)) => {
                 Self::List(items.into_iter().map(|item| item.placed(element)).collect())
             }
-            (Self::Elements(item), Type::List(element)) => Self::Elements(Box::new(item.placed(element))),
-            (known @ Self::Object { .. }, Type::Result(inner)) => known.placed(&result_union(inner)),
+            (Self::Elements(item), Type::List(element)) => {
+                Self::Elements(Box::new(item.placed(element)))
+            }
+            (known @ Self::Object { .. }, Type::Result(inner)) => {
+                known.placed(&result_union(inner))
+            }
             (known @ Self::Object { .. }, Type::Error) => known.placed(&error_object()),
             (Self::Object { fields, rest }, Type::Map(map)) => {
-                let field = |field: KnownField| KnownField { value: field.value.placed(&map.value), ..field };
-                Self::Object { fields: fields.into_iter().map(field).collect(), rest }
+                let field = |field: KnownField| KnownField {
+                    value: field.value.placed(&map.value),
+                    ..field
+                };
+                Self::Object {
+                    fields: fields.into_iter().map(field).collect(),
+                    rest,
+                }
             }
-            (Self::Object { fields, rest }, Type::Object(object)) => placed_object(fields, &rest, object),
+            (Self::Object { fields, rest }, Type::Object(object)) => {
+                placed_object(fields, &rest, object)
+            }
             (known, _) => known,
         }
     }
@@ -103,11 +131,15 @@ impl Known {
                 };
                 Self::closed(entries.into_iter().map(field).collect())
             }
-            Self::Exactly(Json::Array(items)) => Self::List(items.into_iter().map(Self::Exactly).collect()),
-            Self::Of(ty) => of_type(&ty),
-            known @ (Self::Exactly(_) | Self::Object { .. } | Self::List(_) | Self::Elements(_) | Self::Either(_)) => {
-                known
+            Self::Exactly(Json::Array(items)) => {
+                Self::List(items.into_iter().map(Self::Exactly).collect())
             }
+            Self::Of(ty) => of_type(&ty),
+            known @ (Self::Exactly(_)
+            | Self::Object { .. }
+            | Self::List(_)
+            | Self::Elements(_)
+            | Self::Either(_)) => known,
         }
     }
 
@@ -116,8 +148,10 @@ impl Known {
         let takes = |member: &&Type| {
             matches!(
                 (&self, member),
-                (Self::Object { .. }, Type::Object(_) | Type::Map(_) | Type::Result(_) | Type::Error | Type::Any)
-                    | (Self::List(_) | Self::Elements(_), Type::List(_) | Type::Any)
+                (
+                    Self::Object { .. },
+                    Type::Object(_) | Type::Map(_) | Type::Result(_) | Type::Error | Type::Any
+                ) | (Self::List(_) | Self::Elements(_), Type::List(_) | Type::Any)
             )
         };
         let mut fitting = members.iter().filter(takes);
@@ -137,8 +171,15 @@ impl Known {
                     value: field.value.loosened(),
                     ..field
                 };
-                let rest = if rest == Rest::Closed { rest } else { Rest::Open };
-                Self::Object { fields: fields.into_iter().map(field).collect(), rest }
+                let rest = if rest == Rest::Closed {
+                    rest
+                } else {
+                    Rest::Open
+                };
+                Self::Object {
+                    fields: fields.into_iter().map(field).collect(),
+                    rest,
+                }
             }
             Self::List(items) => Self::List(items.into_iter().map(Self::loosened).collect()),
             Self::Elements(item) => Self::Elements(Box::new(item.loosened())),
@@ -166,9 +207,16 @@ impl Known {
             Self::Of(ty) => Some(Self::Of(ty.without_null())),
             Self::Either(all) => {
                 let mut all: Vec<Self> = all.into_iter().filter_map(Self::without_null).collect();
-                if all.len() > 1 { Some(Self::Either(all)) } else { all.pop() }
+                if all.len() > 1 {
+                    Some(Self::Either(all))
+                } else {
+                    all.pop()
+                }
             }
-            known @ (Self::Exactly(_) | Self::Object { .. } | Self::List(_) | Self::Elements(_)) => Some(known),
+            known
+            @ (Self::Exactly(_) | Self::Object { .. } | Self::List(_) | Self::Elements(_)) => {
+                Some(known)
+            }
         }
     }
 }
@@ -188,7 +236,10 @@ fn placed_object(fields: Vec<KnownField>, rest: &Rest, to: &ObjectType) -> Known
     }
     // What is not known of an open object may be any of the fields that the other one declares.
     if *rest != Rest::Closed {
-        let unknown = to.fields.iter().filter(|wanted| !named.contains(&wanted.name));
+        let unknown = to
+            .fields
+            .iter()
+            .filter(|wanted| !named.contains(&wanted.name));
         placed.extend(unknown.map(|wanted| KnownField {
             name: wanted.name.clone(),
             value: Known::Of(wanted.ty.clone()),
@@ -199,7 +250,10 @@ fn placed_object(fields: Vec<KnownField>, rest: &Rest, to: &ObjectType) -> Known
         (Rest::Closed, _) | (_, Rest::Closed) => Rest::Closed,
         (Rest::Open | Rest::Typed(_), rest) => rest.clone(),
     };
-    Known::Object { fields: placed, rest }
+    Known::Object {
+        fields: placed,
+        rest,
+    }
 }
 
 /// A field, or an argument, in a place of a type. A null where it need not be there and the type has none is left out.
@@ -207,10 +261,17 @@ fn placed_object(fields: Vec<KnownField>, rest: &Rest, to: &ObjectType) -> Known
 pub fn placed_field(field: KnownField, ty: &Type, required: bool) -> Option<KnownField> {
     let left_out = !required && !ty.admits_null() && field.value.admits_null();
     if !left_out {
-        return Some(KnownField { value: field.value.placed(ty), ..field });
+        return Some(KnownField {
+            value: field.value.placed(ty),
+            ..field
+        });
     }
     let value = field.value.without_null()?.placed(ty);
-    Some(KnownField { name: field.name, value, sure: false })
+    Some(KnownField {
+        name: field.name,
+        value,
+        sure: false,
+    })
 }
 
 fn of_type(ty: &Type) -> Known {
@@ -219,7 +280,10 @@ fn of_type(ty: &Type) -> Known {
         Type::Literal(literal) => Known::Exactly(literal_json(literal)),
         Type::Null => Known::Exactly(Json::Null),
         Type::List(element) => Known::Elements(Box::new(Known::Of((**element).clone()))),
-        Type::Map(map) => Known::Object { fields: Vec::new(), rest: Rest::Typed(map.value.clone()) },
+        Type::Map(map) => Known::Object {
+            fields: Vec::new(),
+            rest: Rest::Typed(map.value.clone()),
+        },
         Type::Result(value) => of_type(&result_union(value)),
         Type::Error => of_type(&error_object()),
         Type::Object(object) => Known::Object {
@@ -229,7 +293,11 @@ fn of_type(ty: &Type) -> Known {
                 .map(|field| KnownField {
                     name: field.name.clone(),
                     // A field that may be missing may also be null, whatever its type says.
-                    value: Known::Of(if field.required { field.ty.clone() } else { field.ty.clone().optional() }),
+                    value: Known::Of(if field.required {
+                        field.ty.clone()
+                    } else {
+                        field.ty.clone().optional()
+                    }),
                     sure: field.required,
                 })
                 .collect(),

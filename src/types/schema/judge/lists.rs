@@ -23,7 +23,9 @@ impl Judge<'_> {
         let kinds = Kinds::of(known);
         let current = match keyword {
             "prefixItems" | "unevaluatedItems" => self.is(Draft::Latest),
-            "additionalItems" => self.is(Draft::Seven) && schema.get("items").is_some_and(Json::is_array),
+            "additionalItems" => {
+                self.is(Draft::Seven) && schema.get("items").is_some_and(Json::is_array)
+            }
             _ => true,
         };
         if !current
@@ -32,9 +34,13 @@ impl Judge<'_> {
         {
             return Verdict::Fits;
         }
-        let Some(elements) = elements(known) else { return Verdict::Unknown };
+        let Some(elements) = elements(known) else {
+            return Verdict::Unknown;
+        };
         match keyword {
-            "items" | "prefixItems" | "additionalItems" => self.items(keyword, wanted, schema, &elements),
+            "items" | "prefixItems" | "additionalItems" => {
+                self.items(keyword, wanted, schema, &elements)
+            }
             "contains" => self.contains(wanted, schema, &elements),
             "minItems" | "maxItems" => length(keyword, wanted, &elements),
             "uniqueItems" if *wanted == Json::Bool(true) => unique(&elements),
@@ -45,9 +51,17 @@ impl Judge<'_> {
     }
 
     /// The elements that a keyword speaks of, each held against its schema.
-    fn items(&self, keyword: &str, wanted: &Json, schema: &Map<String, Json>, elements: &Elements) -> Verdict {
+    fn items(
+        &self,
+        keyword: &str,
+        wanted: &Json,
+        schema: &Map<String, Json>,
+        elements: &Elements,
+    ) -> Verdict {
         let prefix = match (self.is(Draft::Latest), schema.get("items")) {
-            (true, _) => schema.get("prefixItems").map_or(0, |prefix| list(prefix).len()),
+            (true, _) => schema
+                .get("prefixItems")
+                .map_or(0, |prefix| list(prefix).len()),
             (false, Some(Json::Array(items))) => items.len(),
             (false, _) => 0,
         };
@@ -58,7 +72,9 @@ impl Judge<'_> {
         };
         match elements {
             Elements::All(all) => Verdict::all(all.iter().enumerate().map(|(index, element)| {
-                of(index).map_or(Verdict::Fits, |schema| self.schema(schema, element).within(&index.to_string()))
+                of(index).map_or(Verdict::Fits, |schema| {
+                    self.schema(schema, element).within(&index.to_string())
+                })
             })),
             Elements::AnyNumber(element) => {
                 let schemas = (0..=prefix).filter_map(of);
@@ -68,7 +84,12 @@ impl Judge<'_> {
     }
 
     fn contains(&self, wanted: &Json, schema: &Map<String, Json>, elements: &Elements) -> Verdict {
-        let bound = |keyword| schema.get(keyword).filter(|_| self.is(Draft::Latest)).map(count);
+        let bound = |keyword| {
+            schema
+                .get(keyword)
+                .filter(|_| self.is(Draft::Latest))
+                .map(count)
+        };
         let least = match bound("minContains") {
             None => 1,
             Some(Some(least)) => least,
@@ -81,9 +102,21 @@ impl Judge<'_> {
         };
         let (sure, possible) = match elements {
             Elements::All(all) => {
-                let verdicts: Vec<Verdict> = all.iter().map(|element| self.schema(wanted, element)).collect();
-                let sure = verdicts.iter().filter(|verdict| **verdict == Verdict::Fits).count();
-                (sure, verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Cannot(_))).count())
+                let verdicts: Vec<Verdict> = all
+                    .iter()
+                    .map(|element| self.schema(wanted, element))
+                    .collect();
+                let sure = verdicts
+                    .iter()
+                    .filter(|verdict| **verdict == Verdict::Fits)
+                    .count();
+                (
+                    sure,
+                    verdicts
+                        .iter()
+                        .filter(|verdict| !matches!(verdict, Verdict::Cannot(_)))
+                        .count(),
+                )
             }
             Elements::AnyNumber(element) => match self.schema(wanted, element) {
                 Verdict::Cannot(_) => (0, 0),
@@ -94,9 +127,16 @@ impl Judge<'_> {
             return Verdict::cannot("contains", "has no element of the kind that must be there");
         }
         if sure > most {
-            return Verdict::cannot("maxContains", "has too many elements of the kind that must be there");
+            return Verdict::cannot(
+                "maxContains",
+                "has too many elements of the kind that must be there",
+            );
         }
-        if sure >= least && possible <= most { Verdict::Fits } else { Verdict::Unknown }
+        if sure >= least && possible <= most {
+            Verdict::Fits
+        } else {
+            Verdict::Unknown
+        }
     }
 }
 
@@ -109,7 +149,9 @@ pub(super) fn elements(known: &Known) -> Option<Elements> {
 }
 
 fn length(keyword: &str, wanted: &Json, elements: &Elements) -> Verdict {
-    let (Some(bound), least) = (count(wanted), keyword == "minItems") else { return Verdict::Unknown };
+    let (Some(bound), least) = (count(wanted), keyword == "minItems") else {
+        return Verdict::Unknown;
+    };
     match elements {
         Elements::All(all) if least && all.len() < bound => {
             Verdict::cannot(keyword, format!("must have at least {bound} elements"))
@@ -124,7 +166,9 @@ fn length(keyword: &str, wanted: &Json, elements: &Elements) -> Verdict {
 }
 
 fn unique(elements: &Elements) -> Verdict {
-    let Elements::All(all) = elements else { return Verdict::Unknown };
+    let Elements::All(all) = elements else {
+        return Verdict::Unknown;
+    };
     let mut unknown = false;
     for (index, element) in all.iter().enumerate() {
         for other in all.iter().skip(index + 1) {
@@ -135,11 +179,17 @@ fn unique(elements: &Elements) -> Verdict {
                 (None, None) => None,
             };
             match equal {
-                Some(true) => return Verdict::cannot("uniqueItems", "must not have equal elements"),
+                Some(true) => {
+                    return Verdict::cannot("uniqueItems", "must not have equal elements");
+                }
                 Some(false) => {}
                 None => unknown = true,
             }
         }
     }
-    if unknown { Verdict::Unknown } else { Verdict::Fits }
+    if unknown {
+        Verdict::Unknown
+    } else {
+        Verdict::Fits
+    }
 }

@@ -42,8 +42,17 @@ pub enum Verdict {
 /// Judges a keyword that looks at one value as a whole.
 pub(super) trait Leaves {
     /// What a keyword alone says against a value; nothing where the keyword cannot be used.
-    #[expect(clippy::option_option, reason = "an unusable keyword differs from one without objections")]
-    fn objection(&self, draft: &str, keyword: &str, wanted: &Json, value: &Json) -> Option<Option<Violation>>;
+    #[expect(
+        clippy::option_option,
+        reason = "an unusable keyword differs from one without objections"
+    )]
+    fn objection(
+        &self,
+        draft: &str,
+        keyword: &str,
+        wanted: &Json,
+        value: &Json,
+    ) -> Option<Option<Violation>>;
     /// Whether `format` is asked for.
     fn formats(&self) -> bool;
 }
@@ -69,7 +78,11 @@ pub(super) struct Judge<'s> {
 
 impl Verdict {
     fn cannot(keyword: &str, message: impl Into<String>) -> Self {
-        Self::Cannot(Violation { pointer: String::new(), keyword: keyword.to_owned(), message: message.into() })
+        Self::Cannot(Violation {
+            pointer: String::new(),
+            keyword: keyword.to_owned(),
+            message: message.into(),
+        })
     }
 
     /// Both must hold: an objection counts, whatever is not known.
@@ -95,7 +108,11 @@ impl Verdict {
 
     /// Of something that need not be there.
     fn if_there(self) -> Self {
-        if self == Self::Fits { Self::Fits } else { Self::Unknown }
+        if self == Self::Fits {
+            Self::Fits
+        } else {
+            Self::Unknown
+        }
     }
 
     /// The same seen from the value around it.
@@ -103,7 +120,10 @@ impl Verdict {
         match self {
             Self::Cannot(violation) => {
                 let part = part.replace('~', "~0").replace('/', "~1");
-                Self::Cannot(Violation { pointer: format!("/{part}{}", violation.pointer), ..violation })
+                Self::Cannot(Violation {
+                    pointer: format!("/{part}{}", violation.pointer),
+                    ..violation
+                })
             }
             verdict => verdict,
         }
@@ -134,12 +154,23 @@ impl<'s> Judge<'s> {
             Some(_) => None,
         };
         let (work, depth) = (Cell::new(0), Cell::new(0));
-        Self { document, leaves, draft, plain_references, work, depth }
+        Self {
+            document,
+            leaves,
+            draft,
+            plain_references,
+            work,
+            depth,
+        }
     }
 
     /// The verdict over the whole document.
     pub(super) fn verdict(&self, known: &Known) -> Verdict {
-        if self.draft.is_none() { Verdict::Unknown } else { self.schema(self.document, known) }
+        if self.draft.is_none() {
+            Verdict::Unknown
+        } else {
+            self.schema(self.document, known)
+        }
     }
 
     fn is(&self, draft: Draft) -> bool {
@@ -147,7 +178,11 @@ impl<'s> Judge<'s> {
     }
 
     fn draft_name(&self) -> &'static str {
-        if self.is(Draft::Seven) { DRAFT_7 } else { DRAFT_2020 }
+        if self.is(Draft::Seven) {
+            DRAFT_7
+        } else {
+            DRAFT_2020
+        }
     }
 
     fn schema(&self, schema: &Json, known: &Known) -> Verdict {
@@ -155,7 +190,9 @@ impl<'s> Judge<'s> {
             Json::Bool(true) => return Verdict::Fits,
             Json::Bool(false) => return Verdict::cannot("false", "must not be there"),
             Json::Object(object) => object,
-            Json::Null | Json::Number(_) | Json::String(_) | Json::Array(_) => return Verdict::Unknown,
+            Json::Null | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+                return Verdict::Unknown;
+            }
         };
         if object.is_empty() {
             return Verdict::Fits;
@@ -186,19 +223,25 @@ impl<'s> Judge<'s> {
     fn alternatives(&self, schema: &Map<String, Json>, known: &Known) -> Verdict {
         match known {
             Known::Either(all) => self.each_of(schema, all.iter().cloned()),
-            Known::Of(Type::Union(members)) => self.each_of(schema, members.iter().cloned().map(Known::Of)),
+            Known::Of(Type::Union(members)) => {
+                self.each_of(schema, members.iter().cloned().map(Known::Of))
+            }
             Known::Of(Type::Literal(_) | Type::Null | Type::Result(_) | Type::Error) => {
                 self.keywords(schema, &known.clone().opened())
             }
-            Known::Exactly(_) | Known::Of(_) | Known::Object { .. } | Known::List(_) | Known::Elements(_) => {
-                self.keywords(schema, known)
-            }
+            Known::Exactly(_)
+            | Known::Of(_)
+            | Known::Object { .. }
+            | Known::List(_)
+            | Known::Elements(_) => self.keywords(schema, known),
         }
     }
 
     fn each_of(&self, schema: &Map<String, Json>, all: impl Iterator<Item = Known>) -> Verdict {
         let verdicts = all.map(|one| self.alternatives(schema, &one));
-        verdicts.reduce(Verdict::or_else).unwrap_or(Verdict::Unknown)
+        verdicts
+            .reduce(Verdict::or_else)
+            .unwrap_or(Verdict::Unknown)
     }
 
     fn keywords(&self, schema: &Map<String, Json>, known: &Known) -> Verdict {
@@ -208,15 +251,28 @@ impl<'s> Judge<'s> {
         {
             return self.reference(reference, known);
         }
-        let is_outermost = self.document.as_object().is_some_and(|document| std::ptr::eq(document, schema));
+        let is_outermost = self
+            .document
+            .as_object()
+            .is_some_and(|document| std::ptr::eq(document, schema));
         if !is_outermost && schema.keys().any(|keyword| keyword == "$schema") {
             return Verdict::Unknown;
         }
         let subject = Subject::of(known);
-        Verdict::all(schema.iter().map(|(keyword, wanted)| self.keyword(keyword, wanted, schema, &subject)))
+        Verdict::all(
+            schema
+                .iter()
+                .map(|(keyword, wanted)| self.keyword(keyword, wanted, schema, &subject)),
+        )
     }
 
-    fn keyword(&self, keyword: &str, wanted: &Json, schema: &Map<String, Json>, subject: &Subject<'_>) -> Verdict {
+    fn keyword(
+        &self,
+        keyword: &str,
+        wanted: &Json,
+        schema: &Map<String, Json>,
+        subject: &Subject<'_>,
+    ) -> Verdict {
         let (latest, known) = (self.is(Draft::Latest), subject.known);
         match keyword {
             "$ref" => self.reference(wanted, known),
@@ -227,9 +283,8 @@ impl<'s> Judge<'s> {
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
                 self.number(keyword, wanted, known)
             }
-            "minLength" | "maxLength" | "pattern" | "format" | "contentEncoding" | "contentMediaType" => {
-                self.text(keyword, wanted, known)
-            }
+            "minLength" | "maxLength" | "pattern" | "format" | "contentEncoding"
+            | "contentMediaType" => self.text(keyword, wanted, known),
             "allOf" => Verdict::all(list(wanted).iter().map(|part| self.schema(part, known))),
             "anyOf" => self.any_of(list(wanted), known),
             "oneOf" => self.one_of(list(wanted), known),
@@ -250,14 +305,17 @@ impl<'s> Judge<'s> {
             | "dependentSchemas"
             | "dependencies"
             | "unevaluatedProperties" => self.object_keyword(keyword, wanted, schema, subject),
-            "items" | "prefixItems" | "additionalItems" | "contains" | "minItems" | "maxItems" | "uniqueItems"
-            | "unevaluatedItems" => self.list_keyword(keyword, wanted, schema, known),
+            "items" | "prefixItems" | "additionalItems" | "contains" | "minItems" | "maxItems"
+            | "uniqueItems" | "unevaluatedItems" => {
+                self.list_keyword(keyword, wanted, schema, known)
+            }
             _ => Verdict::Fits,
         }
     }
 
     fn reference(&self, reference: &Json, known: &Known) -> Verdict {
-        self.target(reference).map_or(Verdict::Unknown, |target| self.schema(target, known))
+        self.target(reference)
+            .map_or(Verdict::Unknown, |target| self.schema(target, known))
     }
 
     /// The schema that a reference leads to, where that can be told.
@@ -296,12 +354,19 @@ impl<'s> Judge<'s> {
             (0, 0) => none_fits("oneOf", &objections),
             (1, 0) => Verdict::Fits,
             (0 | 1, _) => Verdict::Unknown,
-            _ => Verdict::cannot("oneOf", "fits more than one alternative, and only one may fit"),
+            _ => Verdict::cannot(
+                "oneOf",
+                "fits more than one alternative, and only one may fit",
+            ),
         }
     }
 
     fn condition(&self, condition: &Json, schema: &Map<String, Json>, known: &Known) -> Verdict {
-        let branch = |keyword| schema.get(keyword).map_or(Verdict::Fits, |branch| self.schema(branch, known));
+        let branch = |keyword| {
+            schema
+                .get(keyword)
+                .map_or(Verdict::Fits, |branch| self.schema(branch, known))
+        };
         match self.schema(condition, known) {
             Verdict::Fits => branch("then"),
             Verdict::Cannot(_) => branch("else"),
@@ -318,7 +383,10 @@ fn none_fits(keyword: &str, objections: &[Violation]) -> Verdict {
         keyword,
         match told.as_slice() {
             [] => "fits none of the allowed alternatives".to_owned(),
-            _ if short => format!("fits none of the allowed alternatives: it {}", told.join("; it ")),
+            _ if short => format!(
+                "fits none of the allowed alternatives: it {}",
+                told.join("; it ")
+            ),
             _ => "fits none of the allowed alternatives".to_owned(),
         },
     )
@@ -344,7 +412,9 @@ fn names_inside(json: &Json, depth: usize) -> bool {
     match json {
         _ if depth > 64 => true,
         Json::Object(object) => {
-            depth > 0 && (object.contains_key("$id") || object.contains_key("id") && object.contains_key("$schema"))
+            depth > 0
+                && (object.contains_key("$id")
+                    || object.contains_key("id") && object.contains_key("$schema"))
                 || object.values().any(|inner| names_inside(inner, depth + 1))
         }
         Json::Array(items) => items.iter().any(|inner| names_inside(inner, depth + 1)),

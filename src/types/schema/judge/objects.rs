@@ -33,7 +33,10 @@ pub(super) enum Presence {
 
 impl<'k> Subject<'k> {
     pub(super) fn of(known: &'k Known) -> Self {
-        Self { known, object: OnceCell::new() }
+        Self {
+            known,
+            object: OnceCell::new(),
+        }
     }
 
     fn object(&self) -> Option<&Object<'k>> {
@@ -44,10 +47,18 @@ impl<'k> Subject<'k> {
 impl<'k> Object<'k> {
     pub(super) fn of(known: &'k Known) -> Option<Self> {
         if let Known::Object { fields, rest } = known {
-            return Some(Self { fields: Cow::Borrowed(fields), rest: further(rest) });
+            return Some(Self {
+                fields: Cow::Borrowed(fields),
+                rest: further(rest),
+            });
         }
-        let Known::Object { fields, rest } = known.clone().opened() else { return None };
-        Some(Self { fields: Cow::Owned(fields), rest: further(&rest) })
+        let Known::Object { fields, rest } = known.clone().opened() else {
+            return None;
+        };
+        Some(Self {
+            fields: Cow::Owned(fields),
+            rest: further(&rest),
+        })
     }
 
     fn field(&self, name: &str) -> Option<&KnownField> {
@@ -71,7 +82,10 @@ impl<'k> Object<'k> {
     }
 
     fn requires_all(&self, names: &Json) -> Verdict {
-        Verdict::all(list(names).iter().map(|name| name.as_str().map_or(Verdict::Unknown, |name| self.requires(name))))
+        Verdict::all(list(names).iter().map(|name| {
+            name.as_str()
+                .map_or(Verdict::Unknown, |name| self.requires(name))
+        }))
     }
 }
 
@@ -91,7 +105,9 @@ impl Judge<'_> {
         if !current || *wanted == Json::Bool(true) || !Kinds::of(known).meets(Kinds::OBJECT) {
             return Verdict::Fits;
         }
-        let Some(object) = subject.object() else { return Verdict::Unknown };
+        let Some(object) = subject.object() else {
+            return Verdict::Unknown;
+        };
         match keyword {
             "required" => object.requires_all(wanted),
             "properties" => self.properties(wanted, object),
@@ -109,58 +125,106 @@ impl Judge<'_> {
     /// A field held against a schema; one that need not be there decides nothing.
     pub(super) fn field(&self, schema: &Json, field: &KnownField) -> Verdict {
         let verdict = self.schema(schema, &field.value).within(&field.name);
-        if field.sure { verdict } else { verdict.if_there() }
+        if field.sure {
+            verdict
+        } else {
+            verdict.if_there()
+        }
     }
 
     fn properties(&self, wanted: &Json, object: &Object<'_>) -> Verdict {
-        let Json::Object(properties) = wanted else { return Verdict::Unknown };
-        Verdict::all(properties.iter().map(|(name, schema)| match (object.field(name), &object.rest) {
-            (Some(field), _) => self.field(schema, field),
-            (None, Some(rest)) => self.schema(schema, rest).if_there(),
-            (None, None) => Verdict::Fits,
+        let Json::Object(properties) = wanted else {
+            return Verdict::Unknown;
+        };
+        Verdict::all(properties.iter().map(|(name, schema)| {
+            match (object.field(name), &object.rest) {
+                (Some(field), _) => self.field(schema, field),
+                (None, Some(rest)) => self.schema(schema, rest).if_there(),
+                (None, None) => Verdict::Fits,
+            }
         }))
     }
 
     fn pattern_properties(&self, wanted: &Json, object: &Object<'_>) -> Verdict {
-        let Json::Object(patterns) = wanted else { return Verdict::Unknown };
+        let Json::Object(patterns) = wanted else {
+            return Verdict::Unknown;
+        };
         Verdict::all(patterns.iter().map(|(pattern, schema)| {
-            let own = Verdict::all(object.fields.iter().map(|field| match self.matches(pattern, &field.name) {
-                Some(true) => self.field(schema, field),
-                Some(false) => Verdict::Fits,
-                None => Verdict::Unknown,
+            let own = Verdict::all(object.fields.iter().map(|field| {
+                match self.matches(pattern, &field.name) {
+                    Some(true) => self.field(schema, field),
+                    Some(false) => Verdict::Fits,
+                    None => Verdict::Unknown,
+                }
             }));
-            own.and(|| object.rest.as_ref().map_or(Verdict::Fits, |rest| self.schema(schema, rest).if_there()))
+            own.and(|| {
+                object
+                    .rest
+                    .as_ref()
+                    .map_or(Verdict::Fits, |rest| self.schema(schema, rest).if_there())
+            })
         }))
     }
 
-    fn additional(&self, wanted: &Json, schema: &Map<String, Json>, object: &Object<'_>) -> Verdict {
-        let listed = |name: &str| schema.get("properties").is_some_and(|known| known.get(name).is_some());
-        let patterns: BTreeSet<&String> =
-            schema.get("patternProperties").and_then(Json::as_object).into_iter().flat_map(Map::keys).collect();
-        let own = Verdict::all(object.fields.iter().filter(|field| !listed(&field.name)).map(|field| {
-            let mut open = false;
-            for pattern in &patterns {
-                match self.matches(pattern, &field.name) {
-                    Some(true) => return Verdict::Fits,
-                    Some(false) => {}
-                    None => open = true,
-                }
-            }
-            let verdict = match (field.sure, wanted) {
-                (true, Json::Bool(false)) => {
-                    Verdict::cannot("additionalProperties", format!("must not have the field {}", field.name))
-                }
-                _ => self.field(wanted, field),
-            };
-            if open { verdict.if_there() } else { verdict }
-        }));
-        own.and(|| object.rest.as_ref().map_or(Verdict::Fits, |rest| self.schema(wanted, rest).if_there()))
+    fn additional(
+        &self,
+        wanted: &Json,
+        schema: &Map<String, Json>,
+        object: &Object<'_>,
+    ) -> Verdict {
+        let listed = |name: &str| {
+            schema
+                .get("properties")
+                .is_some_and(|known| known.get(name).is_some())
+        };
+        let patterns: BTreeSet<&String> = schema
+            .get("patternProperties")
+            .and_then(Json::as_object)
+            .into_iter()
+            .flat_map(Map::keys)
+            .collect();
+        let own = Verdict::all(
+            object
+                .fields
+                .iter()
+                .filter(|field| !listed(&field.name))
+                .map(|field| {
+                    let mut open = false;
+                    for pattern in &patterns {
+                        match self.matches(pattern, &field.name) {
+                            Some(true) => return Verdict::Fits,
+                            Some(false) => {}
+                            None => open = true,
+                        }
+                    }
+                    let verdict = match (field.sure, wanted) {
+                        (true, Json::Bool(false)) => Verdict::cannot(
+                            "additionalProperties",
+                            format!("must not have the field {}", field.name),
+                        ),
+                        _ => self.field(wanted, field),
+                    };
+                    if open { verdict.if_there() } else { verdict }
+                }),
+        );
+        own.and(|| {
+            object
+                .rest
+                .as_ref()
+                .map_or(Verdict::Fits, |rest| self.schema(wanted, rest).if_there())
+        })
     }
 
     fn names(&self, wanted: &Json, object: &Object<'_>) -> Verdict {
         let own = Verdict::all(object.fields.iter().map(|field| {
-            let verdict = self.schema(wanted, &Known::Exactly(json!(&*field.name))).within(&field.name);
-            if field.sure { verdict } else { verdict.if_there() }
+            let verdict = self
+                .schema(wanted, &Known::Exactly(json!(&*field.name)))
+                .within(&field.name);
+            if field.sure {
+                verdict
+            } else {
+                verdict.if_there()
+            }
         }));
         own.and(|| match &object.rest {
             Some(_) => self.schema(wanted, &Known::Of(Type::String)).if_there(),
@@ -170,9 +234,17 @@ impl Judge<'_> {
 
     /// What must hold where a field is there.
     fn dependent(&self, wanted: &Json, object: &Object<'_>, known: &Known) -> Verdict {
-        let Json::Object(dependent) = wanted else { return Verdict::Unknown };
+        let Json::Object(dependent) = wanted else {
+            return Verdict::Unknown;
+        };
         Verdict::all(dependent.iter().map(|(name, then)| {
-            let held = || if then.is_array() { object.requires_all(then) } else { self.schema(then, known) };
+            let held = || {
+                if then.is_array() {
+                    object.requires_all(then)
+                } else {
+                    self.schema(then, known)
+                }
+            };
             match object.presence(name) {
                 Presence::Sure => held(),
                 Presence::Open => held().if_there(),
@@ -201,9 +273,15 @@ fn further(rest: &Rest) -> Option<Known> {
 }
 
 fn size(keyword: &str, wanted: &Json, object: &Object<'_>) -> Verdict {
-    let Some(bound) = count(wanted) else { return Verdict::Unknown };
+    let Some(bound) = count(wanted) else {
+        return Verdict::Unknown;
+    };
     let sure = object.fields.iter().filter(|field| field.sure).count();
-    let most = if object.rest.is_some() { usize::MAX } else { object.fields.len() };
+    let most = if object.rest.is_some() {
+        usize::MAX
+    } else {
+        object.fields.len()
+    };
     if keyword == "minProperties" {
         return match (sure >= bound, most < bound) {
             (true, _) => Verdict::Fits,

@@ -17,7 +17,9 @@ impl Judge<'_> {
                     _ => self.leaf(keyword, wanted, json),
                 }
             }
-            Known::Of(Type::Uint) if keyword == "minimum" && wanted.as_f64().is_some_and(|least| least <= 0.0) => {
+            Known::Of(Type::Uint)
+                if keyword == "minimum" && wanted.as_f64().is_some_and(|least| least <= 0.0) =>
+            {
                 Verdict::Fits
             }
             _ if Kinds::of(known).meets(Kinds::NUMBER) => Verdict::Unknown,
@@ -43,16 +45,25 @@ impl Judge<'_> {
                     _ => self.leaf(keyword, wanted, json),
                 }
             }
-            Known::Of(Type::Timestamp) if keyword == "format" && wanted.as_str() == Some("date-time") => Verdict::Fits,
+            Known::Of(Type::Timestamp)
+                if keyword == "format" && wanted.as_str() == Some("date-time") =>
+            {
+                Verdict::Fits
+            }
             _ if keyword == "minLength" && super::count(wanted) == Some(0) => Verdict::Fits,
-            _ if keyword == "format" && !super::super::validator::is_enforced(wanted) => Verdict::Fits,
+            _ if keyword == "format" && !super::super::validator::is_enforced(wanted) => {
+                Verdict::Fits
+            }
             _ => Verdict::Unknown,
         }
     }
 
     /// What a keyword alone says of a value.
     pub(super) fn leaf(&self, keyword: &str, wanted: &Json, value: &Json) -> Verdict {
-        match self.leaves.objection(self.draft_name(), keyword, wanted, value) {
+        match self
+            .leaves
+            .objection(self.draft_name(), keyword, wanted, value)
+        {
             Some(None) => Verdict::Fits,
             Some(Some(violation)) => Verdict::Cannot(violation),
             None => Verdict::Unknown,

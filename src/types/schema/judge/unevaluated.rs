@@ -34,26 +34,48 @@ impl Judge<'_> {
             let evaluated = self.evaluated_beside(schema, Part::Field(&field.name), known);
             let verdict = match (field.sure, wanted) {
                 _ if evaluated == Evaluated::Yes => return Verdict::Fits,
-                (true, Json::Bool(false)) => {
-                    Verdict::cannot("unevaluatedProperties", format!("must not have the field {}", field.name))
-                }
+                (true, Json::Bool(false)) => Verdict::cannot(
+                    "unevaluatedProperties",
+                    format!("must not have the field {}", field.name),
+                ),
                 _ => self.field(wanted, field),
             };
-            if evaluated == Evaluated::Open { verdict.if_there() } else { verdict }
+            if evaluated == Evaluated::Open {
+                verdict.if_there()
+            } else {
+                verdict
+            }
         }));
-        own.and(|| object.rest.as_ref().map_or(Verdict::Fits, |rest| self.schema(wanted, rest).if_there()))
+        own.and(|| {
+            object
+                .rest
+                .as_ref()
+                .map_or(Verdict::Fits, |rest| self.schema(wanted, rest).if_there())
+        })
     }
 
-    pub(super) fn unevaluated_elements(&self, wanted: &Json, schema: &Map<String, Json>, known: &Known) -> Verdict {
+    pub(super) fn unevaluated_elements(
+        &self,
+        wanted: &Json,
+        schema: &Map<String, Json>,
+        known: &Known,
+    ) -> Verdict {
         match elements(known) {
-            Some(Elements::All(all)) => Verdict::all(all.iter().enumerate().map(|(index, element)| {
-                let evaluated = self.evaluated_beside(schema, Part::Element(index, element), known);
-                if evaluated == Evaluated::Yes {
-                    return Verdict::Fits;
-                }
-                let verdict = self.schema(wanted, element).within(&index.to_string());
-                if evaluated == Evaluated::Open { verdict.if_there() } else { verdict }
-            })),
+            Some(Elements::All(all)) => {
+                Verdict::all(all.iter().enumerate().map(|(index, element)| {
+                    let evaluated =
+                        self.evaluated_beside(schema, Part::Element(index, element), known);
+                    if evaluated == Evaluated::Yes {
+                        return Verdict::Fits;
+                    }
+                    let verdict = self.schema(wanted, element).within(&index.to_string());
+                    if evaluated == Evaluated::Open {
+                        verdict.if_there()
+                    } else {
+                        verdict
+                    }
+                }))
+            }
             // What evaluates the last of very many elements evaluates those before it.
             Some(Elements::AnyNumber(element)) => {
                 match self.evaluated_beside(schema, Part::Element(usize::MAX, &element), known) {
@@ -66,19 +88,32 @@ impl Judge<'_> {
     }
 
     /// What the keywords beside say of a part.
-    fn evaluated_beside(&self, schema: &Map<String, Json>, part: Part<'_>, known: &Known) -> Evaluated {
-        let beside = |keyword: &str| !matches!(keyword, "unevaluatedProperties" | "unevaluatedItems");
+    fn evaluated_beside(
+        &self,
+        schema: &Map<String, Json>,
+        part: Part<'_>,
+        known: &Known,
+    ) -> Evaluated {
+        let beside =
+            |keyword: &str| !matches!(keyword, "unevaluatedProperties" | "unevaluatedItems");
         let beside = schema.iter().filter(|(keyword, _)| beside(keyword));
-        first_sure(beside.map(|(keyword, wanted)| self.evaluates(keyword, wanted, schema, part, known)))
+        first_sure(
+            beside.map(|(keyword, wanted)| self.evaluates(keyword, wanted, schema, part, known)),
+        )
     }
 
     fn evaluated(&self, schema: &Json, part: Part<'_>, known: &Known) -> Evaluated {
-        let Json::Object(schema) = schema else { return Evaluated::No };
+        let Json::Object(schema) = schema else {
+            return Evaluated::No;
+        };
         if !self.enter() {
             return Evaluated::Open;
         }
-        let evaluated =
-            first_sure(schema.iter().map(|(keyword, wanted)| self.evaluates(keyword, wanted, schema, part, known)));
+        let evaluated = first_sure(
+            schema
+                .iter()
+                .map(|(keyword, wanted)| self.evaluates(keyword, wanted, schema, part, known)),
+        );
         self.leave();
         evaluated
     }
@@ -96,7 +131,10 @@ impl Judge<'_> {
             ("properties", Part::Field(name)) => yes(wanted.get(name).is_some()),
             ("patternProperties", Part::Field(name)) => {
                 let patterns = wanted.as_object().into_iter().flat_map(Map::keys);
-                first_sure(patterns.map(|pattern| self.matches(pattern, name).map_or(Evaluated::Open, yes)))
+                first_sure(
+                    patterns
+                        .map(|pattern| self.matches(pattern, name).map_or(Evaluated::Open, yes)),
+                )
             }
             ("additionalProperties" | "unevaluatedProperties", Part::Field(_))
             | ("items" | "unevaluatedItems", Part::Element(..)) => Evaluated::Yes,
@@ -106,31 +144,56 @@ impl Judge<'_> {
                 Verdict::Unknown => Evaluated::Open,
                 Verdict::Cannot(_) => Evaluated::No,
             },
-            ("$ref", _) => self.target(wanted).map_or(Evaluated::Open, |target| self.evaluated(target, part, known)),
+            ("$ref", _) => self.target(wanted).map_or(Evaluated::Open, |target| {
+                self.evaluated(target, part, known)
+            }),
             ("$dynamicRef", _) => Evaluated::Open,
-            ("allOf", _) => first_sure(list(wanted).iter().map(|inner| self.evaluated(inner, part, known))),
-            ("anyOf" | "oneOf", _) => {
-                first_sure(list(wanted).iter().map(|inner| self.evaluated_if(inner, part, known)))
-            }
+            ("allOf", _) => first_sure(
+                list(wanted)
+                    .iter()
+                    .map(|inner| self.evaluated(inner, part, known)),
+            ),
+            ("anyOf" | "oneOf", _) => first_sure(
+                list(wanted)
+                    .iter()
+                    .map(|inner| self.evaluated_if(inner, part, known)),
+            ),
             ("if", _) => {
-                let branch =
-                    |keyword| schema.get(keyword).map_or(Evaluated::No, |branch| self.evaluated(branch, part, known));
+                let branch = |keyword| {
+                    schema
+                        .get(keyword)
+                        .map_or(Evaluated::No, |branch| self.evaluated(branch, part, known))
+                };
                 match self.schema(wanted, known) {
                     Verdict::Fits => self.evaluated(wanted, part, known).max(branch("then")),
                     Verdict::Cannot(_) => branch("else"),
                     Verdict::Unknown => {
                         let then = self.evaluated(wanted, part, known).max(branch("then"));
-                        if then == branch("else") { then } else { Evaluated::Open }
+                        if then == branch("else") {
+                            then
+                        } else {
+                            Evaluated::Open
+                        }
                     }
                 }
             }
             ("dependentSchemas", _) => {
-                let Some(object) = Object::of(known) else { return Evaluated::No };
-                first_sure(wanted.as_object().into_iter().flatten().map(|(name, inner)| match object.presence(name) {
-                    Presence::Sure => self.evaluated(inner, part, known),
-                    Presence::Open => self.evaluated(inner, part, known).min(Evaluated::Open),
-                    Presence::Never => Evaluated::No,
-                }))
+                let Some(object) = Object::of(known) else {
+                    return Evaluated::No;
+                };
+                first_sure(
+                    wanted
+                        .as_object()
+                        .into_iter()
+                        .flatten()
+                        .map(|(name, inner)| match object.presence(name) {
+                            Presence::Sure => self.evaluated(inner, part, known),
+                            Presence::Open => {
+                                self.evaluated(inner, part, known).min(Evaluated::Open)
+                            }
+                            Presence::Never => Evaluated::No,
+                        }),
+                )
             }
             _ => Evaluated::No,
         }

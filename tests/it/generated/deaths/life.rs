@@ -6,7 +6,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{self, Answering, Asker, Asking, Context, Interruption, Outcome, Program, Silence};
+use planrun::engine::{
+    self, Answering, Asker, Asking, Context, Interruption, Outcome, Program, Silence,
+};
 use planrun::host::{Host, MemoryHost, VirtualHost};
 use planrun::journal::{Given, Log, MemoryLog, Waiting};
 use planrun::protocol::RunState;
@@ -61,9 +63,18 @@ pub struct Call {
 
 /// Lives a run to its end, or until only somebody who never comes could go on with it.
 pub fn lived(life: &Life<'_>) -> Result<Lived, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
     runtime.block_on(async {
-        let stand = Stand { life, log: MemoryLog::default(), calls: Arc::default(), refused: Arc::default() };
+        let stand = Stand {
+            life,
+            log: MemoryLog::default(),
+            calls: Arc::default(),
+            refused: Arc::default(),
+        };
         stand.live().await
     })
 }
@@ -87,7 +98,11 @@ impl Stand<'_> {
                 None => self.log.clone().living(),
             };
             let mortal = process < self.life.deaths.len();
-            let over = if resumes { keys_to_keep_from_retries(&self.log) } else { completed_keys(&self.log) };
+            let over = if resumes {
+                keys_to_keep_from_retries(&self.log)
+            } else {
+                completed_keys(&self.log)
+            };
             let before = self.calls.lock().unwrap().len();
             let host: Arc<dyn Host> = at(self.life.seed, now);
             let outcome = self.process(&host, resumes).await;
@@ -99,15 +114,24 @@ impl Stand<'_> {
                 if !mortal {
                     return Err("the run stands still".to_owned());
                 }
-                now = self.log.past().map_err(|error| error.to_string())?.last_at.max(now);
+                now = self
+                    .log
+                    .past()
+                    .map_err(|error| error.to_string())?
+                    .last_at
+                    .max(now);
                 continue;
             };
             now = host.now();
             resumes = false;
             match &outcome.interruption {
                 None => return self.end(&outcome, None, now).await,
-                Some(Interruption::Waiting { wake: Some(wake), .. }) => now = (*wake).max(now),
-                Some(Interruption::Waiting { wake: None, .. }) => return self.end(&outcome, Some("events"), now).await,
+                Some(Interruption::Waiting {
+                    wake: Some(wake), ..
+                }) => now = (*wake).max(now),
+                Some(Interruption::Waiting { wake: None, .. }) => {
+                    return self.end(&outcome, Some("events"), now).await;
+                }
                 Some(Interruption::Failed(_)) if retries == MOST_RETRIES => {
                     return self.end(&outcome, Some("failed"), now).await;
                 }
@@ -115,45 +139,81 @@ impl Stand<'_> {
                 Some(other) => return Err(format!("the process let go: {other:?}")),
             }
         }
-        Err(format!("{MOST_PROCESSES} processes do not bring it to its end"))
+        Err(format!(
+            "{MOST_PROCESSES} processes do not bring it to its end"
+        ))
     }
 
     /// One process of the run; nothing where it died.
     async fn process(&self, host: &Arc<dyn Host>, retries: bool) -> Option<Outcome> {
         let past = (!self.log.lines().is_empty()).then(|| self.log.past().unwrap());
         let mut nobody = Silence;
-        let clerk = Clerk { seed: self.life.seed, refused: self.refused.clone() };
+        let clerk = Clerk {
+            seed: self.life.seed,
+            refused: self.refused.clone(),
+        };
         let context = Context {
             root: PathBuf::from("/"),
             log: Some(Box::new(self.log.clone()) as Box<dyn Log>),
             past,
             retries,
-            answering: Answering { answers: Vec::new(), asker: Some(Arc::new(clerk)) },
-            ..Context::new(host.clone(), Arc::new(self.tools(host)), "test-run", &mut nobody)
+            answering: Answering {
+                answers: Vec::new(),
+                asker: Some(Arc::new(clerk)),
+            },
+            ..Context::new(
+                host.clone(),
+                Arc::new(self.tools(host)),
+                "test-run",
+                &mut nobody,
+            )
         };
-        let (program, inputs) = (Arc::new(Program::new(self.life.plan.clone())), self.inputs());
+        let (program, inputs) = (
+            Arc::new(Program::new(self.life.plan.clone())),
+            self.inputs(),
+        );
         let running = engine::run(&program, &inputs, context);
-        tokio::time::timeout(Duration::from_hours(24 * 365), running).await.ok()
+        tokio::time::timeout(Duration::from_hours(24 * 365), running)
+            .await
+            .ok()
     }
 
-    async fn end(&self, outcome: &Outcome, waits: Option<&'static str>, now: i128) -> Result<Lived, String> {
+    async fn end(
+        &self,
+        outcome: &Outcome,
+        waits: Option<&'static str>,
+        now: i128,
+    ) -> Result<Lived, String> {
         let host: Arc<dyn Host> = at(self.life.seed, now);
         let mut nobody = Silence;
         let context = Context {
             root: PathBuf::from("/"),
             past: Some(self.log.past().map_err(|error| error.to_string())?),
             only_looks: true,
-            ..Context::new(host.clone(), Arc::new(self.tools(&host)), "test-run", &mut nobody)
+            ..Context::new(
+                host.clone(),
+                Arc::new(self.tools(&host)),
+                "test-run",
+                &mut nobody,
+            )
         };
         let before = self.calls.lock().unwrap().len();
-        let (program, inputs) = (Arc::new(Program::new(self.life.plan.clone())), self.inputs());
+        let (program, inputs) = (
+            Arc::new(Program::new(self.life.plan.clone())),
+            self.inputs(),
+        );
         let looked = engine::run(&program, &inputs, context);
         let looked = tokio::time::timeout(Duration::from_hours(1), looked).await;
         let looked = looked.map_err(|_| "who only looks at the journal stands still".to_owned())?;
         if self.calls.lock().unwrap().len() > before {
             return Err("who only looks at the journal calls something".to_owned());
         }
-        let events = self.log.lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let events = self
+            .log
+            .lines()
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         Ok(Lived {
             state: outcome.state,
             reply: reply(outcome),
@@ -171,7 +231,9 @@ impl Stand<'_> {
     fn nothing_again(&self, over: &BTreeSet<String>, before: usize) -> Result<(), String> {
         let calls = self.calls.lock().unwrap();
         match calls[before..].iter().find(|call| over.contains(&call.key)) {
-            Some(again) => Err(format!("its end is written down, and it is called again: {again:?}")),
+            Some(again) => Err(format!(
+                "its end is written down, and it is called again: {again:?}"
+            )),
             None => Ok(()),
         }
     }
@@ -187,7 +249,10 @@ impl Stand<'_> {
             let inner = catalog.tool(&tool.namespace, &tool.name).unwrap().clone();
             watched.add(
                 (*inner.signature).clone(),
-                Arc::new(Watched { inner: inner.transport, calls: self.calls.clone() }),
+                Arc::new(Watched {
+                    inner: inner.transport,
+                    calls: self.calls.clone(),
+                }),
             );
         }
         watched
@@ -209,12 +274,20 @@ fn reply(outcome: &Outcome) -> Json {
 }
 
 fn tasks(outcome: &Outcome) -> Vec<Json> {
-    let told = |task: &engine::TaskReport| json!([*task.name, *task.status, task.context.to_json(), task.trace.len()]);
+    let told = |task: &engine::TaskReport| {
+        json!([
+            *task.name,
+            *task.status,
+            task.context.to_json(),
+            task.trace.len()
+        ])
+    };
     outcome.tasks.iter().map(told).collect()
 }
 
 fn steps(outcome: &Outcome) -> Vec<Json> {
-    let class = |error: &Option<Value>| error.as_ref().map(|error| error.to_json()["class"].clone());
+    let class =
+        |error: &Option<Value>| error.as_ref().map(|error| error.to_json()["class"].clone());
     let told = |mut step: engine::StepReport| {
         // That an earlier process had done it is what differs.
         step.attributes.retain(|attribute| *attribute != "reused");
@@ -264,7 +337,9 @@ impl Asker for Clerk {
         let name = asking
             .path
             .bytes()
-            .fold(u64::from(question.execution), |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+            .fold(u64::from(question.execution), |hash, byte| {
+                hash.wrapping_mul(31).wrapping_add(u64::from(byte))
+            });
         let mut dice = Dice::new(self.seed ^ name.wrapping_mul(0x9e37));
         let value = match question.kind {
             Waiting::Confirm => json!(!dice.one_in(5)),
@@ -275,13 +350,24 @@ impl Asker for Clerk {
             _ => {
                 let mut fields = Map::new();
                 for field in &question.form {
-                    let choice = field.options.as_ref().and_then(|options| options.first().cloned());
-                    fields.insert(field.name.to_string(), choice.unwrap_or_else(|| answer(&field.schema, &mut dice)));
+                    let choice = field
+                        .options
+                        .as_ref()
+                        .and_then(|options| options.first().cloned());
+                    fields.insert(
+                        field.name.to_string(),
+                        choice.unwrap_or_else(|| answer(&field.schema, &mut dice)),
+                    );
                 }
                 Json::Object(fields)
             }
         };
-        let given = Given { path: asking.path.clone(), value, by: question.by.clone(), note: None };
+        let given = Given {
+            path: asking.path.clone(),
+            value,
+            by: question.by.clone(),
+            note: None,
+        };
         Box::pin(async move { Some(given) })
     }
 }

@@ -27,36 +27,64 @@ const WAYS: u64 = 4;
 fn a_run_that_dies_goes_on_and_nothing_happens_twice() {
     let (base, count) = seeds(PLANS);
     let tally = Mutex::new(Tally::default());
-    let wrong: Vec<String> =
-        (base..base + count).into_par_iter().filter_map(|seed| try_seed(seed, &tally).err()).collect();
+    let wrong: Vec<String> = (base..base + count)
+        .into_par_iter()
+        .filter_map(|seed| try_seed(seed, &tally).err())
+        .collect();
     let tally = tally.into_inner().unwrap();
-    println!("{count} plans from seed {base} that die (PLANRUN_SEED replays one, PLANRUN_PLANS widens):\n  {tally}");
+    println!(
+        "{count} plans from seed {base} that die (PLANRUN_SEED replays one, PLANRUN_PLANS widens):\n  {tally}"
+    );
     for told in wrong.iter().take(3) {
         println!("{told}");
     }
     for told in wrong.iter().skip(3) {
         println!("{}", told.lines().next().unwrap_or_default());
     }
-    assert!(wrong.is_empty(), "{} of {count} plans do not survive", wrong.len());
+    assert!(
+        wrong.is_empty(),
+        "{} of {count} plans do not survive",
+        wrong.len()
+    );
     // The test must not become empty.
-    assert!(count < 100 || tally.is_telling(count * WAYS), "too little happens: {tally}");
+    assert!(
+        count < 100 || tally.is_telling(count * WAYS),
+        "too little happens: {tally}"
+    );
 }
 
 fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
-    let made = Arc::new(project(seed, Size { whole_language: true, ..Size::SMALL }));
-    let Some(plan) = checked(&made) else { return Err(format!("seed {seed}: the plan does not pass the check")) };
+    let made = Arc::new(project(
+        seed,
+        Size {
+            whole_language: true,
+            ..Size::SMALL
+        },
+    ));
+    let Some(plan) = checked(&made) else {
+        return Err(format!("seed {seed}: the plan does not pass the check"));
+    };
     for way in 0..WAYS {
         if let Some(fault) = try_way(&made, &plan, (seed, way), tally) {
             let nobody = Mutex::default();
             let still = |made: &Project| {
                 let made = Arc::new(made.clone());
-                checked(&made).is_some_and(|plan| try_way(&made, &plan, (seed, way), &nobody).is_some())
+                checked(&made)
+                    .is_some_and(|plan| try_way(&made, &plan, (seed, way), &nobody).is_some())
             };
             let small = shrunk(&made, &still);
-            let again = checked(&small).and_then(|plan| try_way(&Arc::new(small.clone()), &plan, (seed, way), &nobody));
+            let again = checked(&small)
+                .and_then(|plan| try_way(&Arc::new(small.clone()), &plan, (seed, way), &nobody));
             let (files, fault) = again.map_or((&*made, fault), |again| (&small, again));
-            let files: Vec<String> = files.plans.iter().map(|(name, text)| format!("// {name}\n{text}")).collect();
-            return Err(format!("seed {seed}, way {way}: {fault}\n{}", files.concat()));
+            let files: Vec<String> = files
+                .plans
+                .iter()
+                .map(|(name, text)| format!("// {name}\n{text}"))
+                .collect();
+            return Err(format!(
+                "seed {seed}, way {way}: {fault}\n{}",
+                files.concat()
+            ));
         }
     }
     Ok(())
@@ -64,14 +92,30 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
 
 fn checked(made: &Project) -> Option<Arc<Plan>> {
     let checked = Workshop::of(made).check(made);
-    let refused = checked.diagnostics.iter().any(planrun::diag::Diagnostic::is_error);
+    let refused = checked
+        .diagnostics
+        .iter()
+        .any(planrun::diag::Diagnostic::is_error);
     checked.plans.last().filter(|_| !refused).cloned()
 }
 
 /// What is wrong where a plan dies in one way.
-fn try_way(made: &Arc<Project>, plan: &Arc<Plan>, (seed, way): (u64, u64), tally: &Mutex<Tally>) -> Option<String> {
+fn try_way(
+    made: &Arc<Project>,
+    plan: &Arc<Plan>,
+    (seed, way): (u64, u64),
+    tally: &Mutex<Tally>,
+) -> Option<String> {
     let weather = Weather::Steady(if way.is_multiple_of(2) { 0 } else { 8 });
-    let life = |deaths: Vec<usize>| lived(&Life { made, plan, weather, seed, deaths });
+    let life = |deaths: Vec<usize>| {
+        lived(&Life {
+            made,
+            plan,
+            weather,
+            seed,
+            deaths,
+        })
+    };
     let undisturbed = match life(Vec::new()) {
         Ok(undisturbed) => undisturbed,
         Err(fault) => return Some(format!("undisturbed: {fault}")),

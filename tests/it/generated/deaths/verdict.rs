@@ -27,14 +27,31 @@ pub struct Tally {
 impl Tally {
     /// Whether so many runs were worth it.
     pub fn is_telling(&self, runs: u64) -> bool {
-        let seen = [self.doubts, self.undone, self.retried, self.answers, self.verified];
-        self.whole > runs / 10 && self.completed > runs / 4 && seen.iter().all(|seen| *seen > runs / 200)
+        let seen = [
+            self.doubts,
+            self.undone,
+            self.retried,
+            self.answers,
+            self.verified,
+        ];
+        self.whole > runs / 10
+            && self.completed > runs / 4
+            && seen.iter().all(|seen| *seen > runs / 200)
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { runs, whole, completed, doubts, undone, retried, answers, verified } = self;
+        let Self {
+            runs,
+            whole,
+            completed,
+            doubts,
+            undone,
+            retried,
+            answers,
+            verified,
+        } = self;
         write!(
             f,
             "{runs} runs that died, {completed} completed, {whole} the same in everything; with calls in doubt {doubts}, \
@@ -46,10 +63,19 @@ impl fmt::Display for Tally {
 pub fn fault(plan: &Plan, before: &Lived, after: &Lived, tally: &Mutex<Tally>) -> Option<String> {
     let has = |lived: &Lived, find: &dyn Fn(&Json) -> bool| lived.events.iter().any(find);
     let told = |name: &'static str| move |event: &Json| event["event"] == name;
-    let ends = |end: &'static str| move |event: &Json| event["path"].as_str().is_some_and(|path| path.ends_with(end));
+    let ends = |end: &'static str| {
+        move |event: &Json| {
+            event["path"]
+                .as_str()
+                .is_some_and(|path| path.ends_with(end))
+        }
+    };
     let doubt = |lived: &Lived| {
-        has(lived, &|event| matches!(event["for"].as_str(), Some("outcome" | "answer")))
-            || has(lived, &|event| event.to_string().contains("unknown_outcome"))
+        has(lived, &|event| {
+            matches!(event["for"].as_str(), Some("outcome" | "answer"))
+        }) || has(lived, &|event| {
+            event.to_string().contains("unknown_outcome")
+        })
     };
     let retried = has(before, &told("step.retried")) || has(after, &told("step.retried"));
     let open = doubt(before) || doubt(after) || retried || has_race(plan);
@@ -66,34 +92,65 @@ pub fn fault(plan: &Plan, before: &Lived, after: &Lived, tally: &Mutex<Tally>) -
         tally.answers += u64::from(has(after, &told("answer.given")));
     }
     for lived in [before, after] {
-        let fault = journal_fault(lived).or_else(|| look_fault(lived)).or_else(|| call_fault(lived));
+        let fault = journal_fault(lived)
+            .or_else(|| look_fault(lived))
+            .or_else(|| call_fault(lived));
         if fault.is_some() {
             return fault;
         }
     }
-    if whole { whole_fault(before, after) } else { None }
+    if whole {
+        whole_fault(before, after)
+    } else {
+        None
+    }
 }
 
 /// Nothing was in doubt: the run came to the same.
 fn whole_fault(before: &Lived, after: &Lived) -> Option<String> {
     // What was lost counts, so a budget may be spent by it.
-    if after.class.as_ref().is_some_and(|class| class.starts_with("budget")) {
+    if after
+        .class
+        .as_ref()
+        .is_some_and(|class| class.starts_with("budget"))
+    {
         return None;
     }
-    let cut =
-        |lived: &Lived| lived.steps.iter().any(|step| step["status"] == "cancelled" || step["reason"] == "replied");
+    let cut = |lived: &Lived| {
+        lived
+            .steps
+            .iter()
+            .any(|step| step["status"] == "cancelled" || step["reason"] == "replied")
+    };
     let steps = || {
         let mut pairs = before.steps.iter().zip(&after.steps);
         let same = |one: &Json, other: &Json| {
-            let keys = ["path", "status", "reason", "tool", "arguments", "output", "error", "recovered", "attributes"];
-            keys.iter().all(|key| without_attempts(&one[key]) == without_attempts(&other[key]))
+            let keys = [
+                "path",
+                "status",
+                "reason",
+                "tool",
+                "arguments",
+                "output",
+                "error",
+                "recovered",
+                "attributes",
+            ];
+            keys.iter()
+                .all(|key| without_attempts(&one[key]) == without_attempts(&other[key]))
         };
         let differs = pairs.find(|(one, other)| !same(one, other));
         differs.map(|(one, other)| format!("a step was {one} and is {other}"))
     };
     differs(&before.state, &after.state, "state")
         .or_else(|| differs(&before.reply, &after.reply, "reply"))
-        .or_else(|| if cut(before) || cut(after) { None } else { steps() })
+        .or_else(|| {
+            if cut(before) || cut(after) {
+                None
+            } else {
+                steps()
+            }
+        })
         .or_else(|| differs(&before.tasks, &after.tasks, "tasks"))
 }
 
@@ -110,7 +167,13 @@ fn look_fault(lived: &Lived) -> Option<String> {
     let mut pairs = lived.steps.iter().zip(steps);
     let step = pairs.find(|(one, other)| one != other);
     step.map(|(one, other)| format!("who looks sees {other}, and it was {one}"))
-        .or_else(|| differs(&lived.steps.len(), &steps.len(), "number of steps of who looks"))
+        .or_else(|| {
+            differs(
+                &lived.steps.len(),
+                &steps.len(),
+                "number of steps of who looks",
+            )
+        })
         .or_else(|| differs(&lived.tasks, tasks, "tasks of who looks"))
 }
 
@@ -120,7 +183,11 @@ fn journal_fault(lived: &Lived) -> Option<String> {
     let mut ended: BTreeSet<String> = BTreeSet::new();
     for (index, event) in lived.events.iter().enumerate() {
         if event["number"] != index as u64 + 1 {
-            return Some(format!("event {} has the number {}", index + 1, event["number"]));
+            return Some(format!(
+                "event {} has the number {}",
+                index + 1,
+                event["number"]
+            ));
         }
         let path = event["path"].as_str().unwrap_or_default().to_owned();
         match event["event"].as_str().unwrap_or_default() {
@@ -130,10 +197,14 @@ fn journal_fault(lived: &Lived) -> Option<String> {
             "step.running" => {
                 if let Some(key) = event["key"].as_str() {
                     let execution = event["execution"].as_u64().unwrap_or(0);
-                    keys.entry((path, execution)).or_default().insert(key.to_owned());
+                    keys.entry((path, execution))
+                        .or_default()
+                        .insert(key.to_owned());
                 }
             }
-            "step.settled" if !ended.insert(path.clone()) => return Some(format!("`{path}` ends twice: {event}")),
+            "step.settled" if !ended.insert(path.clone()) => {
+                return Some(format!("`{path}` ends twice: {event}"));
+            }
             "step.retried" => {
                 let inner = |other: &String| {
                     other
@@ -149,20 +220,38 @@ fn journal_fault(lived: &Lived) -> Option<String> {
         }
     }
     if let Some((execution, keys)) = keys.iter().find(|(_, keys)| keys.len() > 1) {
-        return Some(format!("{execution:?} goes out under several keys: {keys:?}"));
+        return Some(format!(
+            "{execution:?} goes out under several keys: {keys:?}"
+        ));
     }
     lived
         .events
         .iter()
-        .find(|event| event["path"].as_str().is_some_and(|path| path.contains(".undo[")))
+        .find(|event| {
+            event["path"]
+                .as_str()
+                .is_some_and(|path| path.contains(".undo["))
+        })
         .map(|event| format!("what was taken back is taken back again: {event}"))
 }
 
 /// What the world saw is in the journal.
 fn call_fault(lived: &Lived) -> Option<String> {
-    let keys: BTreeSet<&str> = lived.events.iter().filter_map(|event| event["key"].as_str()).collect();
-    let unknown = lived.calls.iter().find(|call| call.effect && !keys.contains(call.key.as_str()));
-    unknown.map(|call| format!("`{}` went out with the key {}, and the journal does not know it", call.tool, call.key))
+    let keys: BTreeSet<&str> = lived
+        .events
+        .iter()
+        .filter_map(|event| event["key"].as_str())
+        .collect();
+    let unknown = lived
+        .calls
+        .iter()
+        .find(|call| call.effect && !keys.contains(call.key.as_str()));
+    unknown.map(|call| {
+        format!(
+            "`{}` went out with the key {}, and the journal does not know it",
+            call.tool, call.key
+        )
+    })
 }
 
 /// A value without how often what failed in it was tried: that hangs on when a process died.
@@ -171,8 +260,11 @@ fn without_attempts(value: &Json) -> Json {
         Json::Array(items) => items.iter().map(without_attempts).collect(),
         Json::Object(fields) => {
             let is_error = fields.contains_key("class") && fields.contains_key("retryable");
-            let kept = fields.iter().filter(|(name, _)| !(is_error && *name == "attempt"));
-            kept.map(|(name, value)| (name.clone(), without_attempts(value))).collect()
+            let kept = fields
+                .iter()
+                .filter(|(name, _)| !(is_error && *name == "attempt"));
+            kept.map(|(name, value)| (name.clone(), without_attempts(value)))
+                .collect()
         }
         other => other.clone(),
     }
@@ -184,6 +276,13 @@ fn differs<T: PartialEq + fmt::Debug>(before: &T, after: &T, what: &str) -> Opti
 
 /// Whether somewhere the first answer wins.
 pub fn has_race(plan: &Plan) -> bool {
-    let steps = plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.step());
-    steps.into_iter().any(|step| matches!(step.kind, StepKind::Race(_))) || plan.plans.iter().any(|plan| has_race(plan))
+    let steps = plan
+        .blocks
+        .iter()
+        .flat_map(|block| &block.nodes)
+        .filter_map(|node| node.step());
+    steps
+        .into_iter()
+        .any(|step| matches!(step.kind, StepKind::Race(_)))
+        || plan.plans.iter().any(|plan| has_race(plan))
 }

@@ -54,7 +54,14 @@ impl Book {
         let begins = (self.mark(), at);
         let (path, tool, arguments) = (path.to_owned(), tool.to_owned(), arguments.to_owned());
         let attempt = u32::try_from(attempt).unwrap();
-        self.calls.push(Seen { path, tool, arguments, attempt, begins, ends: None });
+        self.calls.push(Seen {
+            path,
+            tool,
+            arguments,
+            attempt,
+            begins,
+            ends: None,
+        });
         self.calls.len() - 1
     }
 
@@ -70,9 +77,16 @@ impl Book {
 }
 
 /// What a tool says to an attempt.
-pub fn answer(nature: Nature, path: &str, tool: &str, attempt: u32) -> Result<Json, (ErrorClass, Sent)> {
+pub fn answer(
+    nature: Nature,
+    path: &str,
+    tool: &str,
+    attempt: u32,
+) -> Result<Json, (ErrorClass, Sent)> {
     let call = [path, tool].concat();
-    let hash = call.bytes().fold(u64::from(attempt), |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    let hash = call.bytes().fold(u64::from(attempt), |hash, byte| {
+        hash.wrapping_mul(31).wrapping_add(u64::from(byte))
+    });
     let mut dice = Dice::new(nature.seed ^ hash.wrapping_mul(0x9e37_79b9));
     let kinds: &[(&str, Sent)] = match tool {
         "w.make" => &[
@@ -81,8 +95,14 @@ pub fn answer(nature: Nature, path: &str, tool: &str, attempt: u32) -> Result<Js
             ("transient.unavailable", Sent::No),
             ("auth.authorization", Sent::Answered),
         ],
-        "w.send" | "w.drop" => &[("tool.busy", Sent::Refused), ("transient.unavailable", Sent::No)],
-        "w.put" => &[("transient.network", Sent::Maybe), ("transient.unavailable", Sent::No)],
+        "w.send" | "w.drop" => &[
+            ("tool.busy", Sent::Refused),
+            ("transient.unavailable", Sent::No),
+        ],
+        "w.put" => &[
+            ("transient.network", Sent::Maybe),
+            ("transient.unavailable", Sent::No),
+        ],
         "w.risk" => &[("transient.timeout", Sent::Maybe)],
         "w.miss" => &[("tool.gone", Sent::Refused)],
         _ => &[],
@@ -108,16 +128,25 @@ impl Transport for Double {
         let now = |begun: Instant| begun.elapsed().as_millis();
         // Reads are not written down, and answer by their arguments alone, since nothing orders them.
         let is_read = matches!(&*tool, "w.look" | "w.miss");
-        let number = (!is_read).then(|| self.book.lock().unwrap().begin(&path, &tool, &arguments, now(self.begun)));
+        let number = (!is_read).then(|| {
+            self.book
+                .lock()
+                .unwrap()
+                .begin(&path, &tool, &arguments, now(self.begun))
+        });
         let attempt = number.map_or(1, |number| self.book.lock().unwrap().calls[number].attempt);
         let by = if is_read { &arguments } else { &path };
-        let outcome = answer(self.nature, by, &tool, attempt).map(Answer::Json).map_err(|(class, sent)| CallError {
-            message: format!("made up: {class}"),
-            class,
-            sent,
-            retry_after: None,
+        let outcome = answer(self.nature, by, &tool, attempt)
+            .map(Answer::Json)
+            .map_err(|(class, sent)| CallError {
+                message: format!("made up: {class}"),
+                class,
+                sent,
+                retry_after: None,
+            });
+        let hash = path.bytes().fold(self.delays, |hash, byte| {
+            hash.wrapping_mul(31).wrapping_add(u64::from(byte))
         });
-        let hash = path.bytes().fold(self.delays, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
         let wait = *Dice::new(hash).pick(&[0, 0, 10, 10, 25, 60, 1500]);
         let (book, begun) = (self.book.clone(), self.begun);
         if wait == 0 && hash.is_multiple_of(2) {

@@ -80,17 +80,25 @@ const WORDS: [(&str, u64); 14] = [
 fn effects_happen_in_the_order_of_the_page() {
     let (base, count) = seeds(PLANS);
     let tally = Mutex::new(Tally::default());
-    let wrong: Vec<String> =
-        (base..base + count).into_par_iter().filter_map(|seed| try_seed(seed, &tally).err()).collect();
+    let wrong: Vec<String> = (base..base + count)
+        .into_par_iter()
+        .filter_map(|seed| try_seed(seed, &tally).err())
+        .collect();
     let tally = tally.into_inner().unwrap();
-    println!("{count} plans from seed {base} (PLANRUN_SEED replays one, PLANRUN_PLANS widens): {tally:?}");
+    println!(
+        "{count} plans from seed {base} (PLANRUN_SEED replays one, PLANRUN_PLANS widens): {tally:?}"
+    );
     for told in wrong.iter().take(3) {
         println!("{told}");
     }
     for told in wrong.iter().skip(3).take(40) {
         println!("{}", told.lines().next().unwrap_or_default());
     }
-    assert!(wrong.is_empty(), "{} of {count} plans differ from what they mean", wrong.len());
+    assert!(
+        wrong.is_empty(),
+        "{} of {count} plans differ from what they mean",
+        wrong.len()
+    );
     if count >= 100 {
         tally.is_full(count);
     }
@@ -101,26 +109,54 @@ impl Tally {
     fn is_full(&self, count: u64) {
         for (word, least) in WORDS {
             let held = self.holding.get(word).copied().unwrap_or_default();
-            assert!(held * 100 >= count * least, "{held} of {count} plans hold `{word}`");
+            assert!(
+                held * 100 >= count * least,
+                "{held} of {count} plans hold `{word}`"
+            );
         }
-        assert!(self.several * 100 >= count * 85, "{} plans have two effects", self.several);
-        assert!(self.wide * 100 >= count * 15, "{} plans run something beside something", self.wide);
-        assert!(self.failed * 100 >= count * 20 && self.undone * 100 >= count * 10, "too few fail: {self:?}");
-        assert!(self.undo_failed > 0 && self.effects >= count * ORDERS * 4, "too little ran: {self:?}");
+        assert!(
+            self.several * 100 >= count * 85,
+            "{} plans have two effects",
+            self.several
+        );
+        assert!(
+            self.wide * 100 >= count * 15,
+            "{} plans run something beside something",
+            self.wide
+        );
+        assert!(
+            self.failed * 100 >= count * 20 && self.undone * 100 >= count * 10,
+            "too few fail: {self:?}"
+        );
+        assert!(
+            self.undo_failed > 0 && self.effects >= count * ORDERS * 4,
+            "too little ran: {self:?}"
+        );
     }
 }
 
 fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
     let made = effects(seed);
-    let plan = checked(&made.text).map_err(|found| format!("seed {seed}: {found}\n{}", made.text))?;
+    let plan =
+        checked(&made.text).map_err(|found| format!("seed {seed}: {found}\n{}", made.text))?;
     let program = Arc::new(Program::new(plan));
-    let (mut several, mut wide, mut failed, mut undone, mut undo_failed) = (false, false, false, false, false);
+    let (mut several, mut wide, mut failed, mut undone, mut undo_failed) =
+        (false, false, false, false, false);
     let mut effects = 0;
     for order in 0..ORDERS {
         let ran = perform(&program, &made, seed, order);
         let expected = expected(&program, &made, seed, &ran);
         if let Some(fault) = verdict::fault(&expected, &ran) {
-            let still = |text: &str| still_differs(&Effects { text: text.to_owned(), ..made }, seed, order);
+            let still = |text: &str| {
+                still_differs(
+                    &Effects {
+                        text: text.to_owned(),
+                        ..made
+                    },
+                    seed,
+                    order,
+                )
+            };
             let text = shrunk_text(&made.text, &still);
             return Err(format!(
                 "seed {seed}, order {order}: {fault}\n{}",
@@ -150,7 +186,9 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
 }
 
 fn still_differs(made: &Effects, seed: u64, order: u64) -> bool {
-    let Ok(plan) = checked(&made.text) else { return false };
+    let Ok(plan) = checked(&made.text) else {
+        return false;
+    };
     let program = Arc::new(Program::new(plan));
     let ran = perform(&program, made, seed, order);
     verdict::fault(&expected(&program, made, seed, &ran), &ran).is_some()
@@ -163,8 +201,17 @@ fn retold(made: &Effects, seed: u64, order: u64) -> String {
     let expected = expected(&program, made, seed, &ran);
     let mut marks: Vec<(usize, String)> = Vec::new();
     for call in &ran.calls {
-        marks.push((call.begins.0, format!("{} {}{} at {}", call.path, call.tool, call.arguments, call.begins.1)));
-        marks.extend(call.ends.map(|(mark, at)| (mark, format!("  end of {} at {at}", call.path))));
+        marks.push((
+            call.begins.0,
+            format!(
+                "{} {}{} at {}",
+                call.path, call.tool, call.arguments, call.begins.1
+            ),
+        ));
+        marks.extend(
+            call.ends
+                .map(|(mark, at)| (mark, format!("  end of {} at {at}", call.path))),
+        );
     }
     marks.sort();
     let told: Vec<String> = marks.into_iter().map(|(_, text)| text).collect();
@@ -172,7 +219,13 @@ fn retold(made: &Effects, seed: u64, order: u64) -> String {
         .calls
         .iter()
         .map(|call| {
-            format!("{} {}{}{}", call.path, call.tool, call.arguments, if call.optional { " perhaps" } else { "" })
+            format!(
+                "{} {}{}{}",
+                call.path,
+                call.tool,
+                call.arguments,
+                if call.optional { " perhaps" } else { "" }
+            )
         })
         .collect();
     let fault = verdict::fault(&expected, &ran).unwrap_or_default();
@@ -192,10 +245,18 @@ fn checked(text: &str) -> Result<Arc<Plan>, String> {
     let source = SourceFile::new("main.plan", text);
     let found = sema::check_file(&source, &Tools::default(), &NoFiles);
     match found.diagnostics.iter().find(|found| found.is_error()) {
-        Some(error) => {
-            Err(format!("{} {} in line {}", error.code.name, error.message, source.position(error.span.start).line))
-        }
-        None => found.plans.iter().find(|plan| &*plan.name == "main").cloned().ok_or_else(|| "no plan".to_owned()),
+        Some(error) => Err(format!(
+            "{} {} in line {}",
+            error.code.name,
+            error.message,
+            source.position(error.span.start).line
+        )),
+        None => found
+            .plans
+            .iter()
+            .find(|plan| &*plan.name == "main")
+            .cloned()
+            .ok_or_else(|| "no plan".to_owned()),
     }
 }
 
@@ -219,17 +280,41 @@ fn input(seed: u64) -> i64 {
 }
 
 fn expected(program: &Program, made: &Effects, seed: u64, ran: &Ran) -> Meaning {
-    meaning(&program.plan, input(seed), Nature { seed, rough: made.rough }, &ran.world)
+    meaning(
+        &program.plan,
+        input(seed),
+        Nature {
+            seed,
+            rough: made.rough,
+        },
+        &ran.world,
+    )
 }
 
 fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let (book, begun) = (Arc::new(Mutex::new(Book::default())), Instant::now());
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(seed));
-        let mut catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
-        let nature = Nature { seed, rough: made.rough };
-        let double = Arc::new(Double { nature, delays: seed ^ order.wrapping_mul(0x51ed), begun, book: book.clone() });
+        let mut catalog = Catalog::new(
+            host.clone(),
+            PathBuf::from("/"),
+            &Arc::new(Permissions::none()),
+        );
+        let nature = Nature {
+            seed,
+            rough: made.rough,
+        };
+        let double = Arc::new(Double {
+            nature,
+            delays: seed ^ order.wrapping_mul(0x51ed),
+            begun,
+            book: book.clone(),
+        });
         for tool in ["make", "send", "put", "drop", "risk", "look", "miss"] {
             catalog.add(Signature::unknown("w".into(), tool.into()), double.clone());
         }
@@ -239,30 +324,54 @@ fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran
         let mut observer = |event: &Event<'_>| {
             number += 1;
             note(event, number, &mut world);
-            note_wait(event, &mut waits, &mut heard.lock().unwrap(), begun.elapsed().as_millis());
+            note_wait(
+                event,
+                &mut waits,
+                &mut heard.lock().unwrap(),
+                begun.elapsed().as_millis(),
+            );
         };
-        let inputs = [(program.plan.parameters[0].name.clone(), Value::Int(input(seed)))].into();
-        let order = if order == 0 { Order::Source } else { Order::Seeded(order) };
+        let inputs = [(
+            program.plan.parameters[0].name.clone(),
+            Value::Int(input(seed)),
+        )]
+        .into();
+        let order = if order == 0 {
+            Order::Source
+        } else {
+            Order::Seeded(order)
+        };
         let context = Context {
             root: PathBuf::from("/"),
             order,
             ..Context::new(host, Arc::new(catalog), "test-run", &mut observer)
         };
         let running = engine::run(program, &inputs, context);
-        let outcome = tokio::time::timeout(Duration::from_hours(24), running).await.expect("the run ends");
+        let outcome = tokio::time::timeout(Duration::from_hours(24), running)
+            .await
+            .expect("the run ends");
         if let Some(error) = &outcome.error {
             world.origins.insert(String::new(), chain(error));
         }
         let calls = book.lock().unwrap().calls.clone();
-        world.attempts = calls.iter().map(|call| (call.path.clone(), call.attempt)).collect();
-        Ran { calls, world, outcome }
+        world.attempts = calls
+            .iter()
+            .map(|call| (call.path.clone(), call.attempt))
+            .collect();
+        Ran {
+            calls,
+            world,
+            outcome,
+        }
     })
 }
 
 /// What the world decided, as far as an event tells of it.
 fn note(event: &Event<'_>, number: usize, world: &mut World) {
     let (path, error) = match &event.kind {
-        EventKind::StepSettled { path, state, error, .. } => {
+        EventKind::StepSettled {
+            path, state, error, ..
+        } => {
             world.settled.insert((*path).to_owned(), (number, *state));
             (path, *error)
         }
@@ -270,13 +379,20 @@ fn note(event: &Event<'_>, number: usize, world: &mut World) {
         _ => return,
     };
     if let Some(error) = error {
-        world.origins.entry((*path).to_owned()).or_insert_with(|| chain(error));
+        world
+            .origins
+            .entry((*path).to_owned())
+            .or_insert_with(|| chain(error));
     }
 }
 
 /// A wait of the plan counts as a call, from its beginning to its end.
 fn note_wait(event: &Event<'_>, waits: &mut BTreeMap<String, usize>, book: &mut Book, at: u128) {
-    let is_wait = |path: &str| path.rsplit('.').next().is_some_and(|name| name.starts_with("pause"));
+    let is_wait = |path: &str| {
+        path.rsplit('.')
+            .next()
+            .is_some_and(|name| name.starts_with("pause"))
+    };
     match &event.kind {
         EventKind::StepRunning { path, .. } if is_wait(path) => {
             waits.insert((*path).to_owned(), book.begin(path, "wait", "", at));

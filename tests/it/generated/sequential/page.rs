@@ -31,12 +31,25 @@ impl Page {
         // Everything waits for what may end the block above it.
         direct.extend((0..index).filter(|above| may_end(&block.nodes[*above])));
         if has_its_place {
-            let parallel = block.parallels.iter().find(|parallel| parallel.nodes.contains(&number(index)));
-            let sequence = parallel.and_then(|all| all.sequences.iter().find(|one| one.contains(&number(index))));
+            let parallel = block
+                .parallels
+                .iter()
+                .find(|parallel| parallel.nodes.contains(&number(index)));
+            let sequence = parallel.and_then(|all| {
+                all.sequences
+                    .iter()
+                    .find(|one| one.contains(&number(index)))
+            });
             let above = parallel.map_or(index, |parallel| parallel.nodes.start as usize);
             // An `if` in a `parallel` is one statement that keeps the order of the page.
-            let inside = sequence.into_iter().flat_map(|sequence| sequence.start as usize..index);
-            direct.extend((0..above).chain(inside).filter(|above| is_waited_for(&block.nodes[*above])));
+            let inside = sequence
+                .into_iter()
+                .flat_map(|sequence| sequence.start as usize..index);
+            direct.extend(
+                (0..above)
+                    .chain(inside)
+                    .filter(|above| is_waited_for(&block.nodes[*above])),
+            );
         }
         let row = self.closed(&direct);
         self.0.push(row);
@@ -46,7 +59,11 @@ impl Page {
     pub fn skip(&mut self, plan: &Plan, block: &Block, guard_alone: bool) {
         self.0.pop();
         let index = self.0.len();
-        let direct = if guard_alone { guards(&block.nodes[index]).collect() } else { awaited(plan, block, index) };
+        let direct = if guard_alone {
+            guards(&block.nodes[index]).collect()
+        } else {
+            awaited(plan, block, index)
+        };
         let row = self.closed(&direct);
         self.0.push(row);
     }
@@ -56,7 +73,10 @@ impl Page {
     }
 
     fn closed(&self, direct: &BTreeSet<usize>) -> BTreeSet<usize> {
-        let all = direct.iter().flat_map(|above| self.0[*above].iter().copied()).collect::<BTreeSet<_>>();
+        let all = direct
+            .iter()
+            .flat_map(|above| self.0[*above].iter().copied())
+            .collect::<BTreeSet<_>>();
         direct | &all
     }
 }
@@ -65,7 +85,11 @@ impl Page {
 fn awaited(plan: &Plan, block: &Block, index: usize) -> BTreeSet<usize> {
     let node = &block.nodes[index];
     let named = node.after.iter().map(|after| after.node.0 as usize);
-    data(plan, block, index).into_iter().chain(guards(node)).chain(named).collect()
+    data(plan, block, index)
+        .into_iter()
+        .chain(guards(node))
+        .chain(named)
+        .collect()
 }
 
 fn guards(node: &Node) -> impl Iterator<Item = usize> + '_ {
@@ -80,7 +104,9 @@ fn number(index: usize) -> u32 {
 fn is_waited_for(node: &Node) -> bool {
     match node.kind {
         NodeKind::Step(_) | NodeKind::Set(_) => true,
-        NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) | NodeKind::Fail(_) => node.guard.is_empty(),
+        NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) | NodeKind::Fail(_) => {
+            node.guard.is_empty()
+        }
         NodeKind::Condition(_)
         | NodeKind::Let(_)
         | NodeKind::Ensure { .. }
@@ -91,13 +117,18 @@ fn is_waited_for(node: &Node) -> bool {
 
 /// Whether it has a place: what calls nothing waits for its readers and for what it reads.
 fn has_place(plan: &Plan, node: &Node) -> bool {
-    is_waited_for(node) && node.step().is_none_or(|step| does(plan, step) > Effect::Pure)
+    is_waited_for(node)
+        && node
+            .step()
+            .is_none_or(|step| does(plan, step) > Effect::Pure)
 }
 
 fn may_end(node: &Node) -> bool {
     match node.kind {
         NodeKind::Ensure { .. } => true,
-        NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) | NodeKind::Fail(_) => !node.guard.is_empty(),
+        NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) | NodeKind::Fail(_) => {
+            !node.guard.is_empty()
+        }
         NodeKind::Condition(_)
         | NodeKind::Let(_)
         | NodeKind::Step(_)
@@ -126,14 +157,22 @@ pub fn data(plan: &Plan, block: &Block, index: usize) -> BTreeSet<usize> {
 /// Whether the two stand in different branches of one `if`.
 fn apart(one: &Node, other: &Node) -> bool {
     one.guard.iter().any(|atom| {
-        other.guard.iter().any(|against| against.condition == atom.condition && against.negated != atom.negated)
+        other
+            .guard
+            .iter()
+            .any(|against| against.condition == atom.condition && against.negated != atom.negated)
     })
 }
 
 /// The slots of the frame `up` frames outwards that a statement reads, with the blocks in it.
 fn reads(plan: &Plan, node: &Node, up: u16, slots: &mut BTreeSet<u32>) {
     let mut add = |code: &Code, up: u16| {
-        slots.extend(code.reads.iter().filter(|read| read.place.up == up).map(|read| read.place.slot));
+        slots.extend(
+            code.reads
+                .iter()
+                .filter(|read| read.place.up == up)
+                .map(|read| read.place.slot),
+        );
     };
     node.codes(&mut |code| add(code, up));
     node.inner_codes(&mut |code| add(code, up + 1));
@@ -155,11 +194,16 @@ fn does(plan: &Plan, step: &Step) -> Effect {
         _ => Effect::Pure,
     };
     let inner = step.bodies().chain(step.recover.iter().map(|arm| arm.body));
-    inner.map(|inner| block_does(plan, inner)).fold(own, Effect::max)
+    inner
+        .map(|inner| block_does(plan, inner))
+        .fold(own, Effect::max)
 }
 
 /// The most that the calls of a block do.
 pub fn block_does(plan: &Plan, block: BlockId) -> Effect {
     let steps = plan.block(block).nodes.iter().filter_map(Node::step);
-    steps.map(|step| does(plan, step)).max().unwrap_or(Effect::Pure)
+    steps
+        .map(|step| does(plan, step))
+        .max()
+        .unwrap_or(Effect::Pure)
 }

@@ -15,27 +15,52 @@ pub fn fault(expected: &Meaning, ran: &Ran) -> Option<String> {
 }
 
 fn calls(expected: &Meaning, ran: &Ran) -> Option<String> {
-    let seen: BTreeMap<(&str, u32), &Seen> =
-        ran.calls.iter().map(|call| ((call.path.as_str(), call.attempt), call)).collect();
+    let seen: BTreeMap<(&str, u32), &Seen> = ran
+        .calls
+        .iter()
+        .map(|call| ((call.path.as_str(), call.attempt), call))
+        .collect();
     let of = |call: &Expected| seen.get(&(call.path.as_str(), call.attempt)).copied();
     for call in &expected.calls {
         match of(call) {
             None if call.optional => {}
-            None => return Some(format!("`{}` was not called (attempt {})", call.path, call.attempt)),
+            None => {
+                return Some(format!(
+                    "`{}` was not called (attempt {})",
+                    call.path, call.attempt
+                ));
+            }
             Some(seen) if (&seen.tool, &seen.arguments) != (&call.tool, &call.arguments) => {
                 return Some(format!("{seen:?} was to be {call:?}"));
             }
-            Some(Seen { ends: None, .. }) => return Some(format!("`{}` was not awaited", call.path)),
-            Some(seen) if !call.optional && seen.ends.is_some_and(|ends| ends.1 < seen.begins.1 + call.takes) => {
+            Some(Seen { ends: None, .. }) => {
+                return Some(format!("`{}` was not awaited", call.path));
+            }
+            Some(seen)
+                if !call.optional
+                    && seen
+                        .ends
+                        .is_some_and(|ends| ends.1 < seen.begins.1 + call.takes) =>
+            {
                 return Some(format!("`{}` did not wait", call.path));
             }
             Some(_) => {}
         }
     }
-    let known: BTreeMap<(&str, u32), &Expected> =
-        expected.calls.iter().map(|call| ((call.path.as_str(), call.attempt), call)).collect();
-    if let Some(surplus) = ran.calls.iter().find(|call| !known.contains_key(&(call.path.as_str(), call.attempt))) {
-        return Some(format!("`{}` was called (attempt {})", surplus.path, surplus.attempt));
+    let known: BTreeMap<(&str, u32), &Expected> = expected
+        .calls
+        .iter()
+        .map(|call| ((call.path.as_str(), call.attempt), call))
+        .collect();
+    if let Some(surplus) = ran
+        .calls
+        .iter()
+        .find(|call| !known.contains_key(&(call.path.as_str(), call.attempt)))
+    {
+        return Some(format!(
+            "`{}` was called (attempt {})",
+            surplus.path, surplus.attempt
+        ));
     }
     if !expected.wide {
         return exact(expected, ran);
@@ -47,7 +72,12 @@ fn calls(expected: &Meaning, ran: &Ran) -> Option<String> {
             (Some(ended), Some(begun)) if ended.0 < begun.begins.0 => {}
             // What something else has ended before it began holds nothing back that comes after both.
             (None, Some(_)) if above.optional && !below.optional => {}
-            (_, Some(_)) => return Some(format!("`{}` begins before `{}` has ended", below.path, above.path)),
+            (_, Some(_)) => {
+                return Some(format!(
+                    "`{}` begins before `{}` has ended",
+                    below.path, above.path
+                ));
+            }
         }
     }
     None
@@ -58,7 +88,10 @@ fn exact(expected: &Meaning, ran: &Ran) -> Option<String> {
     let mut last = 0;
     for (wanted, seen) in expected.calls.iter().zip(&ran.calls) {
         if wanted.path != seen.path {
-            return Some(format!("`{}` was called, and `{}` was to be", seen.path, wanted.path));
+            return Some(format!(
+                "`{}` was called, and `{}` was to be",
+                seen.path, wanted.path
+            ));
         }
         let ends = seen.ends.map_or(usize::MAX, |(mark, _)| mark);
         if (seen.begins.0, ends) != (last + 1, last + 2) {
@@ -71,27 +104,51 @@ fn exact(expected: &Meaning, ran: &Ran) -> Option<String> {
 
 fn end(expected: &Meaning, ran: &Ran) -> Option<String> {
     let outcome = &ran.outcome;
-    let state = if expected.error.is_some() { RunState::Failed } else { RunState::Completed };
+    let state = if expected.error.is_some() {
+        RunState::Failed
+    } else {
+        RunState::Completed
+    };
     if outcome.state != state {
-        return Some(format!("the run is {} and was to be {state}", outcome.state));
+        return Some(format!(
+            "the run is {} and was to be {state}",
+            outcome.state
+        ));
     }
     let class = |class: Option<String>| class.unwrap_or_default();
     let (was, wanted) = (
         class(outcome.error.as_ref().map(|error| error.class.to_string())),
         class(expected.error.as_ref().map(|fault| fault.class.to_string())),
     );
-    let is_any = |fault: &Fault| fault.upstream && expected.failures.iter().any(|class| class.to_string() == was);
+    let is_any = |fault: &Fault| {
+        fault.upstream
+            && expected
+                .failures
+                .iter()
+                .any(|class| class.to_string() == was)
+    };
     if was != wanted && !expected.error.as_ref().is_some_and(is_any) {
-        return Some(format!("the run fails with `{was}` and was to fail with `{wanted}`"));
+        return Some(format!(
+            "the run fails with `{was}` and was to fail with `{wanted}`"
+        ));
     }
     if outcome.reply != expected.reply {
-        return Some(format!("the reply is {:?} and was to be {:?}", outcome.reply, expected.reply));
+        return Some(format!(
+            "the reply is {:?} and was to be {:?}",
+            outcome.reply, expected.reply
+        ));
     }
-    let tasks: Vec<(String, Value)> =
-        outcome.tasks.iter().map(|task| (task.name.to_string(), task.context.clone())).collect();
+    let tasks: Vec<(String, Value)> = outcome
+        .tasks
+        .iter()
+        .map(|task| (task.name.to_string(), task.context.clone()))
+        .collect();
     // Whether something else has ended the run before a `set` is open.
     if tasks != expected.tasks && !(expected.wide && expected.error.is_some()) {
-        return Some(format!("the tasks are {tasks:?} and were to be {:?}", expected.tasks));
+        return Some(format!(
+            "the tasks are {tasks:?} and were to be {:?}",
+            expected.tasks
+        ));
     }
     let mut undone: Vec<(String, bool)> = Vec::new();
     for step in outcome.steps() {

@@ -39,7 +39,12 @@ pub enum Guard {
 }
 
 impl Frame {
-    pub fn new(plan: &Arc<Plan>, block: BlockId, outer: Option<Rc<Self>>, path: String) -> Rc<Self> {
+    pub fn new(
+        plan: &Arc<Plan>,
+        block: BlockId,
+        outer: Option<Rc<Self>>,
+        path: String,
+    ) -> Rc<Self> {
         let content = plan.block(block);
         let path = match &content.label {
             Some(label) => format!("{path}.{label}"),
@@ -47,7 +52,14 @@ impl Frame {
         };
         let slots = RefCell::new(vec![Ok(Value::Null); content.slots as usize]);
         let came = RefCell::new(vec![Came::default(); content.nodes.len()]);
-        Rc::new(Self { plan: plan.clone(), block, outer, path, slots, came })
+        Rc::new(Self {
+            plan: plan.clone(),
+            block,
+            outer,
+            path,
+            slots,
+            came,
+        })
     }
 
     pub fn content(&self) -> &Block {
@@ -114,7 +126,11 @@ pub fn guard(frame: &Frame, node: &Node) -> Guard {
             None => holds = false,
         }
     }
-    if let Some(fault) = node.after.iter().find_map(|after| came[after.node.0 as usize].nothing.clone()) {
+    if let Some(fault) = node
+        .after
+        .iter()
+        .find_map(|after| came[after.node.0 as usize].nothing.clone())
+    {
         return Guard::Upstream(fault);
     }
     match (failed, holds) {

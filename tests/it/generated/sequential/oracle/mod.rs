@@ -15,7 +15,9 @@ use indexmap::IndexMap;
 use planrun::eval::EvalError;
 use planrun::protocol::{Sent, StepState};
 use planrun::sema::expr::Code;
-use planrun::sema::{BlockId, Call, Each, Node, NodeKind, OnFailure, Plan, Repeat, Step, StepKind, Target, Wait};
+use planrun::sema::{
+    BlockId, Call, Each, Node, NodeKind, OnFailure, Plan, Repeat, Step, StepKind, Target, Wait,
+};
 use planrun::types::{ErrorClass, Signature, Validation};
 use planrun::value::{Key, Value};
 
@@ -111,7 +113,15 @@ type Outcome<T> = Result<T, Fault>;
 pub fn meaning(plan: &Arc<Plan>, input: i64, nature: Nature, world: &World) -> Meaning {
     let meaning = Meaning::default();
     let attempts = BTreeMap::new();
-    let mut oracle = Oracle { nature, world, meaning, log: Vec::new(), changed: false, attempts, undoing: false };
+    let mut oracle = Oracle {
+        nature,
+        world,
+        meaning,
+        log: Vec::new(),
+        changed: false,
+        attempts,
+        undoing: false,
+    };
     let frame = Frame::new(plan, BlockId(0), None, String::new());
     frame.put(0, Value::Int(input));
     let outcome = oracle.plan(&frame);
@@ -124,8 +134,16 @@ pub fn meaning(plan: &Arc<Plan>, input: i64, nature: Nature, world: &World) -> M
     let Oracle { mut meaning, .. } = oracle;
     meaning.reply = values.last().cloned().filter(|_| keeps);
     meaning.error = error;
-    let slot = |slot: u32| frame.slots.borrow()[slot as usize].clone().unwrap_or(Value::Null);
-    meaning.tasks = plan.tasks.iter().map(|task| (task.name.to_string(), slot(task.slot))).collect();
+    let slot = |slot: u32| {
+        frame.slots.borrow()[slot as usize]
+            .clone()
+            .unwrap_or(Value::Null)
+    };
+    meaning.tasks = plan
+        .tasks
+        .iter()
+        .map(|task| (task.name.to_string(), slot(task.slot)))
+        .collect();
     meaning
 }
 
@@ -139,7 +157,8 @@ impl Oracle<'_> {
             let aborts = fault.forced || !frame.settles();
             // Where something beside it has ended the run, the caller takes back what it did.
             let settled = self.world.settled.get(&frame.path);
-            let is_cut = settled.is_none_or(|(_, state)| *state == StepState::Cancelled) && !frame.path.is_empty();
+            let is_cut = settled.is_none_or(|(_, state)| *state == StepState::Cancelled)
+                && !frame.path.is_empty();
             if aborts && !is_cut && frame.plan.policy.on_failure != Some(OnFailure::Pause) {
                 self.take_back(first_call, first_done);
             }
@@ -158,11 +177,16 @@ impl Oracle<'_> {
         for index in 0..count {
             starts.push(self.mark());
             page.add(&frame.plan, frame.content());
-            if over.is_none() && matches!(guard(frame, &frame.content().nodes[index]), Guard::False) {
+            if over.is_none() && matches!(guard(frame, &frame.content().nodes[index]), Guard::False)
+            {
                 page.skip(&frame.plan, frame.content(), true);
                 continue;
             }
-            if over.is_some() || faults.iter().any(|(failed, _)| page.is_before(*failed, index)) {
+            if over.is_some()
+                || faults
+                    .iter()
+                    .any(|(failed, _)| page.is_before(*failed, index))
+            {
                 continue;
             }
             match self.statement(frame, index, round, &mut ended) {
@@ -186,7 +210,9 @@ impl Oracle<'_> {
         self.order(&page, &starts, over);
         if let Some((failed, fault)) = self.first(&frame.path, faults) {
             let surely = |index: usize| {
-                index == failed || page.is_before(index, failed) || over == Some(failed) && index < failed
+                index == failed
+                    || page.is_before(index, failed)
+                    || over == Some(failed) && index < failed
             };
             for index in (0..count).filter(|index| !surely(*index)) {
                 self.make_optional(starts[index], starts[index + 1]);
@@ -204,7 +230,10 @@ impl Oracle<'_> {
     fn order(&mut self, page: &Page, starts: &[(usize, usize)], over: Option<usize>) {
         for below in 0..starts.len() - 1 {
             for above in 0..below {
-                let (one, other) = (starts[above].0..starts[above + 1].0, starts[below].0..starts[below + 1].0);
+                let (one, other) = (
+                    starts[above].0..starts[above + 1].0,
+                    starts[below].0..starts[below + 1].0,
+                );
                 if page.is_before(above, below) || over == Some(below) {
                     self.then(one, other);
                 } else if !one.is_empty() && !other.is_empty() {
@@ -220,50 +249,85 @@ impl Oracle<'_> {
     }
 
     fn make_optional(&mut self, from: (usize, usize), to: (usize, usize)) {
-        self.meaning.calls[from.0..to.0].iter_mut().for_each(|call| call.optional = true);
+        self.meaning.calls[from.0..to.0]
+            .iter_mut()
+            .for_each(|call| call.optional = true);
         self.meaning.wide |= from.0 < to.0;
         let end = to.1.min(self.log.len());
-        self.log[from.1.min(end)..end].iter_mut().for_each(|done| done.optional = true);
+        self.log[from.1.min(end)..end]
+            .iter_mut()
+            .for_each(|done| done.optional = true);
     }
 
     /// The failure that came first: the only one, or the one that the world has seen first.
     fn first(&self, owner: &str, mut faults: Vec<(usize, Fault)>) -> Option<(usize, Fault)> {
         let origins = self.world.origins.get(owner);
         let seen = |fault: &Fault| origins.is_some_and(|origins| origins.contains(&fault.origin));
-        let first = faults.iter().position(|(_, fault)| faults.len() > 1 && seen(fault)).unwrap_or(0);
+        let first = faults
+            .iter()
+            .position(|(_, fault)| faults.len() > 1 && seen(fault))
+            .unwrap_or(0);
         (!faults.is_empty()).then(|| faults.swap_remove(first))
     }
 
-    fn statement(&mut self, frame: &Rc<Frame>, index: usize, round: bool, ended: &mut Ended) -> Flow {
+    fn statement(
+        &mut self,
+        frame: &Rc<Frame>,
+        index: usize,
+        round: bool,
+        ended: &mut Ended,
+    ) -> Flow {
         let node = &frame.content().nodes[index];
         let guarded = !node.guard.is_empty();
         let may_end = may_end(node);
         let sources = data(&frame.plan, frame.content(), index);
-        let upstream = sources.iter().find_map(|above| frame.came.borrow()[*above].nothing.clone());
+        let upstream = sources
+            .iter()
+            .find_map(|above| frame.came.borrow()[*above].nothing.clone());
         match guard(frame, node) {
             Guard::Holds => {}
             Guard::False => return Flow::On,
             // One whose condition has no value counts as taken.
-            Guard::Upstream(fault) if may_end => return Flow::Fails(Fault { forced: true, upstream: true, ..fault }),
+            Guard::Upstream(fault) if may_end => {
+                return Flow::Fails(Fault {
+                    forced: true,
+                    upstream: true,
+                    ..fault
+                });
+            }
             Guard::Upstream(fault) => return give_nothing(frame, index, fault),
             // One whose condition has no value counts as taken, and any other that reads what gave nothing is passed over.
             Guard::Failed if !may_end && upstream.is_some() => {}
             Guard::Failed => {
                 let fault = expression(&frame.path_of(node));
-                let Some(step) = node.step() else { return Flow::Fails(Fault { forced: true, ..fault }) };
+                let Some(step) = node.step() else {
+                    return Flow::Fails(Fault {
+                        forced: true,
+                        ..fault
+                    });
+                };
                 return self.settle_step(frame, index, step, Err(fault), false, self.mark());
             }
         }
         if let Some(fault) = upstream {
             if matches!(node.kind, NodeKind::Ensure { .. }) {
-                return Flow::Fails(Fault { forced: true, upstream: true, ..fault });
+                return Flow::Fails(Fault {
+                    forced: true,
+                    upstream: true,
+                    ..fault
+                });
             }
             if guarded && may_end {
                 return Flow::Ends;
             }
             return give_nothing(frame, index, fault);
         }
-        let broken = |_: EvalError| Flow::Fails(Fault { forced: true, ..expression(&frame.path_of(node)) });
+        let broken = |_: EvalError| {
+            Flow::Fails(Fault {
+                forced: true,
+                ..expression(&frame.path_of(node))
+            })
+        };
         match &node.kind {
             NodeKind::Condition(code) => {
                 frame.came.borrow_mut()[index].truth = Some(frame.truth(code));
@@ -276,14 +340,20 @@ impl Oracle<'_> {
             }
             NodeKind::Ensure { condition, .. } => match frame.truth(condition) {
                 Ok(true) => Flow::On,
-                Ok(false) => Flow::Fails(ended_by(ErrorClass::Validation(Validation::Ensure), frame)),
+                Ok(false) => {
+                    Flow::Fails(ended_by(ErrorClass::Validation(Validation::Ensure), frame))
+                }
                 Err(error) => broken(error),
             },
             NodeKind::Fail(failing) => Flow::Fails(ended_by(failing.class.clone(), frame)),
             NodeKind::Reply(code) | NodeKind::Yield(code) => match frame.evaluate(code) {
                 Ok(value) => {
                     ended.values.push(value);
-                    if guarded && !round { Flow::Ends } else { Flow::On }
+                    if guarded && !round {
+                        Flow::Ends
+                    } else {
+                        Flow::On
+                    }
                 }
                 Err(error) => broken(error),
             },
@@ -294,7 +364,9 @@ impl Oracle<'_> {
                 }
                 Err(error) => broken(error),
             },
-            NodeKind::Task(_) | NodeKind::Set(_) => set_task(frame, node).map_or_else(broken, |()| Flow::On),
+            NodeKind::Task(_) | NodeKind::Set(_) => {
+                set_task(frame, node).map_or_else(broken, |()| Flow::On)
+            }
             NodeKind::Step(step) => self.step(frame, index, step),
             NodeKind::Listener(_) => unreachable!("no generated plan listens"),
         }
@@ -322,10 +394,19 @@ impl Oracle<'_> {
     ) -> Flow {
         let node = &frame.content().nodes[index];
         let path = frame.path_of(node);
-        let is_call = matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. }));
+        let is_call = matches!(
+            &step.kind,
+            StepKind::Call(Call {
+                target: Target::Tool(_),
+                ..
+            })
+        );
         let worked = outcome.is_ok();
         let gave = outcome.as_ref().ok().cloned().unwrap_or(Value::Null);
-        let arm = outcome.as_ref().err().and_then(|fault| step.recover.iter().find(|arm| arm.catches(&fault.class)));
+        let arm = outcome
+            .as_ref()
+            .err()
+            .and_then(|fault| step.recover.iter().find(|arm| arm.catches(&fault.class)));
         let outcome = match (outcome, arm) {
             (Err(fault), Some(arm)) => {
                 let body = Frame::new(&frame.plan, arm.body, Some(frame.clone()), path.clone());
@@ -344,7 +425,14 @@ impl Oracle<'_> {
                 }
             }
             let covered = None;
-            self.log.push(Done { path, frame: frame.clone(), node: index, gave, optional: false, covered });
+            self.log.push(Done {
+                path,
+                frame: frame.clone(),
+                node: index,
+                gave,
+                optional: false,
+                covered,
+            });
         }
         match outcome {
             Ok(value) => {
@@ -354,7 +442,10 @@ impl Oracle<'_> {
             Err(fault) => {
                 self.meaning.failures.push(fault.class.clone());
                 frame.came.borrow_mut()[index].nothing = Some(fault.clone());
-                Flow::Fails(Fault { forced: false, ..fault })
+                Flow::Fails(Fault {
+                    forced: false,
+                    ..fault
+                })
             }
         }
     }
@@ -373,7 +464,11 @@ impl Oracle<'_> {
                     let called = &frame.plan.plans[*called];
                     let inner = Frame::new(called, BlockId(0), None, path.clone());
                     for (name, value) in arguments(frame, call, &path)? {
-                        let slot = called.parameters.iter().position(|parameter| parameter.name == name).unwrap();
+                        let slot = called
+                            .parameters
+                            .iter()
+                            .position(|parameter| parameter.name == name)
+                            .unwrap();
                         inner.put(u32::try_from(slot).unwrap(), value);
                     }
                     self.plan(&inner).map(value_of).map_err(|broken| broken.1)
@@ -384,17 +479,27 @@ impl Oracle<'_> {
             StepKind::Repeat(repeat) => self.repeat(frame, &path, repeat),
             StepKind::Match { subject, arms } => {
                 let value = frame.evaluate(subject).map_err(|_| expression(&path))?;
-                let (_, body) = arms.iter().find(|(pattern, _)| pattern.matches(&value)).unwrap();
+                let (_, body) = arms
+                    .iter()
+                    .find(|(pattern, _)| pattern.matches(&value))
+                    .unwrap();
                 self.inner(frame, *body, &path)
             }
             StepKind::Race(branches) => {
-                let all: Vec<_> = branches.iter().map(|(_, body)| self.inner(frame, *body, &path)).collect();
+                let all: Vec<_> = branches
+                    .iter()
+                    .map(|(_, body)| self.inner(frame, *body, &path))
+                    .collect();
                 let won = all.iter().position(Result::is_ok).unwrap_or(all.len() - 1);
                 all.into_iter().nth(won).unwrap()
             }
             StepKind::Wait(wait) => {
-                let Wait::For(code) = &**wait else { unreachable!("generated plans wait for a while") };
-                let Ok(Value::Duration(nanos)) = frame.evaluate(code) else { return Err(expression(&path)) };
+                let Wait::For(code) = &**wait else {
+                    unreachable!("generated plans wait for a while")
+                };
+                let Ok(Value::Duration(nanos)) = frame.evaluate(code) else {
+                    return Err(expression(&path));
+                };
                 let takes = u128::try_from(nanos).unwrap() / 1_000_000;
                 self.expect(&path, "wait", "", takes);
                 Ok(Value::Null)
@@ -407,19 +512,26 @@ impl Oracle<'_> {
 
     fn inner(&mut self, frame: &Rc<Frame>, body: BlockId, path: &str) -> Outcome<Value> {
         let inner = Frame::new(&frame.plan, body, Some(frame.clone()), path.to_owned());
-        self.block(&inner, false).map(value_of).map_err(|broken| broken.1)
+        self.block(&inner, false)
+            .map(value_of)
+            .map_err(|broken| broken.1)
     }
 
     fn each(&mut self, frame: &Rc<Frame>, path: &str, each: &Each) -> Outcome<Value> {
-        let bound = |code: &Option<Code>| code.as_ref().map(|code| frame.evaluate(code)).transpose();
+        let bound =
+            |code: &Option<Code>| code.as_ref().map(|code| frame.evaluate(code)).transpose();
         let list = frame.evaluate(&each.list).map_err(|_| expression(path))?;
         let (max, width) = (bound(&each.max), bound(&each.parallel));
-        let (Value::List(list), Ok(max), Ok(width)) = (list, max, width) else { return Err(expression(path)) };
+        let (Value::List(list), Ok(max), Ok(width)) = (list, max, width) else {
+            return Err(expression(path));
+        };
         if max.is_some_and(|max| list.len() > usize::try_from(whole(&max)).unwrap()) {
             return Err(expression(path));
         }
-        let in_turn =
-            width.map_or_else(|| !block_does(&frame.plan, each.body).floats(), |width| width == Value::Int(1));
+        let in_turn = width.map_or_else(
+            || !block_does(&frame.plan, each.body).floats(),
+            |width| width == Value::Int(1),
+        );
         let (mut values, mut faults) = (Vec::new(), Vec::new());
         let mut starts = Vec::new();
         for (index, element) in list.iter().enumerate() {
@@ -427,10 +539,19 @@ impl Oracle<'_> {
             if in_turn && !faults.is_empty() {
                 continue;
             }
-            let inner = Frame::new(&frame.plan, each.body, Some(frame.clone()), format!("{path}[{index}]"));
+            let inner = Frame::new(
+                &frame.plan,
+                each.body,
+                Some(frame.clone()),
+                format!("{path}[{index}]"),
+            );
             inner.put(0, element.clone());
             inner.put(1, Value::Int(i64::try_from(index).unwrap()));
-            match self.block(&inner, false).map(value_of).map_err(|broken| broken.1) {
+            match self
+                .block(&inner, false)
+                .map(value_of)
+                .map_err(|broken| broken.1)
+            {
                 Ok(value) if each.settle => values.push(result_value(Ok(value))),
                 Err(fault) if each.settle => values.push(result_value(Err(&fault))),
                 Ok(value) => values.push(value),
@@ -439,14 +560,19 @@ impl Oracle<'_> {
         }
         starts.push(self.mark());
         for below in 0..list.len() {
-            let (above, below) = (starts[0].0..starts[below].0, starts[below].0..starts[below + 1].0);
+            let (above, below) = (
+                starts[0].0..starts[below].0,
+                starts[below].0..starts[below + 1].0,
+            );
             if in_turn {
                 self.then(above, below);
             } else if !above.is_empty() && !below.is_empty() {
                 self.meaning.wide = true;
             }
         }
-        let Some((failed, fault)) = self.first(path, faults) else { return Ok(Value::List(Arc::new(values))) };
+        let Some((failed, fault)) = self.first(path, faults) else {
+            return Ok(Value::List(Arc::new(values)));
+        };
         for index in (0..list.len()).filter(|index| *index != failed && !in_turn) {
             self.make_optional(starts[index], starts[index + 1]);
         }
@@ -454,8 +580,15 @@ impl Oracle<'_> {
     }
 
     fn repeat(&mut self, frame: &Rc<Frame>, path: &str, repeat: &Repeat) -> Outcome<Value> {
-        let mut carried = frame.evaluate(&repeat.initial).map_err(|_| expression(path))?;
-        let max = repeat.max.as_ref().map(|code| frame.evaluate(code)).transpose().map_err(|_| expression(path))?;
+        let mut carried = frame
+            .evaluate(&repeat.initial)
+            .map_err(|_| expression(path))?;
+        let max = repeat
+            .max
+            .as_ref()
+            .map(|code| frame.evaluate(code))
+            .transpose()
+            .map_err(|_| expression(path))?;
         let max = max.map_or(i64::MAX, |max| whole(&max));
         let first = self.meaning.calls.len();
         let mut yields = Vec::new();
@@ -464,7 +597,12 @@ impl Oracle<'_> {
                 return Err(expression(path));
             }
             let so_far = self.meaning.calls.len();
-            let inner = Frame::new(&frame.plan, repeat.body, Some(frame.clone()), format!("{path}[{round}]"));
+            let inner = Frame::new(
+                &frame.plan,
+                repeat.body,
+                Some(frame.clone()),
+                format!("{path}[{round}]"),
+            );
             inner.put(0, carried);
             let ended = self.block(&inner, true).map_err(|broken| broken.1);
             self.then(first..so_far, so_far..self.meaning.calls.len());
@@ -482,23 +620,48 @@ impl Oracle<'_> {
         let attempt = self.attempts.entry(path.to_owned()).or_default();
         *attempt += 1;
         let (path, tool, arguments) = (path.to_owned(), tool.to_owned(), arguments.to_owned());
-        self.meaning.calls.push(Expected { path, tool, arguments, attempt: *attempt, optional: false, takes });
+        self.meaning.calls.push(Expected {
+            path,
+            tool,
+            arguments,
+            attempt: *attempt,
+            optional: false,
+            takes,
+        });
         *attempt
     }
 
     /// A call with its retries.
-    fn call(&mut self, frame: &Frame, path: &str, step: &Step, call: &Call, tool: &Signature) -> Outcome<Value> {
-        let map: IndexMap<Key, Value> =
-            arguments(frame, call, path)?.into_iter().map(|(name, value)| (Key::String(name), value)).collect();
+    fn call(
+        &mut self,
+        frame: &Frame,
+        path: &str,
+        step: &Step,
+        call: &Call,
+        tool: &Signature,
+    ) -> Outcome<Value> {
+        let map: IndexMap<Key, Value> = arguments(frame, call, path)?
+            .into_iter()
+            .map(|(name, value)| (Key::String(name), value))
+            .collect();
         let (sent, name) = (Value::Map(Arc::new(map)).to_json().to_string(), tool.path());
         if call.effect.floats() {
             return answer(self.nature, &sent, &name, 1)
                 .map(|json| Value::Int(json.as_i64().unwrap()))
-                .map_err(|(class, _)| Fault { class, origin: path.to_owned(), forced: false, upstream: false });
+                .map_err(|(class, _)| Fault {
+                    class,
+                    origin: path.to_owned(),
+                    forced: false,
+                    upstream: false,
+                });
         }
         let retry = step.retry();
         let tries = retry.and_then(|retry| retry.attempts).unwrap_or(3);
-        let tries = if retry.is_some() || call.effect.repeatable() || self.undoing { tries } else { 1 };
+        let tries = if retry.is_some() || call.effect.repeatable() || self.undoing {
+            tries
+        } else {
+            1
+        };
         let first = self.meaning.calls.len();
         let mut doubt = false;
         for number in 1.. {
@@ -514,14 +677,23 @@ impl Oracle<'_> {
             };
             doubt |= sent == Sent::Maybe;
             let unknown = sent == Sent::Maybe && !call.effect.repeatable();
-            let class = if unknown { ErrorClass::UnknownOutcome } else { class };
+            let class = if unknown {
+                ErrorClass::UnknownOutcome
+            } else {
+                class
+            };
             let wanted = match retry.and_then(|retry| retry.on.as_ref()) {
                 Some(patterns) => patterns.iter().any(|pattern| pattern.matches(&class)),
                 None => matches!(class, ErrorClass::Transient(_)),
             };
             if unknown || !wanted || number >= tries {
                 self.changed |= doubt;
-                return Err(Fault { class, origin: path.to_owned(), forced: false, upstream: false });
+                return Err(Fault {
+                    class,
+                    origin: path.to_owned(),
+                    forced: false,
+                    upstream: false,
+                });
             }
         }
         unreachable!("attempts have an end")
@@ -532,14 +704,24 @@ impl Oracle<'_> {
 fn may_end(node: &Node) -> bool {
     matches!(
         node.kind,
-        NodeKind::Ensure { .. } | NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_)
+        NodeKind::Ensure { .. }
+            | NodeKind::Fail(_)
+            | NodeKind::Reply(_)
+            | NodeKind::Yield(_)
+            | NodeKind::Next(_)
     )
 }
 
 /// The declaration of a task, or a `set`.
 fn set_task(frame: &Frame, node: &Node) -> Result<(), EvalError> {
     let (id, context) = match &node.kind {
-        NodeKind::Set(set) => (set.task, set.context.as_ref().map(|code| frame.evaluate(code)).transpose()?),
+        NodeKind::Set(set) => (
+            set.task,
+            set.context
+                .as_ref()
+                .map(|code| frame.evaluate(code))
+                .transpose()?,
+        ),
         NodeKind::Task(id) => (*id, None),
         _ => return Ok(()),
     };
@@ -550,7 +732,11 @@ fn set_task(frame: &Frame, node: &Node) -> Result<(), EvalError> {
         _ => [(Key::from("note"), Value::Null)].into_iter().collect(),
     };
     if let Some(Value::Map(given)) = context {
-        entries.extend(given.iter().map(|(key, value)| (key.clone(), value.clone())));
+        entries.extend(
+            given
+                .iter()
+                .map(|(key, value)| (key.clone(), value.clone())),
+        );
     }
     frame.put(slot, Value::Map(Arc::new(entries)));
     Ok(())
@@ -562,21 +748,38 @@ fn give_nothing(frame: &Frame, index: usize, fault: Fault) -> Flow {
 }
 
 fn arguments(frame: &Frame, call: &Call, path: &str) -> Outcome<Vec<(Arc<str>, Value)>> {
-    let argument = |(name, code): &(Arc<str>, Code)| frame.evaluate(code).map(|value| (name.clone(), value));
-    call.arguments.iter().map(argument).collect::<Result<_, _>>().map_err(|_| expression(path))
+    let argument =
+        |(name, code): &(Arc<str>, Code)| frame.evaluate(code).map(|value| (name.clone(), value));
+    call.arguments
+        .iter()
+        .map(argument)
+        .collect::<Result<_, _>>()
+        .map_err(|_| expression(path))
 }
 
 fn expression(origin: &str) -> Fault {
     let class = ErrorClass::Validation(Validation::Expression);
-    Fault { class, origin: origin.to_owned(), forced: false, upstream: false }
+    Fault {
+        class,
+        origin: origin.to_owned(),
+        forced: false,
+        upstream: false,
+    }
 }
 
 fn ended_by(class: ErrorClass, frame: &Frame) -> Fault {
-    Fault { class, origin: frame.path.clone(), forced: true, upstream: false }
+    Fault {
+        class,
+        origin: frame.path.clone(),
+        forced: true,
+        upstream: false,
+    }
 }
 
 fn whole(value: &Value) -> i64 {
-    let Value::Int(number) = value else { panic!("{value} is no whole number") };
+    let Value::Int(number) = value else {
+        panic!("{value} is no whole number")
+    };
     *number
 }
 
@@ -597,5 +800,10 @@ fn result_value(outcome: Result<Value, &Fault>) -> Value {
 }
 
 fn map<const COUNT: usize>(entries: [(&str, Value); COUNT]) -> Value {
-    Value::Map(Arc::new(entries.into_iter().map(|(name, value)| (Key::from(name), value)).collect()))
+    Value::Map(Arc::new(
+        entries
+            .into_iter()
+            .map(|(name, value)| (Key::from(name), value))
+            .collect(),
+    ))
 }

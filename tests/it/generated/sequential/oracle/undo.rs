@@ -34,12 +34,16 @@ impl Oracle<'_> {
     pub fn take_back(&mut self, first_call: usize, first_done: usize) {
         let mut done: Vec<Done> = self.log.drain(first_done..).collect();
         let settled = |path: &str| self.world.settled.get(path).copied();
-        let is_complete = |path: &str| settled(path).is_some_and(|(_, state)| state == StepState::Completed);
+        let is_complete =
+            |path: &str| settled(path).is_some_and(|(_, state)| state == StepState::Completed);
         if self.meaning.wide {
             let happened = |done: &Done| {
                 let node = &done.frame.content().nodes[done.node];
                 match &node.step().unwrap().kind {
-                    StepKind::Call(Call { target: Target::Tool(tool), .. }) => self.may_have_happened(&done.path, tool),
+                    StepKind::Call(Call {
+                        target: Target::Tool(tool),
+                        ..
+                    }) => self.may_have_happened(&done.path, tool),
                     _ => is_complete(&done.path),
                 }
             };
@@ -47,19 +51,28 @@ impl Oracle<'_> {
             done.sort_by_key(|done| settled(&done.path).map(|(number, _)| number));
         }
         let wide = self.meaning.wide;
-        done.retain(|done| done.covered.as_ref().is_none_or(|outer| wide && !is_complete(outer)));
+        done.retain(|done| {
+            done.covered
+                .as_ref()
+                .is_none_or(|outer| wide && !is_complete(outer))
+        });
         let before = self.meaning.calls.len();
         let outer = std::mem::replace(&mut self.undoing, true);
         let changed = self.changed;
         for done in done.iter().rev() {
-            let undo = done.frame.content().nodes[done.node].step().and_then(Step::undo).unwrap();
+            let undo = done.frame.content().nodes[done.node]
+                .step()
+                .and_then(Step::undo)
+                .unwrap();
             let path = format!("{}.undo", done.path);
             let inner = Frame::new(&done.frame.plan, undo.body, Some(done.frame.clone()), path);
             inner.put(0, done.gave.clone());
             let so_far = self.meaning.calls.len();
             let outcome = self.block(&inner, false);
             self.then(before..so_far, so_far..self.meaning.calls.len());
-            self.meaning.undone.push((done.path.clone(), outcome.is_ok()));
+            self.meaning
+                .undone
+                .push((done.path.clone(), outcome.is_ok()));
         }
         (self.undoing, self.changed) = (outer, changed);
         self.then(first_call..before, before..self.meaning.calls.len());
