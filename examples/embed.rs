@@ -114,7 +114,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .ok_or("the plan has errors")?;
 
     // The run: the observer hears of every change.
-    let mut observer = |event: &Event<'_>| match &event.kind {
+    let mut observer = |event: &Event| match &event.kind {
         EventKind::StepWaiting {
             path,
             error: Some(error),

@@ -137,7 +137,7 @@ impl Bench {
     fn run(&self, plan: Arc<Plan>) -> Result<(engine::Outcome, Sink), String> {
         let mut sink = BufWriter::new(Sink::default());
         let program = Arc::new(Program::new(plan));
-        let mut observer = |event: &Event<'_>| {
+        let mut observer = |event: &Event| {
             let _ = event.write_line(&mut sink);
         };
         let context = Context::new(

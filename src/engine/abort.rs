@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId, Life, Record};
 use super::leaf::Leaf;
+use super::run::{NodeRef, Run};
 use super::settle::End;
 use crate::journal::{EventKind, StepError};
 use crate::protocol::StepState;
 use crate::sema::{OnFailure, StepKind};
 
-impl Dispatcher<'_> {
+impl Run {
     /// A step failed and nothing recovered it.
     pub(super) fn step_failed_for_good(&mut self, at: NodeRef, error: Arc<StepError>) {
         if self.fails_later(&self.program(at.0), at, &error) {
@@ -113,7 +113,7 @@ impl Dispatcher<'_> {
     /// An attempt that was told of has not gone out.
     pub(super) fn take_back_announcement(&mut self, at: NodeRef) {
         let path = self.own_path(at);
-        self.emit(EventKind::StepQueued { path: &path });
+        self.emit(EventKind::StepQueued { path: path.clone() });
     }
 
     /// Whether a step only waits for an event, or has heard of it and not gone on.

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::doubt::Doubt;
 use super::frame::{Ending, FrameId, Owner, Role};
 use super::observer::Reached;
 use super::outcome::{CheckReport, CheckStatus, Verification};
+use super::run::{NodeRef, Run};
 use crate::journal::{EventKind, StepError};
 use crate::protocol::StepState;
 use crate::sema::{BlockId, Call, OnFailure, Step, StepKind, Target};
@@ -32,6 +32,15 @@ pub(super) struct Aftermath {
     /// Steps that are taken back and of which somebody is asked what they gave, with the states that they are in.
     pub asked: BTreeMap<NodeRef, StepState>,
     stages: BTreeMap<FrameId, Stage>,
+}
+
+impl Aftermath {
+    pub(super) fn new(program: &Program) -> Self {
+        Self {
+            matters: matters(program),
+            ..Self::default()
+        }
+    }
 }
 
 /// What a `verify` has found.
@@ -74,7 +83,7 @@ enum Stage {
 }
 
 /// Whether a plan, or one that it calls, says how to look at effects or take them back.
-pub(super) fn matters(program: &Program) -> bool {
+fn matters(program: &Program) -> bool {
     let steps = program
         .plan
         .blocks
@@ -87,7 +96,7 @@ pub(super) fn matters(program: &Program) -> bool {
         || program.plans.iter().any(|called| matters(called))
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// Goes on with what comes after the steps of a plan instance; false where nothing of it is left.
     pub(super) fn has_aftermath(&mut self, frame: FrameId) -> bool {
         if !self.aftermath.matters {
@@ -184,7 +193,7 @@ impl Dispatcher<'_> {
         let Some(verify) = step.verify() else {
             return false;
         };
-        let Some(stand_in) = &self.context.stand_in else {
+        let Some(can_verify) = &self.setup.can_verify else {
             return true;
         };
         let mut called =
@@ -200,7 +209,7 @@ impl Dispatcher<'_> {
                     }) => Some(signature),
                     _ => None,
                 });
-        called.all(|signature| stand_in.verifies(signature))
+        called.all(|signature| can_verify(signature))
     }
 
     /// Opens what looks whether a step happened.
@@ -325,7 +334,7 @@ impl Dispatcher<'_> {
     /// Whether what the looks have found is not the end of it: somebody has them made again.
     fn is_verified_again(&self) -> bool {
         let again = |at: &NodeRef| {
-            self.context.retries || self.recording.is_retried_later(&self.own_path(*at))
+            self.setup.retries || self.recording.is_retried_later(&self.own_path(*at))
         };
         self.recording.is_replaying() && self.not_verified().iter().any(again)
     }
@@ -347,7 +356,7 @@ impl Dispatcher<'_> {
 
     fn verify_step_again(&mut self, at: NodeRef) {
         let path = self.own_path(at);
-        self.emit(EventKind::StepRetried { path: &path });
+        self.emit(EventKind::StepRetried { path: path.clone() });
         self.aftermath.checks.remove(&at);
         if let Some(Stage::Verifying(open)) = self.aftermath.stages.get_mut(&0) {
             *open += 1;

@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::FrameId;
+use super::run::{NodeRef, Run};
 use crate::builtins::FailureKind;
 use crate::eval::EvalError;
 use crate::journal::StepError;
@@ -125,7 +125,7 @@ pub(super) fn format_note(signature: &Signature, answer: &Answer) -> Option<Stri
         .map(ToString::to_string)
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// Evaluates the arguments of a call and holds them against its contract.
     pub(super) fn arguments(
         &mut self,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::Microseconds;
+use super::run::{NodeRef, Run};
 use crate::journal::{Answer, FormField, Question, Waiting, instant};
 use crate::types::Effect;
 use crate::value::Value;
@@ -70,7 +70,7 @@ pub(super) struct Asked {
     note: Option<Arc<str>>,
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// A step asks.
     pub(super) fn note_asked(&mut self, at: NodeRef, path: Arc<str>, question: Arc<Question>) {
         let since = self.elapsed();

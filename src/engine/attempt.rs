@@ -3,16 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::Program;
 use super::arguments::{format_note, result};
+use super::command::{CallId, CallRequest, Command};
 use super::copies::Again;
-use super::dispatcher::{Dispatcher, NodeRef, Timer};
-use super::failure::timed_out;
 use super::frame::FrameId;
 use super::leaf::{Leaf, Phase};
 use super::observer::Reached;
+use super::run::{NodeRef, Run, Timer};
 use super::sensitive::below;
 use super::settle::End;
 use crate::journal::{
@@ -21,26 +19,15 @@ use crate::journal::{
 use crate::protocol::Sent;
 use crate::protocol::StepState;
 use crate::sema::{Call, Step, StepKind, Target};
-use crate::tools::{CallError, Outcome, Reply, Request, sensitive_arguments};
+use crate::tools::{CallError, Outcome, sensitive_arguments};
 use crate::types::{Effect, ErrorClass, Signature, Validation};
 use crate::value::Value;
 
-/// How long a transport gets to stop after a timeout, such as a program to die.
-const CLEAN_UP: Duration = Duration::from_secs(2);
-
-/// What an attempt tells the dispatcher.
-pub(super) struct Message {
-    at: NodeRef,
-    number: u64,
-    outcome: Outcome,
-}
-
-impl Dispatcher<'_> {
+impl Run {
     /// A call may run: take a slot, or wait for one.
     pub(super) fn start_call(&mut self, program: &Arc<Program>, at: NodeRef) {
         self.woken.remove(&at);
-        if self.is_let_go() || self.context.only_looks && !self.recording.knows(&self.own_path(at))
-        {
+        if self.is_let_go() || self.setup.only_looks && !self.recording.knows(&self.own_path(at)) {
             // The next process begins with it.
             return;
         }
@@ -50,7 +37,7 @@ impl Dispatcher<'_> {
             self.frames[at.0].node(at.1).state = StepState::Queued;
             self.queued.insert(at);
             let path = self.path(program, at);
-            self.emit(EventKind::StepQueued { path: &path });
+            self.emit(EventKind::StepQueued { path: path.clone() });
             return;
         }
         if self.too_many_steps(at) {
@@ -99,7 +86,6 @@ impl Dispatcher<'_> {
             unheard: None,
             attempt: 0,
             sends: 0,
-            cancel: None,
         };
         self.attempt(program, at, step, &signature, leaf);
     }
@@ -150,7 +136,6 @@ impl Dispatcher<'_> {
             unheard: past.unheard,
             attempt: past.trial,
             sends: 0,
-            cancel: None,
         };
         self.frames[at.0].node(at.1).state = StepState::Running;
         self.note_open(at, &leaf);
@@ -170,8 +155,10 @@ impl Dispatcher<'_> {
                 {
                     return self.ask_again(at);
                 }
-                let waited = u64::try_from(self.context.host.now() - since).unwrap_or(0);
-                let wake = super::clock::after(wait.saturating_sub(Duration::from_nanos(waited)));
+                let waited = u64::try_from(self.now.wall - since).unwrap_or(0);
+                let wake = self
+                    .now
+                    .after(wait.saturating_sub(Duration::from_nanos(waited)));
                 self.timers
                     .push(std::cmp::Reverse((wake, number, Timer::Again(at, number))));
             }
@@ -210,30 +197,11 @@ impl Dispatcher<'_> {
         leaf.attempt += 1;
         leaf.number = self.number();
         if !leaf.effect.floats() {
-            leaf.sent_at = self.context.host.now();
+            leaf.sent_at = self.now.wall;
         }
         self.frames[at.0].node(at.1).state = StepState::Running;
-        let record = self.record(at.0, at.1);
-        record.attempts += 1;
-        let attempts = record.attempts;
-        let path = self.path(program, at);
-        let called = self.called(scope, signature);
-        let call = Dispatch {
-            execution: leaf.execution,
-            trial: leaf.attempt,
-            key: &leaf.key,
-            effect: leaf.effect,
-            arguments: &leaf.arguments,
-            again: self.again_of(at),
-        };
-        let labels = below(ARGUMENTS, &sensitive_arguments(signature, &leaf.arguments));
-        let kind = EventKind::StepRunning {
-            path: &path,
-            tool: &called.path,
-            attempt: attempts,
-            call: Some(call),
-        };
-        let event = self.emit_labelled(kind, &labels);
+        self.record(at.0, at.1).attempts += 1;
+        let event = self.announce(program, at, signature, &leaf);
         self.note_open(at, &leaf);
         // What changes nothing may be asked at once; anything else only when nobody can forget that it was.
         let needed = if leaf.effect.floats() { 0 } else { event };
@@ -244,6 +212,35 @@ impl Dispatcher<'_> {
             return;
         }
         self.dispatch(program, at, step, signature, leaf);
+    }
+
+    /// Tells of an attempt before it is made; gives the number of the event.
+    fn announce(
+        &mut self,
+        program: &Program,
+        at: NodeRef,
+        signature: &Arc<Signature>,
+        leaf: &Leaf,
+    ) -> u64 {
+        if self.is_silent() {
+            return 0;
+        }
+        let call = Dispatch {
+            execution: leaf.execution,
+            trial: leaf.attempt,
+            key: leaf.key.clone(),
+            effect: leaf.effect,
+            arguments: leaf.arguments.clone(),
+            again: self.again_of(at),
+        };
+        let labels = below(ARGUMENTS, &sensitive_arguments(signature, &leaf.arguments));
+        let kind = EventKind::StepRunning {
+            path: self.path(program, at),
+            tool: self.tool_name(self.frames[at.0].scope, signature),
+            attempt: self.frames[at.0].records[at.1 as usize].attempts,
+            call: Some(call),
+        };
+        self.emit_labelled(kind, labels)
     }
 
     /// Sends what was held back and may go now.
@@ -340,95 +337,29 @@ impl Dispatcher<'_> {
         mut leaf: Leaf,
     ) {
         leaf.phase = Phase::InFlight;
-        let called = self.called(self.frames[at.0].scope, signature);
-        let cancel = self.spare_token.take().unwrap_or_default();
-        let request = Request {
+        let call = CallId {
+            at,
+            number: leaf.number,
+        };
+        self.commands.push(Command::Call(CallRequest {
+            call,
+            scope: self.frames[at.0].scope,
             path: self.path(program, at),
             signature: signature.clone(),
             arguments: leaf.arguments.clone(),
-            idempotency_key: leaf.key.clone(),
-            cancel: cancel.clone(),
-        };
-        let Some(transport) = &called.transport else {
-            let message = format!(
-                "nothing tells where `{}` is; name its app file in `planrun.yaml`",
-                called.path
-            );
-            let error = CallError {
-                class: ErrorClass::Internal,
-                message,
-                sent: Sent::No,
-                retry_after: None,
-            };
-            return self.attempt_ended(program, at, step, signature, leaf, Err(error));
-        };
-        match transport.call(request) {
-            Reply::Now(outcome) if self.reactions.in_order => {
-                self.spare_token = Some(cancel);
-                let message = Message {
-                    at,
-                    number: leaf.number,
-                    outcome,
-                };
-                self.leaves.insert(at, leaf);
-                // The other end is the dispatcher's own.
-                let _ = self.sender.send(message);
-            }
-            Reply::Now(outcome) => {
-                self.spare_token = Some(cancel);
-                self.attempt_ended(program, at, step, signature, leaf, outcome);
-            }
-            Reply::Later(answer) => {
-                let limit = self.timeout(at.0, step);
-                self.spawn(at, leaf.number, cancel.clone(), limit, answer);
-                self.leaves.insert(
-                    at,
-                    Leaf {
-                        cancel: Some(cancel),
-                        ..leaf
-                    },
-                );
-            }
-        }
-    }
-
-    fn spawn(
-        &self,
-        at: NodeRef,
-        number: u64,
-        cancel: CancellationToken,
-        limit: Duration,
-        answer: std::pin::Pin<Box<dyn Future<Output = Outcome> + Send>>,
-    ) {
-        let sender = self.sender.clone();
-        tokio::spawn(async move {
-            let mut answer = answer;
-            let outcome = tokio::select! {
-                biased;
-                outcome = &mut answer => outcome,
-                () = tokio::time::sleep(limit) => {
-                    cancel.cancel();
-                    // The transport cleans up, and what it still says comes too late.
-                    let _ = tokio::time::timeout(CLEAN_UP, answer).await;
-                    Err(timed_out(limit))
-                }
-            };
-            // The dispatcher is gone only when the run is over.
-            let _ = sender.send(Message {
-                at,
-                number,
-                outcome,
-            });
-        });
+            key: leaf.key.clone(),
+            timeout: self.timeout(at.0, step),
+        }));
+        self.called = !self.reactions.in_order;
+        self.leaves.insert(at, leaf);
     }
 
     /// An answer from outside; one of an earlier phase comes too late and is dropped.
-    pub(super) fn receive(&mut self, message: Message) {
-        let at = message.at;
+    pub(super) fn receive(&mut self, CallId { at, number }: CallId, outcome: Outcome) {
         if self
             .leaves
             .get(&at)
-            .is_none_or(|leaf| leaf.number != message.number || leaf.phase != Phase::InFlight)
+            .is_none_or(|leaf| leaf.number != number || leaf.phase != Phase::InFlight)
         {
             return;
         }
@@ -443,7 +374,7 @@ impl Dispatcher<'_> {
         let Some((step, _, signature)) = tool_call(&program, self, at) else {
             return;
         };
-        self.attempt_ended(&program, at, step, &signature, leaf, message.outcome);
+        self.attempt_ended(&program, at, step, &signature, leaf, outcome);
         self.let_go_if_quiet();
     }
 
@@ -469,8 +400,8 @@ impl Dispatcher<'_> {
                         if let Some(note) = note {
                             let path = self.path(program, at);
                             self.emit(EventKind::ResultNoted {
-                                path: &path,
-                                note: &note,
+                                path: path.clone(),
+                                note: note.into(),
                             });
                         }
                         self.answered(program, at, step, leaf, value);
@@ -489,7 +420,7 @@ impl Dispatcher<'_> {
                 }
             }
             Err(error) => {
-                self.reached(at, Reached::Failed(&error.class));
+                self.reached(at, Reached::Failed(error.class.clone()));
                 let path = self.path(program, at);
                 let error = Arc::new(StepError::attempt(error, leaf.effect, &path, attempts));
                 if error.sent != Sent::No {
@@ -537,7 +468,7 @@ impl Dispatcher<'_> {
     ) {
         let policy = &self.scopes[self.frames[at.0].scope].policy;
         let (backoff, on) =
-            policy.backoff(self.context.defaults.retry_of(step, signature), leaf.effect);
+            policy.backoff(self.setup.defaults.retry_of(step, signature), leaf.effect);
         let wanted = on.iter().any(|pattern| pattern.matches(&error.class));
         // Whatever the plan says: what may have happened is not simply done again.
         let broken = error.class == ErrorClass::Validation(Validation::Result)
@@ -572,7 +503,7 @@ impl Dispatcher<'_> {
         }
         let wait = super::failure::wait(
             &backoff,
-            &self.context.run_id,
+            &self.setup.run_id,
             &error.step,
             leaf.attempt,
             error.retry_after,
@@ -583,7 +514,7 @@ impl Dispatcher<'_> {
         } else {
             leaf
         };
-        self.wait(at, leaf, Waiting::Retry, wait, Some(&error));
+        self.wait(at, leaf, Waiting::Retry, wait, Some(error));
     }
 
     /// Waits for the next attempt or poll.
@@ -593,17 +524,16 @@ impl Dispatcher<'_> {
         mut leaf: Leaf,
         what: Waiting,
         wait: Duration,
-        error: Option<&StepError>,
+        error: Option<Arc<StepError>>,
     ) {
         leaf.number = self.number();
         leaf.phase = Phase::Waiting;
-        leaf.cancel = None;
         self.frames[at.0].node(at.1).state = StepState::Waiting;
         let program = self.program(at.0);
         let path = self.path(&program, at);
         let attempt = self.record(at.0, at.1).attempts;
         self.emit(EventKind::StepWaiting {
-            path: &path,
+            path: path.clone(),
             attempt,
             what,
             wait,
@@ -656,8 +586,11 @@ impl Dispatcher<'_> {
     /// Stops an attempt, and takes its call out of those that have begun.
     pub(super) fn stop_flight(&mut self, at: NodeRef) -> Option<Leaf> {
         let leaf = self.leave_flight(at)?;
-        if let Some(cancel) = &leaf.cancel {
-            cancel.cancel();
+        if leaf.phase == Phase::InFlight {
+            self.commands.push(Command::StopCall(CallId {
+                at,
+                number: leaf.number,
+            }));
         }
         Some(leaf)
     }
@@ -680,7 +613,6 @@ impl Dispatcher<'_> {
             Leaf {
                 number,
                 phase: Phase::Waiting,
-                cancel: None,
                 ..leaf
             },
         );
@@ -702,10 +634,10 @@ impl Dispatcher<'_> {
 /// The step of a node that calls a tool.
 pub(super) fn tool_call<'p>(
     program: &'p Program,
-    dispatcher: &Dispatcher<'_>,
+    run: &Run,
     at: NodeRef,
 ) -> Option<(&'p Step, &'p Call, Arc<Signature>)> {
-    let step = dispatcher.node(program, at).step()?;
+    let step = run.node(program, at).step()?;
     let StepKind::Call(call) = &step.kind else {
         return None;
     };

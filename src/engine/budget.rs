@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::FrameId;
+use super::run::{NodeRef, Run};
 use crate::journal::{EventKind, StepError, Used};
 use crate::sema::Budget;
 use crate::tools::Answer;
@@ -30,7 +30,7 @@ struct Share {
     limit: f64,
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// Counts attempts, and what they used; those that look at a step, or take it back, need no budget.
     pub(super) fn spend(&mut self, frame: FrameId, calls: u32, used: Used) {
         if self.frames[frame].aside {
@@ -58,7 +58,10 @@ impl Dispatcher<'_> {
             return;
         }
         let path = self.own_path(at);
-        self.emit(EventKind::UsageReported { path: &path, used });
+        self.emit(EventKind::UsageReported {
+            path: path.clone(),
+            used,
+        });
         self.spend(at.0, 0, used);
     }
 

@@ -1,27 +1,22 @@
-//! The clock that timers follow: the runtime's own, so that whoever pauses the runtime pauses every wait.
+//! Time as a run sees it: two readings that arrive with every input.
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
-/// The farthest that a timer is set; a longer wait is one that nobody sees the end of.
+/// The farthest that a timer is set; nobody sees the end of a longer wait.
 pub(super) const FARTHEST: Duration = Duration::from_hours(24 * 365 * 30);
 
-/// Now, by the clock of timers.
-#[must_use]
-pub fn now() -> Instant {
-    Instant::now()
+/// A moment on both clocks. A run reads no clock itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// The wall clock, in nanoseconds since 1970: what events and questions carry.
+    pub wall: i128,
+    /// A clock that never goes back, since any fixed moment: what timers follow.
+    pub monotonic: Duration,
 }
 
-/// The moment after a wait.
-pub(super) fn after(wait: Duration) -> Instant {
-    now() + wait.min(FARTHEST)
-}
-
-/// Returns at a moment, or never where there is none.
-pub(super) async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
+impl Moment {
+    /// The monotonic time after a wait.
+    pub(super) fn after(self, wait: Duration) -> Duration {
+        self.monotonic.saturating_add(wait.min(FARTHEST))
     }
 }

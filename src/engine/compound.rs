@@ -7,9 +7,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId, Owner, Role};
 use super::observer::Reached;
+use super::run::{NodeRef, Run};
 use super::settle::End;
 use crate::builtins::FailureKind;
 use crate::eval::EvalError;
@@ -54,7 +54,7 @@ pub(super) struct RaceState {
     failures: Vec<Option<Arc<StepError>>>,
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// Starts another plan as the body of a step.
     pub(super) fn call_plan(
         &mut self,
@@ -71,10 +71,7 @@ impl Dispatcher<'_> {
             Err(error) => return self.step_failed(at, error),
         };
         let outer = self.frames[at.0].scope;
-        let scope = match self.open_scope(&called, Some(outer)) {
-            Ok(scope) => scope,
-            Err(error) => return self.step_failed(at, Arc::new(error)),
-        };
+        let scope = self.open_scope(&called, Some(outer));
         if let Some(deadline) = self.scopes[scope].policy.deadline {
             self.set_deadline(deadline);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
+use super::run::{NodeRef, Run};
 use super::sensitive::{below, in_output};
 use super::settle::End;
 use crate::journal::{EventKind, OUTPUT, StepError};
@@ -68,7 +68,7 @@ impl Again {
     ];
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// Whether the result of another run, or of an earlier process, stands for a call with these arguments; then the
     /// step has its value, or has failed because it must not be done again.
     pub(super) fn is_copied(
@@ -78,7 +78,7 @@ impl Dispatcher<'_> {
         (call, signature): (&Call, &Signature),
         arguments: &Value,
     ) -> bool {
-        if self.context.copies.is_none() && !self.recording.is_replaying() {
+        if self.setup.copies.is_none() && !self.recording.is_replaying() {
             return false;
         }
         let path = self.path(program, at);
@@ -95,7 +95,7 @@ impl Dispatcher<'_> {
             Some(Err(again)) => {
                 self.record(at.0, at.1).details_mut().again = Some(again);
                 let repeats = self
-                    .context
+                    .setup
                     .copies
                     .as_ref()
                     .is_some_and(|copies| copies.repeats_effects);
@@ -133,7 +133,7 @@ impl Dispatcher<'_> {
         signature: &Signature,
         arguments: &Value,
     ) -> Option<Result<Value, Again>> {
-        let copied = self.context.copies.as_ref()?.results.get(path)?;
+        let copied = self.setup.copies.as_ref()?.results.get(path)?;
         let differs = match copied.again {
             Some(again) => Some(again),
             None if copied.contract != signature.digest() => Some(Again::Contract),
@@ -148,7 +148,7 @@ impl Dispatcher<'_> {
         details.copied = true;
         details.arguments = Some(arguments.clone());
         let run = self
-            .context
+            .setup
             .copies
             .as_ref()
             .map(|copies| copies.run.clone())
@@ -161,11 +161,11 @@ impl Dispatcher<'_> {
             .unwrap_or_default();
         self.note_secrets(&output, &labels);
         let kind = EventKind::StepCopied {
-            path,
-            run: &run,
-            output: &output,
+            path: path.clone(),
+            run,
+            output: output.clone(),
         };
-        self.emit_labelled(kind, &below(OUTPUT, &labels));
+        self.emit_labelled(kind, below(OUTPUT, &labels));
         self.settle(at, End::Completed(output));
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::attempt::tool_call;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId};
 use super::leaf::Leaf;
 use super::park::Catcher;
-use super::sensitive::{below, in_arguments, in_output};
+use super::run::{NodeRef, Run};
+use super::sensitive::{in_arguments, in_output};
 use crate::graph::Edge;
-use crate::journal::{ARGUMENTS, EventKind, FormField, Question, StepError, Waiting};
+use crate::journal::{EventKind, FormField, Question, StepError, Waiting};
 use crate::sema::{OnFailure, Step};
 use crate::types::ErrorClass;
 use crate::value::Value;
@@ -24,7 +24,7 @@ pub(super) struct Doubt {
     orphaned: bool,
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// A call has failed, and no further attempt is made.
     pub(super) fn call_failed(&mut self, at: NodeRef, leaf: Leaf, error: Arc<StepError>) {
         if error.class == ErrorClass::UnknownOutcome {
@@ -55,11 +55,11 @@ impl Dispatcher<'_> {
         let attempt = self.record(at.0, at.1).attempts;
         let (what, wait) = (Waiting::Outcome, std::time::Duration::ZERO);
         self.emit(EventKind::StepWaiting {
-            path: &path,
+            path: path.clone(),
             attempt,
             what,
             wait,
-            error: Some(&error),
+            error: Some(error.clone()),
         });
         self.put_aside(at, leaf);
         self.aftermath.doubts.insert(at, doubt);
@@ -83,7 +83,7 @@ impl Dispatcher<'_> {
         let path = self.own_path(at);
         let asked = self.recording.has_asked(&path, Waiting::Answer, execution);
         let pauses = self.scopes[self.frames[at.0].scope].policy.on_failure == OnFailure::Pause;
-        let can_wait = self.recording.is_durable() || self.context.only_looks;
+        let can_wait = self.recording.is_durable() || self.setup.only_looks;
         asked
             || (!caught
                 && can_wait
@@ -203,7 +203,7 @@ impl Dispatcher<'_> {
         let secret = !in_output(step).is_empty();
         let question = Question {
             why: Some(format!("{}: {}", doubt.error.class, doubt.error.message).into()),
-            asked_at: self.context.host.now(),
+            asked_at: self.now.wall,
             execution: leaf.execution,
             tool: signature.path().into(),
             effect: Some(step.effect),
@@ -221,15 +221,7 @@ impl Dispatcher<'_> {
         {
             return self.ask_as_before(&program, at, past);
         }
-        let labels = below(ARGUMENTS, &question.sensitive);
-        self.emit_labelled(
-            EventKind::StepAsks {
-                path: &path,
-                question: &question,
-            },
-            &labels,
-        );
-        self.ask(&program, at, Arc::new(question));
+        self.ask_first(&program, at, question);
     }
 
     /// The error of a call in doubt, which is settled because of something else.

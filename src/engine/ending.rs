@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Flags, FrameId, Role};
 use super::observer::Reached;
+use super::run::{NodeRef, Run};
 use super::settle::End;
 use super::step::{plain, truth};
 use crate::eval::EvalError;
@@ -35,7 +35,7 @@ enum Why {
     Upstream(Arc<StepError>),
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// How a statement ends its block, if it does.
     pub(super) fn taken(&self, (frame, node): NodeRef) -> Option<&Taken> {
         self.frames[frame]

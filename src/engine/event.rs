@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::FrameId;
 use super::listener::Hearing;
+use super::run::{NodeRef, Run};
 use super::task::TaskState;
 use crate::journal::StepError;
 use crate::protocol::{RunState, StepState};
@@ -52,8 +52,6 @@ pub(super) struct Reactions {
     pub ends: BTreeMap<usize, RunState>,
     /// Nothing that the plan names can wake the run any more.
     pub stalled: Option<Arc<StepError>>,
-    /// Somebody may have said something to the run.
-    pub mail: bool,
 }
 
 /// Whether something in a plan, or in those that it calls, happens because of events.
@@ -66,7 +64,7 @@ pub(super) fn reacts(program: &Program) -> bool {
     here || program.plans.iter().any(|called| reacts(called))
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// Something has happened, to all of these at once: whoever listens to one of them is tested, in source order.
     pub(super) fn commit(&mut self, subjects: &[Subject]) {
         if self.reactions.listeners.is_empty() && self.reactions.waits.is_empty() {

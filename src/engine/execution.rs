@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::leaf::Leaf;
 use super::observer::short_duration;
+use super::run::{NodeRef, Run};
 use super::undo::may_have_happened;
 use crate::journal::StepError;
 use crate::protocol::Sent;
@@ -32,7 +32,7 @@ pub(super) struct Before {
     pub open: Option<Execution>,
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// The number of the execution with which a call begins.
     pub(super) fn first_execution(&self, path: &str) -> u32 {
         self.parking.before(path).map_or(0, |before| {
@@ -97,7 +97,7 @@ impl Dispatcher<'_> {
             // Nothing remembers a pure call, so nothing needs to tell two of them apart.
             return Arc::default();
         }
-        idempotency_key(&self.context.run_id, path, execution).into()
+        idempotency_key(&self.setup.run_id, path, execution).into()
     }
 
     /// Why a call may not be sent once more: its key has reached the other side so long ago that it may have been
@@ -109,7 +109,7 @@ impl Dispatcher<'_> {
         leaf: &Leaf,
     ) -> Option<StepError> {
         let (ttl, arrived) = (signature.key_ttl?, leaf.arrived?);
-        let age = self.context.host.now() - arrived;
+        let age = self.now.wall - arrived;
         if leaf.effect.floats() || age < i128::try_from(ttl.as_nanos()).unwrap_or(i128::MAX) {
             return None;
         }

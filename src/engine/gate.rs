@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use super::Program;
 use super::attempt::tool_call;
-use super::clock;
-use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::leaf::Leaf;
 use super::observer::Reached;
 use super::policy::ToolNames;
-use super::sensitive::{below, in_arguments};
+use super::run::{NodeRef, Run, Timer};
+use super::sensitive::in_arguments;
 use crate::eval::EvalError;
-use crate::journal::{ARGUMENTS, EventKind, Question, StepError, Waiting};
+use crate::journal::{Question, StepError, Waiting};
 use crate::protocol::StepState;
 use crate::sema::expr::Code;
 use crate::sema::{Call, Confirm, Step, StepKind, Target};
@@ -34,7 +33,7 @@ pub(super) struct Approval {
     used: bool,
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// Whether a step must wait for an approval before it begins; asks for it then.
     pub(super) fn needs_approval(
         &mut self,
@@ -126,7 +125,7 @@ impl Dispatcher<'_> {
             return None;
         };
         let wanted = self
-            .context
+            .setup
             .defaults
             .confirm
             .iter()
@@ -159,7 +158,7 @@ impl Dispatcher<'_> {
         let expires = approval
             .filter(|approval| holds && !approval.used)
             .and_then(|approval| approval.question.expires);
-        if expires.is_some_and(|expires| expires <= self.context.host.now()) {
+        if expires.is_some_and(|expires| expires <= self.now.wall) {
             self.give_slot(self.frames[at.0].scope);
             let message =
                 "the approval came in time, and was out of date when the call could go out";
@@ -191,7 +190,7 @@ impl Dispatcher<'_> {
         if let Some(leaf) = self.leaves.get(&at) {
             let number = leaf.number;
             self.timers.push(std::cmp::Reverse((
-                clock::now(),
+                self.now.monotonic,
                 number,
                 Timer::Again(at, number),
             )));
@@ -252,20 +251,12 @@ impl Dispatcher<'_> {
             effect,
             arguments,
             why,
-            asked_at: self.context.host.now(),
+            asked_at: self.now.wall,
             ..question
         };
         question.binding = self.binding(program, &path, step, &question);
         question.sensitive = in_arguments(step, &question.arguments);
-        let labels = below(ARGUMENTS, &question.sensitive);
-        self.emit_labelled(
-            EventKind::StepAsks {
-                path: &path,
-                question: &question,
-            },
-            &labels,
-        );
-        self.ask(program, at, Arc::new(question));
+        self.ask_first(program, at, question);
     }
 
     /// A question with its text, its role and its end evaluated.
@@ -284,7 +275,7 @@ impl Dispatcher<'_> {
                     .map_or_else(|| value.preview(200).into(), Arc::from)
             })
         };
-        let asked_at = self.context.host.now();
+        let asked_at = self.now.wall;
         let expires = match end.map(|code| self.evaluate(at.0, code)).transpose()? {
             Some(Value::Duration(nanos)) => Some(whole_milliseconds(asked_at + nanos.max(0))),
             _ => None,
@@ -354,7 +345,7 @@ impl Dispatcher<'_> {
     /// leaves approvals alone; else the whole plan.
     fn definition<'d>(&'d self, program: &'d Program, path: &str) -> &'d [u8] {
         let name = path.split(['.', '[']).next().unwrap_or_default();
-        self.context
+        self.setup
             .definitions
             .get(name)
             .map_or(program.plan.digest.as_bytes(), String::as_bytes)
@@ -362,7 +353,7 @@ impl Dispatcher<'_> {
 
     /// Everything that an approval holds for, as one hash.
     fn binding(&self, program: &Program, path: &str, step: &Step, question: &Question) -> Arc<str> {
-        let run = self.context.run_id.as_bytes();
+        let run = self.setup.run_id.as_bytes();
         let contract = match &step.kind {
             StepKind::Call(Call {
                 target: Target::Tool(signature),

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
-use super::sensitive::{below, in_output};
+use super::run::{NodeRef, Run};
+use super::sensitive::in_output;
 use crate::eval::EvalError;
-use crate::journal::{ARGUMENTS, EventKind, FormField, Question, Waiting};
+use crate::journal::{FormField, Question, Waiting};
 use crate::sema::expr::Code;
 use crate::sema::{Input, InputField, Step};
 use crate::source::Span;
 use crate::types::encode;
 use crate::value::{Key, Map, Value};
 
-impl Dispatcher<'_> {
+impl Run {
     /// Asks for what has no value yet; where nothing is left, nobody is asked.
     pub(super) fn start_input(
         &mut self,
@@ -38,15 +38,7 @@ impl Dispatcher<'_> {
         }
         question.sensitive = in_output(step);
         self.note_secrets(&question.arguments, &question.sensitive);
-        let labels = below(ARGUMENTS, &question.sensitive);
-        self.emit_labelled(
-            EventKind::StepAsks {
-                path: &path,
-                question: &question,
-            },
-            &labels,
-        );
-        self.ask(program, at, Arc::new(question));
+        self.ask_first(program, at, question);
     }
 
     fn form(

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use crate::journal::StepError;
 use crate::types::Effect;
 use crate::value::Value;
@@ -29,8 +27,6 @@ pub(super) struct Leaf {
     pub attempt: u32,
     /// How often it was sent again because it had not happened.
     pub sends: u32,
-    /// Stops the attempt in flight.
-    pub cancel: Option<CancellationToken>,
 }
 
 /// How far a call has come.
@@ -66,13 +62,6 @@ impl Leaf {
     /// Whether it holds a slot.
     pub(super) fn has_slot(&self) -> bool {
         self.phase != Phase::Waiting
-    }
-
-    /// The process ends: stops an attempt that the next one may make again.
-    pub(super) fn let_go(&self) {
-        if let Some(cancel) = self.cancel.as_ref().filter(|_| !self.keeps_the_process()) {
-            cancel.cancel();
-        }
     }
 
     /// Whether the process must not end before its answer is there, since the next one may not simply make it again.

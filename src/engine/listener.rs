@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
 use super::frame::{Ending, Flags, FrameId, Life, Owner, Role};
 use super::observer::Reached;
+use super::run::{NodeRef, Run};
 use super::settle::End;
 use crate::builtins::FailureKind;
 use crate::eval::EvalError;
@@ -68,7 +68,7 @@ impl Hearing {
     }
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// A block begins: its tasks stand in their first status and its listeners listen before anything else happens in
     /// it. That it begins is an event of all its tasks.
     pub(super) fn begin_reactions(&mut self, program: &Program, frame: FrameId) {
@@ -204,7 +204,7 @@ impl Dispatcher<'_> {
         hearing.queue.push_back(frame);
         self.frames[at.0].heard.insert(at.1, StepState::Running);
         self.reached(at, Reached::Fired);
-        self.emit(EventKind::ListenerFired { path: &path });
+        self.emit(EventKind::ListenerFired { path: path.clone() });
         if !self.too_many_firings(at.0) {
             self.next_firing(at);
         }

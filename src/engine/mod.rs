@@ -6,11 +6,12 @@ mod arguments;
 mod asked;
 mod attempt;
 mod budget;
-pub mod clock;
+mod clock;
+mod command;
 mod compound;
 mod copies;
-mod dispatcher;
 mod doubt;
+mod driver;
 mod ending;
 mod event;
 mod execution;
@@ -29,6 +30,7 @@ mod policy;
 mod poll;
 mod recording;
 mod rest;
+mod run;
 mod scope;
 mod sensitive;
 mod settle;
@@ -38,36 +40,36 @@ mod standstill;
 mod step;
 mod task;
 mod timer;
+mod toolbox;
 mod undo;
 mod until;
 mod work;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 pub use asked::{QuestionReport, QuestionStatus};
+pub use clock::Moment;
+pub use command::{CallId, CallRequest, Command, Input, ScopeId};
 pub use copies::{Again, Copied, Copies};
+pub use driver::{Answering, Asker, Context, run};
 pub use listener::ListenerReport;
 pub use observer::{Observer, Reached, Silence, short_duration};
 pub use order::Order;
 pub use outcome::{
     CheckReport, CheckStatus, Interruption, Outcome, StepReport, Usage, Verification,
 };
-pub use people::{Answering, Asker, Asking};
+pub use people::Asking;
 pub use policy::{Defaults, ToolNames, ToolRetry};
+pub use run::Run;
 pub use signal::{accepts_move, accepts_signal};
 pub use task::{TaskMove, TaskReport};
 pub use until::Until;
 
 use crate::graph::{self, Graph};
-use crate::host::Host;
-use crate::journal::{Log, Past};
+use crate::journal::{Given, Past};
 use crate::sema::Plan;
-use crate::tools::{Catalog, Permissions, StandIn};
-use crate::value::Value;
+use crate::types::Signature;
 
 /// A checked plan with its graph, and those that it calls.
 #[derive(Debug)]
@@ -94,82 +96,43 @@ impl Program {
     }
 }
 
-/// What a run needs beside its plan.
-pub struct Context<'a> {
-    pub host: Arc<dyn Host>,
-    /// Every tool that the plan calls; the built-in ones get their permissions from the plan.
-    pub tools: Arc<Catalog>,
-    /// The limit of what plans may reach: the project's; `None` where it sets none.
-    pub limit: Option<Permissions>,
-    /// Where relative paths in permissions begin.
-    pub root: PathBuf,
+/// Whether a call that looks if a step happened can be made at all.
+pub type CanVerify = Box<dyn Fn(&Signature) -> bool + Send + Sync>;
+
+/// What decides how a run goes, beside its plan and its inputs.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent fact of the run"
+)]
+pub struct Setup {
     /// Decides idempotency keys and jitter.
-    pub run_id: String,
+    pub run_id: Arc<str>,
     pub defaults: Defaults,
-    pub observer: &'a mut dyn Observer,
-    /// Fires when somebody stops the process: a run with a journal can go on later, any other ends.
-    pub cancel: CancellationToken,
-    /// Where its events go; without one the run ends with its process.
-    pub log: Option<Box<dyn Log>>,
     /// What each statement of the plan means, by its name: what approvals are bound to. Without it they are bound to the
     /// text of the whole plan.
     pub definitions: BTreeMap<String, String>,
-    /// What earlier processes of the run have written there.
+    /// What earlier processes of the run have written down.
     pub past: Option<Past>,
     /// What another run has to give, so that it need not be done again.
     pub copies: Option<Copies>,
-    /// Somebody wants the run to go on, so what has failed is done again where the plan pauses for that.
+    /// What has failed is done again where the plan pauses for that.
     pub retries: bool,
     /// Only lives through what was written: nothing is called.
     pub only_looks: bool,
-    /// Who answers what the plan asks people, while the process lives.
-    pub answering: Answering,
-    /// In what order it takes what it may take in any.
+    /// Answers that were given before anything was asked.
+    pub answers: Vec<Given>,
+    /// Whether the driver has somebody to ask.
+    pub asks: bool,
+    /// In what order the run takes what it may take in any.
     pub order: Order,
-    /// Who answers in place of the tools.
-    pub stand_in: Option<Arc<dyn StandIn>>,
-    /// The step after which the process lets go of the run; what it does not need is left.
+    /// The step after which the process lets go of the run.
     pub until: Option<Until>,
-}
-
-impl<'a> Context<'a> {
-    /// What a run needs at least: it is not written down, nobody answers it, and relative paths begin in the current
-    /// folder.
-    pub fn new(
-        host: Arc<dyn Host>,
-        tools: Arc<Catalog>,
-        run_id: &str,
-        observer: &'a mut dyn Observer,
-    ) -> Self {
-        Self {
-            host,
-            tools,
-            limit: None,
-            root: PathBuf::from("."),
-            run_id: run_id.to_owned(),
-            defaults: Defaults::default(),
-            observer,
-            cancel: CancellationToken::new(),
-            log: None,
-            definitions: BTreeMap::new(),
-            past: None,
-            copies: None,
-            retries: false,
-            only_looks: false,
-            answering: Answering::default(),
-            order: Order::Source,
-            stand_in: None,
-            until: None,
-        }
-    }
-}
-
-/// Runs a plan to its end. The inputs have been checked against its parameters.
-pub async fn run(
-    program: &Arc<Program>,
-    inputs: &BTreeMap<Arc<str>, Value>,
-    context: Context<'_>,
-) -> Outcome {
-    // The state of a run is large, and callers hold it within futures of their own.
-    Box::pin(dispatcher::Dispatcher::new(context).run(program, inputs)).await
+    /// Where not every tool can be asked; `None` where each can.
+    pub can_verify: Option<CanVerify>,
+    /// Whether events are written down, so that another process can go on with the run.
+    pub durable: bool,
+    /// Whether anybody wants events.
+    pub observed: bool,
+    /// Whether anybody wants to know what of the plan is reached.
+    pub watched: bool,
 }

@@ -6,9 +6,9 @@ use crate::journal::{AnswerError, Event};
 use crate::sema::{BlockId, NodeId, Plan};
 use crate::types::ErrorClass;
 
-/// Who listens. Called by the dispatcher between two changes, so it must not block.
+/// Who listens. Called while the run is driven, so it must not block.
 pub trait Observer: Send {
-    fn observe(&mut self, event: &Event<'_>);
+    fn observe(&mut self, event: &Event);
 
     /// Somebody answered, and the answer cannot be taken.
     fn refused(&mut self, _error: &AnswerError) {}
@@ -16,18 +16,23 @@ pub trait Observer: Send {
     /// Nothing more happens until something outside does: the moment to pass on what was kept back.
     fn idle(&mut self) {}
 
+    /// Whether it wants events at all; asked once, before the run begins.
+    fn observes(&self) -> bool {
+        true
+    }
+
     /// Whether it wants to be told what of the plan is reached; asked once, before the run begins.
     fn watches(&self) -> bool {
         false
     }
 
     /// A statement of the plan, or of one that it calls, has come to something that no event tells.
-    fn reached(&mut self, _plan: &Plan, _block: BlockId, _node: NodeId, _what: Reached<'_>) {}
+    fn reached(&mut self, _plan: &Plan, _block: BlockId, _node: NodeId, _what: &Reached) {}
 }
 
 /// What a statement has come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reached {
     /// A step has begun.
     Started,
     /// A condition, an `ensure` or the `when` of a listener came out so.
@@ -37,7 +42,7 @@ pub enum Reached<'a> {
     /// The arm of `recover` with this number was taken.
     Recovered(usize),
     /// A step, or an attempt at it, failed so, whether or not it was tried again.
-    Failed(&'a ErrorClass),
+    Failed(ErrorClass),
     /// `each` has begun with so many elements.
     Elements(usize),
     /// `repeat` has ended after its first round.
@@ -64,11 +69,15 @@ pub enum Reached<'a> {
 pub struct Silence;
 
 impl Observer for Silence {
-    fn observe(&mut self, _event: &Event<'_>) {}
+    fn observe(&mut self, _event: &Event) {}
+
+    fn observes(&self) -> bool {
+        false
+    }
 }
 
-impl<F: FnMut(&Event<'_>) + Send> Observer for F {
-    fn observe(&mut self, event: &Event<'_>) {
+impl<F: FnMut(&Event) + Send> Observer for F {
+    fn observe(&mut self, event: &Event) {
         self(event);
     }
 }

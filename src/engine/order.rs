@@ -24,12 +24,15 @@
 //! The order is not written down: a run that goes on after its process has ended lives through its past in the source order.
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 
-use tokio::time::Instant;
+use std::time::Duration;
 
-use super::attempt::Message;
-use super::dispatcher::{BATCH, Dispatcher, NodeRef, Timer};
-use crate::host::{Host as _, MemoryHost};
+use fastrand::Rng;
+
+use super::command::CallId;
+use super::run::{BATCH, NodeRef, Run, Timer};
+use crate::tools::Outcome;
 
 /// Beyond so many ready nodes in a row a run whose order is drawn looks for news.
 const MOST_IN_A_ROW: usize = 8;
@@ -44,36 +47,50 @@ pub enum Order {
     Seeded(u64),
 }
 
-/// What a run draws from, and the answers that others were drawn before. Empty in the source order.
+/// What a run draws from, and the ends of calls that it has not taken yet, in the order in which they came.
 #[derive(Default)]
 pub(super) struct Draw {
-    chance: Option<MemoryHost>,
-    answers: Vec<Message>,
+    chance: Option<Rng>,
+    answers: VecDeque<(CallId, Outcome)>,
 }
 
 impl Draw {
     pub(super) fn new(order: Order) -> Self {
         let chance = match order {
             Order::Source => None,
-            Order::Seeded(seed) => Some(MemoryHost::new(seed)),
+            Order::Seeded(seed) => Some(Rng::with_seed(seed)),
         };
         Self {
             chance,
-            answers: Vec::new(),
+            answers: VecDeque::new(),
         }
     }
 
     /// One of so many; `None` in the source order, and where there is nothing to choose from.
-    fn one_of(&self, count: usize) -> Option<usize> {
-        let chance = self.chance.as_ref().filter(|_| count > 0)?;
-        let drawn = chance.random() % u64::try_from(count).unwrap_or(u64::MAX);
-        usize::try_from(drawn).ok()
+    fn one_of(&mut self, count: usize) -> Option<usize> {
+        let chance = self.chance.as_mut().filter(|_| count > 0)?;
+        Some(chance.usize(..count))
+    }
+
+    /// A call has ended.
+    pub(super) fn arrived(&mut self, call: CallId, outcome: Outcome) {
+        self.answers.push_back((call, outcome));
+    }
+
+    pub(super) fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    /// Takes the end of a call that is there.
+    pub(super) fn next_answer(&mut self) -> Option<(CallId, Outcome)> {
+        let drawn = self.one_of(self.answers.len()).unwrap_or(0);
+        self.answers.remove(drawn)
     }
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// How many ready nodes are taken before the run looks for news.
-    pub(super) fn in_a_row(&self) -> usize {
+    pub(super) fn in_a_row(&mut self) -> usize {
         self.draw
             .one_of(MOST_IN_A_ROW)
             .map_or(BATCH, |drawn| drawn + 1)
@@ -102,8 +119,8 @@ impl Dispatcher<'_> {
     }
 
     /// Takes a timer that is due.
-    pub(super) fn next_due(&mut self, now: Instant) -> Option<Timer> {
-        let is_due = |timer: &Reverse<(Instant, u64, Timer)>| timer.0.0 <= now;
+    pub(super) fn next_due(&mut self, now: Duration) -> Option<Timer> {
+        let is_due = |timer: &Reverse<(Duration, u64, Timer)>| timer.0.0 <= now;
         self.timers.peek().filter(|timer| is_due(timer))?;
         let Reverse(first) = self.timers.pop()?;
         let mut waits = vec![first];
@@ -123,38 +140,8 @@ impl Dispatcher<'_> {
         Some(timer)
     }
 
-    /// Takes an answer that is there.
-    pub(super) fn next_answer(&mut self) -> Option<Message> {
-        if self.draw.chance.is_none() {
-            return self.inbox.try_recv().ok();
-        }
-        while let Ok(message) = self.inbox.try_recv() {
-            self.draw.answers.push(message);
-        }
-        let drawn = self.draw.one_of(self.draw.answers.len())?;
-        Some(self.draw.answers.swap_remove(drawn))
-    }
-
-    /// Keeps an answer that has come for [`Self::next_answer`], where that draws.
-    pub(super) fn keep_for_draw(&mut self, come: Message) -> Option<Message> {
-        if self.draw.chance.is_none() {
-            return Some(come);
-        }
-        self.draw.answers.push(come);
-        self.next_answer()
-    }
-
-    /// An answer that was there when another one was drawn.
-    pub(super) fn answer_left(&mut self) -> Option<Message> {
-        if self.draw.answers.is_empty() {
-            None
-        } else {
-            self.next_answer()
-        }
-    }
-
     /// Which of the calls that wait for a slot gets one: of those that have one to take.
-    pub(super) fn next_in_queue(&self) -> Option<NodeRef> {
+    pub(super) fn next_in_queue(&mut self) -> Option<NodeRef> {
         let mut able = self
             .queued
             .iter()

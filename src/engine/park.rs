@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt::tool_call;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
 use super::execution::{Before, Execution};
 use super::frame::{FrameId, Role};
 use super::outcome::Interruption;
+use super::run::{NodeRef, Run};
 use super::work::Failed;
 use crate::journal::{EventKind, StepError};
 use crate::protocol::StepState;
@@ -47,7 +47,7 @@ pub(super) enum Catcher {
     Others,
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// Whether the failure of a step makes the run wait for somebody instead of ending it.
     pub(super) fn pauses(&self, at: NodeRef, error: &StepError) -> bool {
         let frame = &self.frames[at.0];
@@ -87,7 +87,7 @@ impl Dispatcher<'_> {
         let Some((step, call, signature)) = tool_call(&program, self, at) else {
             return false;
         };
-        let retry = self.context.defaults.retry_of(step, &signature);
+        let retry = self.setup.defaults.retry_of(step, &signature);
         let policy = &self.scopes[self.frames[at.0].scope].policy;
         let retries = retry.is_some() || call.effect.repeatable();
         let (_, on) = policy.backoff(retry, call.effect);
@@ -98,7 +98,7 @@ impl Dispatcher<'_> {
 
     /// Whether something in a frame can stand still until another process goes on with the run.
     pub(super) fn can_park(&self, frame: FrameId) -> bool {
-        !self.frames[frame].aside && (self.recording.is_durable() || self.context.only_looks)
+        !self.frames[frame].aside && (self.recording.is_durable() || self.setup.only_looks)
     }
 
     /// A step has failed, and stands still.
@@ -116,14 +116,14 @@ impl Dispatcher<'_> {
         self.frames[at.0].heard.insert(at.1, StepState::Failed);
         let path = self.own_path(at);
         self.emit(EventKind::StepSettled {
-            path: &path,
+            path: path.clone(),
             state: StepState::Failed,
             attempts,
             duration,
             recovered: false,
             reason: None,
             output: None,
-            error: Some(&error),
+            error: Some(error.clone()),
         });
         self.parking.steps.insert(at, error.clone());
         self.commit(&[Subject::Step(at)]);
@@ -193,7 +193,7 @@ impl Dispatcher<'_> {
 
     fn retry_step(&mut self, at: NodeRef) {
         let path = self.own_path(at);
-        self.emit(EventKind::StepRetried { path: &path });
+        self.emit(EventKind::StepRetried { path: path.clone() });
         self.work_taken_up(at);
         self.counts_once(at);
         self.leave_parking(at);

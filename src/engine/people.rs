@@ -1,42 +1,23 @@
 //! What people are asked while a run goes on, and what becomes of their answers.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-use tokio::time::Instant;
-
 use super::Program;
 use super::asked::{Asked, QuestionStatus};
-use super::clock;
-use super::dispatcher::{Dispatcher, NodeRef, Timer};
+use super::command::Command;
 use super::gate::Approval;
 use super::observer::Reached;
+use super::run::{NodeRef, Run, Timer};
 use super::sensitive::below;
 use crate::journal::{
-    Accepted, Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question, Questions,
-    StepError, VALUE, Waiting,
+    ARGUMENTS, Accepted, Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question,
+    Questions, StepError, VALUE, Waiting,
 };
 use crate::protocol::StepState;
 use crate::types::{Denied, ErrorClass};
 use crate::value::Value;
-
-/// Who answers what a plan asks, while the process lives.
-#[derive(Default)]
-pub struct Answering {
-    /// Answers that were given before anything was asked.
-    pub answers: Vec<Given>,
-    /// Somebody who can be asked.
-    pub asker: Option<Arc<dyn Asker>>,
-}
-
-/// Somebody who can be asked while the process lives.
-pub trait Asker: Send + Sync {
-    /// Asks. Without an answer this is not asked again in this process.
-    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>>;
-}
 
 /// One question to somebody.
 #[derive(Clone, Debug)]
@@ -51,12 +32,6 @@ pub struct Asking {
 /// Questions by the paths under which they are answered.
 type OpenQuestions = Vec<(Arc<str>, Arc<Question>)>;
 
-/// What an asker came back with.
-pub(super) struct Heard {
-    asking: Asking,
-    given: Option<Given>,
-}
-
 /// What waits for people, and for moments.
 pub(super) struct People {
     pub questions: Questions,
@@ -67,16 +42,17 @@ pub(super) struct People {
     pub asked: Vec<Asked>,
     /// Questions that nobody has been turned to with.
     unsought: Vec<NodeRef>,
-    answering: Answering,
-    /// How many questions an asker is busy with.
+    /// Answers that were given before anything was asked.
+    answers: Vec<Given>,
+    /// Whether there is somebody who can be asked.
+    asks: bool,
+    /// How many questions somebody is busy with.
     asking: usize,
     /// How many steps wait for moments.
     moments: usize,
     /// How long everything has waited for people.
     waited: Duration,
-    waits_since: Option<Instant>,
-    sender: mpsc::UnboundedSender<Heard>,
-    inbox: mpsc::UnboundedReceiver<Heard>,
+    waits_since: Option<Duration>,
 }
 
 /// A step that waits for somebody, or for a moment.
@@ -88,9 +64,7 @@ struct Hold {
 }
 
 impl People {
-    pub(super) fn new(answering: Answering) -> Self {
-        // An asker comes back once for each question.
-        let (sender, inbox) = mpsc::unbounded_channel();
+    pub(super) fn new(answers: Vec<Given>, asks: bool) -> Self {
         Self {
             questions: Questions::default(),
             holds: BTreeMap::new(),
@@ -98,22 +72,12 @@ impl People {
             approvals: BTreeMap::new(),
             asked: Vec::new(),
             unsought: Vec::new(),
-            answering,
+            answers,
+            asks,
             asking: 0,
             moments: 0,
             waited: Duration::ZERO,
             waits_since: None,
-            sender,
-            inbox,
-        }
-    }
-
-    /// What an asker came back with.
-    pub(super) async fn heard(&mut self) -> Heard {
-        match self.inbox.recv().await {
-            Some(heard) => heard,
-            // The other end is held above, so this is never reached.
-            None => std::future::pending().await,
         }
     }
 
@@ -144,20 +108,16 @@ impl People {
     }
 
     /// From now on everything waits for people, or not any more.
-    pub(super) fn note_wait(&mut self, waits: bool) {
+    pub(super) fn note_wait(&mut self, waits: bool, now: Duration) {
         if let Some(since) = self.waits_since.take() {
-            self.waited += since.elapsed();
+            self.waited += now.saturating_sub(since);
         }
-        self.waits_since = waits.then(clock::now);
+        self.waits_since = waits.then_some(now);
     }
 
     /// How long everything has waited for people.
     pub(super) fn waited(&self) -> Duration {
         self.waited
-            + self
-                .waits_since
-                .map(|since| since.elapsed())
-                .unwrap_or_default()
     }
 
     /// What is still asked, and the paths of answers that nothing asked for.
@@ -169,7 +129,7 @@ impl People {
             .collect();
         (
             open,
-            std::mem::take(&mut self.answering.answers)
+            std::mem::take(&mut self.answers)
                 .into_iter()
                 .map(|given| given.path)
                 .collect(),
@@ -177,7 +137,7 @@ impl People {
     }
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// What is still asked, as it may be seen, and the paths of answers that nothing asked for.
     pub(super) fn left_open(&mut self) -> (OpenQuestions, Vec<Arc<str>>) {
         let (mut open, unused) = self.people.left();
@@ -185,6 +145,18 @@ impl Dispatcher<'_> {
             *question = Arc::new(question.shown(&self.redactor));
         }
         (open, unused)
+    }
+
+    /// A step asks something that no earlier process has asked.
+    pub(super) fn ask_first(&mut self, program: &Program, at: NodeRef, question: Question) {
+        let labels = below(ARGUMENTS, &question.sensitive);
+        let (path, question) = (self.path(program, at), Arc::new(question));
+        let kind = EventKind::StepAsks {
+            path,
+            question: question.clone(),
+        };
+        self.emit_labelled(kind, labels);
+        self.ask(program, at, question);
     }
 
     /// A step waits until somebody has answered.
@@ -219,8 +191,8 @@ impl Dispatcher<'_> {
         self.frames[at.0].node(at.1).state = StepState::Waiting;
         let number = self.number();
         if let Some(until) = until {
-            let left = u64::try_from(until - self.context.host.now()).unwrap_or(0);
-            let wake = clock::after(Duration::from_nanos(left));
+            let left = u64::try_from(until - self.now.wall).unwrap_or(0);
+            let wake = self.now.after(Duration::from_nanos(left));
             self.timers
                 .push(std::cmp::Reverse((wake, number, Timer::Hold(at, number))));
         }
@@ -280,27 +252,21 @@ impl Dispatcher<'_> {
     fn seek_answer(&mut self, at: NodeRef, asking: Asking, may_ask: bool) {
         let given = self
             .people
-            .answering
             .answers
             .iter()
             .position(|given| given.path == asking.path);
         if let Some(given) = given {
-            let given = self.people.answering.answers.remove(given);
-            match self.answer(&given, self.context.host.now()) {
+            let given = self.people.answers.remove(given);
+            match self.answer(&given, self.now.wall) {
                 Ok(()) => return,
-                Err(error) => self.context.observer.refused(&error),
+                Err(error) => self.commands.push(Command::Refuse(error)),
             }
         }
-        if let Some(asker) = self.people.answering.asker.clone().filter(|_| may_ask) {
+        if self.people.asks && may_ask {
             self.people.asking += 1;
             let question = Arc::new(asking.question.shown(&self.redactor));
-            let asking = Asking { question, ..asking };
-            let sender = self.people.sender.clone();
-            tokio::spawn(async move {
-                let given = asker.ask(asking.clone()).await;
-                // The dispatcher is gone only when the run is over.
-                let _ = sender.send(Heard { asking, given });
-            });
+            self.commands
+                .push(Command::Ask(Asking { question, ..asking }));
             return;
         }
         if !self.recording.is_durable() {
@@ -313,12 +279,11 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// An asker came back.
-    pub(super) fn hear(&mut self, heard: Heard) {
-        self.people.asking -= 1;
-        let Heard { asking, given } = heard;
+    /// Somebody who was asked came back.
+    pub(super) fn hear(&mut self, asking: Asking, given: Option<Given>) {
+        self.people.asking = self.people.asking.saturating_sub(1);
         let answered = given.is_some();
-        let now = self.context.host.now();
+        let now = self.now.wall;
         let refused = match given.map(|given| self.answer(&given, now)) {
             Some(Ok(())) => return,
             Some(Err(error)) => Some(error.to_string()),
@@ -333,7 +298,7 @@ impl Dispatcher<'_> {
     /// An answer from outside; one that does not fit changes nothing.
     pub(super) fn receive_answer(&mut self, given: &Given, at: i128) {
         if let Err(error) = self.answer(given, at) {
-            self.context.observer.refused(&error);
+            self.commands.push(Command::Refuse(error));
         }
     }
 
@@ -348,7 +313,6 @@ impl Dispatcher<'_> {
 
     /// An answer that fits.
     pub(super) fn take_answer(&mut self, answer: &Answer) {
-        let (by, note) = (answer.by.as_deref(), answer.note.as_deref());
         let step = self.people.questions.step(&answer.path);
         let at = step.and_then(|step| self.people.by_step.get(step)).copied();
         let asked =
@@ -358,12 +322,12 @@ impl Dispatcher<'_> {
             .unwrap_or_default();
         self.note_secrets(&answer.value, &labels);
         let kind = EventKind::AnswerGiven {
-            path: &answer.path,
-            value: &answer.value,
-            by,
-            note,
+            path: answer.path.clone(),
+            value: answer.value.clone(),
+            by: answer.by.clone(),
+            note: answer.note.clone(),
         };
-        self.emit_labelled(kind, &below(VALUE, &labels));
+        self.emit_labelled(kind, below(VALUE, &labels));
         self.apply(answer);
     }
 
@@ -407,13 +371,13 @@ impl Dispatcher<'_> {
         };
         if hold.question.is_none() {
             self.emit(EventKind::TimerFired {
-                path: &path,
+                path: path.clone(),
                 timer: Bound::Wait,
             });
             return self.complete(at, Value::Null);
         }
         self.emit(EventKind::TimerFired {
-            path: &path,
+            path: path.clone(),
             timer: Bound::Expires,
         });
         self.note_closed(at, QuestionStatus::Expired);

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::leaf::Leaf;
+use super::run::{NodeRef, Run};
 use crate::journal::{StepError, Waiting};
 use crate::protocol::Sent;
 use crate::sema::Until;
 use crate::types::{ErrorClass, Transient};
 use crate::value::Value;
 
-impl Dispatcher<'_> {
+impl Run {
     /// What a poll waits for is not there, or nobody could tell: it goes on until the time of the step is over. Each poll
     /// is an execution of its own.
     pub(super) fn poll_again(
@@ -36,14 +36,7 @@ impl Dispatcher<'_> {
             .next_execution(program, at, leaf)
             .polls(unheard.clone());
         let least = Duration::from_millis(1);
-        self.wait(
-            at,
-            leaf,
-            Waiting::Poll,
-            wait.max(asked).max(least),
-            unheard.as_deref(),
-        );
-        drop(unheard);
+        self.wait(at, leaf, Waiting::Poll, wait.max(asked).max(least), unheard);
     }
 
     /// Why the time of a poll is over without the latest one having told anything.

@@ -4,21 +4,27 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::dispatcher::{Dispatcher, NodeRef};
+use super::command::Command;
 use super::frame::Microseconds;
+use super::run::{NodeRef, Run};
 use super::settle::End;
 use crate::journal::{
-    Bound, Event, EventKind, EventName, Log, Message, News, NewsKind, Past, PastCall, PastQuestion,
+    Bound, Event, EventKind, EventName, Message, News, NewsKind, Past, PastCall, PastQuestion,
     Questions, StepError, Summary, Waiting,
 };
 use crate::protocol::{RunState, StepState};
 use crate::types::ErrorClass;
 use crate::value::Value;
 
-/// The journal of a run, seen from the dispatcher.
+/// What a run knows of its journal.
 #[derive(Default)]
 pub(super) struct Recording {
-    log: Option<Box<dyn Log>>,
+    /// Whether anything is written down.
+    is_durable: bool,
+    /// Whether anybody wants events.
+    is_observed: bool,
+    /// The number of the last event that cannot be lost any more.
+    durable: u64,
     past: Option<Past>,
     /// Calls that have begun again and whose answer is among the news.
     expecting: HashMap<Arc<str>, NodeRef>,
@@ -28,8 +34,6 @@ pub(super) struct Recording {
     before: Microseconds,
     /// Said, and not taken yet.
     mail: VecDeque<Message>,
-    /// The line that is being written.
-    line: Vec<u8>,
     /// The number of the last event that was told.
     events: u64,
     /// The steps that have settled, and all that the plan itself holds.
@@ -38,7 +42,11 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    pub(super) fn new(log: Option<Box<dyn Log>>, past: Option<Past>, now: i128) -> Self {
+    pub(super) fn new(
+        (is_durable, is_observed): (bool, bool),
+        past: Option<Past>,
+        now: i128,
+    ) -> Self {
         let (mut events, mut before) = (0, 0);
         if let Some(past) = &past {
             events = past.last;
@@ -46,18 +54,15 @@ impl Recording {
             let age = now.max(past.last_at) - past.begun_at;
             before = u64::try_from(age / 1000).unwrap_or(0);
         }
-        let then = past.as_ref().map(|_| 0);
         Self {
-            log,
+            is_durable,
+            is_observed,
+            durable: events,
+            then: past.as_ref().map(|_| 0),
             past,
-            expecting: HashMap::new(),
-            then,
             before,
-            mail: VecDeque::new(),
-            line: Vec::new(),
             events,
-            steps_done: 0,
-            steps_all: 0,
+            ..Self::default()
         }
     }
 
@@ -68,45 +73,20 @@ impl Recording {
 
     /// Whether anything is written down.
     pub(super) fn is_durable(&self) -> bool {
-        self.log.is_some()
+        self.is_durable
     }
 
     /// The number of the last event that cannot be lost any more.
     pub(super) fn durable(&self) -> u64 {
-        self.log.as_ref().map_or(u64::MAX, |log| log.durable())
-    }
-
-    /// Why nothing can be written any more, where that is so.
-    pub(super) fn broken(&self) -> Option<String> {
-        self.log.as_ref().and_then(|log| log.broken())
-    }
-
-    /// Hands on what has been told.
-    pub(super) fn flush(&mut self) {
-        if let Some(log) = &mut self.log {
-            log.flush();
+        if self.is_durable {
+            self.durable
+        } else {
+            u64::MAX
         }
     }
 
-    /// Returns when more is on disk, or somebody has said something; never where nothing is written down.
-    pub(super) async fn changed(&mut self) {
-        match &mut self.log {
-            Some(log) => log.changed().await,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Waits until everything that was told is on disk; why that cannot be, where it cannot.
-    pub(super) async fn all_durable(&mut self) -> Option<String> {
-        loop {
-            if self.durable() >= self.events {
-                return None;
-            }
-            if let Some(broken) = self.broken() {
-                return Some(broken);
-            }
-            self.changed().await;
-        }
+    pub(super) fn set_durable(&mut self, number: u64) {
+        self.durable = self.durable.max(number);
     }
 
     /// A call that an earlier process has begun: where it was made again after it had ended, the first time; of the last
@@ -176,28 +156,21 @@ impl Recording {
             .is_some_and(|past| past.steps.contains_key(path))
     }
 
-    /// The oldest of what others have said to the run and no event tells of.
-    pub(super) fn message(&mut self) -> Option<Message> {
-        for message in self
-            .log
-            .as_mut()
-            .map(|log| log.messages())
-            .unwrap_or_default()
-        {
-            if self.mail.iter().all(|known| known.id != message.id) {
-                self.mail.push_back(message);
-            }
+    /// Somebody has said something to the run.
+    pub(super) fn post(&mut self, message: Message) {
+        if self.mail.iter().all(|known| known.id != message.id) {
+            self.mail.push_back(message);
         }
-        self.mail.front().cloned()
     }
 
-    /// A message has become the event that was just told: nothing that follows from it may come before this.
-    pub(super) fn taken(&mut self, message: Option<u64>) {
-        let Some(id) = message else { return };
-        self.mail.retain(|message| message.id != id);
-        if let Some(log) = &mut self.log {
-            log.taken(id);
-        }
+    /// Whether something was said that was not taken yet.
+    pub(super) fn has_mail(&self) -> bool {
+        !self.mail.is_empty()
+    }
+
+    /// The oldest of what others have said to the run and no event tells of.
+    pub(super) fn next_message(&mut self) -> Option<Message> {
+        self.mail.pop_front()
     }
 
     /// The answer to a call that begins again when everything else was lived through.
@@ -261,6 +234,24 @@ impl Recording {
         past.idle_since(past.begun_at + i128::from(then) * 1000, now)
     }
 
+    /// Counts the plan's own steps: the paths of others name the step that holds them.
+    fn count_steps(&mut self, kind: &EventKind) {
+        if let EventKind::RunStarted { steps, .. } = kind {
+            self.steps_all = *steps as u64;
+        }
+        if let EventKind::StepSettled {
+            path,
+            state,
+            reason,
+            ..
+        } = kind
+            && !path.contains(['.', '['])
+        {
+            let passed_over = *state == StepState::Skipped && *reason != Some("upstream");
+            self.steps_done += u64::from(*state == StepState::Completed || passed_over);
+        }
+    }
+
     /// The next news that has somebody to go to.
     fn next_news(&mut self, questions: &Questions) -> Option<(News, Option<NodeRef>)> {
         let Self {
@@ -292,78 +283,62 @@ impl Recording {
     }
 }
 
-impl Dispatcher<'_> {
-    /// Tells of a change: to the journal and to whoever listens, unless an earlier process has.
-    pub(super) fn emit(&mut self, kind: EventKind<'_>) -> u64 {
-        self.tell(kind, &[]).unwrap_or(self.recording.events)
+impl Run {
+    /// Tells of a change, unless an earlier process has.
+    pub(super) fn emit(&mut self, kind: EventKind) -> u64 {
+        self.emit_labelled(kind, Vec::new())
     }
 
     /// Tells of a change whose values have places that must not be shown.
-    pub(super) fn emit_labelled(&mut self, kind: EventKind<'_>, sensitive: &[Arc<str>]) -> u64 {
+    pub(super) fn emit_labelled(&mut self, kind: EventKind, sensitive: Vec<Arc<str>>) -> u64 {
         self.tell(kind, sensitive).unwrap_or(self.recording.events)
     }
 
     /// As the other; nothing where an earlier process has told of it.
-    pub(super) fn tell(&mut self, kind: EventKind<'_>, sensitive: &[Arc<str>]) -> Option<u64> {
+    pub(super) fn tell(&mut self, kind: EventKind, sensitive: Vec<Arc<str>>) -> Option<u64> {
         let recording = &mut self.recording;
-        if let EventKind::RunStarted { steps, .. } = kind {
-            recording.steps_all = steps as u64;
-        }
-        // The plan's own, as they are counted above: the paths of others name the step that holds them.
-        if let EventKind::StepSettled {
-            path,
-            state,
-            reason,
-            ..
-        } = kind
-            && !path.contains(['.', '['])
-        {
-            let passed_over = state == StepState::Skipped && reason != Some("upstream");
-            recording.steps_done += u64::from(state == StepState::Completed || passed_over);
-        }
+        recording.count_steps(&kind);
         if let Some(past) = &mut recording.past
             && past.cross_off(kind.name(), kind.path())
         {
             return None;
         }
         recording.events += 1;
-        let event = Event {
-            number: recording.events,
-            at: self.context.host.now(),
-            kind,
-            sensitive,
-        };
-        if let Some(log) = &mut recording.log {
-            recording.line.clear();
-            event.write_entry(&mut recording.line, &mut |digest, content| {
-                log.keep(digest, content)
-            });
-            log.append(event.number, &recording.line);
+        let number = recording.events;
+        if recording.is_durable || recording.is_observed {
+            self.commands.push(Command::Append(Event {
+                number,
+                at: self.now.wall,
+                kind,
+                sensitive,
+            }));
         }
-        // The journal needs everything to go on with; whoever looks on does not.
-        let observer = &mut self.context.observer;
-        event.with_marks(&self.redactor, |shown| observer.observe(shown));
-        Some(event.number)
+        Some(number)
+    }
+
+    /// Whether nobody hears of events, and none is left from an earlier process.
+    pub(super) fn is_silent(&self) -> bool {
+        let recording = &self.recording;
+        !recording.is_durable && !recording.is_observed && recording.past.is_none()
+    }
+
+    /// A message has become the event that was just told: nothing that follows from it may come before this.
+    pub(super) fn message_taken(&mut self, message: Option<u64>) {
+        self.commands.extend(message.map(Command::MessageTaken));
     }
 
     /// Notes where the run stands, for lists of runs.
     pub(super) fn summarize(&mut self, state: RunState, wake: Option<i128>, error: Option<String>) {
-        let Recording {
-            log,
-            steps_done,
-            steps_all,
-            ..
-        } = &mut self.recording;
-        if let Some(log) = log {
-            let (steps_done, steps_all) = (*steps_done, *steps_all);
-            log.summarize(&Summary {
+        let (steps_done, steps_all) = (self.recording.steps_done, self.recording.steps_all);
+        if self.recording.is_durable {
+            self.commands.push(Command::Summarize(Summary {
                 state,
                 wake,
                 error,
                 note: None,
                 steps_done,
                 steps_all,
-            });
+            }));
         }
     }
 
@@ -446,12 +421,13 @@ impl Dispatcher<'_> {
     /// The moment that is lived through, in nanoseconds since 1970.
     pub(super) fn lived_moment(&self) -> i128 {
         let ago = self.real_elapsed().saturating_sub(self.elapsed());
-        self.context.host.now() - i128::from(ago) * 1000
+        self.now.wall - i128::from(ago) * 1000
     }
 
     /// Time since the run began, by the clock of this process.
     pub(super) fn real_elapsed(&self) -> Microseconds {
-        let here = u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let here = self.now.monotonic.saturating_sub(self.begun);
+        let here = u64::try_from(here.as_micros()).unwrap_or(u64::MAX);
         self.recording.before.saturating_add(here)
     }
 }

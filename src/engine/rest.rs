@@ -3,10 +3,9 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use super::clock;
-use super::dispatcher::{Dispatcher, Timer};
 use super::leaf::Leaf;
 use super::outcome::Interruption;
+use super::run::{Run, Timer};
 use crate::journal::{Bound, EventKind};
 use crate::protocol::StepState;
 use crate::types::{Budget, ErrorClass};
@@ -14,7 +13,7 @@ use crate::types::{Budget, ErrorClass};
 /// What comes sooner than this is waited for.
 const NEAR: Duration = Duration::from_mins(1);
 
-impl Dispatcher<'_> {
+impl Run {
     /// Whether nothing goes on before somebody answers, or a signal comes; the clock of the deadline stands still then.
     pub(super) fn only_others_are_awaited(&self) -> bool {
         (self.people.holds_any() || self.waits_for_outside())
@@ -34,7 +33,7 @@ impl Dispatcher<'_> {
             return None;
         }
         let only_others = self.only_others_are_awaited();
-        let soon = clock::after(NEAR);
+        let soon = self.now.after(NEAR);
         if let Some(Reverse((at, _, timer))) = self.timers.peek()
             && *at <= soon
             && self.still_counts(*timer, only_others)
@@ -51,10 +50,10 @@ impl Dispatcher<'_> {
         {
             return None;
         }
-        let now = clock::now();
+        let now = self.now.monotonic;
         let left =
-            |at: tokio::time::Instant| i128::try_from((at - now).as_nanos()).unwrap_or(i128::MAX);
-        let wake = wake.map(|at| self.context.host.now().saturating_add(left(at)));
+            |at: Duration| i128::try_from(at.saturating_sub(now).as_nanos()).unwrap_or(i128::MAX);
+        let wake = wake.map(|at| self.now.wall.saturating_add(left(at)));
         Some(Interruption::Waiting {
             wake,
             events: self.conditions(),
@@ -84,11 +83,11 @@ impl Dispatcher<'_> {
     /// on nor waited for a moment does not count.
     pub(super) fn set_deadline(&mut self, deadline: Duration) {
         let since = Duration::from_micros(self.real_elapsed().saturating_sub(self.elapsed()));
-        let counted = since.saturating_sub(self.recording.idle(self.context.host.now()));
+        let counted = since.saturating_sub(self.recording.idle(self.now.wall));
         let number = self.number();
         let timer = Timer::Deadline(self.people.waited());
         self.timers.push(Reverse((
-            clock::after(deadline.saturating_sub(counted)),
+            self.now.after(deadline.saturating_sub(counted)),
             number,
             timer,
         )));
@@ -103,7 +102,7 @@ impl Dispatcher<'_> {
         }
         let number = self.number();
         self.timers.push(Reverse((
-            clock::after(extra),
+            self.now.after(extra),
             number,
             Timer::Deadline(waited),
         )));
@@ -111,7 +110,7 @@ impl Dispatcher<'_> {
 
     pub(super) fn deadline_is_over(&mut self) {
         self.emit(EventKind::TimerFired {
-            path: "",
+            path: "".into(),
             timer: Bound::Deadline,
         });
         self.fatal(

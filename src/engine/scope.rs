@@ -1,26 +1,24 @@
-//! Plan instances in execution: their settings, their tools, what they may reach, and what they have used.
+//! Plan instances in execution: their settings, and what they have used.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Program;
 use super::budget::Spent;
-use super::dispatcher::Dispatcher;
-use super::frame::Microseconds;
+use super::command::{Command, ScopeId};
+use super::frame::{Ending, Frame, Microseconds};
 use super::policy::Effective;
+use super::run::Run;
 use crate::journal::StepError;
-use crate::tools::{Allowed, Catalog, Permissions, Transport};
+use crate::sema::BlockId;
 use crate::types::{Denied, ErrorClass, Signature};
 
 /// One plan in execution.
 pub(super) struct Scope {
     pub program: Arc<Program>,
     pub policy: Effective,
-    /// The tools, reaching what this plan may reach.
-    pub tools: Arc<Catalog>,
-    /// Those that have been called, by the address of the signature that the plan holds.
-    pub called: BTreeMap<usize, Arc<Called>>,
-    pub permissions: Arc<Permissions>,
+    /// The dotted names of the tools that have been called, by the address of the signature that the plan holds.
+    pub called: BTreeMap<usize, Arc<str>>,
     /// The plan instance that called it.
     pub outer: Option<usize>,
     /// Attempts in flight.
@@ -34,110 +32,48 @@ pub(super) struct Scope {
     pub begun: Microseconds,
 }
 
-/// A tool that a plan instance has called.
-pub(super) struct Called {
-    /// Its dotted name.
-    pub path: String,
-    /// `None` where nothing tells where it is.
-    pub transport: Option<Arc<dyn Transport>>,
-}
-
-impl Dispatcher<'_> {
-    /// Opens a plan instance: its settings, and its tools within what its caller may reach.
-    pub(super) fn open_scope(
-        &mut self,
-        program: &Arc<Program>,
-        outer: Option<usize>,
-    ) -> Result<usize, StepError> {
-        let plan = &program.plan;
-        let host = &*self.context.host;
-        let own = plan
-            .allow
-            .as_ref()
-            .map(|grant| Permissions::new(grant, &self.context.root, host))
-            .transpose();
-        let (own, refused) = match own {
-            Ok(own) => (own, None),
-            Err(error) => (None, Some(error)),
-        };
-        let limit = match outer {
-            Some(outer) => Some((*self.scopes[outer].permissions).clone()),
-            None => self.context.limit.clone(),
-        };
-        let inherited = outer.filter(|_| own.is_none());
-        let permissions = match (own, limit) {
-            (Some(own), Some(limit)) => own.within(&limit),
-            (Some(only), None) | (None, Some(only)) => only,
-            (None, None) => Permissions::none(),
-        };
-        let permissions = Arc::new(permissions);
-        let tools = match inherited {
-            Some(outer) => self.scopes[outer].tools.clone(),
-            None => Arc::new(self.context.tools.with_permissions(&permissions)),
-        };
-        let policy = Effective::new(&plan.policy, &self.context.defaults);
+impl Run {
+    /// Opens a plan instance with its settings; its tools are the driver's.
+    pub(super) fn open_scope(&mut self, program: &Arc<Program>, outer: Option<ScopeId>) -> ScopeId {
+        let scope = self.scopes.len();
         let begun = self.elapsed();
         self.scopes.push(Scope {
             program: program.clone(),
-            policy,
-            tools,
-            permissions,
+            policy: Effective::new(&program.plan.policy, &self.setup.defaults),
+            called: BTreeMap::new(),
             outer,
             in_use: 0,
             spent: Spent::default(),
             steps: 0,
             low: Vec::new(),
             begun,
-            called: BTreeMap::new(),
         });
-        match refused {
-            Some(error) => Err(StepError::new(
-                ErrorClass::Denied(Denied::Policy),
-                error.to_string(),
-                &"".into(),
-            )),
-            None => Ok(self.scopes.len() - 1),
-        }
+        self.commands.push(Command::OpenScope {
+            scope,
+            outer,
+            program: program.clone(),
+        });
+        scope
     }
 
-    /// The tool behind a signature, looked up once for each plan instance.
-    pub(super) fn called(&mut self, scope: usize, signature: &Arc<Signature>) -> Arc<Called> {
-        let stand_in = self
-            .context
-            .stand_in
-            .as_ref()
-            .filter(|stand_in| stand_in.replaces(signature));
-        let (host, root) = (&self.context.host, &self.context.root);
-        let scope = &mut self.scopes[scope];
+    /// What a plan may reach cannot be resolved, so it fails.
+    pub(super) fn scope_refused(&mut self, scope: ScopeId, message: String) {
+        let body = |frame: &Frame| frame.scope == scope && frame.block == BlockId(0);
+        let Some(frame) = self.frames.iter().position(body) else {
+            return;
+        };
+        let path = self.frames[frame].path.clone();
+        let error = StepError::new(ErrorClass::Denied(Denied::Policy), message, &path);
+        self.end_frame(frame, &Ending::Failed(Arc::new(error)));
+    }
+
+    /// The dotted name of a tool, made once for each plan instance.
+    pub(super) fn tool_name(&mut self, scope: ScopeId, signature: &Arc<Signature>) -> Arc<str> {
         // The plan holds the signature as long as the scope lives, so no other one gets its address.
-        let called = scope
+        self.scopes[scope]
             .called
             .entry(Arc::as_ptr(signature).addr())
-            .or_insert_with(|| {
-                let tool = scope
-                    .tools
-                    .tool(&signature.namespace, &signature.name)
-                    .map(|tool| tool.transport.clone());
-                let transport = match stand_in {
-                    // What may not be reached is not, whoever answers.
-                    Some(stand_in) => {
-                        let (inner, permissions) =
-                            (stand_in.clone().over(tool), scope.permissions.clone());
-                        let (host, root) = (host.clone(), root.clone());
-                        Some(Arc::new(Allowed {
-                            inner,
-                            permissions,
-                            host,
-                            root,
-                        }) as Arc<dyn Transport>)
-                    }
-                    None => tool,
-                };
-                Arc::new(Called {
-                    path: signature.path(),
-                    transport,
-                })
-            });
-        called.clone()
+            .or_insert_with(|| signature.path().into())
+            .clone()
     }
 }

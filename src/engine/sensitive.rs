@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::dispatcher::{Dispatcher, NodeRef};
+use super::run::{NodeRef, Run};
 use crate::journal::{Waiting, labelled};
 use crate::secrets::at_path;
 use crate::sema::{Call, Step, StepKind, Target};
@@ -52,7 +52,7 @@ pub(super) fn below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
     paths.iter().map(|path| labelled(field, path)).collect()
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// What stands at these places is not shown from now on, wherever it stands.
     pub(super) fn note_secrets(&mut self, value: &Value, paths: &[Arc<str>]) {
         let redactor = &mut self.redactor;

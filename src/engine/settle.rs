@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
 use super::frame::{Flags, Frame, FrameId, Life, Owner, Role};
 use super::observer::Reached;
+use super::run::{NodeRef, Run};
 use super::sensitive::{below, in_output};
 use crate::eval::EvalError;
 use crate::graph::{Edge, Vertex};
@@ -31,7 +31,7 @@ pub(super) enum End {
     Cancelled,
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// Makes a frame; its nodes start with [`Self::start_frame`].
     pub(super) fn open_frame(
         &mut self,
@@ -161,7 +161,7 @@ impl Dispatcher<'_> {
         if self.is_untaken(program, at) {
             self.record(frame, node).untaken = true;
         } else {
-            self.tell_settled(program, at, output.as_ref(), failure.as_deref());
+            self.tell_settled(program, at, output.as_ref(), failure.as_ref());
         }
     }
 
@@ -171,7 +171,7 @@ impl Dispatcher<'_> {
         program: &Program,
         at: NodeRef,
         output: Option<&Value>,
-        failure: Option<&StepError>,
+        failure: Option<&Arc<StepError>>,
     ) {
         let (frame, node) = at;
         let record = self.record(frame, node);
@@ -188,19 +188,21 @@ impl Dispatcher<'_> {
         if let Some(output) = output {
             self.note_secrets(output, &labels);
         }
+        if self.is_silent() {
+            return self.commit(&[Subject::Step(self.standing_for(program, at))]);
+        }
         let kind = EventKind::StepSettled {
-            path: &path,
+            path: path.clone(),
             state,
             attempts,
             duration: Duration::from_micros(duration),
             recovered,
             reason,
-            output,
-            error: failure,
+            output: output.cloned(),
+            error: failure.cloned(),
         };
-        let told = self.tell(kind, &below(OUTPUT, &labels));
-        let reused =
-            told.is_none() && (!self.context.only_looks || self.recording.was_reused(&path));
+        let told = self.tell(kind, below(OUTPUT, &labels));
+        let reused = told.is_none() && (!self.setup.only_looks || self.recording.was_reused(&path));
         self.record(frame, node).reused = reused;
         self.commit(&[Subject::Step(self.standing_for(program, at))]);
     }
@@ -488,7 +490,7 @@ impl Dispatcher<'_> {
         let block = self.block(program, frame);
         let graph = &program.graph.blocks[self.frames[frame].block.0 as usize];
         let count = u32::try_from(graph.nodes).unwrap_or(u32::MAX);
-        let until = self.context.until.as_ref();
+        let until = self.setup.until.as_ref();
         let state = &mut self.frames[frame];
         // What a later process does is waited for by nothing in this one.
         let is_left = |node: u32| until.is_some_and(|until| until.leaves((frame, node)));

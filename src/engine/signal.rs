@@ -7,8 +7,9 @@ use indexmap::IndexMap;
 use serde_json::Value as Json;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
+use super::command::Command;
 use super::event::Subject;
+use super::run::{NodeRef, Run};
 use super::settle::End;
 use super::task::fit;
 use crate::journal::{AnswerError, EventKind, Said, StepError};
@@ -17,21 +18,19 @@ use crate::sema::{Event, EventKind as Condition, NodeKind, Status, StepKind, Tas
 use crate::types::{ErrorClass, Type, Validation, decode};
 use crate::value::{Key, Value};
 
-impl Dispatcher<'_> {
+impl Run {
     /// Takes the oldest message; false where there is none.
     pub(super) fn take_message(&mut self) -> bool {
-        if !self.reactions.mail || self.is_let_go() {
+        if self.is_let_go() {
             return false;
         }
-        let Some(message) = self.recording.message() else {
-            self.reactions.mail = false;
+        let Some(message) = self.recording.next_message() else {
             return false;
         };
         let id = message.id;
-        let at = message.at.map_or_else(
-            || self.context.host.now(),
-            |at| at.min(self.context.host.now()),
-        );
+        let at = message
+            .at
+            .map_or_else(|| self.now.wall, |at| at.min(self.now.wall));
         self.end_waits_before(at);
         match Said::read(&message.text) {
             Ok(Said::Signal(signal)) => {
@@ -42,20 +41,19 @@ impl Dispatcher<'_> {
             }
             Ok(Said::Answer(given)) => {
                 self.receive_answer(&given, at);
-                self.recording.taken(Some(id));
+                self.message_taken(Some(id));
             }
             Ok(Said::Cancel(cancel)) => {
                 self.stop(cancel.keep);
                 if cancel.force {
                     self.abandon_undo();
                 }
-                self.recording.taken(Some(id));
+                self.message_taken(Some(id));
             }
             Err(fault) => {
-                self.context
-                    .observer
-                    .refused(&AnswerError::Unreadable(fault));
-                self.recording.taken(Some(id));
+                self.commands
+                    .push(Command::Refuse(AnswerError::Unreadable(fault)));
+                self.message_taken(Some(id));
             }
         }
         true
@@ -63,7 +61,7 @@ impl Dispatcher<'_> {
 
     /// What was said when the time of a wait was over already comes too late for it, whenever a process hears of it.
     fn end_waits_before(&mut self, at: i128) {
-        let ago = u64::try_from((self.context.host.now() - at) / 1000).unwrap_or(0);
+        let ago = u64::try_from((self.now.wall - at) / 1000).unwrap_or(0);
         let then = self.real_elapsed().saturating_sub(ago);
         let over = |at: &NodeRef| {
             self.within
@@ -85,11 +83,11 @@ impl Dispatcher<'_> {
             .map(|mismatch| format!("the payload does not have the declared type: {mismatch}"));
         let value = Value::from_json(payload);
         self.emit(EventKind::SignalReceived {
-            signal: name,
-            payload: &value,
-            refused: refused.as_deref(),
+            signal: name.into(),
+            payload: value.clone(),
+            refused: refused.as_deref().map(Into::into),
         });
-        self.recording.taken(message);
+        self.message_taken(message);
         if refused.is_some() {
             return;
         }
@@ -124,12 +122,12 @@ impl Dispatcher<'_> {
         };
         let (raw, refused) = (Value::from_json(context), moved.as_ref().err().cloned());
         self.emit(EventKind::TaskMoved {
-            path: name,
-            status,
-            context: &raw,
-            refused: refused.as_deref(),
+            path: name.into(),
+            status: status.into(),
+            context: raw,
+            refused: refused.map(Into::into),
         });
-        self.recording.taken(message);
+        self.message_taken(message);
         if let Ok((at, (status, given))) = moved {
             self.change(at, status, &given, "signal".into(), None);
             self.commit(&[Subject::Task(at)]);

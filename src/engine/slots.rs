@@ -1,9 +1,9 @@
 //! Slots: how many attempts may be in flight at once, in a plan instance and in those that called it.
 
-use super::dispatcher::{Dispatcher, NodeRef, Timer};
+use super::run::{NodeRef, Run, Timer};
 use crate::protocol::StepState;
 
-impl Dispatcher<'_> {
+impl Run {
     /// Takes a slot of a plan instance and of those that called it; false where one of them has none left.
     pub(super) fn take_slot(&mut self, scope: usize) -> bool {
         if !self.has_slot(scope) {
@@ -73,7 +73,7 @@ impl Dispatcher<'_> {
             // Between two attempts: it goes on where it was.
             let number = leaf.number;
             self.timers.push(std::cmp::Reverse((
-                super::clock::now(),
+                self.now.monotonic,
                 number,
                 Timer::Again(at, number),
             )));

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::frame::{Ending, Life};
 use super::leaf::Leaf;
 use super::outcome::Interruption;
+use super::run::{NodeRef, Run, Timer};
 use super::signal::comes_from_outside;
 use crate::journal::StepError;
 use crate::protocol::StepState;
@@ -13,7 +13,7 @@ use crate::sema::expr::StateTest;
 use crate::sema::{Event, EventKind, Plan, PlanTest, TaskTest};
 use crate::types::ErrorClass;
 
-impl Dispatcher<'_> {
+impl Run {
     /// Whether something happens by itself in time: a call answers, or a wait ends. The deadline of the run does not
     /// count, since its clock stops while everything waits for somebody.
     pub(super) fn moves_by_itself(&self) -> bool {
@@ -125,8 +125,8 @@ impl Dispatcher<'_> {
 }
 
 /// Tasks of called plans are private: nobody outside can move them.
-fn at_root(dispatcher: &Dispatcher<'_>, at: NodeRef) -> bool {
-    dispatcher.frames[at.0].scope == 0
+fn at_root(run: &Run, at: NodeRef) -> bool {
+    run.frames[at.0].scope == 0
 }
 
 /// A condition as its author wrote it.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::Program;
 use super::compound::Compound;
-use super::dispatcher::{Dispatcher, NodeRef, Timer, Within};
 use super::event::Subject;
 use super::frame::{Flags, FrameId, Owner, Role};
 use super::leaf::Leaf;
 use super::observer::Reached;
+use super::run::{NodeRef, Run, Timer, Within};
 use super::settle::End;
 use crate::builtins::FailureKind;
 use crate::eval::EvalError;
@@ -18,7 +18,7 @@ use crate::sema::{BlockId, Call, Failing, NodeKind, Recover, Step, StepKind, Tar
 use crate::types::{Budget, ErrorClass, Transient, Validation, convert, without_absent};
 use crate::value::Value;
 
-impl Dispatcher<'_> {
+impl Run {
     /// Runs or skips a node of the ready set.
     pub(super) fn process(&mut self, frame: FrameId, node: u32) {
         let at = (frame, node);
@@ -266,8 +266,8 @@ impl Dispatcher<'_> {
         self.compounds.insert(at, Compound::Body);
         let path = self.path(program, at);
         self.emit(EventKind::StepRunning {
-            path: &path,
-            tool: &tool,
+            path: path.clone(),
+            tool,
             attempt: 1,
             call: None,
         });
@@ -286,7 +286,7 @@ impl Dispatcher<'_> {
         };
         let path = self.path(&program, at);
         self.emit(EventKind::TimerFired {
-            path: &path,
+            path: path.clone(),
             timer: Bound::Within,
         });
         let polls = step.until().is_some();
@@ -360,7 +360,7 @@ impl Dispatcher<'_> {
         let Some(step) = self.node(&program, at).step() else {
             return;
         };
-        self.reached(at, Reached::Failed(&error.class));
+        self.reached(at, Reached::Failed(error.class.clone()));
         let arm = step
             .recover
             .iter()
@@ -383,8 +383,8 @@ impl Dispatcher<'_> {
         self.compounds.insert(at, Compound::Body);
         let path = self.path(&program, at);
         self.emit(EventKind::StepRecovering {
-            path: &path,
-            error: &error,
+            path: path.clone(),
+            error: error.clone(),
         });
         self.record(at.0, at.1).details_mut().error = Some(error.clone());
         let frame = self.make_body(&program, at, arm.body, Role::Recover, |path| path);
@@ -396,7 +396,7 @@ impl Dispatcher<'_> {
 
     /// Whether an arm is for this class. A strict run takes none that only puts a value in the place of a result.
     pub(super) fn takes(&self, program: &Program, arm: &Recover, class: &ErrorClass) -> bool {
-        arm.catches(class) && !(self.context.defaults.strict && program.plan.is_placeholder(arm))
+        arm.catches(class) && !(self.setup.defaults.strict && program.plan.is_placeholder(arm))
     }
 
     /// Opens and starts the body of a step.

@@ -6,9 +6,9 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::{Subject, TaskRef};
 use super::frame::{FrameId, Microseconds};
+use super::run::{NodeRef, Run};
 use super::settle::End;
 use crate::eval::EvalError;
 use crate::journal::{EventKind, StepError};
@@ -55,7 +55,7 @@ pub struct TaskMove {
     pub at: String,
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// A task begins: in its first status, every field of its context null.
     pub(super) fn declare(&mut self, frame: FrameId, id: TaskId) {
         let program = self.program(frame);
@@ -112,9 +112,9 @@ impl Dispatcher<'_> {
         self.change(home, set.status, &given, reason, self.caught_around(at.0));
         let (path, context) = (self.task_path(home), self.context_of(home));
         self.emit(EventKind::TaskSet {
-            path: &path,
-            status: task.status_name(set.status),
-            context: &context,
+            path: path.clone(),
+            status: task.status_name(set.status).into(),
+            context,
         });
         self.settle(at, End::Completed(Value::Null));
         self.commit(&[Subject::Task(home)]);

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::gate::whole_milliseconds;
+use super::run::{NodeRef, Run};
 use crate::builtins::FailureKind;
 use crate::eval::EvalError;
 use crate::journal::EventKind;
 use crate::sema::expr::Code;
 use crate::value::Value;
 
-impl Dispatcher<'_> {
+impl Run {
     /// Waits for a moment; one that is past is there at once.
     pub(super) fn start_sleep(&mut self, program: &Arc<Program>, at: NodeRef, moment: &Code) {
         let path = self.path(program, at);
         if let Some(until) = self.recording.slept_until(&path) {
             return self.hold(at, path, None, Some(until));
         }
-        let now = self.context.host.now();
+        let now = self.now.wall;
         let until = match self.moment(at, moment, now) {
             Ok(until) => whole_milliseconds(until),
             Err(error) => {
@@ -29,7 +29,10 @@ impl Dispatcher<'_> {
         if until <= now {
             return self.complete(at, Value::Null);
         }
-        self.emit(EventKind::StepSleeps { path: &path, until });
+        self.emit(EventKind::StepSleeps {
+            path: path.clone(),
+            until,
+        });
         self.hold(at, path, None, Some(until));
     }
 

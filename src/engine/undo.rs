@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use super::Program;
 use super::attempt::tool_call;
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId, Role, Undone};
-use super::sensitive::{below, in_arguments, in_output};
-use crate::journal::{ARGUMENTS, EventKind, FormField, Question, StepError, Waiting};
+use super::run::{NodeRef, Run};
+use super::sensitive::{in_arguments, in_output};
+use crate::journal::{FormField, Question, StepError, Waiting};
 use crate::protocol::{Sent, StepState};
 use crate::sema::{Step, Undo};
 use crate::types::{ErrorClass, Validation};
 use crate::value::Value;
 
-impl Dispatcher<'_> {
+impl Run {
     /// A call has changed something, or may have: it, and every step around it, has something to take back. What an arm
     /// did to recover a step is not the step's.
     pub(super) fn note_change(&mut self, at: NodeRef) {
@@ -172,7 +172,7 @@ impl Dispatcher<'_> {
             "Did `{path}` happen, and what did it give? It is taken back, and its `undo` reads that."
         );
         let question = Question {
-            asked_at: self.context.host.now(),
+            asked_at: self.now.wall,
             execution,
             tool: tool.unwrap_or_default(),
             effect: step.map(|step| step.effect),
@@ -189,15 +189,7 @@ impl Dispatcher<'_> {
         if let Some(past) = self.recording.asked(&path, Waiting::Answer, execution) {
             return self.ask_as_before(program, at, past);
         }
-        let labels = below(ARGUMENTS, &question.sensitive);
-        self.emit_labelled(
-            EventKind::StepAsks {
-                path: &path,
-                question: &question,
-            },
-            &labels,
-        );
-        self.ask(program, at, Arc::new(question));
+        self.ask_first(program, at, question);
     }
 
     /// Whether somebody is asked what a step gave, so that it can be taken back.

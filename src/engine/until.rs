@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef};
+use super::run::{NodeRef, Run};
 use crate::graph;
 
 /// The step that a process of a run goes up to.
@@ -48,10 +48,10 @@ impl Until {
     }
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// Whether a statement is left for a later process.
     pub(super) fn is_left(&self, at: NodeRef) -> bool {
-        self.context
+        self.setup
             .until
             .as_ref()
             .is_some_and(|until| until.leaves(at))
@@ -60,7 +60,7 @@ impl Dispatcher<'_> {
     /// Whether there was a step to go up to, and it has settled. A plan that ends above it has ended.
     pub(super) fn until_is_reached(&self) -> bool {
         let ends = self.frames[0].taken.is_some() || self.frames[0].ending.is_some();
-        self.context
+        self.setup
             .until
             .as_ref()
             .is_some_and(|until| !ends && self.state_of((0, until.node)).is_settled())

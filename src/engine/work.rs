@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::{Subject, TaskRef};
 use super::frame::{FrameId, Role};
+use super::run::{NodeRef, Run};
 use crate::journal::{EventKind, StepError};
 use crate::sema::Status;
 use crate::value::Value;
@@ -17,7 +17,7 @@ pub(super) struct Failed {
     before: Status,
 }
 
-impl Dispatcher<'_> {
+impl Run {
     /// Something in a firing, or the firing itself, has failed and nothing caught that: the tasks that it would have set,
     /// and that have not ended, fail. A step that stands still may be done again.
     pub(super) fn work_failed(
@@ -83,9 +83,9 @@ impl Dispatcher<'_> {
             (self.program(at.0), self.task_path(at), self.context_of(at));
         let status = program.plan.task(at.1).status_name(status);
         self.emit(EventKind::TaskSet {
-            path: &path,
-            status,
-            context: &context,
+            path: path.clone(),
+            status: status.into(),
+            context,
         });
     }
 }

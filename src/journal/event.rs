@@ -10,20 +10,20 @@ use crate::types::Effect;
 use crate::value::Value;
 
 /// One change. Its number orders it, from 1; `at` is the wall clock in nanoseconds since 1970.
-#[derive(Clone, Copy, Debug)]
-pub struct Event<'a> {
+#[derive(Clone, Debug)]
+pub struct Event {
     pub number: u64,
     pub at: i128,
-    pub kind: EventKind<'a>,
+    pub kind: EventKind,
     /// The places in its values that must not be shown, such as `arguments.password`.
-    pub sensitive: &'a [Arc<str>],
+    pub sensitive: Vec<Arc<str>>,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub enum EventKind<'a> {
+#[derive(Clone, Debug)]
+pub enum EventKind {
     RunStarted {
-        run: &'a str,
-        plan: &'a str,
+        run: Arc<str>,
+        plan: Arc<str>,
         /// The steps that the plan itself holds.
         steps: usize,
     },
@@ -44,81 +44,81 @@ pub enum EventKind<'a> {
     /// The run has got another text for what it has not started.
     RunPatched {
         /// The hashes of what it was bound to, and of what it is bound to now.
-        before: &'a str,
-        after: &'a str,
+        before: Arc<str>,
+        after: Arc<str>,
     },
     StepQueued {
-        path: &'a str,
+        path: Arc<str>,
     },
     /// A step that holds others begins, or an attempt at a call does.
     StepRunning {
-        path: &'a str,
+        path: Arc<str>,
         /// What is called; empty for steps that hold others.
-        tool: &'a str,
+        tool: Arc<str>,
         attempt: u32,
-        call: Option<Dispatch<'a>>,
+        call: Option<Dispatch>,
     },
     /// It waits, and holds no slot meanwhile.
     StepWaiting {
-        path: &'a str,
+        path: Arc<str>,
         attempt: u32,
         what: Waiting,
         wait: Duration,
         /// The failure that is behind the wait; a poll has none.
-        error: Option<&'a StepError>,
+        error: Option<Arc<StepError>>,
     },
     /// It waits for somebody's answer.
     StepAsks {
-        path: &'a str,
-        question: &'a Question,
+        path: Arc<str>,
+        question: Arc<Question>,
     },
     /// It waits until a moment, in nanoseconds since 1970.
     StepSleeps {
-        path: &'a str,
+        path: Arc<str>,
         until: i128,
     },
     /// Somebody answered: `STEP.confirm` is the path of a gate, `STEP` that of a form.
     AnswerGiven {
-        path: &'a str,
-        value: &'a Value,
-        by: Option<&'a str>,
-        note: Option<&'a str>,
+        path: Arc<str>,
+        value: Value,
+        by: Option<Arc<str>>,
+        note: Option<Arc<str>>,
     },
     /// The result of another run is taken over: nothing is called.
     StepCopied {
-        path: &'a str,
-        run: &'a str,
-        output: &'a Value,
+        path: Arc<str>,
+        run: Arc<str>,
+        output: Value,
     },
     /// What had failed, and what worked for it, is done again as a new execution: somebody has resumed the run.
     StepRetried {
-        path: &'a str,
+        path: Arc<str>,
     },
     /// The answer to a call says what it has cost.
     UsageReported {
-        path: &'a str,
+        path: Arc<str>,
         used: Used,
     },
     /// A result that counts is not quite what its contract tells of it.
     ResultNoted {
-        path: &'a str,
-        note: &'a str,
+        path: Arc<str>,
+        note: Arc<str>,
     },
     /// Four fifths of a budget are used.
     BudgetLow {
         /// `calls`, `tokens`, `cost` or `time`.
-        budget: &'a str,
+        budget: &'static str,
         /// In seconds for time.
         used: f64,
         limit: f64,
     },
     /// A failure that an arm catches; what the arm calls follows under paths of its own.
     StepRecovering {
-        path: &'a str,
-        error: &'a StepError,
+        path: Arc<str>,
+        error: Arc<StepError>,
     },
     StepSettled {
-        path: &'a str,
+        path: Arc<str>,
         state: StepState,
         attempts: u32,
         duration: Duration,
@@ -126,58 +126,58 @@ pub enum EventKind<'a> {
         /// Why it was skipped: `guard`, `upstream` or `replied`.
         reason: Option<&'static str>,
         /// The value of a completed call; steps that hold others have theirs computed again.
-        output: Option<&'a Value>,
-        error: Option<&'a StepError>,
+        output: Option<Value>,
+        error: Option<Arc<StepError>>,
     },
     /// A time bound is over.
     TimerFired {
         /// The step; empty for the run.
-        path: &'a str,
+        path: Arc<str>,
         timer: Bound,
     },
     /// A `set`: status and context have changed together.
     TaskSet {
-        path: &'a str,
-        status: &'a str,
+        path: Arc<str>,
+        status: Arc<str>,
         /// All of it, as it is now.
-        context: &'a Value,
+        context: Value,
     },
     /// Somebody outside moved an `external` task, or wanted to.
     TaskMoved {
-        path: &'a str,
-        status: &'a str,
-        context: &'a Value,
+        path: Arc<str>,
+        status: Arc<str>,
+        context: Value,
         /// Why it was refused, where it was.
-        refused: Option<&'a str>,
+        refused: Option<Arc<str>>,
     },
     /// An event has fired a listener; the path is that of the firing.
     ListenerFired {
-        path: &'a str,
+        path: Arc<str>,
     },
     /// A signal has come.
     SignalReceived {
-        signal: &'a str,
-        payload: &'a Value,
+        signal: Arc<str>,
+        payload: Value,
         /// Why nobody gets it, where nobody does.
-        refused: Option<&'a str>,
+        refused: Option<Arc<str>>,
     },
     RunSettled {
         state: RunState,
-        reply: Option<&'a Value>,
-        error: Option<&'a StepError>,
+        reply: Option<Value>,
+        error: Option<Arc<StepError>>,
     },
 }
 
 /// What goes out with an attempt: enough to make the same one again.
-#[derive(Clone, Copy, Debug)]
-pub struct Dispatch<'a> {
+#[derive(Clone, Debug)]
+pub struct Dispatch {
     /// Executions end with an answer; attempts of one execution share key and arguments.
     pub execution: u32,
     /// Of the current series of retries, from 1.
     pub trial: u32,
-    pub key: &'a str,
+    pub key: Arc<str>,
     pub effect: Effect,
-    pub arguments: &'a Value,
+    pub arguments: Value,
     /// Why it is made although another run has made it.
     pub again: Option<&'static str>,
 }
@@ -376,10 +376,10 @@ impl Bound {
     }
 }
 
-impl EventKind<'_> {
+impl EventKind {
     /// The step, task, firing or signal that it speaks of; empty where it speaks of the run.
     #[must_use]
-    pub const fn path(&self) -> &str {
+    pub fn path(&self) -> &str {
         match self {
             Self::RunStarted { .. }
             | Self::RunResumed
@@ -403,8 +403,8 @@ impl EventKind<'_> {
             | Self::TaskSet { path, .. }
             | Self::TaskMoved { path, .. }
             | Self::ListenerFired { path }
-            | Self::SignalReceived { signal: path, .. }
-            | Self::BudgetLow { budget: path, .. } => path,
+            | Self::SignalReceived { signal: path, .. } => path,
+            Self::BudgetLow { budget, .. } => budget,
         }
     }
 
@@ -440,7 +440,7 @@ impl EventKind<'_> {
     }
 }
 
-impl Event<'_> {
+impl Event {
     /// The stable name of the kind of event.
     #[must_use]
     pub fn name(&self) -> &'static str {

@@ -14,7 +14,7 @@ const LARGEST_INLINE: usize = 64 * 1024;
 /// Where large values go: the hash of the content in hexadecimal digits, and the content.
 pub type Keep<'a> = dyn FnMut(&str, &[u8]) + 'a;
 
-impl Event<'_> {
+impl Event {
     /// Writes the event as one JSON object and a line feed, at once.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Event<'_> {
         line.word("event", self.name());
         line.kind(&self.kind);
         if !self.sensitive.is_empty() {
-            line.field("sensitive", self.sensitive);
+            line.field("sensitive", &self.sensitive);
         }
         line.text.push(b'}');
     }
@@ -54,7 +54,7 @@ struct Line<'a, 'k> {
 }
 
 impl Line<'_, '_> {
-    fn kind(&mut self, kind: &EventKind<'_>) {
+    fn kind(&mut self, kind: &EventKind) {
         if !kind.path().is_empty() {
             self.field("path", kind.path());
         }
@@ -76,14 +76,14 @@ impl Line<'_, '_> {
                 attempt,
                 call,
                 ..
-            } => self.running(tool, *attempt, *call),
+            } => self.running(tool, *attempt, call.as_ref()),
             EventKind::StepWaiting {
                 attempt,
                 what,
                 wait,
                 error,
                 ..
-            } => self.waiting(*attempt, *what, *wait, *error),
+            } => self.waiting(*attempt, *what, *wait, error.as_deref()),
             EventKind::StepAsks { question, .. } => self.question(question),
             EventKind::StepSleeps { until, .. } => {
                 self.word("for", Waiting::Time.name());
@@ -92,12 +92,12 @@ impl Line<'_, '_> {
             EventKind::AnswerGiven {
                 value, by, note, ..
             } => {
-                self.value(&VALUE, Some(*value));
-                self.texts(&[("by", *by), ("note", *note)]);
+                self.value(&VALUE, Some(value));
+                self.texts(&[("by", by.as_deref()), ("note", note.as_deref())]);
             }
             EventKind::StepCopied { run, output, .. } => {
                 self.texts(&[("run", Some(run))]);
-                self.value(&OUTPUT, Some(*output));
+                self.value(&OUTPUT, Some(output));
             }
             EventKind::UsageReported { used, .. } => {
                 self.field("tokens", &used.tokens);
@@ -124,8 +124,8 @@ impl Line<'_, '_> {
                 self.field("duration_ms", &millis(*duration));
                 self.flag("recovered", *recovered);
                 self.texts(&[("reason", *reason)]);
-                self.value(&OUTPUT, *output);
-                self.error(*error);
+                self.value(&OUTPUT, output.as_ref());
+                self.error(error.as_deref());
             }
             EventKind::TimerFired { timer, .. } => self.word("timer", timer.name()),
             EventKind::TaskSet {
@@ -136,12 +136,12 @@ impl Line<'_, '_> {
                 context,
                 refused,
                 ..
-            } => self.task(status, context, *refused),
+            } => self.task(status, context, refused.as_deref()),
             EventKind::SignalReceived {
                 signal,
                 payload,
                 refused,
-            } => self.signal(signal, payload, *refused),
+            } => self.signal(signal, payload, refused.as_deref()),
             EventKind::RunSettled {
                 state,
                 reply,
@@ -151,7 +151,7 @@ impl Line<'_, '_> {
                 if let Some(reply) = reply {
                     self.field::<Value>("reply", reply);
                 }
-                self.error(*error);
+                self.error(error.as_deref());
             }
         }
     }
@@ -161,7 +161,7 @@ impl Line<'_, '_> {
         self.flag("still", still);
     }
 
-    fn running(&mut self, tool: &str, attempt: u32, call: Option<Dispatch<'_>>) {
+    fn running(&mut self, tool: &str, attempt: u32, call: Option<&Dispatch>) {
         self.texts(&[("tool", Some(tool).filter(|tool| !tool.is_empty()))]);
         self.field("attempt", &attempt);
         self.dispatch(call);
@@ -191,16 +191,16 @@ impl Line<'_, '_> {
         self.texts(&[("reason", refused)]);
     }
 
-    fn dispatch(&mut self, call: Option<Dispatch<'_>>) {
+    fn dispatch(&mut self, call: Option<&Dispatch>) {
         let Some(call) = call else { return };
         self.field("execution", &call.execution);
         self.field("trial", &call.trial);
         self.word("effect", call.effect.name());
         if !call.key.is_empty() {
-            self.field("key", call.key);
+            self.field("key", &call.key);
         }
         self.texts(&[("again", call.again)]);
-        self.value(&ARGUMENTS, Some(call.arguments));
+        self.value(&ARGUMENTS, Some(&call.arguments));
     }
 
     fn question(&mut self, question: &Question) {
@@ -460,14 +460,14 @@ mod tests {
             &"步骤".into(),
         );
         let (wait, duration) = (Duration::from_millis(1500), Duration::from_micros(2999));
-        let error = &error;
+        let error = std::sync::Arc::new(error);
         let arguments = Value::object([("at", Value::Timestamp(0))]);
         let call = Dispatch {
             execution: 1,
             trial: 2,
-            key: "k",
+            key: "k".into(),
             effect: Effect::Read,
-            arguments: &arguments,
+            arguments: arguments.clone(),
             again: None,
         };
         let reply = Value::from("done");
@@ -506,29 +506,29 @@ mod tests {
         };
         let kinds = [
             EventKind::StepAsks {
-                path: "a",
-                question: &gate,
+                path: "a".into(),
+                question: gate.clone().into(),
             },
             EventKind::StepAsks {
-                path: "b",
-                question: &form,
+                path: "b".into(),
+                question: form.clone().into(),
             },
             EventKind::StepSleeps {
-                path: "c",
+                path: "c".into(),
                 until: 1_700_000_000_000_000_000,
             },
             EventKind::AnswerGiven {
-                path: "a.confirm",
-                value: &Value::Bool(true),
-                by: Some("desk:ann"),
+                path: "a.confirm".into(),
+                value: Value::Bool(true),
+                by: Some("desk:ann".into()),
                 note: None,
             },
             EventKind::RunStarted {
-                run: "r",
-                plan: "入职",
+                run: "r".into(),
+                plan: "入职".into(),
                 steps: 2,
             },
-            EventKind::StepQueued { path: "a" },
+            EventKind::StepQueued { path: "a".into() },
             EventKind::RunResumed,
             EventKind::RunCancelling { keep: false },
             EventKind::RunCancelling { keep: true },
@@ -537,43 +537,43 @@ mod tests {
                 still: true,
             },
             EventKind::StepRunning {
-                path: "a[\"k\"]",
-                tool: "sys.echo",
+                path: "a[\"k\"]".into(),
+                tool: "sys.echo".into(),
                 attempt: 1,
                 call: Some(call),
             },
             EventKind::StepRunning {
-                path: "b",
-                tool: "",
+                path: "b".into(),
+                tool: "".into(),
                 attempt: 1,
                 call: None,
             },
             EventKind::StepWaiting {
-                path: "a",
+                path: "a".into(),
                 attempt: 1,
                 what: Waiting::Poll,
                 wait,
                 error: None,
             },
             EventKind::StepWaiting {
-                path: "a",
+                path: "a".into(),
                 attempt: 2,
                 what: Waiting::Outcome,
                 wait,
-                error: Some(error),
+                error: Some(error.clone()),
             },
             EventKind::RunPatched {
-                before: "b1",
-                after: "a1",
+                before: "b1".into(),
+                after: "a1".into(),
             },
             EventKind::StepCopied {
-                path: "a",
-                run: "r",
-                output: &reply,
+                path: "a".into(),
+                run: "r".into(),
+                output: reply.clone(),
             },
-            EventKind::StepRetried { path: "a" },
+            EventKind::StepRetried { path: "a".into() },
             EventKind::UsageReported {
-                path: "a",
+                path: "a".into(),
                 used: Used {
                     tokens: 120,
                     cost: 0.25,
@@ -585,41 +585,44 @@ mod tests {
                 limit: 60.0,
             },
             EventKind::ResultNoted {
-                path: "a",
-                note: "to must be of the format email",
+                path: "a".into(),
+                note: "to must be of the format email".into(),
             },
-            EventKind::StepRecovering { path: "a", error },
+            EventKind::StepRecovering {
+                path: "a".into(),
+                error: error.clone(),
+            },
             EventKind::TimerFired {
-                path: "b",
+                path: "b".into(),
                 timer: Bound::Within,
             },
             EventKind::StepSettled {
-                path: "a",
+                path: "a".into(),
                 state: StepState::Skipped,
                 attempts: 0,
                 duration,
                 recovered: true,
                 reason: Some("guard"),
-                output: Some(&reply),
+                output: Some(reply.clone()),
                 error: None,
             },
             EventKind::RunSettled {
                 state: RunState::Failed,
                 reply: None,
-                error: Some(error),
+                error: Some(error.clone()),
             },
             EventKind::RunSettled {
                 state: RunState::Completed,
-                reply: Some(&reply),
+                reply: Some(reply.clone()),
                 error: None,
             },
         ];
         let mut text = Vec::new();
-        for (number, kind) in (1..).zip(kinds.iter().copied()) {
-            let sensitive: &[std::sync::Arc<str>] = if number == 1 {
-                &["arguments.at".into()]
+        for (number, kind) in (1..).zip(kinds.iter().cloned()) {
+            let sensitive = if number == 1 {
+                vec!["arguments.at".into()]
             } else {
-                &[]
+                Vec::new()
             };
             Event {
                 number,

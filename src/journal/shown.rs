@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::entry::{ARGUMENTS, Entry, EntryError, Kept, OUTPUT, VALUE};
-use super::event::{Dispatch, Event, EventKind};
+use super::event::{Event, EventKind};
+use super::failure::StepError;
 use super::question::Question;
 use crate::secrets::{MARK, Redactor, at_path, hidden, hide_json};
 use crate::value::Value;
@@ -142,109 +143,46 @@ fn hide_in(fields: &mut Map<String, Json>, path: &str) {
     }
 }
 
-impl Event<'_> {
-    /// Hands on the event as it may be seen.
-    pub fn with_marks<R>(&self, redactor: &Redactor, see: impl FnOnce(&Event<'_>) -> R) -> R {
+impl Event {
+    /// The event with marks in the place of what is secret.
+    #[must_use]
+    pub fn redacted(mut self, redactor: &Redactor) -> Self {
         if redactor.is_empty() && self.sensitive.is_empty() {
-            return see(self);
+            return self;
         }
-        let see = |kind: EventKind<'_>| {
-            see(&Event {
-                number: self.number,
-                at: self.at,
-                kind,
-                sensitive: self.sensitive,
-            })
+        let labels = std::mem::take(&mut self.sensitive);
+        let redact = |field: &str, value: &mut Value| {
+            *value = shown_value(redactor, &paths_below(field, &labels), value);
         };
-        let value = |field: &str, value: &Value| {
-            shown_value(redactor, &paths_below(field, self.sensitive), value)
-        };
-        match self.kind {
+        match &mut self.kind {
             EventKind::StepRunning {
-                path,
-                tool,
-                attempt,
-                call: Some(call),
-            } => {
-                let arguments = &value(ARGUMENTS, call.arguments);
-                see(EventKind::StepRunning {
-                    path,
-                    tool,
-                    attempt,
-                    call: Some(Dispatch { arguments, ..call }),
-                })
+                call: Some(call), ..
+            } => redact(ARGUMENTS, &mut call.arguments),
+            EventKind::StepAsks { question, .. } => *question = Arc::new(question.shown(redactor)),
+            EventKind::AnswerGiven { value, note, .. } => {
+                redact(VALUE, value);
+                if let Some(note) = note {
+                    *note = redactor.text(note).as_ref().into();
+                }
             }
-            EventKind::StepWaiting {
-                path,
-                attempt,
-                what,
-                wait,
-                error: Some(error),
-            } => {
-                let error = Some(&error.shown(redactor));
-                see(EventKind::StepWaiting {
-                    path,
-                    attempt,
-                    what,
-                    wait,
-                    error,
-                })
+            EventKind::StepRecovering { error, .. } => *error = Arc::new(error.shown(redactor)),
+            EventKind::StepSettled { output, error, .. } => {
+                output.iter_mut().for_each(|output| redact(OUTPUT, output));
+                redact_error(error, redactor);
             }
-            EventKind::StepAsks { path, question } => {
-                let question = &question.shown(redactor);
-                see(EventKind::StepAsks { path, question })
+            EventKind::StepWaiting { error, .. } => redact_error(error, redactor),
+            EventKind::RunSettled { reply, error, .. } => {
+                if let Some(reply) = reply {
+                    *reply = shown_value(redactor, &[], reply);
+                }
+                redact_error(error, redactor);
             }
-            EventKind::AnswerGiven {
-                path,
-                value: given,
-                by,
-                note,
-            } => {
-                let note = note.map(|note| redactor.text(note));
-                see(EventKind::AnswerGiven {
-                    path,
-                    value: &value(VALUE, given),
-                    by,
-                    note: note.as_deref(),
-                })
+            EventKind::StepCopied { output, .. } => redact(OUTPUT, output),
+            EventKind::TaskSet { context: value, .. }
+            | EventKind::TaskMoved { context: value, .. }
+            | EventKind::SignalReceived { payload: value, .. } => {
+                *value = shown_value(redactor, &[], value);
             }
-            EventKind::StepRecovering { path, error } => see(EventKind::StepRecovering {
-                path,
-                error: &error.shown(redactor),
-            }),
-            EventKind::StepSettled {
-                path,
-                state,
-                attempts,
-                duration,
-                recovered,
-                reason,
-                output,
-                error,
-            } => {
-                let output = &output.map(|output| value(OUTPUT, output));
-                let error = &error.map(|error| error.shown(redactor));
-                let (output, error) = (output.as_ref(), error.as_ref());
-                see(EventKind::StepSettled {
-                    path,
-                    state,
-                    attempts,
-                    duration,
-                    recovered,
-                    reason,
-                    output,
-                    error,
-                })
-            }
-            EventKind::StepCopied { path, run, output } => see(EventKind::StepCopied {
-                path,
-                run,
-                output: &value(OUTPUT, output),
-            }),
-            EventKind::TaskSet { .. }
-            | EventKind::TaskMoved { .. }
-            | EventKind::SignalReceived { .. }
-            | EventKind::RunSettled { .. } => beside_steps(self.kind, redactor, see),
             EventKind::RunStarted { .. }
             | EventKind::RunResumed
             | EventKind::RunCancelling { .. }
@@ -256,83 +194,18 @@ impl Event<'_> {
             | EventKind::RunPatched { .. }
             | EventKind::StepQueued { .. }
             | EventKind::StepRunning { call: None, .. }
-            | EventKind::StepWaiting { error: None, .. }
             | EventKind::StepSleeps { .. }
             | EventKind::TimerFired { .. }
-            | EventKind::ListenerFired { .. } => see(self.kind),
+            | EventKind::ListenerFired { .. } => {}
         }
+        self.sensitive = labels;
+        self
     }
 }
 
-/// Hands on what is no event of a step, as it may be seen.
-fn beside_steps<R>(
-    kind: EventKind<'_>,
-    redactor: &Redactor,
-    see: impl FnOnce(EventKind<'_>) -> R,
-) -> R {
-    let value = |value: &Value| shown_value(redactor, &[], value);
-    match kind {
-        EventKind::TaskSet {
-            path,
-            status,
-            context,
-        } => see(EventKind::TaskSet {
-            path,
-            status,
-            context: &value(context),
-        }),
-        EventKind::TaskMoved {
-            path,
-            status,
-            context,
-            refused,
-        } => see(EventKind::TaskMoved {
-            path,
-            status,
-            context: &value(context),
-            refused,
-        }),
-        EventKind::SignalReceived {
-            signal,
-            payload,
-            refused,
-        } => see(EventKind::SignalReceived {
-            signal,
-            payload: &value(payload),
-            refused,
-        }),
-        EventKind::RunSettled {
-            state,
-            reply,
-            error,
-        } => {
-            let (reply, error) = (&reply.map(value), &error.map(|error| error.shown(redactor)));
-            see(EventKind::RunSettled {
-                state,
-                reply: reply.as_ref(),
-                error: error.as_ref(),
-            })
-        }
-        EventKind::RunStarted { .. }
-        | EventKind::RunResumed
-        | EventKind::RunCancelling { .. }
-        | EventKind::RunPaused { .. }
-        | EventKind::RunPatched { .. }
-        | EventKind::StepCopied { .. }
-        | EventKind::StepRetried { .. }
-        | EventKind::UsageReported { .. }
-        | EventKind::ResultNoted { .. }
-        | EventKind::BudgetLow { .. }
-        | EventKind::StepQueued { .. }
-        | EventKind::StepRunning { .. }
-        | EventKind::StepWaiting { .. }
-        | EventKind::StepAsks { .. }
-        | EventKind::StepSleeps { .. }
-        | EventKind::AnswerGiven { .. }
-        | EventKind::StepRecovering { .. }
-        | EventKind::StepSettled { .. }
-        | EventKind::TimerFired { .. }
-        | EventKind::ListenerFired { .. } => see(kind),
+fn redact_error(error: &mut Option<Arc<StepError>>, redactor: &Redactor) {
+    if let Some(error) = error {
+        *error = Arc::new(error.shown(redactor));
     }
 }
 

@@ -276,15 +276,15 @@ fn write_down(
     let digest = Digest::of(&is).to_string();
     lease.keep(&digest, &is);
     let kind = EventKind::RunPatched {
-        before: &was,
-        after: &digest,
+        before: was.into(),
+        after: digest.as_str().into(),
     };
     let mut line = Vec::new();
     Event {
         number: lease.last() + 1,
         at,
         kind,
-        sensitive: &[],
+        sensitive: Vec::new(),
     }
     .write_entry(&mut line, &mut |_, _| {});
     lease.append(lease.last() + 1, &line);

@@ -289,7 +289,7 @@ struct Watcher {
 }
 
 impl Observer for Watcher {
-    fn observe(&mut self, event: &Event<'_>) {
+    fn observe(&mut self, event: &Event) {
         let wait = if let EventKind::StepWaiting { wait, .. } = &event.kind {
             wait.as_millis()
         } else {

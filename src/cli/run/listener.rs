@@ -84,7 +84,7 @@ impl Listener {
         }
     }
 
-    fn show(&mut self, kind: &EventKind<'_>) {
+    fn show(&mut self, kind: &EventKind) {
         let Audience::People(progress) = &mut self.audience else {
             return;
         };
@@ -107,7 +107,7 @@ impl Listener {
                 error,
                 ..
             } => {
-                progress.finished(path, *state, *attempts, *duration, *error);
+                progress.finished(path, *state, *attempts, *duration, error.as_deref());
             }
             EventKind::TaskSet { path, status, .. }
             | EventKind::TaskMoved {
@@ -116,7 +116,7 @@ impl Listener {
                 refused: None,
                 ..
             } => {
-                progress.moved(path, self.titles.get(*path).map(|title| &**title), status);
+                progress.moved(path, self.titles.get(path).map(|title| &**title), status);
             }
             EventKind::ListenerFired { path } => progress.fired(path),
             EventKind::StepAsks { .. } => {
@@ -165,7 +165,7 @@ impl Listener {
 }
 
 impl Observer for Listener {
-    fn observe(&mut self, event: &Event<'_>) {
+    fn observe(&mut self, event: &Event) {
         if let Audience::Programs(writer) = &mut self.audience {
             let mut line = Vec::new();
             let result = event.write_line(&mut line);
@@ -178,7 +178,7 @@ impl Observer for Listener {
             signal,
             refused: Some(why),
             ..
-        } = event.kind
+        } = &event.kind
         {
             self.complain(&format!("the signal `{signal}` was not taken: {why}"));
         }
@@ -187,7 +187,7 @@ impl Observer for Listener {
             status,
             refused: Some(why),
             ..
-        } = event.kind
+        } = &event.kind
         {
             self.complain(&format!("`{path}` was not moved to `{status}`: {why}"));
         }

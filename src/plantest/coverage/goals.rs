@@ -143,14 +143,14 @@ impl Goals {
 impl What {
     /// What the engine tells, as it is kept.
     #[must_use]
-    pub fn of(reached: Reached<'_>) -> Self {
-        match reached {
+    pub fn of(reached: &Reached) -> Self {
+        match *reached {
             Reached::Started => Self::Started,
             Reached::Decided(truth) => Self::Decided(truth),
             Reached::Arm(index) => Self::Arm(index),
             Reached::Recovered(index) => Self::Recovered(index),
             Reached::Failed(ErrorClass::Transient(_)) => Self::Failed("transient".into()),
-            Reached::Failed(class) => Self::Failed(class.to_string()),
+            Reached::Failed(ref class) => Self::Failed(class.to_string()),
             Reached::Elements(count) => Self::Elements(count > 0),
             Reached::Once => Self::Once,
             Reached::Again => Self::Again,

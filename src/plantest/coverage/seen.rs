@@ -68,7 +68,7 @@ pub struct Watching<'a> {
 }
 
 impl Observer for Watching<'_> {
-    fn observe(&mut self, event: &Event<'_>) {
+    fn observe(&mut self, event: &Event) {
         self.inner.observe(event);
     }
 
@@ -84,7 +84,7 @@ impl Observer for Watching<'_> {
         true
     }
 
-    fn reached(&mut self, plan: &Plan, block: BlockId, node: NodeId, what: Reached<'_>) {
+    fn reached(&mut self, plan: &Plan, block: BlockId, node: NodeId, what: &Reached) {
         self.seen.note(
             plan,
             Item {

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::clock;
 use crate::journal::{Entry, EventName, MemoryLog};
 
 /// What an event is about: its name, its path, the number of its attempt.
@@ -102,7 +101,7 @@ impl Lives {
 
     /// The run begins now.
     pub fn begin(&self) {
-        let _ = self.begun.set(clock::now());
+        let _ = self.begun.set(Instant::now());
     }
 
     /// How long the run has been going on.

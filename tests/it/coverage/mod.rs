@@ -374,14 +374,8 @@ fn listeners_and_what_looks_again_are_goals_too() {
 fn who_does_not_watch_is_told_nothing() {
     struct Deaf;
     impl engine::Observer for Deaf {
-        fn observe(&mut self, _: &planrun::journal::Event<'_>) {}
-        fn reached(
-            &mut self,
-            _: &Plan,
-            _: sema::BlockId,
-            _: sema::NodeId,
-            what: engine::Reached<'_>,
-        ) {
+        fn observe(&mut self, _: &planrun::journal::Event) {}
+        fn reached(&mut self, _: &Plan, _: sema::BlockId, _: sema::NodeId, what: &engine::Reached) {
             panic!("{what:?}");
         }
     }

@@ -46,12 +46,12 @@ pub fn perform(
     seed: u64,
 ) -> (Outcome, Vec<StepError>) {
     let failures = Mutex::new(Vec::new());
-    let mut listener = |event: &Event<'_>| {
-        let failure = match event.kind {
+    let mut listener = |event: &Event| {
+        let failure = match &event.kind {
             EventKind::StepWaiting { error, .. }
             | EventKind::StepSettled { error, .. }
-            | EventKind::RunSettled { error, .. } => error,
-            EventKind::StepRecovering { error, .. } => Some(error),
+            | EventKind::RunSettled { error, .. } => error.as_deref(),
+            EventKind::StepRecovering { error, .. } => Some(&**error),
             _ => None,
         };
         failures.lock().unwrap().extend(failure.cloned());

@@ -61,7 +61,7 @@ impl Play {
             let (host, tools) = (self.stage)();
             let calls = Arc::new(Mutex::new(Vec::new()));
             let heard = calls.clone();
-            let mut observer = move |event: &Event<'_>| heard.lock().unwrap().extend(call(event));
+            let mut observer = move |event: &Event| heard.lock().unwrap().extend(call(event));
             let context = Context {
                 root: PathBuf::from("/"),
                 answering: Answering {
@@ -132,22 +132,22 @@ impl Played {
     }
 }
 
-fn call(event: &Event<'_>) -> Option<Call> {
+fn call(event: &Event) -> Option<Call> {
     let EventKind::StepRunning {
         path,
         tool,
         attempt,
         call: Some(call),
-    } = event.kind
+    } = &event.kind
     else {
         return None;
     };
     Some(Call {
-        path: path.to_owned(),
-        attempt,
-        tool: tool.to_owned(),
+        path: path.to_string(),
+        attempt: *attempt,
+        tool: tool.to_string(),
         arguments: call.arguments.to_json().to_string(),
-        key: call.key.to_owned(),
+        key: call.key.to_string(),
         changes: !call.effect.floats(),
     })
 }

@@ -321,7 +321,7 @@ fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran
         let mut world = World::default();
         let (mut number, mut waits) = (0, BTreeMap::new());
         let heard = book.clone();
-        let mut observer = |event: &Event<'_>| {
+        let mut observer = |event: &Event| {
             number += 1;
             note(event, number, &mut world);
             note_wait(
@@ -367,27 +367,27 @@ fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran
 }
 
 /// What the world decided, as far as an event tells of it.
-fn note(event: &Event<'_>, number: usize, world: &mut World) {
+fn note(event: &Event, number: usize, world: &mut World) {
     let (path, error) = match &event.kind {
         EventKind::StepSettled {
             path, state, error, ..
         } => {
-            world.settled.insert((*path).to_owned(), (number, *state));
-            (path, *error)
+            world.settled.insert(path.to_string(), (number, *state));
+            (path, error.as_ref())
         }
-        EventKind::StepRecovering { path, error } => (path, Some(*error)),
+        EventKind::StepRecovering { path, error } => (path, Some(error)),
         _ => return,
     };
     if let Some(error) = error {
         world
             .origins
-            .entry((*path).to_owned())
+            .entry(path.to_string())
             .or_insert_with(|| chain(error));
     }
 }
 
 /// A wait of the plan counts as a call, from its beginning to its end.
-fn note_wait(event: &Event<'_>, waits: &mut BTreeMap<String, usize>, book: &mut Book, at: u128) {
+fn note_wait(event: &Event, waits: &mut BTreeMap<String, usize>, book: &mut Book, at: u128) {
     let is_wait = |path: &str| {
         path.rsplit('.')
             .next()
@@ -395,10 +395,10 @@ fn note_wait(event: &Event<'_>, waits: &mut BTreeMap<String, usize>, book: &mut 
     };
     match &event.kind {
         EventKind::StepRunning { path, .. } if is_wait(path) => {
-            waits.insert((*path).to_owned(), book.begin(path, "wait", "", at));
+            waits.insert(path.to_string(), book.begin(path, "wait", "", at));
         }
         EventKind::StepSettled { path, .. } => {
-            if let Some(call) = waits.remove(*path) {
+            if let Some(call) = waits.remove(&**path) {
                 book.end(call, at);
             }
         }

@@ -1,22 +1,19 @@
-//! The dispatcher: it alone owns the state of a run. Everything else answers by message.
+//! A run as a state machine: inputs go in with the time, commands come out. It reads no clock, spawns nothing and waits
+//! for nothing.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-
-use super::aftermath::{self, Aftermath};
-use super::attempt::Message;
+use super::aftermath::Aftermath;
 use super::budget::Spent;
-use super::clock;
+use super::clock::Moment;
+use super::command::{CallId, Command, Input};
 use super::compound::Compound;
 use super::event::{Reactions, reacts};
 use super::frame::{Ending, Frame, FrameId, Microseconds, View};
-use super::leaf::Leaf;
+use super::leaf::{Leaf, Phase};
 use super::observer::Reached;
 use super::order::Draw;
 use super::outcome::{Interruption, Outcome, Usage};
@@ -24,7 +21,7 @@ use super::park::Parking;
 use super::people::People;
 use super::recording::Recording;
 use super::scope::Scope;
-use super::{Context, Program};
+use super::{Program, Setup};
 use crate::eval::{self, EvalError};
 use crate::graph::BlockGraph;
 use crate::journal::{EventKind, StepError};
@@ -35,7 +32,7 @@ use crate::sema::{Block, BlockId, Node, NodeId};
 use crate::types::ErrorClass;
 use crate::value::Value;
 
-/// How many ready nodes are taken before timers, answers and the stop are looked at.
+/// How many ready nodes are taken before inputs are looked at.
 pub(super) const BATCH: usize = 256;
 
 /// How deep lists and maps of a run may be nested.
@@ -49,55 +46,56 @@ pub(super) type NodeRef = (FrameId, u32);
     clippy::struct_excessive_bools,
     reason = "each is an independent fact of the run"
 )]
-pub(super) struct Dispatcher<'a> {
-    pub context: Context<'a>,
-    pub scopes: Vec<Scope>,
-    pub frames: Vec<Frame>,
+pub struct Run {
+    pub(super) setup: Setup,
+    /// The time that came with the input which is being handled.
+    pub(super) now: Moment,
+    /// What has to be done outside, in order.
+    pub(super) commands: Vec<Command>,
+    pub(super) scopes: Vec<Scope>,
+    pub(super) frames: Vec<Frame>,
     /// Nodes that may run, or be skipped, in source order.
-    pub ready: BinaryHeap<Reverse<NodeRef>>,
+    pub(super) ready: BinaryHeap<Reverse<NodeRef>>,
     /// Frames in which everything has settled.
-    pub ended: Vec<FrameId>,
+    pub(super) ended: Vec<FrameId>,
     /// Calls that wait for a slot, in source order.
-    pub queued: BTreeSet<NodeRef>,
+    pub(super) queued: BTreeSet<NodeRef>,
     /// Calls that were told of a free slot and have not come to take it.
-    pub woken: BTreeSet<NodeRef>,
+    pub(super) woken: BTreeSet<NodeRef>,
     /// Calls that have begun and not settled.
-    pub leaves: BTreeMap<NodeRef, Leaf>,
+    pub(super) leaves: BTreeMap<NodeRef, Leaf>,
     /// Steps that hold others and have begun.
-    pub compounds: BTreeMap<NodeRef, Compound>,
+    pub(super) compounds: BTreeMap<NodeRef, Compound>,
     /// Calls that are ready to go out and wait until that is on disk, in the order in which they became ready.
-    pub held: VecDeque<NodeRef>,
+    pub(super) held: VecDeque<NodeRef>,
     /// Steps whose time is bounded, by their paths.
-    pub within: BTreeMap<NodeRef, Within>,
-    pub recording: Recording,
+    pub(super) within: BTreeMap<NodeRef, Within>,
+    pub(super) recording: Recording,
     /// What must not be shown.
-    pub redactor: Redactor,
-    pub reactions: Reactions,
-    pub aftermath: Aftermath,
-    pub parking: Parking,
+    pub(super) redactor: Redactor,
+    pub(super) reactions: Reactions,
+    pub(super) aftermath: Aftermath,
+    pub(super) parking: Parking,
     /// What people are asked, and what waits for a moment.
-    pub people: People,
-    pub timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
+    pub(super) people: People,
+    pub(super) timers: BinaryHeap<Reverse<(Duration, u64, Timer)>>,
     /// What calls without arguments share.
-    pub no_arguments: Value,
-    /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
-    pub spare_token: Option<CancellationToken>,
-    pub sender: mpsc::UnboundedSender<Message>,
-    pub inbox: mpsc::UnboundedReceiver<Message>,
-    pub draw: Draw,
+    pub(super) no_arguments: Value,
+    pub(super) draw: Draw,
     /// Attempts that look at a step, or take it back.
-    pub exempt_calls: u64,
+    pub(super) exempt_calls: u64,
     numbers: u64,
-    pub begun: Instant,
+    /// When this process took the run up, on the monotonic clock.
+    pub(super) begun: Duration,
     begun_at: i128,
-    pub stopped: bool,
+    pub(super) stopped: bool,
     /// Somebody cancelled the run, and what it did shall be taken back.
-    pub cancelled_for_good: bool,
+    pub(super) cancelled_for_good: bool,
     /// Why the process ends before the run does.
-    pub interruption: Option<Interruption>,
+    pub(super) interruption: Option<Interruption>,
     finished: bool,
-    /// Somebody wants to know what is reached.
-    watched: bool,
+    /// A call went out whose answer may be there already.
+    pub(super) called: bool,
 }
 
 /// A step whose time is bounded.
@@ -120,19 +118,31 @@ pub(super) enum Timer {
     Hold(NodeRef, u64),
 }
 
-impl<'a> Dispatcher<'a> {
-    pub(super) fn new(mut context: Context<'a>) -> Self {
-        // As many messages as attempts in flight can be under way, and `concurrency` bounds those.
-        let (sender, inbox) = mpsc::unbounded_channel();
-        let now = context.host.now();
-        let past = context.past.take();
-        let begun_at = past.as_ref().map_or(now, |past| past.begun_at);
-        let people = People::new(std::mem::take(&mut context.answering));
-        let draw = Draw::new(context.order);
-        let recording = Recording::new(context.log.take(), past, now);
-        let watched = context.observer.watches();
-        Self {
-            context,
+impl Run {
+    /// A run that begins, or goes on from what [`Setup::past`] tells. The inputs have been checked against the plan's
+    /// parameters.
+    #[must_use]
+    pub fn new(
+        program: &Arc<Program>,
+        inputs: &BTreeMap<Arc<str>, Value>,
+        mut setup: Setup,
+        now: Moment,
+    ) -> Self {
+        let past = setup.past.take();
+        let begun_at = past.as_ref().map_or(now.wall, |past| past.begun_at);
+        let people = People::new(std::mem::take(&mut setup.answers), setup.asks);
+        let draw = Draw::new(setup.order);
+        let recording = Recording::new((setup.durable, setup.observed), past, now.wall);
+        // Who lives through a journal does all that follows from one answer before it takes the next, and so does who writes it.
+        let relived = setup.durable || recording.is_replaying();
+        let reactions = Reactions {
+            in_order: relived || reacts(program),
+            ..Reactions::default()
+        };
+        let mut run = Self {
+            setup,
+            now,
+            commands: Vec::new(),
             scopes: Vec::new(),
             frames: Vec::new(),
             ready: BinaryHeap::new(),
@@ -145,72 +155,92 @@ impl<'a> Dispatcher<'a> {
             within: BTreeMap::new(),
             recording,
             redactor: Redactor::default(),
-            reactions: Reactions {
-                mail: true,
-                ..Reactions::default()
-            },
-            aftermath: Aftermath::default(),
+            reactions,
+            aftermath: Aftermath::new(program),
             parking: Parking::default(),
             people,
             timers: BinaryHeap::new(),
             no_arguments: Value::Map(Arc::default()),
-            spare_token: None,
-            sender,
-            inbox,
             draw,
             exempt_calls: 0,
             numbers: 0,
-            begun: clock::now(),
+            begun: now.monotonic,
             begun_at,
             stopped: false,
             cancelled_for_good: false,
             interruption: None,
             finished: false,
-            watched,
+            called: false,
+        };
+        run.begin(program, inputs);
+        run
+    }
+
+    /// Takes one input and the time at which it came. What has to be done then is added to `commands`.
+    pub fn handle(&mut self, input: Input, now: Moment, commands: &mut Vec<Command>) {
+        self.now = now;
+        self.people.note_wait(false, now.monotonic);
+        if !self.finished {
+            self.accept(input);
+        }
+        if self.finished {
+            self.commands.push(Command::End);
+        }
+        commands.append(&mut self.commands);
+    }
+
+    fn accept(&mut self, input: Input) {
+        match input {
+            Input::Continue => self.turn(),
+            Input::Idle => self.idle(),
+            Input::Wake => self.fire(),
+            Input::CallEnded { call, outcome } => self.draw.arrived(call, outcome),
+            Input::Durable(number) => self.recording.set_durable(number),
+            Input::JournalBroken(why) if !self.is_let_go() => {
+                self.let_go(Interruption::Journal(why));
+            }
+            Input::JournalBroken(_) => {}
+            Input::Message(message) => self.recording.post(message),
+            Input::Asked { asking, given } => self.hear(asking, given),
+            Input::ScopeRefused { scope, message } => self.scope_refused(scope, message),
+            Input::Stop if !self.stopped => self.interrupt(),
+            Input::Stop => {}
         }
     }
 
-    pub(super) async fn run(
-        mut self,
-        program: &Arc<Program>,
-        inputs: &BTreeMap<Arc<str>, Value>,
-    ) -> Outcome {
-        // Who lives through a journal does all that follows from one answer before it takes the next, and so does who writes it.
-        let relived = self.recording.is_durable() || self.recording.is_replaying();
-        self.reactions.in_order = relived || reacts(program);
-        self.aftermath.matters = aftermath::matters(program);
-        self.begin(program, inputs);
-        while !self.finished {
-            self.work();
-            if self.finished {
-                break;
-            }
-            if self.has_work() {
-                self.listen_without_waiting();
-                tokio::task::yield_now().await;
-                continue;
-            }
-            if self.catch_up() || self.take_message() {
-                continue;
-            }
-            self.recording.flush();
-            self.send_held();
-            if !self.has_work() && !self.finished {
-                self.turn_to_people();
-            }
-            if !self.has_work() && !self.finished && self.until_is_reached() && !self.is_let_go() {
-                self.let_go(Interruption::Reached);
-            }
-            if !self.has_work() && !self.finished {
-                self.sleep().await;
-            }
-        }
-        self.conclude().await
+    /// Whether something can be done without another input than [`Input::Continue`].
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        !self.finished
+            && (self.has_ready()
+                || self.recording.is_replaying()
+                || self.draw.has_answers() && !self.reactions.in_order
+                || self.recording.has_mail() && !self.is_let_go())
     }
 
-    /// Whether anything can be done without news from outside.
-    pub(super) fn has_work(&self) -> bool {
+    /// Whether a statement can go on.
+    pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty() || !self.ended.is_empty() || !self.reactions.due.is_empty()
+    }
+
+    /// One turn of work: a batch of statements, then what has arrived.
+    fn turn(&mut self) {
+        if !self.reactions.in_order {
+            while let Some((call, outcome)) = self.draw.next_answer() {
+                self.receive(call, outcome);
+            }
+            if !self.recording.is_replaying() {
+                self.fire();
+            }
+        }
+        self.work();
+        if self.has_ready() || self.finished || self.called {
+            self.called = false;
+            return;
+        }
+        if !self.catch_up() {
+            self.take_message();
+        }
     }
 
     /// Goes on with what an earlier process of the run has lived through; false where there is nothing of it left.
@@ -221,11 +251,11 @@ impl<'a> Dispatcher<'a> {
         if self.replay() {
             return true;
         }
-        if self.context.only_looks {
+        if self.setup.only_looks {
             self.let_go(Interruption::Asked);
         } else {
             self.take_up_lost();
-            if self.context.retries {
+            if self.setup.retries {
                 self.retry_failed();
                 self.verify_again();
             }
@@ -233,8 +263,22 @@ impl<'a> Dispatcher<'a> {
         true
     }
 
-    /// Nothing can be done: waits until something happens outside.
-    async fn sleep(&mut self) {
+    /// Nothing is left to do but to send what was held back, to ask, and to wait.
+    fn idle(&mut self) {
+        self.send_held();
+        if !self.has_ready() && !self.called && !self.finished {
+            self.turn_to_people();
+        }
+        if !self.has_ready() && !self.called && self.until_is_reached() && !self.is_let_go() {
+            self.let_go(Interruption::Reached);
+        }
+        if !std::mem::take(&mut self.called) && !self.has_ready() && !self.finished {
+            self.sleep();
+        }
+    }
+
+    /// Nothing can be done before something happens outside.
+    fn sleep(&mut self) {
         if let Some(failed) = self.failed_and_quiet() {
             return self.let_go(failed);
         }
@@ -250,47 +294,16 @@ impl<'a> Dispatcher<'a> {
         if let Some(rest) = self.rest() {
             return self.let_go(rest);
         }
-        if let Some(message) = self.answer_left() {
-            return self.receive(message);
+        if let Some((call, outcome)) = self.draw.next_answer() {
+            return self.receive(call, outcome);
         }
-        self.people.note_wait(self.only_others_are_awaited());
-        self.context.observer.idle();
-        let cancel = self.context.cancel.clone();
-        tokio::select! {
-            biased;
-            () = cancel.cancelled(), if !self.stopped => self.interrupt(),
-            message = self.inbox.recv() => {
-                if let Some(message) = message.and_then(|message| self.keep_for_draw(message)) {
-                    self.receive(message);
-                }
-                if !self.reactions.in_order {
-                    self.listen_without_waiting();
-                }
-            }
-            () = self.recording.changed() => self.look_at_journal(),
-            answer = self.people.heard() => self.hear(answer),
-            () = clock::sleep_until(wake), if wake.is_some() => self.fire(),
-        }
-        self.people.note_wait(false);
-    }
-
-    /// Takes what is there: answers, due timers, the stop.
-    fn listen_without_waiting(&mut self) {
-        if !self.reactions.in_order {
-            while let Some(message) = self.next_answer() {
-                self.receive(message);
-            }
-            if !self.recording.is_replaying() {
-                self.fire();
-            }
-        }
-        if self.context.cancel.is_cancelled() && !self.stopped {
-            self.interrupt();
-        }
+        let waits = self.only_others_are_awaited();
+        self.people.note_wait(waits, self.now.monotonic);
+        self.commands.push(Command::Wait(wake));
     }
 
     fn begin(&mut self, program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>) {
-        let refused = self.open_scope(program, None).err();
+        self.open_scope(program, None);
         let steps = program
             .plan
             .body()
@@ -298,13 +311,12 @@ impl<'a> Dispatcher<'a> {
             .iter()
             .filter(|node| node.step().is_some())
             .count();
-        let run = self.context.run_id.clone();
         if self.recording.is_replaying() {
             self.emit(EventKind::RunResumed);
         }
         self.emit(EventKind::RunStarted {
-            run: &run,
-            plan: &program.plan.name,
+            run: self.setup.run_id.clone(),
+            plan: program.plan.name.clone(),
             steps,
         });
         self.summarize(RunState::Running, None, None);
@@ -312,7 +324,7 @@ impl<'a> Dispatcher<'a> {
             self.set_deadline(deadline);
         }
         let root = self.open_frame(0, BlockId(0), None, None, "".into());
-        let missing = refused.or_else(|| self.bind_inputs(root, inputs));
+        let missing = self.bind_inputs(root, inputs);
         self.start_frame(root);
         if let Some(error) = missing {
             self.end_frame(root, &Ending::Failed(Arc::new(error)));
@@ -332,25 +344,26 @@ impl<'a> Dispatcher<'a> {
             } else {
                 return;
             }
+            if self.called {
+                return;
+            }
         }
     }
 
     /// Tells whoever wants to know what a statement has come to. What looks at a step, and what takes it back, is told
     /// of as a whole.
-    pub(super) fn reached(&mut self, (frame, node): NodeRef, what: Reached<'_>) {
-        if self.watched {
-            self.tell_reached((frame, node), what);
-        }
-    }
-
-    fn tell_reached(&mut self, (frame, node): NodeRef, what: Reached<'_>) {
-        if self.frames[frame].aside {
+    pub(super) fn reached(&mut self, (frame, node): NodeRef, what: Reached) {
+        if !self.setup.watched || self.frames[frame].aside {
             return;
         }
         let (program, block) = (self.program(frame), self.frames[frame].block);
-        self.context
-            .observer
-            .reached(&program.plan, block, NodeId(node), what);
+        let node = NodeId(node);
+        self.commands.push(Command::Reached {
+            program,
+            block,
+            node,
+            what,
+        });
     }
 
     /// Calls due timers.
@@ -358,7 +371,7 @@ impl<'a> Dispatcher<'a> {
         if self.is_let_go() {
             return;
         }
-        let now = clock::now();
+        let now = self.now.monotonic;
         while let Some(timer) = self.next_due(now) {
             match timer {
                 Timer::Again(node, number) => self.again(node, number),
@@ -382,7 +395,7 @@ impl<'a> Dispatcher<'a> {
     pub(super) fn set_timer(&mut self, wait: Duration, timer: Timer) {
         let number = self.number();
         self.timers
-            .push(Reverse((clock::after(wait), number, timer)));
+            .push(Reverse((self.now.after(wait), number, timer)));
     }
 
     /// A number that no other phase of a step has.
@@ -427,9 +440,16 @@ impl<'a> Dispatcher<'a> {
                 self.take_back_announcement(at);
             }
         }
-        for leaf in self.leaves.values() {
-            leaf.let_go();
-        }
+        let stopped = self
+            .leaves
+            .iter()
+            .filter(|(_, leaf)| leaf.phase == Phase::InFlight && !leaf.keeps_the_process());
+        self.commands.extend(stopped.map(|(at, leaf)| {
+            Command::StopCall(CallId {
+                at: *at,
+                number: leaf.number,
+            })
+        }));
         self.let_go_if_quiet();
     }
 
@@ -440,29 +460,22 @@ impl<'a> Dispatcher<'a> {
 
     /// Lets go of the run as soon as no effect is in flight any more.
     pub(super) fn let_go_if_quiet(&mut self) {
-        if self.context.only_looks
+        if self.setup.only_looks
             || self.is_let_go() && !self.leaves.values().any(Leaf::keeps_the_process)
         {
             self.finished = true;
         }
     }
 
-    /// The journal has more on disk, cannot be written any more, or has been told something.
-    fn look_at_journal(&mut self) {
-        if self.is_let_go() {
-            return;
-        }
-        if let Some(broken) = self.recording.broken() {
-            return self.let_go(Interruption::Journal(broken));
-        }
-        self.reactions.mail = true;
-    }
-
     pub(super) fn finish(&mut self) {
         self.finished = true;
     }
 
-    async fn conclude(mut self) -> Outcome {
+    /// What came of the run, or of it in this process, once it has given [`Command::End`]. The last events are added to
+    /// `commands`.
+    #[must_use]
+    pub fn conclude(&mut self, now: Moment, commands: &mut Vec<Command>) -> Outcome {
+        self.now = now;
         let mut outcome = self.outcome_of_root();
         let mut wake = None;
         if let Some(interruption) = &self.interruption {
@@ -476,38 +489,46 @@ impl<'a> Dispatcher<'a> {
             self.emit(EventKind::RunPaused { wake, still });
             self.close_queue();
         } else {
-            let (reply, error) = (outcome.reply.as_ref(), outcome.error.as_deref());
             self.emit(EventKind::RunSettled {
                 state: outcome.state,
-                reply,
-                error,
+                reply: outcome.reply.clone(),
+                error: outcome.error.clone(),
             });
         }
         let class = outcome.error.as_ref().map(|error| error.class.to_string());
         self.summarize(outcome.state, wake, class);
-        self.recording.flush();
-        if let Some(broken) = self.recording.all_durable().await {
-            self.interruption = Some(Interruption::Journal(broken));
-        }
+        commands.append(&mut self.commands);
         outcome.interruption = self.interruption.take();
         (outcome.tasks, outcome.listeners) = (self.task_reports(), self.listener_reports());
         (outcome.questions, outcome.unused_answers) = self.left_open();
         outcome.asked = self.question_reports();
         outcome.not_undone = self.not_undone();
-        if outcome.interruption.is_none()
-            && self
-                .frames
-                .first()
-                .is_some_and(|root| root.ending.is_none())
-        {
+        let completed = |root: &Frame| root.ending.is_none();
+        if outcome.interruption.is_none() && self.frames.first().is_some_and(completed) {
             outcome.verification = self.verification();
         }
         outcome.duration = Duration::from_micros(self.elapsed());
-        outcome.with_trace(self.frames, self.scopes, self.begun_at, self.redactor)
+        let (frames, scopes) = (
+            std::mem::take(&mut self.frames),
+            std::mem::take(&mut self.scopes),
+        );
+        outcome.with_trace(frames, scopes, self.begun_at, self.redactor.clone())
+    }
+
+    /// Whether the run ends, or this process lets go of it.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// What must not be shown of the run's events.
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     fn outcome_of_root(&mut self) -> Outcome {
-        let run = self.context.run_id.clone();
+        let run = self.setup.run_id.to_string();
         let plan = self.scopes[0].program.plan.clone();
         let Some(root) = self.frames.first_mut() else {
             return Outcome::new(run, &plan.name, RunState::Failed);
@@ -524,8 +545,7 @@ impl<'a> Dispatcher<'a> {
             None => (RunState::Completed, reply, None),
         };
         let mut outcome = Outcome::new(run, &plan.name, state);
-        (outcome.reply, outcome.error, outcome.strict) =
-            (reply, error, self.context.defaults.strict);
+        (outcome.reply, outcome.error, outcome.strict) = (reply, error, self.setup.defaults.strict);
         let Spent { calls, used } = self.scopes[0].spent;
         outcome.usage = Usage {
             calls,

@@ -1,0 +1,515 @@
+//! Drives a run with tokio: makes its calls, keeps its clock, writes its events, asks its people.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::clock::Moment;
+use super::command::{CallId, CallRequest, Command, Input};
+use super::failure::timed_out;
+use super::people::Asking;
+use super::toolbox::Toolbox;
+use super::{Copies, Defaults, Interruption, Observer, Order, Outcome, Program, Run, Setup, Until};
+use crate::host::Host;
+use crate::journal::{Given, Log, Past};
+use crate::protocol::Sent;
+use crate::tools::{self, CallError, Catalog, Permissions, Reply, Request, StandIn};
+use crate::types::ErrorClass;
+use crate::value::Value;
+
+/// How long a transport gets to stop after a timeout, such as a program to die.
+const CLEAN_UP: Duration = Duration::from_secs(2);
+
+/// After so many turns in a row the driver looks at its clocks and at what has arrived.
+const TURNS: u32 = 64;
+
+/// What a run needs beside its plan.
+pub struct Context<'a> {
+    pub host: Arc<dyn Host>,
+    /// Every tool that the plan calls; the built-in ones get their permissions from the plan.
+    pub tools: Arc<Catalog>,
+    /// The limit of what plans may reach: the project's; `None` where it sets none.
+    pub limit: Option<Permissions>,
+    /// Where relative paths in permissions begin.
+    pub root: PathBuf,
+    /// Decides idempotency keys and jitter.
+    pub run_id: String,
+    pub defaults: Defaults,
+    pub observer: &'a mut dyn Observer,
+    /// Fires when somebody stops the process: a run with a journal can go on later, any other ends.
+    pub cancel: CancellationToken,
+    /// Where its events go; without one the run ends with its process.
+    pub log: Option<Box<dyn Log>>,
+    /// What each statement of the plan means, by its name: what approvals are bound to. Without it they are bound to the
+    /// text of the whole plan.
+    pub definitions: BTreeMap<String, String>,
+    /// What earlier processes of the run have written there.
+    pub past: Option<Past>,
+    /// What another run has to give, so that it need not be done again.
+    pub copies: Option<Copies>,
+    /// Somebody wants the run to go on, so what has failed is done again where the plan pauses for that.
+    pub retries: bool,
+    /// Only lives through what was written: nothing is called.
+    pub only_looks: bool,
+    /// Who answers what the plan asks people, while the process lives.
+    pub answering: Answering,
+    /// In what order it takes what it may take in any.
+    pub order: Order,
+    /// Who answers in place of the tools.
+    pub stand_in: Option<Arc<dyn StandIn>>,
+    /// The step after which the process lets go of the run; what it does not need is left.
+    pub until: Option<Until>,
+}
+
+impl<'a> Context<'a> {
+    /// What a run needs at least: it is not written down, nobody answers it, and relative paths begin in the current
+    /// folder.
+    pub fn new(
+        host: Arc<dyn Host>,
+        tools: Arc<Catalog>,
+        run_id: &str,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        Self {
+            host,
+            tools,
+            limit: None,
+            root: PathBuf::from("."),
+            run_id: run_id.to_owned(),
+            defaults: Defaults::default(),
+            observer,
+            cancel: CancellationToken::new(),
+            log: None,
+            definitions: BTreeMap::new(),
+            past: None,
+            copies: None,
+            retries: false,
+            only_looks: false,
+            answering: Answering::default(),
+            order: Order::Source,
+            stand_in: None,
+            until: None,
+        }
+    }
+}
+
+/// Who answers what a plan asks, while the process lives.
+#[derive(Default)]
+pub struct Answering {
+    /// Answers that were given before anything was asked.
+    pub answers: Vec<Given>,
+    /// Somebody who can be asked.
+    pub asker: Option<Arc<dyn Asker>>,
+}
+
+/// Somebody who can be asked while the process lives.
+pub trait Asker: Send + Sync {
+    /// Asks. Without an answer this is not asked again in this process.
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>>;
+}
+
+/// Runs a plan to its end. The inputs have been checked against its parameters.
+pub async fn run(
+    program: &Arc<Program>,
+    inputs: &BTreeMap<Arc<str>, Value>,
+    context: Context<'_>,
+) -> Outcome {
+    // The state of a run is large, and callers hold it within futures of their own.
+    Box::pin(Driver::new(program, inputs, context).drive()).await
+}
+
+/// Carries out the commands of one run.
+struct Driver<'a> {
+    run: Run,
+    host: Arc<dyn Host>,
+    toolbox: Toolbox,
+    observer: &'a mut dyn Observer,
+    log: Option<Box<dyn Log>>,
+    asker: Option<Arc<dyn Asker>>,
+    cancel: CancellationToken,
+    /// What the run has not been told yet.
+    inputs: VecDeque<Input>,
+    commands: Vec<Command>,
+    /// The number of the last event that was written, and of the last that the run knows to be durable.
+    written: u64,
+    durable: u64,
+    /// Stops attempts in flight.
+    attempts: HashMap<CallId, CancellationToken>,
+    /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
+    spare_token: Option<CancellationToken>,
+    sender: mpsc::UnboundedSender<Input>,
+    receiver: mpsc::UnboundedReceiver<Input>,
+    /// When the run wants to go on by itself.
+    wake: Option<Duration>,
+    epoch: Instant,
+    now: Moment,
+    /// The line of an event that is being written.
+    line: Vec<u8>,
+    ended: bool,
+}
+
+impl<'a> Driver<'a> {
+    fn new(
+        program: &Arc<Program>,
+        inputs: &BTreeMap<Arc<str>, Value>,
+        context: Context<'a>,
+    ) -> Self {
+        let epoch = Instant::now();
+        let now = Moment {
+            wall: context.host.now(),
+            monotonic: Duration::ZERO,
+        };
+        // As many messages as attempts in flight and open questions can be under way, and both are bounded.
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let stand_in = context.stand_in.clone();
+        let setup = Setup {
+            run_id: context.run_id.into(),
+            defaults: context.defaults,
+            definitions: context.definitions,
+            past: context.past,
+            copies: context.copies,
+            retries: context.retries,
+            only_looks: context.only_looks,
+            answers: context.answering.answers,
+            asks: context.answering.asker.is_some(),
+            order: context.order,
+            until: context.until,
+            can_verify: stand_in.map(|stand_in| -> super::CanVerify {
+                Box::new(move |signature| stand_in.verifies(signature))
+            }),
+            durable: context.log.is_some(),
+            observed: context.observer.observes(),
+            watched: context.observer.watches(),
+        };
+        let written = setup.past.as_ref().map_or(0, |past| past.last);
+        Self {
+            run: Run::new(program, inputs, setup, now),
+            toolbox: Toolbox::new(
+                context.tools,
+                (context.limit, context.root),
+                context.stand_in,
+                context.host.clone(),
+            ),
+            host: context.host,
+            observer: context.observer,
+            log: context.log,
+            asker: context.answering.asker,
+            cancel: context.cancel,
+            inputs: VecDeque::new(),
+            commands: Vec::new(),
+            written,
+            durable: written,
+            attempts: HashMap::new(),
+            spare_token: None,
+            sender,
+            receiver,
+            wake: None,
+            epoch,
+            now,
+            line: Vec::new(),
+            ended: false,
+        }
+    }
+
+    async fn drive(mut self) -> Outcome {
+        self.read_messages();
+        self.give(Input::Continue);
+        let mut turns = 0_u32;
+        while !self.ended {
+            if let Some(input) = self.inputs.pop_front() {
+                self.give(input);
+            } else if self.run.has_work() {
+                self.give(Input::Continue);
+                turns += 1;
+                if self.inputs.is_empty() || turns.is_multiple_of(TURNS) {
+                    self.look_around().await;
+                }
+            } else {
+                self.flush();
+                self.give(Input::Idle);
+                if !self.ended && self.inputs.is_empty() && !self.run.has_work() {
+                    self.wait().await;
+                }
+            }
+        }
+        self.conclude().await
+    }
+
+    /// Calls that answer at once share a reading of the clocks.
+    fn read_clocks(&mut self) {
+        self.now = Moment {
+            wall: self.host.now(),
+            monotonic: self.epoch.elapsed(),
+        };
+    }
+
+    /// Tells the run what has happened, and does what it wants done.
+    fn give(&mut self, input: Input) {
+        let mut commands = std::mem::take(&mut self.commands);
+        self.run.handle(input, self.now, &mut commands);
+        for command in commands.drain(..) {
+            self.carry_out(command);
+        }
+        self.commands = commands;
+    }
+
+    fn carry_out(&mut self, command: Command) {
+        match command {
+            Command::Append(event) => {
+                self.written = event.number;
+                if let Some(log) = &mut self.log {
+                    self.line.clear();
+                    event.write_entry(&mut self.line, &mut |digest, content| {
+                        log.keep(digest, content)
+                    });
+                    log.append(event.number, &self.line);
+                }
+                // The journal needs everything to go on with; whoever looks on does not.
+                self.observer.observe(&event.redacted(self.run.redactor()));
+            }
+            Command::Summarize(summary) => {
+                if let Some(log) = &mut self.log {
+                    log.summarize(&summary);
+                }
+            }
+            Command::MessageTaken(id) => {
+                if let Some(log) = &mut self.log {
+                    log.taken(id);
+                }
+            }
+            Command::OpenScope {
+                scope,
+                outer,
+                program,
+            } => {
+                if let Err(message) = self.toolbox.open_scope(scope, outer, &program.plan) {
+                    self.inputs
+                        .push_back(Input::ScopeRefused { scope, message });
+                }
+            }
+            Command::Call(request) => self.call(request),
+            Command::StopCall(call) => {
+                if let Some(token) = self.attempts.remove(&call) {
+                    token.cancel();
+                }
+            }
+            Command::Ask(asking) => self.ask(asking),
+            Command::Refuse(error) => self.observer.refused(&error),
+            Command::Reached {
+                program,
+                block,
+                node,
+                what,
+            } => self.observer.reached(&program.plan, block, node, &what),
+            Command::Wait(until) => self.wake = until,
+            Command::End => self.ended = true,
+        }
+    }
+
+    fn call(&mut self, request: CallRequest) {
+        let CallRequest {
+            call,
+            scope,
+            signature,
+            timeout,
+            ..
+        } = request;
+        let Some(transport) = self.toolbox.transport(scope, &signature) else {
+            let outcome = Err(unknown_place(&signature.path()));
+            self.inputs.push_back(Input::CallEnded { call, outcome });
+            return;
+        };
+        let cancel = self.spare_token.take().unwrap_or_default();
+        let reply = transport.call(Request {
+            path: request.path,
+            signature,
+            arguments: request.arguments,
+            idempotency_key: request.key,
+            cancel: cancel.clone(),
+        });
+        match reply {
+            Reply::Now(outcome) => {
+                self.spare_token = Some(cancel);
+                self.inputs.push_back(Input::CallEnded { call, outcome });
+            }
+            Reply::Later(answer) => {
+                self.attempts.insert(call, cancel.clone());
+                self.spawn(async move {
+                    let outcome = bounded(answer, timeout, &cancel).await;
+                    Input::CallEnded { call, outcome }
+                });
+            }
+        }
+    }
+
+    fn ask(&mut self, asking: Asking) {
+        match &self.asker {
+            Some(asker) => {
+                let answer = asker.ask(asking.clone());
+                self.spawn(async move {
+                    let given = answer.await;
+                    Input::Asked { asking, given }
+                });
+            }
+            None => self.inputs.push_back(Input::Asked {
+                asking,
+                given: None,
+            }),
+        }
+    }
+
+    /// Does something beside the run, and tells the run how it ended.
+    fn spawn(&self, work: impl Future<Output = Input> + Send + 'static) {
+        let sender = self.sender.clone();
+        tokio::spawn(async move {
+            // The other end is gone only when the run is over.
+            let _ = sender.send(work.await);
+        });
+    }
+
+    /// Takes what has happened while the run was working, and lets others work.
+    async fn look_around(&mut self) {
+        self.take_arrived();
+        if self.inputs.is_empty() {
+            tokio::task::yield_now().await;
+            self.take_arrived();
+        }
+        if self.cancel.is_cancelled() && !self.run.is_stopped() {
+            self.inputs.push_back(Input::Stop);
+        }
+        self.read_clocks();
+    }
+
+    fn take_arrived(&mut self) {
+        while let Ok(input) = self.receiver.try_recv() {
+            self.arrived(input);
+        }
+    }
+
+    fn arrived(&mut self, input: Input) {
+        if let Input::CallEnded { call, .. } = &input {
+            self.attempts.remove(call);
+        }
+        self.inputs.push_back(input);
+    }
+
+    /// Hands the events so far to whoever writes, and tells the run how many of them are safe.
+    fn flush(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        log.flush();
+        let durable = log.durable();
+        if durable > self.durable {
+            self.durable = durable;
+            self.give(Input::Durable(durable));
+        }
+    }
+
+    /// Waits until something happens outside.
+    async fn wait(&mut self) {
+        self.observer.idle();
+        let cancel = self.cancel.clone();
+        let wake = self.wake.map(|at| self.epoch + at);
+        let (log, receiver) = (&mut self.log, &mut self.receiver);
+        let journal = async {
+            match log {
+                Some(log) => log.changed().await,
+                None => std::future::pending().await,
+            }
+        };
+        let timer = async {
+            match wake {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if !self.run.is_stopped() => self.inputs.push_back(Input::Stop),
+            input = receiver.recv() => {
+                if let Some(input) = input {
+                    self.arrived(input);
+                }
+                self.take_arrived();
+            }
+            () = journal => self.look_at_journal(),
+            () = timer => self.inputs.push_back(Input::Wake),
+        }
+        self.read_clocks();
+    }
+
+    fn look_at_journal(&mut self) {
+        if let Some(why) = self.log.as_ref().and_then(|log| log.broken()) {
+            self.inputs.push_back(Input::JournalBroken(why));
+        }
+        self.read_messages();
+    }
+
+    fn read_messages(&mut self) {
+        let messages = self.log.as_mut().map(|log| log.messages());
+        let messages = messages.unwrap_or_default();
+        self.inputs.extend(messages.into_iter().map(Input::Message));
+    }
+
+    async fn conclude(mut self) -> Outcome {
+        self.read_clocks();
+        let mut commands = Vec::new();
+        let mut outcome = self.run.conclude(self.now, &mut commands);
+        for command in commands {
+            self.carry_out(command);
+        }
+        if let Some(broken) = self.all_durable().await {
+            outcome.interruption = Some(Interruption::Journal(broken));
+        }
+        outcome
+    }
+
+    /// Waits until every event is on disk; why that cannot be, where it cannot.
+    async fn all_durable(&mut self) -> Option<String> {
+        let log = self.log.as_mut()?;
+        log.flush();
+        loop {
+            if log.durable() >= self.written {
+                return None;
+            }
+            if let Some(broken) = log.broken() {
+                return Some(broken);
+            }
+            log.changed().await;
+        }
+    }
+}
+
+/// Waits for the end of an attempt, at most so long.
+async fn bounded(
+    mut answer: Pin<Box<dyn Future<Output = tools::Outcome> + Send>>,
+    limit: Duration,
+    cancel: &CancellationToken,
+) -> tools::Outcome {
+    tokio::select! {
+        biased;
+        outcome = &mut answer => outcome,
+        () = tokio::time::sleep(limit) => {
+            cancel.cancel();
+            // The transport cleans up, and what it still says comes too late.
+            let _ = tokio::time::timeout(CLEAN_UP, answer).await;
+            Err(timed_out(limit))
+        }
+    }
+}
+
+fn unknown_place(tool: &str) -> CallError {
+    let message = format!("nothing tells where `{tool}` is; name its app file in `planrun.yaml`");
+    CallError {
+        class: ErrorClass::Internal,
+        message,
+        sent: Sent::No,
+        retry_after: None,
+    }
+}
