@@ -146,8 +146,8 @@ struct Driver<'a> {
     spare_token: Option<CancellationToken>,
     sender: mpsc::UnboundedSender<Input>,
     receiver: mpsc::UnboundedReceiver<Input>,
-    /// When the run wants to go on by itself.
-    wake: Option<Duration>,
+    /// The run waits, for this moment at most.
+    wait: Option<Option<Duration>>,
     epoch: Instant,
     now: Moment,
     /// The line of an event that is being written.
@@ -210,7 +210,7 @@ impl<'a> Driver<'a> {
             spare_token: None,
             sender,
             receiver,
-            wake: None,
+            wait: None,
             epoch,
             now,
             line: Vec::new(),
@@ -233,9 +233,15 @@ impl<'a> Driver<'a> {
                 }
             } else {
                 self.flush();
+                let flushed = self.written;
                 self.give(Input::Idle);
-                if !self.ended && self.inputs.is_empty() && !self.run.has_work() {
-                    self.wait().await;
+                let wait = self.wait.take();
+                // What it has told since is handed on before anything is waited for.
+                if let Some(until) = wait
+                    && self.inputs.is_empty()
+                    && flushed == self.written
+                {
+                    self.wait_until(until).await;
                 }
             }
         }
@@ -308,7 +314,7 @@ impl<'a> Driver<'a> {
                 node,
                 what,
             } => self.observer.reached(&program.plan, block, node, &what),
-            Command::Wait(until) => self.wake = until,
+            Command::Wait(until) => self.wait = Some(until),
             Command::End => self.ended = true,
         }
     }
@@ -411,11 +417,11 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Waits until something happens outside.
-    async fn wait(&mut self) {
+    /// Waits until something happens outside, or a moment comes.
+    async fn wait_until(&mut self, until: Option<Duration>) {
         self.observer.idle();
         let cancel = self.cancel.clone();
-        let wake = self.wake.map(|at| self.epoch + at);
+        let wake = until.map(|at| self.epoch + at);
         let (log, receiver) = (&mut self.log, &mut self.receiver);
         let journal = async {
             match log {
