@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{OnFailure, StepKind};
+
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId, Life, Record};
 use super::leaf::Leaf;
 use super::settle::End;
 use crate::journal::{EventKind, StepError};
-use crate::protocol::StepState;
-use crate::sema::{OnFailure, StepKind};
 
 impl Dispatcher<'_> {
     /// A step failed and nothing recovered it.

@@ -4,6 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{BlockId, Call, OnFailure, Step, StepKind, Target};
+use planrun_lang::types::{ErrorClass, Validation};
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::doubt::Doubt;
@@ -11,10 +16,6 @@ use super::frame::{Ending, FrameId, Owner, Role};
 use super::observer::Reached;
 use super::outcome::{CheckReport, CheckStatus, Verification};
 use crate::journal::{EventKind, StepError};
-use crate::protocol::StepState;
-use crate::sema::{BlockId, Call, OnFailure, Step, StepKind, Target};
-use crate::types::{ErrorClass, Validation};
-use crate::value::Value;
 
 /// What a run keeps for that.
 #[derive(Default)]
@@ -158,7 +159,7 @@ impl Dispatcher<'_> {
         let mut found = Vec::new();
         for frame in (0..self.frames.len()).filter(|frame| !self.frames[*frame].aside) {
             let program = self.program(frame);
-            let verifies = |node: &crate::sema::Node| {
+            let verifies = |node: &planrun_lang::sema::Node| {
                 node.step()
                     .is_some_and(|step| self.verifies(&program, step))
             };

@@ -62,12 +62,14 @@ pub use signal::{accepts_move, accepts_signal};
 pub use task::{TaskMove, TaskReport};
 pub use until::Until;
 
-use crate::graph::{self, Graph};
+use planrun_lang::graph::{self, Graph};
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::Plan;
+use planrun_lang::value::Value;
+
 use crate::host::Host;
 use crate::journal::{Log, Past};
-use crate::sema::Plan;
-use crate::tools::{Catalog, Permissions, StandIn};
-use crate::value::Value;
+use crate::tools::{Catalog, StandIn};
 
 /// A checked plan with its graph, and those that it calls.
 #[derive(Debug)]

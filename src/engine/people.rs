@@ -5,6 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::types::{Denied, ErrorClass};
+use planrun_lang::value::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -19,9 +22,6 @@ use crate::journal::{
     Accepted, Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question, Questions,
     StepError, VALUE, Waiting,
 };
-use crate::protocol::StepState;
-use crate::types::{Denied, ErrorClass};
-use crate::value::Value;
 
 /// Who answers what a plan asks, while the process lives.
 #[derive(Default)]

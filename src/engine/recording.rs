@@ -4,6 +4,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::types::ErrorClass;
+use planrun_lang::value::Value;
+
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::Microseconds;
 use super::settle::End;
@@ -11,9 +15,6 @@ use crate::journal::{
     Bound, Event, EventKind, EventName, Log, Message, News, NewsKind, Past, PastCall, PastQuestion,
     Questions, StepError, Summary, Waiting,
 };
-use crate::protocol::{RunState, StepState};
-use crate::types::ErrorClass;
-use crate::value::Value;
 
 /// The journal of a run, seen from the dispatcher.
 #[derive(Default)]

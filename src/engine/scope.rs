@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::permission::Permissions;
+use planrun_lang::types::{Denied, ErrorClass, Signature};
+
 use super::Program;
 use super::budget::Spent;
 use super::dispatcher::Dispatcher;
 use super::frame::Microseconds;
 use super::policy::Effective;
 use crate::journal::StepError;
-use crate::tools::{Allowed, Catalog, Permissions, Transport};
-use crate::types::{Denied, ErrorClass, Signature};
+use crate::tools::{Allowed, Catalog, Transport};
 
 /// One plan in execution.
 pub(super) struct Scope {
