@@ -7,17 +7,18 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use planrun::diag::Diagnostic;
-use planrun::diag::render::{FileReport, Look, human};
 use planrun::engine::{self, Context, Program};
 use planrun::host::RealHost;
 use planrun::journal::{Event, EventKind};
-use planrun::protocol::Sent;
-use planrun::sema::{self, Files};
-use planrun::source::SourceFile;
-use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
-use planrun::types::{Effect, ErrorClass, Parameter, Signature, Transient, Type};
-use planrun::value::Value;
+use planrun::tools::{Answer, CallError, Catalog, Reply, Request, Transport};
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::render::{FileReport, Look, human};
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::{self, Files};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Transient, Type};
+use planrun_lang::value::Value;
 
 const PLAN: &str = r#"
 use weather

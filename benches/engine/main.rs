@@ -18,10 +18,11 @@ use peak_alloc::PeakAlloc;
 use planrun::engine::{self, Context, Program};
 use planrun::host::{Host, RealHost};
 use planrun::journal::Event;
-use planrun::protocol::RunState;
-use planrun::sema::{Files, Plan, Tools, check_file};
-use planrun::source::SourceFile;
-use planrun::tools::{Catalog, Permissions};
+use planrun::tools::Catalog;
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::{Files, Plan, Tools, check_file};
+use planrun_lang::source::SourceFile;
 use tokio::runtime::Runtime;
 
 use report::{Parts, Table, Target, alternate, cold_start, median, millis};

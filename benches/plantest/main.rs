@@ -11,19 +11,19 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::diag::Diagnostic;
 use planrun::engine::{self, Context, Defaults, Silence};
 use planrun::host::{Host, MemoryHost};
-use planrun::lint;
 use planrun::plantest::case::Case;
 use planrun::plantest::explore::{Reach, explore};
 use planrun::plantest::play::Stage;
 use planrun::plantest::suite::{Prepared, Suite, Wish};
-use planrun::sema::{Files, Policy, Tools};
-use planrun::source::SourceFile;
 use planrun::tools::{Answer, Catalog, Reply, Request, StandIn, Transport};
-use planrun::types::Signature;
-use planrun::value::Value;
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::lint;
+use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::Signature;
+use planrun_lang::value::Value;
 use rayon::prelude::*;
 
 use report::{Parts, Table, Target, alternate, cold_start, median, millis};
@@ -288,7 +288,7 @@ fn suite(text: &str) -> Result<Suite, String> {
         policy: &policy,
         allow: None,
         root,
-        host: &host,
+        paths: &host,
         tools: None,
         severities: None,
     };

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{OnFailure, StepKind};
+
 use super::frame::{Ending, FrameId, Life, Record};
 use super::leaf::Leaf;
 use super::run::{NodeRef, Run};
 use super::settle::End;
 use crate::journal::{EventKind, StepError};
-use crate::protocol::StepState;
-use crate::sema::{OnFailure, StepKind};
 
 impl Run {
     /// A step failed and nothing recovered it.

@@ -4,6 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{BlockId, Call, OnFailure, Step, StepKind, Target};
+use planrun_lang::types::{ErrorClass, Validation};
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::doubt::Doubt;
 use super::frame::{Ending, FrameId, Owner, Role};
@@ -11,10 +16,6 @@ use super::observer::Reached;
 use super::outcome::{CheckReport, CheckStatus, Verification};
 use super::run::{NodeRef, Run};
 use crate::journal::{EventKind, StepError};
-use crate::protocol::StepState;
-use crate::sema::{BlockId, Call, OnFailure, Step, StepKind, Target};
-use crate::types::{ErrorClass, Validation};
-use crate::value::Value;
 
 /// What a run keeps for that.
 #[derive(Default)]
@@ -167,7 +168,7 @@ impl Run {
         let mut found = Vec::new();
         for frame in (0..self.frames.len()).filter(|frame| !self.frames[*frame].aside) {
             let program = self.program(frame);
-            let verifies = |node: &crate::sema::Node| {
+            let verifies = |node: &planrun_lang::sema::Node| {
                 node.step()
                     .is_some_and(|step| self.verifies(&program, step))
             };

@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use planrun_lang::builtins::FailureKind;
+use planrun_lang::eval::EvalError;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{Call, PlanParameter};
+use planrun_lang::types::{
+    ErrorClass, Signature, Type, Validation, check_value, convert, decode, encode,
+    sensitive_arguments,
+};
+use planrun_lang::value::{Key, Value};
 use serde_json::{Map, Value as Json};
 
 use super::Program;
 use super::frame::FrameId;
 use super::run::{NodeRef, Run};
-use crate::builtins::FailureKind;
-use crate::eval::EvalError;
 use crate::journal::StepError;
-use crate::sema::expr::Code;
-use crate::sema::{Call, PlanParameter};
-use crate::tools::{Answer, sensitive_arguments};
-use crate::types::{ErrorClass, Signature, Type, Validation, check_value, convert, decode, encode};
-use crate::value::{Key, Value};
+use crate::tools::Answer;
 
 /// What is wrong with the arguments of a call.
 struct Fault {

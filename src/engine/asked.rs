@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use planrun_lang::types::Effect;
+use planrun_lang::value::Value;
 use serde::Serialize;
 
 use super::frame::Microseconds;
 use super::run::{NodeRef, Run};
 use crate::journal::{Answer, FormField, Question, Waiting, instant};
-use crate::types::Effect;
-use crate::value::Value;
 
 /// One question: a gate, a form, or whether something happened.
 #[derive(Clone, Debug, Serialize)]

@@ -3,6 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::protocol::{Sent, StepState};
+use planrun_lang::sema::{Call, Step, StepKind, Target};
+use planrun_lang::types::{Effect, ErrorClass, Signature, Validation, sensitive_arguments};
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::arguments::{format_note, result};
 use super::command::{CallId, CallRequest, Command};
@@ -16,12 +21,7 @@ use super::settle::End;
 use crate::journal::{
     ARGUMENTS, Dispatch, EventKind, PastCall, PastPhase, StepError, Used, Waiting,
 };
-use crate::protocol::Sent;
-use crate::protocol::StepState;
-use crate::sema::{Call, Step, StepKind, Target};
-use crate::tools::{CallError, Outcome, sensitive_arguments};
-use crate::types::{Effect, ErrorClass, Signature, Validation};
-use crate::value::Value;
+use crate::tools::{CallError, Outcome};
 
 impl Run {
     /// A call may run: take a slot, or wait for one.
@@ -317,7 +317,7 @@ impl Run {
 
     fn lost_with_its_process(&mut self, at: NodeRef, effect: Effect) -> StepError {
         let message = "the process that had sent it ended before an answer came".to_owned();
-        let class = ErrorClass::Transient(crate::types::Transient::Network);
+        let class = ErrorClass::Transient(planrun_lang::types::Transient::Network);
         let lost = CallError {
             class,
             message,

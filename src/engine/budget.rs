@@ -3,13 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
+use planrun_lang::sema::Budget;
+use planrun_lang::types::{ErrorClass, Signature, UsagePaths};
+use planrun_lang::value::Value;
+
 use super::frame::FrameId;
 use super::run::{NodeRef, Run};
 use crate::journal::{EventKind, StepError, Used};
-use crate::sema::Budget;
 use crate::tools::Answer;
-use crate::types::{ErrorClass, Signature, UsagePaths};
-use crate::value::Value;
 
 /// The part of a budget after which it is told that it runs low.
 const LOW: f64 = 0.8;
@@ -24,7 +25,7 @@ pub(super) struct Spent {
 
 /// A part of a budget with what is used of it.
 struct Share {
-    class: crate::types::Budget,
+    class: planrun_lang::types::Budget,
     word: &'static str,
     used: f64,
     limit: f64,
@@ -134,19 +135,23 @@ impl Run {
         let since = Duration::from_micros(self.elapsed().saturating_sub(scope.begun))
             .saturating_sub(self.people.waited());
         let shares = [
-            (crate::types::Budget::Calls, "calls", count(made, calls)),
             (
-                crate::types::Budget::Tokens,
+                planrun_lang::types::Budget::Calls,
+                "calls",
+                count(made, calls),
+            ),
+            (
+                planrun_lang::types::Budget::Tokens,
                 "tokens",
                 count(used.tokens, tokens),
             ),
             (
-                crate::types::Budget::Cost,
+                planrun_lang::types::Budget::Cost,
                 "cost",
                 cost.map(|limit| (used.cost, limit)),
             ),
             (
-                crate::types::Budget::Time,
+                planrun_lang::types::Budget::Time,
                 "time",
                 time.map(|limit| (since.as_secs_f64(), limit.as_secs_f64())),
             ),

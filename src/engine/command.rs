@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::sema::{BlockId, NodeId};
+use planrun_lang::types::Signature;
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::observer::Reached;
 use super::people::Asking;
 use super::run::NodeRef;
 use crate::journal::{AnswerError, Event, Given, Message, Summary};
-use crate::sema::{BlockId, NodeId};
 use crate::tools::Outcome;
-use crate::types::Signature;
-use crate::value::Value;
 
 /// One attempt at a call: tells it from every other attempt of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -5,17 +5,17 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use planrun_lang::builtins::FailureKind;
+use planrun_lang::eval::EvalError;
+use planrun_lang::sema::{BlockId, Call, Each, Repeat, StepKind};
+use planrun_lang::value::{Key, Value};
 
 use super::Program;
 use super::frame::{Ending, FrameId, Owner, Role};
 use super::observer::Reached;
 use super::run::{NodeRef, Run};
 use super::settle::End;
-use crate::builtins::FailureKind;
-use crate::eval::EvalError;
 use crate::journal::StepError;
-use crate::sema::{BlockId, Call, Each, Repeat, StepKind};
-use crate::value::{Key, Value};
 
 /// What is known of a step that holds others, while it runs.
 pub(super) enum Compound {
@@ -256,7 +256,7 @@ impl Run {
             return self.expression_failed(
                 program,
                 at,
-                &EvalError::plain(message, crate::source::Span::at(0)),
+                &EvalError::plain(message, planrun_lang::source::Span::at(0)),
             );
         }
         state.round += 1;
@@ -501,7 +501,7 @@ impl Run {
     fn count(
         &self,
         frame: FrameId,
-        code: Option<&crate::sema::expr::Code>,
+        code: Option<&planrun_lang::sema::expr::Code>,
     ) -> Result<Option<usize>, EvalError> {
         let Some(code) = code else { return Ok(None) };
         match self.evaluate(frame, code)? {

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::sema::Call;
+use planrun_lang::types::{Denied, ErrorClass, Signature};
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::run::{NodeRef, Run};
 use super::sensitive::{below, in_output};
 use super::settle::End;
 use crate::journal::{EventKind, OUTPUT, StepError};
-use crate::sema::Call;
-use crate::types::{Denied, ErrorClass, Signature};
-use crate::value::Value;
 
 /// What another run has to give.
 #[derive(Debug, Default)]

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
+use planrun_lang::graph::Edge;
+use planrun_lang::sema::{OnFailure, Step};
+use planrun_lang::types::ErrorClass;
+use planrun_lang::value::Value;
+
 use super::attempt::tool_call;
 use super::frame::{Ending, FrameId};
 use super::leaf::Leaf;
 use super::park::Catcher;
 use super::run::{NodeRef, Run};
 use super::sensitive::{in_arguments, in_output};
-use crate::graph::Edge;
 use crate::journal::{EventKind, FormField, Question, StepError, Waiting};
-use crate::sema::{OnFailure, Step};
-use crate::types::ErrorClass;
-use crate::value::Value;
 
 /// How often a call is sent again because nothing of it was found.
 const MOST_SENDS: u32 = 3;

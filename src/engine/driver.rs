@@ -7,6 +7,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::ErrorClass;
+use planrun_lang::value::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,10 +23,7 @@ use super::toolbox::Toolbox;
 use super::{Copies, Defaults, Interruption, Observer, Order, Outcome, Program, Run, Setup, Until};
 use crate::host::Host;
 use crate::journal::{Given, Log, Past};
-use crate::protocol::Sent;
-use crate::tools::{self, CallError, Catalog, Permissions, Reply, Request, StandIn};
-use crate::types::ErrorClass;
-use crate::value::Value;
+use crate::tools::{self, CallError, Catalog, Reply, Request, StandIn};
 
 /// How long a transport gets to stop after a timeout, such as a program to die.
 const CLEAN_UP: Duration = Duration::from_secs(2);

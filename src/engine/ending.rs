@@ -4,16 +4,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use planrun_lang::eval::EvalError;
+use planrun_lang::sema::NodeKind;
+use planrun_lang::types::{ErrorClass, Validation};
+
 use super::Program;
 use super::frame::{Flags, FrameId, Role};
 use super::observer::Reached;
 use super::run::{NodeRef, Run};
 use super::settle::End;
 use super::step::{plain, truth};
-use crate::eval::EvalError;
 use crate::journal::StepError;
-use crate::sema::NodeKind;
-use crate::types::{ErrorClass, Validation};
 
 /// The statement that ends a block early, and why.
 #[derive(Clone, Debug)]
@@ -83,7 +84,7 @@ impl Run {
                     self.reached(at, Reached::Decided(holds));
                 }
                 match outcome {
-                    Ok(true) => self.settle(at, End::Completed(crate::value::Value::Null)),
+                    Ok(true) => self.settle(at, End::Completed(planrun_lang::value::Value::Null)),
                     Ok(false) => self.take(program, at, Why::Broken),
                     Err(error) => self.take(program, at, Why::Failed(error)),
                 }
@@ -143,7 +144,7 @@ impl Run {
             }
             Why::Failed(error) => self.expression_failed(program, at, error),
             Why::Upstream(error) => {
-                self.settle(at, End::Completed(crate::value::Value::Null));
+                self.settle(at, End::Completed(planrun_lang::value::Value::Null));
                 self.frame_failure(at.0, error.clone(), true);
             }
         }

@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::sema::expr::StateTest;
+use planrun_lang::sema::{BlockId, Event, EventKind, NodeKind, Place, PlanTest, TaskId, TaskTest};
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::frame::FrameId;
 use super::listener::Hearing;
 use super::run::{NodeRef, Run};
 use super::task::TaskState;
 use crate::journal::StepError;
-use crate::protocol::{RunState, StepState};
-use crate::sema::expr::StateTest;
-use crate::sema::{BlockId, Event, EventKind, NodeKind, Place, PlanTest, TaskId, TaskTest};
-use crate::value::Value;
 
 /// What an event speaks of.
 #[derive(Clone, PartialEq)]

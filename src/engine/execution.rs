@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{Effect, ErrorClass, Signature};
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::leaf::Leaf;
 use super::observer::short_duration;
 use super::run::{NodeRef, Run};
 use super::undo::may_have_happened;
 use crate::journal::StepError;
-use crate::protocol::Sent;
-use crate::types::{Effect, ErrorClass, Signature};
-use crate::value::Value;
 
 /// An execution that has begun and not ended: whoever goes on with it sends the same again.
 #[derive(Clone, Debug)]

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::eval::EvalError;
+use planrun_lang::eval::EvalError;
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::{Backoff, Jitter, Plan};
+use planrun_lang::types::{Effect, ErrorClass, Transient, Validation};
+
 use crate::journal::StepError;
-use crate::protocol::Sent;
-use crate::sema::{Backoff, Jitter, Plan};
 use crate::tools::CallError;
-use crate::types::{Effect, ErrorClass, Transient, Validation};
 
 impl StepError {
     /// An expression of a plan without a value. What a `let` could not give names the place of the `let`, whoever reads it.

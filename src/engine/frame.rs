@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use planrun_lang::eval::{Environment, EvalError};
+use planrun_lang::graph::BlockGraph;
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{BlockId, Place};
+use planrun_lang::value::Value;
+
 use super::copies::Again;
 use super::ending::Taken;
 use super::execution::Execution;
-use crate::eval::{Environment, EvalError};
-use crate::graph::BlockGraph;
 use crate::journal::StepError;
-use crate::protocol::StepState;
-use crate::sema::{BlockId, Place};
-use crate::value::Value;
 
 /// The number of a frame in the dispatcher's list.
 pub(super) type FrameId = usize;

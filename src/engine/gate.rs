@@ -3,6 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::eval::EvalError;
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{Call, Confirm, Step, StepKind, Target};
+use planrun_lang::types::ErrorClass;
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::attempt::tool_call;
 use super::leaf::Leaf;
@@ -10,13 +17,7 @@ use super::observer::Reached;
 use super::policy::ToolNames;
 use super::run::{NodeRef, Run, Timer};
 use super::sensitive::in_arguments;
-use crate::eval::EvalError;
 use crate::journal::{Question, StepError, Waiting};
-use crate::protocol::StepState;
-use crate::sema::expr::Code;
-use crate::sema::{Call, Confirm, Step, StepKind, Target};
-use crate::types::ErrorClass;
-use crate::value::Value;
 
 /// What stands before a step.
 enum Gate<'s> {

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use planrun_lang::eval::EvalError;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{Input, InputField, Step};
+use planrun_lang::source::Span;
+use planrun_lang::types::encode;
+use planrun_lang::value::{Key, Map, Value};
+
 use super::Program;
 use super::run::{NodeRef, Run};
 use super::sensitive::in_output;
-use crate::eval::EvalError;
 use crate::journal::{FormField, Question, Waiting};
-use crate::sema::expr::Code;
-use crate::sema::{Input, InputField, Step};
-use crate::source::Span;
-use crate::types::encode;
-use crate::value::{Key, Map, Value};
 
 impl Run {
     /// Asks for what has no value yet; where nothing is left, nobody is asked.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use planrun_lang::types::Effect;
+use planrun_lang::value::Value;
+
 use crate::journal::StepError;
-use crate::types::Effect;
-use crate::value::Value;
 
 /// A call that has begun and not settled.
 pub(super) struct Leaf {

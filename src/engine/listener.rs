@@ -3,6 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use planrun_lang::builtins::FailureKind;
+use planrun_lang::eval::EvalError;
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{BlockId, EventKind as Condition, Listener, NodeKind};
+use planrun_lang::types::{Budget, ErrorClass};
+use planrun_lang::value::Value;
 use serde::Serialize;
 
 use super::Program;
@@ -11,14 +18,7 @@ use super::frame::{Ending, Flags, FrameId, Life, Owner, Role};
 use super::observer::Reached;
 use super::run::{NodeRef, Run};
 use super::settle::End;
-use crate::builtins::FailureKind;
-use crate::eval::EvalError;
 use crate::journal::{EventKind, StepError};
-use crate::protocol::{RunState, StepState};
-use crate::sema::expr::Code;
-use crate::sema::{BlockId, EventKind as Condition, Listener, NodeKind};
-use crate::types::{Budget, ErrorClass};
-use crate::value::Value;
 
 /// A listener that listens, or did.
 #[derive(Default)]

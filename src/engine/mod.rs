@@ -66,10 +66,11 @@ pub use signal::{accepts_move, accepts_signal};
 pub use task::{TaskMove, TaskReport};
 pub use until::Until;
 
-use crate::graph::{self, Graph};
+use planrun_lang::graph::{self, Graph};
+use planrun_lang::sema::Plan;
+use planrun_lang::types::Signature;
+
 use crate::journal::{Given, Past};
-use crate::sema::Plan;
-use crate::types::Signature;
 
 /// A checked plan with its graph, and those that it calls.
 #[derive(Debug)]

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use planrun_lang::sema::{BlockId, NodeId, Plan};
+use planrun_lang::types::ErrorClass;
+
 use crate::journal::{AnswerError, Event};
-use crate::sema::{BlockId, NodeId, Plan};
-use crate::types::ErrorClass;
 
 /// Who listens. Called while the run is driven, so it must not block.
 pub trait Observer: Send {

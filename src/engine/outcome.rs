@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::graph;
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::secrets::{Redactor, hidden};
+use planrun_lang::sema::{Node, NodeKind, Step, StepKind, Target};
+use planrun_lang::value::Value;
 use serde::Serialize;
 
 use super::Program;
@@ -13,12 +18,7 @@ use super::listener::ListenerReport;
 use super::scope::Scope;
 use super::sensitive::{in_arguments, in_output};
 use super::task::TaskReport;
-use crate::graph;
 use crate::journal::{Question, StepError};
-use crate::protocol::{RunState, StepState};
-use crate::secrets::{Redactor, hidden};
-use crate::sema::{Node, NodeKind, Step, StepKind, Target};
-use crate::value::Value;
 
 /// The end of a run.
 pub struct Outcome {

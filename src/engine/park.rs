@@ -6,6 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{OnFailure, StepKind};
+use planrun_lang::types::ErrorClass;
+
 use super::attempt::tool_call;
 use super::event::Subject;
 use super::execution::{Before, Execution};
@@ -14,9 +18,6 @@ use super::outcome::Interruption;
 use super::run::{NodeRef, Run};
 use super::work::Failed;
 use crate::journal::{EventKind, StepError};
-use crate::protocol::StepState;
-use crate::sema::{OnFailure, StepKind};
-use crate::types::ErrorClass;
 
 /// What stands still because something has failed.
 #[derive(Default)]

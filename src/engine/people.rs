@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::types::{Denied, ErrorClass};
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::asked::{Asked, QuestionStatus};
 use super::command::Command;
@@ -15,9 +19,6 @@ use crate::journal::{
     ARGUMENTS, Accepted, Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question,
     Questions, StepError, VALUE, Waiting,
 };
-use crate::protocol::StepState;
-use crate::types::{Denied, ErrorClass};
-use crate::value::Value;
 
 /// One question to somebody.
 #[derive(Clone, Debug)]

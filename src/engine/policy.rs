@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::sema::{Backoff, Budget, OnFailure, Policy, Retry, Step};
-use crate::types::{Effect, ErrorPattern, Signature};
+use planrun_lang::sema::{Backoff, Budget, OnFailure, Policy, Retry, Step};
+use planrun_lang::types::{Effect, ErrorPattern, Signature};
 
 /// Settings of the project, for what a plan leaves out.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Defaults {
     pub retries: Arc<[ToolRetry]>,
     /// The tools before each call of which the project wants somebody's yes, where the step has no `confirm` of its own.
     pub confirm: Arc<[ToolNames]>,
-    /// No `recover` arm puts a value in the place of a result: see [`Plan::is_placeholder`](crate::sema::Plan::is_placeholder).
+    /// No `recover` arm puts a value in the place of a result: see [`Plan::is_placeholder`](planrun_lang::sema::Plan::is_placeholder).
     pub strict: bool,
 }
 

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::Until;
+use planrun_lang::types::{ErrorClass, Transient};
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::leaf::Leaf;
 use super::run::{NodeRef, Run};
 use crate::journal::{StepError, Waiting};
-use crate::protocol::Sent;
-use crate::sema::Until;
-use crate::types::{ErrorClass, Transient};
-use crate::value::Value;
 
 impl Run {
     /// What a poll waits for is not there, or nobody could tell: it goes on until the time of the step is over. Each poll

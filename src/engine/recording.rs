@@ -4,6 +4,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::types::ErrorClass;
+use planrun_lang::value::Value;
+
 use super::command::Command;
 use super::frame::Microseconds;
 use super::run::{NodeRef, Run};
@@ -12,9 +16,6 @@ use crate::journal::{
     Bound, Event, EventKind, EventName, Message, News, NewsKind, Past, PastCall, PastQuestion,
     Questions, StepError, Summary, Waiting,
 };
-use crate::protocol::{RunState, StepState};
-use crate::types::ErrorClass;
-use crate::value::Value;
 
 /// What a run knows of its journal.
 #[derive(Default)]

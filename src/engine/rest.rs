@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::types::{Budget, ErrorClass};
+
 use super::leaf::Leaf;
 use super::outcome::Interruption;
 use super::run::{Run, Timer};
 use crate::journal::{Bound, EventKind};
-use crate::protocol::StepState;
-use crate::types::{Budget, ErrorClass};
 
 /// What comes sooner than this is waited for.
 const NEAR: Duration = Duration::from_mins(1);

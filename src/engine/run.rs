@@ -6,6 +6,15 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::eval::{self, EvalError};
+use planrun_lang::graph::BlockGraph;
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::secrets::Redactor;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{Block, BlockId, Node, NodeId};
+use planrun_lang::types::ErrorClass;
+use planrun_lang::value::Value;
+
 use super::aftermath::Aftermath;
 use super::budget::Spent;
 use super::clock::Moment;
@@ -22,15 +31,7 @@ use super::people::People;
 use super::recording::Recording;
 use super::scope::Scope;
 use super::{Program, Setup};
-use crate::eval::{self, EvalError};
-use crate::graph::BlockGraph;
 use crate::journal::{EventKind, StepError};
-use crate::protocol::{RunState, StepState};
-use crate::secrets::Redactor;
-use crate::sema::expr::Code;
-use crate::sema::{Block, BlockId, Node, NodeId};
-use crate::types::ErrorClass;
-use crate::value::Value;
 
 /// How many ready nodes are taken before inputs are looked at.
 pub(super) const BATCH: usize = 256;

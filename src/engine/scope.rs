@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::sema::BlockId;
+use planrun_lang::types::{Denied, ErrorClass, Signature};
+
 use super::Program;
 use super::budget::Spent;
 use super::command::{Command, ScopeId};
@@ -10,8 +13,6 @@ use super::frame::{Ending, Frame, Microseconds};
 use super::policy::Effective;
 use super::run::Run;
 use crate::journal::StepError;
-use crate::sema::BlockId;
-use crate::types::{Denied, ErrorClass, Signature};
 
 /// One plan in execution.
 pub(super) struct Scope {

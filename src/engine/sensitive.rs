@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use planrun_lang::secrets::at_path;
+use planrun_lang::sema::{Call, Step, StepKind, Target};
+use planrun_lang::types::{sensitive_arguments, sensitive_result};
+use planrun_lang::value::Value;
+
 use super::run::{NodeRef, Run};
 use crate::journal::{Waiting, labelled};
-use crate::secrets::at_path;
-use crate::sema::{Call, Step, StepKind, Target};
-use crate::tools::{sensitive_arguments, sensitive_result};
-use crate::value::Value;
 
 /// Words before a credential in a header.
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
@@ -24,7 +25,7 @@ pub(super) fn in_output(step: &Step) -> Vec<Arc<str>> {
     let StepKind::Input(input) = &step.kind else {
         return Vec::new();
     };
-    let of_field = |field: &crate::sema::InputField| {
+    let of_field = |field: &planrun_lang::sema::InputField| {
         let name = field.name.clone();
         field
             .sensitive

@@ -4,18 +4,19 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::eval::EvalError;
+use planrun_lang::graph::{Edge, Vertex};
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{BlockId, Call, NodeKind, OnFailure, OrderClass, StepKind, Target};
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::event::Subject;
 use super::frame::{Flags, Frame, FrameId, Life, Owner, Role};
 use super::observer::Reached;
 use super::run::{NodeRef, Run};
 use super::sensitive::{below, in_output};
-use crate::eval::EvalError;
-use crate::graph::{Edge, Vertex};
 use crate::journal::{EventKind, OUTPUT, StepError};
-use crate::protocol::StepState;
-use crate::sema::{BlockId, Call, NodeKind, OnFailure, OrderClass, StepKind, Target};
-use crate::value::Value;
 
 /// The end of a node.
 pub(super) enum End {
@@ -582,7 +583,7 @@ impl Run {
 }
 
 fn settled_state(error: &StepError) -> StepState {
-    if error.class == crate::types::ErrorClass::UnknownOutcome {
+    if error.class == planrun_lang::types::ErrorClass::UnknownOutcome {
         StepState::Unknown
     } else {
         StepState::Failed

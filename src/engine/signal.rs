@@ -4,6 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{
+    Event, EventKind as Condition, NodeKind, Status, StepKind, Task, TaskId, Wait,
+};
+use planrun_lang::types::{ErrorClass, Type, Validation, decode};
+use planrun_lang::value::{Key, Value};
 use serde_json::Value as Json;
 
 use super::Program;
@@ -13,10 +19,6 @@ use super::run::{NodeRef, Run};
 use super::settle::End;
 use super::task::fit;
 use crate::journal::{AnswerError, EventKind, Said, StepError};
-use crate::protocol::StepState;
-use crate::sema::{Event, EventKind as Condition, NodeKind, Status, StepKind, Task, TaskId, Wait};
-use crate::types::{ErrorClass, Type, Validation, decode};
-use crate::value::{Key, Value};
 
 impl Run {
     /// Takes the oldest message; false where there is none.
@@ -223,7 +225,7 @@ pub(super) fn typed(value: &Value, ty: &Type) -> Value {
     decode(&value.to_json(), ty).unwrap_or_else(|_| value.clone())
 }
 
-fn payload_type(node: &crate::sema::Node) -> Option<&Type> {
+fn payload_type(node: &planrun_lang::sema::Node) -> Option<&Type> {
     let StepKind::Wait(wait) = &node.step()?.kind else {
         return None;
     };

@@ -1,7 +1,8 @@
 //! Slots: how many attempts may be in flight at once, in a plan instance and in those that called it.
 
+use planrun_lang::protocol::StepState;
+
 use super::run::{NodeRef, Run, Timer};
-use crate::protocol::StepState;
 
 impl Run {
     /// Takes a slot of a plan instance and of those that called it; false where one of them has none left.

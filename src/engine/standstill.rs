@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::expr::StateTest;
+use planrun_lang::sema::{Event, EventKind, Plan, PlanTest, TaskTest};
+use planrun_lang::types::ErrorClass;
+
 use super::frame::{Ending, Life};
 use super::leaf::Leaf;
 use super::outcome::Interruption;
 use super::run::{NodeRef, Run, Timer};
 use super::signal::comes_from_outside;
 use crate::journal::StepError;
-use crate::protocol::StepState;
-use crate::sema::expr::StateTest;
-use crate::sema::{Event, EventKind, Plan, PlanTest, TaskTest};
-use crate::types::ErrorClass;
 
 impl Run {
     /// Whether something happens by itself in time: a call answers, or a wait ends. The deadline of the run does not

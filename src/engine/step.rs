@@ -2,6 +2,13 @@
 
 use std::sync::Arc;
 
+use planrun_lang::builtins::FailureKind;
+use planrun_lang::eval::EvalError;
+use planrun_lang::protocol::{Sent, StepState};
+use planrun_lang::sema::{BlockId, Call, Failing, NodeKind, Recover, Step, StepKind, Target, Wait};
+use planrun_lang::types::{Budget, ErrorClass, Transient, Validation, convert, without_absent};
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::compound::Compound;
 use super::event::Subject;
@@ -10,13 +17,7 @@ use super::leaf::Leaf;
 use super::observer::Reached;
 use super::run::{NodeRef, Run, Timer, Within};
 use super::settle::End;
-use crate::builtins::FailureKind;
-use crate::eval::EvalError;
 use crate::journal::{Bound, EventKind, StepError};
-use crate::protocol::{Sent, StepState};
-use crate::sema::{BlockId, Call, Failing, NodeKind, Recover, Step, StepKind, Target, Wait};
-use crate::types::{Budget, ErrorClass, Transient, Validation, convert, without_absent};
-use crate::value::Value;
 
 impl Run {
     /// Runs or skips a node of the ready set.
@@ -503,7 +504,7 @@ impl Run {
 }
 
 /// A condition's value as a decision.
-pub(super) fn truth(value: &Value, span: crate::source::Span) -> Result<bool, EvalError> {
+pub(super) fn truth(value: &Value, span: planrun_lang::source::Span) -> Result<bool, EvalError> {
     match value {
         Value::Bool(truth) => Ok(*truth),
         other => {

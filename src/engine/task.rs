@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use planrun_lang::eval::EvalError;
+use planrun_lang::sema::{Set, Status, Task, TaskId};
+use planrun_lang::types::{Type, check_value};
+use planrun_lang::value::{Key, Value};
 use serde::Serialize;
 
 use super::Program;
@@ -10,11 +14,7 @@ use super::event::{Subject, TaskRef};
 use super::frame::{FrameId, Microseconds};
 use super::run::{NodeRef, Run};
 use super::settle::End;
-use crate::eval::EvalError;
 use crate::journal::{EventKind, StepError};
-use crate::sema::{Set, Status, Task, TaskId};
-use crate::types::{Type, check_value};
-use crate::value::{Key, Value};
 
 /// Where a task stands. Its context is in the slot of the frame that declares it.
 #[derive(Debug)]

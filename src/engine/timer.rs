@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use planrun_lang::builtins::FailureKind;
+use planrun_lang::eval::EvalError;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::gate::whole_milliseconds;
 use super::run::{NodeRef, Run};
-use crate::builtins::FailureKind;
-use crate::eval::EvalError;
 use crate::journal::EventKind;
-use crate::sema::expr::Code;
-use crate::value::Value;
 
 impl Run {
     /// Waits for a moment; one that is past is there at once.

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::Plan;
+use planrun_lang::types::Signature;
+
 use super::command::ScopeId;
 use crate::host::Host;
-use crate::sema::Plan;
-use crate::tools::{Allowed, Catalog, Permissions, StandIn, Transport};
-use crate::types::Signature;
+use crate::tools::{Allowed, Catalog, StandIn, Transport};
 
 /// The tools of a run.
 pub(super) struct Toolbox {

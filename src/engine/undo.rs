@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use planrun_lang::protocol::{Sent, StepState};
+use planrun_lang::sema::{Step, Undo};
+use planrun_lang::types::{ErrorClass, Validation};
+use planrun_lang::value::Value;
+
 use super::Program;
 use super::attempt::tool_call;
 use super::frame::{Ending, FrameId, Role, Undone};
 use super::run::{NodeRef, Run};
 use super::sensitive::{in_arguments, in_output};
 use crate::journal::{FormField, Question, StepError, Waiting};
-use crate::protocol::{Sent, StepState};
-use crate::sema::{Step, Undo};
-use crate::types::{ErrorClass, Validation};
-use crate::value::Value;
 
 impl Run {
     /// A call has changed something, or may have: it, and every step around it, has something to take back. What an arm

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use planrun_lang::graph;
+
 use super::Program;
 use super::run::{NodeRef, Run};
-use crate::graph;
 
 /// The step that a process of a run goes up to.
 #[derive(Clone, Debug)]
@@ -21,8 +22,9 @@ impl Until {
     #[must_use]
     pub fn new(program: &Program, step: &str) -> Option<Self> {
         let (block, graph) = (program.plan.body(), &program.graph.blocks[0]);
-        let own =
-            |node: &crate::sema::Node| node.step().is_some() && node.name.as_deref() == Some(step);
+        let own = |node: &planrun_lang::sema::Node| {
+            node.step().is_some() && node.name.as_deref() == Some(step)
+        };
         let node = u32::try_from(block.nodes.iter().position(own)?).ok()?;
         Some(Self {
             step: step.into(),

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use planrun_lang::sema::Status;
+use planrun_lang::value::Value;
+
 use super::event::{Subject, TaskRef};
 use super::frame::{FrameId, Role};
 use super::run::{NodeRef, Run};
 use crate::journal::{EventKind, StepError};
-use crate::sema::Status;
-use crate::value::Value;
 
 /// A task that has failed with a step which stands still, so that it can be taken up again.
 pub(super) struct Failed {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::value::Value;
+
 use super::event::Used;
 use super::failure::StepError;
-use crate::value::Value;
 
 /// The latest execution of a call.
 #[derive(Clone, Debug)]

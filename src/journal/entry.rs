@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::types::Effect;
+use planrun_lang::value::{Value, parse_timestamp};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -9,9 +12,6 @@ use super::event::{Bound, EventName, Waiting};
 use super::failure::StepError;
 use super::question::{FormField, Question};
 use super::shown::paths_below;
-use crate::protocol::{RunState, StepState};
-use crate::types::Effect;
-use crate::value::{Value, parse_timestamp};
 
 /// One event as a journal has it. Which fields are there depends on its kind; see `docs/events.md`.
 #[derive(Debug, Deserialize)]

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::types::Effect;
+use planrun_lang::value::Value;
+
 use super::failure::StepError;
 use super::question::Question;
-use crate::protocol::{RunState, StepState};
-use crate::types::Effect;
-use crate::value::Value;
 
 /// One change. Its number orders it, from 1; `at` is the wall clock in nanoseconds since 1970.
 #[derive(Clone, Debug)]

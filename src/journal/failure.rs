@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use planrun_lang::protocol::Sent;
+use planrun_lang::secrets::Redactor;
+use planrun_lang::types::{ErrorClass, FailureKind, Validation};
+use planrun_lang::value::{Key, Value, duration_text, parse_duration};
 use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
-
-use crate::protocol::Sent;
-use crate::secrets::Redactor;
-use crate::types::{ErrorClass, FailureKind, Validation};
-use crate::value::{Key, Value, duration_text, parse_duration};
 
 /// Why a step has no value of its own.
 #[derive(Clone, Debug, PartialEq)]
@@ -246,7 +245,7 @@ impl Serialize for Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Transient;
+    use planrun_lang::types::Transient;
 
     #[test]
     fn an_error_comes_back_as_it_was_written() {

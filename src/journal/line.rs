@@ -3,10 +3,11 @@
 use std::io;
 use std::time::Duration;
 
+use planrun_lang::value::Value;
+
 use super::event::{Dispatch, Event, EventKind, Waiting};
 use super::failure::StepError;
 use super::question::Question;
-use crate::value::Value;
 
 /// Values whose JSON is longer than this, in bytes, are kept once by the hash of their content.
 const LARGEST_INLINE: usize = 64 * 1024;
@@ -434,8 +435,8 @@ fn millis(duration: Duration) -> u64 {
 mod tests {
     use super::*;
     use crate::journal::{Bound, FormField, Used};
-    use crate::protocol::{RunState, StepState};
-    use crate::types::Effect;
+    use planrun_lang::protocol::{RunState, StepState};
+    use planrun_lang::types::Effect;
 
     #[test]
     fn instants_are_written_as_a_calendar_has_them() {
@@ -455,7 +456,7 @@ mod tests {
     #[test]
     fn every_kind_of_event_is_one_line_of_json() {
         let error = StepError::new(
-            crate::types::ErrorClass::Internal,
+            planrun_lang::types::ErrorClass::Internal,
             "a \"quote\"\nand a line",
             &"步骤".into(),
         );

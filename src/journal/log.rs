@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::protocol::RunState;
+use planrun_lang::protocol::RunState;
 
 /// A log that one process writes. Events are numbered from 1, without gaps.
 pub trait Log: Send {

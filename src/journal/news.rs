@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use planrun_lang::value::Value;
+
 use super::event::Bound;
 use super::failure::StepError;
 use super::question::Answer;
-use crate::value::Value;
 
 /// Something that came from outside.
 #[derive(Clone, Debug)]

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use planrun_lang::protocol::{RunState, Sent, StepState};
+use planrun_lang::types::ErrorClass;
+use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::call::{PastCall, PastPhase};
@@ -13,9 +16,6 @@ use super::event::{Bound, EventName, Used, Waiting};
 use super::failure::StepError;
 use super::news::{News, NewsKind};
 use super::question::{Accepted, Answer, AnswerError, Given, Question, Questions};
-use crate::protocol::{RunState, Sent, StepState};
-use crate::types::ErrorClass;
-use crate::value::Value;
 
 /// After so many deaths at one place a run is paused, and a person has to want it tried once more.
 pub const MOST_DEATHS: u32 = 3;
@@ -261,7 +261,7 @@ impl Past {
     fn paused(&mut self, wake: Option<&str>, still: bool) {
         self.crashes = 0;
         self.state = Some(RunState::Paused);
-        self.wake = wake.and_then(crate::value::parse_timestamp);
+        self.wake = wake.and_then(planrun_lang::value::parse_timestamp);
         // A moment that the run itself waits for comes nearer without a process, too.
         self.rests_until = self
             .wake

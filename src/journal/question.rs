@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::diag::closest;
+use planrun_lang::secrets::hidden;
+use planrun_lang::types::{Contract, Effect, Type, decode, encode, from_schema, to_schema};
+use planrun_lang::value::{Key, Map, Value, timestamp_text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::event::Waiting;
-use crate::diag::closest;
-use crate::secrets::hidden;
-use crate::types::{Contract, Effect, Type, decode, encode, from_schema, to_schema};
-use crate::value::{Key, Map, Value, timestamp_text};
 
 /// A question as it is told and written down: a gate, a form, or whether something happened.
 #[derive(Clone, Debug)]

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use planrun_lang::secrets::{MARK, Redactor, at_path, hidden, hide_json};
+use planrun_lang::value::Value;
 use serde_json::{Map, Value as Json};
 
 use super::entry::{ARGUMENTS, Entry, EntryError, Kept, OUTPUT, VALUE};
 use super::event::{Event, EventKind};
 use super::failure::StepError;
 use super::question::Question;
-use crate::secrets::{MARK, Redactor, at_path, hidden, hide_json};
-use crate::value::Value;
 
 /// What is secret in the events of one run.
 #[derive(Debug, Default)]

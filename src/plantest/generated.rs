@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{Choice, ErrorClass, Examples, Signature, Validation};
 use serde_json::Map;
 
 use super::world::Call;
-use crate::protocol::Sent;
 use crate::tools::{Answer, CallError, Outcome};
-use crate::types::{Choice, ErrorClass, Examples, Signature, Validation};
 
 /// What makes up results, prepared once for each tool.
 #[derive(Default)]

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::test::TestSignal;
 use tokio::task::JoinSet;
 
 use super::case::Case;
@@ -18,9 +21,7 @@ use crate::engine::{
 };
 use crate::host::{Host, MemoryHost, VirtualHost};
 use crate::journal::{Log, MOST_DEATHS, MemoryLog, Move, Past, Said, Signal};
-use crate::protocol::RunState;
-use crate::sema::test::TestSignal;
-use crate::tools::{Catalog, Permissions, StandIn};
+use crate::tools::{Catalog, StandIn};
 
 /// More processes than this no run needs.
 const MOST_PROCESSES: usize = 100;

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::value::Value;
+
 use super::play::Played;
 use super::world::Called;
 use crate::engine::{Outcome, Program, StepReport};
 use crate::journal::{Entry, EventName, MemoryLog};
-use crate::protocol::StepState;
-use crate::value::Value;
 
 /// The trace of what was played.
 #[must_use]

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{Effect, ErrorClass, Signature, Validation};
+use planrun_lang::value::Value;
+
 use super::recording::Recorder;
 use crate::journal::MemoryLog;
-use crate::protocol::Sent;
 use crate::tools::{CallError, Outcome, Reply, Request, StandIn, Transport};
-use crate::types::{Effect, ErrorClass, Signature, Validation};
-use crate::value::Value;
 
 /// The namespace whose tools compute and look at the clock: they answer themselves.
 const SYSTEM: &str = "sys";
@@ -296,7 +297,7 @@ impl Response {
 /// never arrived, and what an error that the tool declares says of that is in its contract.
 #[must_use]
 pub fn failure(class: ErrorClass, message: Option<String>, signature: &Signature) -> CallError {
-    use crate::types::Transient;
+    use planrun_lang::types::Transient;
     let message = message.unwrap_or_else(|| format!("the test says so: {class}"));
     let (class, sent) = match class {
         ErrorClass::UnknownOutcome => (ErrorClass::Transient(Transient::Network), Sent::Maybe),

@@ -1,6 +1,7 @@
 //! Why the service did not do what was asked: a kind for programs, a sentence for people.
 
-use crate::diag::render::{FileReport, visible_line};
+use planrun_lang::diag::render::{FileReport, visible_line};
+
 use crate::journal::AnswerError;
 use crate::journal::store::JournalError;
 

@@ -10,7 +10,7 @@
 //! # let folder = folder.path();
 //! use planrun::engine::Silence;
 //! use planrun::journal::Given;
-//! use planrun::protocol::RunState;
+//! use planrun_lang::protocol::RunState;
 //! use planrun::runs::{Addressee, EventOptions, PlanText, Planrun, ResumeOptions, RunOptions};
 //! use serde_json::{Map, json};
 //!

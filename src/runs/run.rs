@@ -3,13 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::diag::closest;
+use planrun_lang::protocol::RunState;
+use planrun_lang::secrets::Redactor;
+use planrun_lang::sema::Plan;
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::{json::definitions, parse};
+use planrun_lang::types::{ErrorClass, Validation};
 use tokio_util::sync::CancellationToken;
 
 use super::base::Base;
 use super::pinned::Pinned;
 use super::recorded::{RecordedRun, replay};
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
-use crate::diag::closest;
 use crate::engine::{
     self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence, Until,
 };
@@ -17,13 +23,7 @@ use crate::host::Host;
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
 use crate::journal::{Log, MOST_DEATHS, Past, Summary};
 use crate::mock::{MockOptions, MockServer};
-use crate::protocol::RunState;
-use crate::secrets::Redactor;
-use crate::sema::Plan;
-use crate::source::SourceFile;
-use crate::syntax::{json::definitions, parse};
 use crate::tools::{Catalog, StandIn};
-use crate::types::{ErrorClass, Validation};
 
 /// How a new run is begun.
 #[derive(Default)]

@@ -19,15 +19,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use planrun_lang::diag::render::{FileReport, Look, human};
+use planrun_lang::protocol::RunState;
+
 use crate::cli::Failure;
 use crate::cli::test::files::{Tested, open};
-use crate::diag::render::{FileReport, Look, human};
 use crate::engine::{Order, Silence};
 use crate::plantest::case::Case;
 use crate::plantest::play::{Manner, Played, play};
 use crate::plantest::suite::{Prepared, Wish, cast};
 use crate::plantest::trace::trace;
-use crate::protocol::RunState;
 
 /// Why tests cannot be had.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Permissions, Reply, Request, Transport, wanted_permission};
+use planrun_lang::permission::Permissions;
+
+use super::{Reply, Request, Transport, wanted_permission};
 use crate::host::Host;
 
 /// Holds calls of built-in tools against what a plan may reach, before anybody answers them.

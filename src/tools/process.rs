@@ -5,16 +5,17 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{
+    Effect, ErrorClass, Field, Parameter, Rest, Signature, Transient, Type, Validation,
+};
+use planrun_lang::value::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
-use super::{Answer, CallError, Outcome, Permissions, Reply, Request, Transport};
+use super::{Answer, CallError, Outcome, Reply, Request, Transport};
 use crate::host::Host;
-use crate::protocol::Sent;
-use crate::types::{
-    Effect, ErrorClass, Field, Parameter, Rest, Signature, Transient, Type, Validation,
-};
-use crate::value::Value;
 
 /// What a program may write to each of its outputs.
 pub(super) const MOST_OUTPUT_BYTES: usize = 8 * 1024 * 1024;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, Validation};
+use planrun_lang::value::Value;
+
 use super::{Answer, CallError, Outcome, Reply, Request, Transport};
 use crate::host::Host;
-use crate::protocol::Sent;
-use crate::types::{Effect, ErrorClass, Parameter, Signature, Type, Validation};
-use crate::value::Value;
 
 /// One tool of the namespace.
 pub struct SystemTool {
@@ -141,7 +142,7 @@ fn failure(arguments: &Value) -> CallError {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let written = text("class").unwrap_or_default();
     let Some(class) = ErrorClass::find(written) else {
-        let nearest = crate::diag::closest(written, ErrorClass::names())
+        let nearest = planrun_lang::diag::closest(written, ErrorClass::names())
             .map(|name| format!("; did you mean `{name}`?"));
         let message = format!(
             "`{written}` is no error class{}",

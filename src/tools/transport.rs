@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::permission::Denial;
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{Denied, ErrorClass, Signature};
+use planrun_lang::value::Value;
 use tokio_util::sync::CancellationToken;
-
-use crate::protocol::Sent;
-use crate::types::{ErrorClass, Signature};
-use crate::value::Value;
 
 /// One attempt at a call. The arguments have been checked against the tool's contract.
 #[derive(Clone, Debug)]
@@ -44,6 +44,17 @@ pub struct CallError {
     pub retry_after: Option<Duration>,
 }
 
+impl From<Denial> for CallError {
+    fn from(denial: Denial) -> Self {
+        Self {
+            class: ErrorClass::Denied(Denied::Policy),
+            message: denial.message,
+            sent: Sent::No,
+            retry_after: None,
+        }
+    }
+}
+
 /// How an attempt ended.
 pub type Outcome = Result<Answer, CallError>;
 
@@ -70,4 +81,20 @@ pub trait StandIn: Transport {
 pub trait Transport: Send + Sync {
     /// Starts one attempt. Called within a tokio runtime.
     fn call(&self, request: Request) -> Reply;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_denial_is_a_failure_of_the_policy_and_nothing_was_sent() {
+        let message = "running rm is not allowed".to_owned();
+        let error = CallError::from(Denial { message });
+        assert_eq!(
+            error.to_string(),
+            "denied.policy: running rm is not allowed"
+        );
+        assert_eq!(error.sent, Sent::No);
+    }
 }

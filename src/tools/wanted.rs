@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use planrun_lang::permission::{Permissions, reached_file};
+use planrun_lang::types::Signature;
+use planrun_lang::value::Value;
 use reqwest::Url;
 
-use super::{CallError, Permissions, reached_file};
+use super::CallError;
 use crate::host::Host;
-use crate::types::Signature;
-use crate::value::Value;
 
 /// What a call reaches for.
 pub struct Wanted {
@@ -37,12 +38,12 @@ impl Wanted {
     /// # Errors
     /// What the call ends with where it is not.
     pub fn check(&self, permissions: &Permissions) -> Result<(), CallError> {
-        match &self.goal {
+        Ok(match &self.goal {
             Goal::Net(url) => permissions.net(url),
             Goal::Read(path) => permissions.read(path, &self.thing),
             Goal::Write(path) => permissions.write(path, &self.thing),
             Goal::Run => permissions.run(&self.thing),
-        }
+        }?)
     }
 }
 

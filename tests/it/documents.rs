@@ -504,7 +504,7 @@ fn every_kind_of_event_has_its_name_elsewhere() {
 
 #[test]
 fn every_state_has_its_name_elsewhere() {
-    use planrun::protocol::{RunState, StepState};
+    use planrun_lang::protocol::{RunState, StepState};
     let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
     let runs = rows(&text, "| run | MCP task | A2A task state |");
     let steps = rows(&text, "| step | MCP task | A2A task state |");
@@ -576,7 +576,7 @@ fn the_worked_cloud_event_is_one_of_an_event_as_it_is_told() {
     );
     assert_eq!(
         entry.step_state(),
-        Some(planrun::protocol::StepState::Completed)
+        Some(planrun_lang::protocol::StepState::Completed)
     );
 }
 

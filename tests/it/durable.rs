@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
-use planrun::protocol::Sent::{Answered, No, Refused};
+use planrun_lang::protocol::Sent::{Answered, No, Refused};
 
 const PLAN: &str = r#"
 use a, sys

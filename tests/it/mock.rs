@@ -9,8 +9,8 @@ use planrun::mock::{MockOptions, MockServer};
 use planrun::project::Project;
 use planrun::tools::app::{App, AppTool, load_apps};
 use planrun::tools::{Answer as Answered, Reply, Request};
-use planrun::types::{Contract, Effect, Parameter, Signature, Type, decode, from_schema};
-use planrun::value::Value;
+use planrun_lang::types::{Contract, Effect, Parameter, Signature, Type, decode, from_schema};
+use planrun_lang::value::Value;
 use reqwest::header::HeaderMap;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
@@ -355,7 +355,7 @@ async fn without_a_mock_data_is_made_up_from_the_schema() {
     let data = call(&one, "grant", asked.clone()).await["data"].clone();
     assert_eq!(data["emp_id"], "WZ001");
     assert!(
-        planrun::types::Validator::new(&schema)
+        planrun_lang::types::Validator::new(&schema)
             .unwrap()
             .is_valid(&data),
         "{data}"

@@ -11,14 +11,13 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::any;
 use planrun::host::{MemoryHost, RealHost};
-use planrun::protocol::Sent;
-use planrun::secrets::Redactor;
 use planrun::tools::app::{App, AppTool, Reason};
-use planrun::tools::{
-    Answer, CallError, Catalog, Grant, Outcome, Permissions, Reply, Request, Tool,
-};
-use planrun::types::{Effect, ErrorClass, Parameter, Signature, Type, check_value};
-use planrun::value::Value;
+use planrun::tools::{Answer, CallError, Catalog, Outcome, Reply, Request, Tool};
+use planrun_lang::permission::{Grant, Permissions};
+use planrun_lang::protocol::Sent;
+use planrun_lang::secrets::Redactor;
+use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, check_value};
+use planrun_lang::value::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 

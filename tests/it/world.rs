@@ -5,19 +5,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::diag::Diagnostic;
 use planrun::engine::{
     self, Answering, Asker, Context, Observer, Order, Outcome, Program, StepReport,
 };
 use planrun::host::{Host, MemoryHost};
 use planrun::journal::{AnswerError, Event, EventKind, Given, Log, MemoryLog};
-use planrun::protocol::Sent;
-use planrun::sema::{self, Files, Tools};
-use planrun::source::SourceFile;
 use planrun::tools::app::read_app;
-use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
-use planrun::types::{ErrorClass, Signature, UsagePaths};
-use planrun::value::Value;
+use planrun::tools::{Answer, CallError, Catalog, Reply, Request, Transport};
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::{self, Files, Tools};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::{ErrorClass, Signature, UsagePaths};
+use planrun_lang::value::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

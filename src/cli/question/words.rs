@@ -1,7 +1,8 @@
 //! planrun's own words around a question, in the languages of people.
 
+use planrun_lang::diag::render::Language;
+
 use crate::cli::runs::{away, moment};
-use crate::diag::render::Language;
 use crate::journal::Waiting;
 
 /// In nanoseconds.

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use planrun_lang::diag::render::{escape_json, visible_line};
+use planrun_lang::sema::Plan;
+
 use crate::cli::arguments::RunFormat;
 use crate::cli::ask::refusal;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::written;
 use crate::cli::{Failure, Terminal};
-use crate::diag::render::{escape_json, visible_line};
 use crate::engine::Observer;
 use crate::journal::{AnswerError, Event, EventKind};
-use crate::sema::Plan;
 
 /// Who listens to a run on the command line.
 pub struct Listener {

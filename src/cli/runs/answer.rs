@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use planrun_lang::diag::render::visible_line;
 use serde_json::{Value as Json, json};
 
 use super::Format;
@@ -12,7 +13,6 @@ use super::{nothing_told, resume};
 use crate::cli::ask::{Reply, refusal, reply};
 use crate::cli::run::OutputOptions;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::diag::render::visible_line;
 use crate::journal::{AnswerError, Given};
 use crate::runs::{Addressee, Answered, Error, Planrun, ResumeOptions, split_answer};
 

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use planrun_lang::protocol::run_id_fault;
 use tokio::sync::watch;
 
 use super::digest::{Digest, Origin, link};
@@ -16,7 +17,6 @@ use super::{
 };
 use crate::host::Host;
 use crate::journal::log::{self, Log, Summary};
-use crate::protocol::run_id_fault;
 
 /// How many runs an ambiguous beginning names.
 const MAX_NAMED: usize = 5;

@@ -9,15 +9,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{BlockId, Call, Node, NodeId, NodeKind, Plan, Step, StepKind, Target};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::types::{ErrorClass, Transient};
+use planrun_lang::value::Value;
+
 use super::Item;
 use super::spoken::Spoken;
 use super::words;
 use crate::engine::Reached;
-use crate::sema::expr::Code;
-use crate::sema::{BlockId, Call, Node, NodeId, NodeKind, Plan, Step, StepKind, Target};
-use crate::source::{SourceFile, Span};
-use crate::types::{ErrorClass, Transient};
-use crate::value::Value;
 
 /// The name of a tool's error that has none.
 const UNNAMED: &str = "failed";

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::sema::{BlockId, NodeId, Plan};
+
 use super::What;
 use crate::engine::{Observer, Reached};
 use crate::journal::{AnswerError, Event};
-use crate::sema::{BlockId, NodeId, Plan};
 
 /// One thing that a statement of a plan can come to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use planrun_lang::secrets::Redactor;
+use planrun_lang::types::{Signature, sensitive_arguments, sensitive_result};
+use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::kept::{Entry, Recorded, Recording};
 use super::veil::{canonical, veil};
-use crate::secrets::Redactor;
-use crate::tools::{
-    Answer, Outcome, Reply, Request, Transport, sensitive_arguments, sensitive_result,
-};
-use crate::types::Signature;
-use crate::value::Value;
+use crate::tools::{Answer, Outcome, Reply, Request, Transport};
 
 /// What real tools were asked and answered, so far.
 #[derive(Default)]

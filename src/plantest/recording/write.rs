@@ -18,7 +18,7 @@ const WORDS: [&str; 12] = [
 pub(super) fn write(recording: &Recording, about: &[String]) -> String {
     let mut text = String::new();
     for line in about {
-        let _ = writeln!(text, "# {}", crate::diag::render::visible_line(line));
+        let _ = writeln!(text, "# {}", planrun_lang::diag::render::visible_line(line));
     }
     let _ = writeln!(text, "version: {VERSION}");
     if recording.calls.is_empty() {
@@ -165,8 +165,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::Sent;
-    use crate::types::ErrorClass;
+    use planrun_lang::protocol::Sent;
+    use planrun_lang::types::ErrorClass;
 
     fn entry(path: &str, call: u32, outcome: Recorded) -> Entry {
         let (tool, contract) = ("hr.query".into(), "ab12".into());

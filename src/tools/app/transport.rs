@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{Denied, ErrorClass, Field, Rest, Signature, Type, Validation, encode};
+use planrun_lang::value::Value;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json, json};
 
 use super::{App, AppTool, Reason};
 use crate::host::Host;
-use crate::protocol::Sent;
 use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, MOST_BODY_BYTES, failure};
 use crate::tools::{Answer, CallError, Outcome, Reply, Request, Transport};
-use crate::types::{Denied, ErrorClass, Field, Rest, Signature, Type, Validation, encode};
-use crate::value::Value;
 
 /// What a failure tells of an answer's body, in characters.
 const TOLD_OF_BODY: usize = 200;
@@ -112,7 +112,7 @@ impl Transport for AppTransport {
 
 /// All parameters of a tool as the fields of one object.
 fn arguments_type(signature: &Signature) -> Type {
-    let field = |parameter: &crate::types::Parameter| Field {
+    let field = |parameter: &planrun_lang::types::Parameter| Field {
         name: parameter.name.clone(),
         ty: parameter.ty.clone(),
         required: parameter.required,

@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{
+    Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation,
+};
+use planrun_lang::value::{Key, Map, Value};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value as Json;
@@ -9,10 +15,7 @@ use serde_json::Value as Json;
 use super::client::{error, shown};
 use super::{HttpClient, HttpRequest, HttpResponse, MOST_BODY_BYTES, failure};
 use crate::host::Host;
-use crate::protocol::Sent;
-use crate::tools::{Answer, CallError, Outcome, Permissions, Reply, Request, Transport};
-use crate::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation};
-use crate::value::{Key, Map, Value};
+use crate::tools::{Answer, CallError, Outcome, Reply, Request, Transport};
 
 /// What the answer to a failed request tells of its body, in characters.
 const TOLD_OF_BODY: usize = 200;
@@ -34,7 +37,7 @@ pub struct Fetch {
     pub host: Arc<dyn Host>,
 }
 
-/// The contract of `http.fetch`. Its class follows from a constant method: [`method_effect`].
+/// The contract of `http.fetch`. Its class follows from a constant method: [`planrun_lang::types::method_effect`].
 #[must_use]
 pub fn fetch_signature() -> Signature {
     let parameter = |name: &str, ty: Type, required: bool, description: &str| Parameter {
@@ -101,16 +104,6 @@ pub fn fetch_signature() -> Signature {
     }
 }
 
-/// The class of a request with this method.
-#[must_use]
-pub fn method_effect(method: &str) -> Effect {
-    match method {
-        "GET" | "HEAD" | "OPTIONS" => Effect::Read,
-        "PUT" | "DELETE" => Effect::Idempotent,
-        _ => Effect::Effect,
-    }
-}
-
 impl Transport for Fetch {
     fn call(&self, request: Request) -> Reply {
         let prepared = match prepare(&request) {
@@ -124,7 +117,7 @@ impl Transport for Fetch {
         );
         Reply::Later(Box::pin(async move {
             let place = shown(&prepared.url);
-            let gate = |url: &Url| permissions.net(url);
+            let gate = |url: &Url| Ok(permissions.net(url)?);
             let response = client
                 .send(prepared, &gate, MOST_BODY_BYTES, &request.cancel)
                 .await?;

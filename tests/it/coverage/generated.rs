@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use planrun::engine::{self, Context, Program, Silence};
 use planrun::plantest::coverage::{Coverage, Goals, Item, Kind, Seen, Watching, What, lcov, text};
-use planrun::protocol::StepState;
-use planrun::sema::{Call, Plan, StepKind, Target};
-use planrun::source::SourceFile;
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{Call, Plan, StepKind, Target};
+use planrun_lang::source::SourceFile;
 use rayon::prelude::*;
 
 use super::tracefile;

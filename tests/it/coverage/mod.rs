@@ -12,11 +12,11 @@ use planrun::engine::{self, Answering, Context, Outcome, Program, Silence};
 use planrun::host::{Host, MemoryHost};
 use planrun::journal::Given;
 use planrun::plantest::coverage::{Coverage, Goals, Kind, Seen, Watching, html, json, lcov, text};
-use planrun::protocol::Sent;
-use planrun::sema::{self, Files, Plan, Tools};
-use planrun::source::SourceFile;
 use planrun::tools::Catalog;
-use planrun::value::Value;
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::{self, Files, Plan, Tools};
+use planrun_lang::source::SourceFile;
+use planrun_lang::value::Value;
 use serde_json::{Value as Json, json as object};
 
 use crate::world::{Script, World, give};

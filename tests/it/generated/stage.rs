@@ -8,11 +8,12 @@ use std::time::Duration;
 use planrun::engine::{self, Context, Outcome, Program};
 use planrun::host::{Host, MemoryHost};
 use planrun::journal::{Event, EventKind, StepError};
-use planrun::protocol::Sent;
-use planrun::sema::Plan;
-use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
-use planrun::types::{ErrorClass, Signature, decode, to_schema};
-use planrun::value::Value;
+use planrun::tools::{Answer, CallError, Catalog, Reply, Request, Transport};
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::Plan;
+use planrun_lang::types::{ErrorClass, Signature, decode, to_schema};
+use planrun_lang::value::Value;
 
 use super::edges::answer;
 use crate::generate::{Dice, Project, Tool};

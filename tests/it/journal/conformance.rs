@@ -9,7 +9,7 @@ use planrun::journal::store::{
     Created, Digest, Filter, Journal, JournalError, Lease, MemoryStore, NewRun, Prune, Seen,
     Settings, Store, export, verify_export,
 };
-use planrun::protocol::RunState;
+use planrun_lang::protocol::RunState;
 use tempfile::TempDir;
 
 use super::stage::{line, new_run};

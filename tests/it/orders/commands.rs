@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planrun::journal::Given;
-use planrun::sema::Plan;
-use planrun::types::{Type, decode};
-use planrun::value::Value;
+use planrun_lang::sema::Plan;
+use planrun_lang::types::{Type, decode};
+use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use crate::support::words;

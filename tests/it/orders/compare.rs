@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Mutex;
 
 use planrun::engine::Order;
-use planrun::sema::{Block, Plan, StepKind};
+use planrun_lang::sema::{Block, Plan, StepKind};
 
 use super::play::{Call, Play, Played};
 

@@ -17,9 +17,10 @@ use planrun::engine::{self, Answering, Context, Order, Program, Silence};
 use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::mock::{MockOptions, MockServer};
 use planrun::project::Project;
-use planrun::sema::{self, Files, Plan, Tools};
-use planrun::source::SourceFile;
-use planrun::tools::{Catalog, Permissions};
+use planrun::tools::Catalog;
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::{self, Files, Plan, Tools};
+use planrun_lang::source::SourceFile;
 use rayon::prelude::*;
 use serde_json::json;
 
@@ -337,7 +338,7 @@ fn checked(file: &Path, name: Option<&str>, catalog: &Catalog) -> Option<Arc<Pla
     let refused = checked
         .diagnostics
         .iter()
-        .any(planrun::diag::Diagnostic::is_error);
+        .any(planrun_lang::diag::Diagnostic::is_error);
     let mut plans = checked
         .plans
         .iter()

@@ -8,10 +8,10 @@ use std::time::Duration;
 use planrun::engine::{self, Answering, Context, Order, Program};
 use planrun::host::Host;
 use planrun::journal::{Event, EventKind, Given};
-use planrun::protocol::RunState;
-use planrun::sema::Plan;
 use planrun::tools::Catalog;
-use planrun::value::Value;
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::Plan;
+use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 
 /// A fresh world each time: what happened in one run is not known in the next.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::protocol::Sent;
 use planrun::tools::{CallError, Catalog, Outcome, Reply, Request, Transport};
-use planrun::types::ErrorClass;
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::ErrorClass;
 use tokio::time::Instant;
 
 /// Answers come after a whole number of these, so that many come at the same moment.

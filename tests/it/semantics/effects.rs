@@ -10,7 +10,7 @@ use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
 use planrun::engine::Interruption;
 use planrun::journal::MemoryLog;
-use planrun::protocol::Sent::{Answered, Maybe, No, Refused};
+use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
 
 const TOOLS: &str = "
 use a, sys

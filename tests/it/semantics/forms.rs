@@ -354,7 +354,7 @@ async fn a8_the_journal_knows_the_answers_that_stand() {
 #[tokio::test(start_paused = true)]
 async fn r4_2_a_gate_tells_the_class_of_what_it_lets_through_and_why_it_asks_again() {
     use crate::world::Script::Fail;
-    use planrun::protocol::Sent::Refused;
+    use planrun_lang::protocol::Sent::Refused;
     let log = MemoryLog::default();
     let mut world = World::new().tool("a.write", [Fail("tool.busy", Refused), give(json!(1))]);
     (world.journal, world.answers) = (Some(log.clone()), vec![("w.confirm", json!(true))]);

@@ -3,12 +3,12 @@
 
 use planrun::engine::ListenerReport;
 use planrun::journal::MemoryLog;
-use planrun::value::Value;
+use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 
 use crate::world::Script::{self, Fail};
 use crate::world::{Ran, World, after, give};
-use planrun::protocol::Sent::{Answered, No};
+use planrun_lang::protocol::Sent::{Answered, No};
 
 /// Onboarding as a net of tasks: every listener moves the next task with what its tool gave.
 const ONBOARDING: &str = r#"

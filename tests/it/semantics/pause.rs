@@ -9,7 +9,7 @@ use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
 use planrun::engine::Interruption;
 use planrun::journal::MemoryLog;
-use planrun::protocol::Sent::{Answered, Maybe, Refused};
+use planrun_lang::protocol::Sent::{Answered, Maybe, Refused};
 
 const TOOLS: &str = "
 use a

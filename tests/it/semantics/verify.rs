@@ -6,7 +6,7 @@ use crate::world::Script::Fail;
 use crate::world::{World, after, give};
 use planrun::engine::Interruption;
 use planrun::journal::MemoryLog;
-use planrun::protocol::Sent::{Answered, Maybe};
+use planrun_lang::protocol::Sent::{Answered, Maybe};
 
 const TOOLS: &str = "
 use a

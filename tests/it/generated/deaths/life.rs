@@ -11,10 +11,10 @@ use planrun::engine::{
 };
 use planrun::host::{Host, MemoryHost, VirtualHost};
 use planrun::journal::{Given, Log, MemoryLog, Waiting};
-use planrun::protocol::RunState;
-use planrun::sema::Plan;
 use planrun::tools::{Catalog, Reply, Request, Transport};
-use planrun::value::Value;
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::Plan;
+use planrun_lang::value::Value;
 use serde_json::{Map, Value as Json, json};
 
 use crate::durable::{completed_keys, keys_to_keep_from_retries};

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::protocol::Sent;
 use planrun::tools::{Answer, CallError, Reply, Request, Transport};
-use planrun::types::ErrorClass;
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::ErrorClass;
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 

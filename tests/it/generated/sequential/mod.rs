@@ -22,11 +22,12 @@ use std::time::Duration;
 use planrun::engine::{self, Context, Order, Outcome, Program};
 use planrun::host::{Host, MemoryHost};
 use planrun::journal::{Event, EventKind, StepError};
-use planrun::sema::{self, Files, Plan, Tools};
-use planrun::source::SourceFile;
-use planrun::tools::{Catalog, Permissions};
-use planrun::types::Signature;
-use planrun::value::Value;
+use planrun::tools::Catalog;
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::{self, Files, Plan, Tools};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::Signature;
+use planrun_lang::value::Value;
 use rayon::prelude::*;
 use tokio::time::Instant;
 
