@@ -10,7 +10,9 @@ use planrun::journal::{Log, Past};
 use planrun::protocol::RunState;
 use planrun::sema::{Files, Plan, check_file};
 use planrun::source::SourceFile;
-use planrun::tools::{Answer, Catalog, Permissions, Reply, Request, Transport};
+use planrun::tools::{
+    Answer, BoxFuture, Catalog, Conversation, Described, Permissions, Request, Transport, described,
+};
 use planrun::types::{Effect, Parameter, Signature, Type};
 use planrun::value::Value;
 use tokio::runtime::Runtime;
@@ -33,19 +35,27 @@ struct Gate(std::sync::Mutex<Option<CancellationToken>>);
 struct Put;
 
 impl Transport for Put {
-    fn call(&self, _: Request) -> Reply {
-        Reply::Now(Ok(Answer::Value(Value::Int(1))))
+    fn call(&self, _: Request) -> Conversation {
+        Conversation::Now(Ok(Answer::Value(Value::Int(1))))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 
 impl Transport for Gate {
-    fn call(&self, _: Request) -> Reply {
+    fn call(&self, _: Request) -> Conversation {
         let stop = self.0.lock().map(|stop| stop.clone()).unwrap_or_default();
         let Some(stop) = stop else {
-            return Reply::Now(Ok(Answer::Value(Value::Int(1))));
+            return Conversation::Now(Ok(Answer::Value(Value::Int(1))));
         };
         stop.cancel();
-        Reply::Later(Box::pin(std::future::pending()))
+        Conversation::from_future(std::future::pending())
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 

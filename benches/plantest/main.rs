@@ -21,7 +21,9 @@ use planrun::plantest::play::Stage;
 use planrun::plantest::suite::{Prepared, Suite, Wish};
 use planrun::sema::{Files, Policy, Tools};
 use planrun::source::SourceFile;
-use planrun::tools::{Answer, Catalog, Reply, Request, StandIn, Transport};
+use planrun::tools::{
+    Answer, BoxFuture, Catalog, Conversation, Described, Request, StandIn, Transport, described,
+};
 use planrun::types::Signature;
 use planrun::value::Value;
 use rayon::prelude::*;
@@ -147,15 +149,19 @@ fn bare_runs(suite: &Suite) -> Result<(), String> {
 struct Echo;
 
 impl Transport for Echo {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         let next = match request.arguments.get("id") {
             Some(Value::Int(id)) => Value::Int(id + 1),
             _ => Value::Int(0),
         };
-        Reply::Now(Ok(Answer::Value(Value::object([
+        Conversation::Now(Ok(Answer::Value(Value::object([
             ("next", next),
             ("name", Value::String("n".into())),
         ]))))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 

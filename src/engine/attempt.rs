@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::Program;
 use super::arguments::{format_note, result};
+use super::conversation::{Attempt, Ended, Message, News};
 use super::copies::Again;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
-use super::failure::timed_out;
 use super::frame::FrameId;
 use super::leaf::{Leaf, Phase};
 use super::observer::Reached;
@@ -21,19 +19,9 @@ use crate::journal::{
 use crate::protocol::Sent;
 use crate::protocol::StepState;
 use crate::sema::{Call, Step, StepKind, Target};
-use crate::tools::{CallError, Outcome, Reply, Request, sensitive_arguments};
+use crate::tools::{CallError, Callee, Conversation, Request, sensitive_arguments};
 use crate::types::{Effect, ErrorClass, Signature, Validation};
 use crate::value::Value;
-
-/// How long a transport gets to stop after a timeout, such as a program to die.
-const CLEAN_UP: Duration = Duration::from_secs(2);
-
-/// What an attempt tells the dispatcher.
-pub(super) struct Message {
-    at: NodeRef,
-    number: u64,
-    outcome: Outcome,
-}
 
 impl Dispatcher<'_> {
     /// A call may run: take a slot, or wait for one.
@@ -344,9 +332,10 @@ impl Dispatcher<'_> {
         let cancel = self.spare_token.take().unwrap_or_default();
         let request = Request {
             path: self.path(program, at),
-            signature: signature.clone(),
+            callee: Callee::Tool(signature.clone()),
             arguments: leaf.arguments.clone(),
             idempotency_key: leaf.key.clone(),
+            handle: None,
             cancel: cancel.clone(),
         };
         let Some(transport) = &called.transport else {
@@ -360,27 +349,39 @@ impl Dispatcher<'_> {
                 sent: Sent::No,
                 retry_after: None,
             };
-            return self.attempt_ended(program, at, step, signature, leaf, Err(error));
+            let ended = Ended::only(Err(error));
+            return self.attempt_ended(program, at, step, signature, leaf, ended);
         };
         match transport.call(request) {
-            Reply::Now(outcome) if self.reactions.in_order => {
+            Conversation::Now(outcome) if self.reactions.in_order => {
                 self.spare_token = Some(cancel);
+                let news = News::Ended(Ended::only(outcome));
                 let message = Message {
                     at,
                     number: leaf.number,
-                    outcome,
+                    news,
                 };
                 self.leaves.insert(at, leaf);
                 // The other end is the dispatcher's own.
                 let _ = self.sender.send(message);
             }
-            Reply::Now(outcome) => {
+            Conversation::Now(outcome) => {
                 self.spare_token = Some(cancel);
-                self.attempt_ended(program, at, step, signature, leaf, outcome);
+                let ended = Ended::only(outcome);
+                self.attempt_ended(program, at, step, signature, leaf, ended);
             }
-            Reply::Later(answer) => {
-                let limit = self.timeout(at.0, step);
-                self.spawn(at, leaf.number, cancel.clone(), limit, answer);
+            Conversation::Later(events) => {
+                let (number, limit) = (leaf.number, self.timeout(at.0, step));
+                let (sender, cancelled) = (self.sender.clone(), cancel.clone());
+                let attempt = Attempt {
+                    at,
+                    number,
+                    events,
+                    cancel: cancelled,
+                    limit,
+                    sender,
+                };
+                tokio::spawn(attempt.drive());
                 self.leaves.insert(
                     at,
                     Leaf {
@@ -390,36 +391,6 @@ impl Dispatcher<'_> {
                 );
             }
         }
-    }
-
-    fn spawn(
-        &self,
-        at: NodeRef,
-        number: u64,
-        cancel: CancellationToken,
-        limit: Duration,
-        answer: std::pin::Pin<Box<dyn Future<Output = Outcome> + Send>>,
-    ) {
-        let sender = self.sender.clone();
-        tokio::spawn(async move {
-            let mut answer = answer;
-            let outcome = tokio::select! {
-                biased;
-                outcome = &mut answer => outcome,
-                () = tokio::time::sleep(limit) => {
-                    cancel.cancel();
-                    // The transport cleans up, and what it still says comes too late.
-                    let _ = tokio::time::timeout(CLEAN_UP, answer).await;
-                    Err(timed_out(limit))
-                }
-            };
-            // The dispatcher is gone only when the run is over.
-            let _ = sender.send(Message {
-                at,
-                number,
-                outcome,
-            });
-        });
     }
 
     /// An answer from outside; one of an earlier phase comes too late and is dropped.
@@ -432,6 +403,13 @@ impl Dispatcher<'_> {
         {
             return;
         }
+        let ended = match message.news {
+            News::Ended(ended) => ended,
+            News::Progress(progress) => {
+                let path = self.own_path(at);
+                return self.context.observer.progressed(&path, &progress);
+            }
+        };
         let Some(leaf) = self.leaves.remove(&at) else {
             return;
         };
@@ -443,7 +421,7 @@ impl Dispatcher<'_> {
         let Some((step, _, signature)) = tool_call(&program, self, at) else {
             return;
         };
-        self.attempt_ended(&program, at, step, &signature, leaf, message.outcome);
+        self.attempt_ended(&program, at, step, &signature, leaf, ended);
         self.let_go_if_quiet();
     }
 
@@ -454,15 +432,16 @@ impl Dispatcher<'_> {
         step: &Step,
         signature: &Arc<Signature>,
         mut leaf: Leaf,
-        outcome: Outcome,
+        ended: Ended,
     ) {
         let scope = self.frames[at.0].scope;
         self.give_slot(scope);
         let max_result = self.scopes[scope].policy.max_result;
         let attempts = self.record(at.0, at.1).attempts;
-        match outcome {
+        let answer = ended.outcome.as_ref().ok();
+        self.report_usage(at, signature, answer, ended.used);
+        match ended.outcome {
             Ok(answer) => {
-                self.report_usage(at, signature, &answer);
                 let note = format_note(signature, &answer);
                 match result(signature, answer, max_result) {
                     Ok(value) => {

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::aftermath::{self, Aftermath};
-use super::attempt::Message;
 use super::budget::Spent;
 use super::clock;
 use super::compound::Compound;
+use super::conversation::Message;
 use super::event::{Reactions, reacts};
 use super::frame::{Ending, Frame, FrameId, Microseconds, View};
 use super::leaf::Leaf;

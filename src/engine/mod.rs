@@ -8,6 +8,7 @@ mod attempt;
 mod budget;
 pub mod clock;
 mod compound;
+mod conversation;
 mod copies;
 mod dispatcher;
 mod doubt;

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use crate::journal::{AnswerError, Event};
 use crate::sema::{BlockId, NodeId, Plan};
+use crate::tools::Progress;
 use crate::types::ErrorClass;
 
 /// Who listens. Called by the dispatcher between two changes, so it must not block.
 pub trait Observer: Send {
     fn observe(&mut self, event: &Event<'_>);
+
+    /// A call says how far it has come. Its message is text from outside, and may hold secrets of the run.
+    fn progressed(&mut self, _path: &str, _progress: &Progress) {}
 
     /// Somebody answered, and the answer cannot be taken.
     fn refused(&mut self, _error: &AnswerError) {}

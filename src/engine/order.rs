@@ -27,7 +27,7 @@ use std::cmp::Reverse;
 
 use tokio::time::Instant;
 
-use super::attempt::Message;
+use super::conversation::Message;
 use super::dispatcher::{BATCH, Dispatcher, NodeRef, Timer};
 use crate::host::{Host as _, MemoryHost};
 

@@ -9,7 +9,7 @@ use super::dispatcher::Dispatcher;
 use super::frame::Microseconds;
 use super::policy::Effective;
 use crate::journal::StepError;
-use crate::tools::{Allowed, Catalog, Permissions, Transport};
+use crate::tools::{Allowed, Catalog, Origin, Permissions, Transport};
 use crate::types::{Denied, ErrorClass, Signature};
 
 /// One plan in execution.
@@ -121,14 +121,17 @@ impl Dispatcher<'_> {
                 let transport = match stand_in {
                     // What may not be reached is not, whoever answers.
                     Some(stand_in) => {
-                        let (inner, permissions) =
-                            (stand_in.clone().over(tool), scope.permissions.clone());
-                        let (host, root) = (host.clone(), root.clone());
+                        let origin = if tool.is_some() {
+                            Origin::Project
+                        } else {
+                            Origin::Plan
+                        };
                         Some(Arc::new(Allowed {
-                            inner,
-                            permissions,
-                            host,
-                            root,
+                            inner: stand_in.clone().over(tool),
+                            origin,
+                            permissions: scope.permissions.clone(),
+                            host: host.clone(),
+                            root: root.clone(),
                         }) as Arc<dyn Transport>)
                     }
                     None => tool,

@@ -1,10 +1,11 @@
 //! Credentials: which texts are ones, and keeping them out of what comes back.
 
+use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use reqwest::Url;
 
-use super::{Answer, CallError, Outcome, Reply, Request, Transport};
+use super::{Answer, BoxFuture, CallError, Conversation, Described, Outcome, Request, Transport};
 use crate::secrets::Redactor;
 use crate::types::Signature;
 use crate::value::Value;
@@ -72,6 +73,14 @@ impl Credentials {
         })
     }
 
+    /// What is told in the course of a call.
+    fn clean_text(&self, text: &mut String) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Cow::Owned(clean) = known.text(text) {
+            *text = clean;
+        }
+    }
+
     /// What came back, before it becomes a value, an event or a message.
     fn clean(&self, outcome: Outcome) -> Outcome {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -99,14 +108,16 @@ struct Guarded {
 }
 
 impl Transport for Guarded {
-    fn call(&self, request: Request) -> Reply {
-        match self.transport.call(request) {
-            Reply::Now(outcome) => Reply::Now(self.credentials.clean(outcome)),
-            Reply::Later(answer) => {
-                let credentials = self.credentials.clone();
-                Reply::Later(Box::pin(async move { credentials.clean(answer.await) }))
-            }
-        }
+    fn call(&self, request: Request) -> Conversation {
+        let (texts, end) = (self.credentials.clone(), self.credentials.clone());
+        self.transport
+            .call(request)
+            .map_texts(move |text| texts.clean_text(text))
+            .map_outcome(move |outcome| end.clean(outcome))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.transport.describe()
     }
 }
 

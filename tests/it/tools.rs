@@ -15,7 +15,7 @@ use planrun::protocol::Sent;
 use planrun::secrets::Redactor;
 use planrun::tools::app::{App, AppTool, Reason};
 use planrun::tools::{
-    Answer, CallError, Catalog, Grant, Outcome, Permissions, Reply, Request, Tool,
+    Answer, CallError, Callee, Catalog, Conversation, Grant, Outcome, Permissions, Request, Tool,
 };
 use planrun::types::{Effect, ErrorClass, Parameter, Signature, Type, check_value};
 use planrun::value::Value;
@@ -66,21 +66,19 @@ fn net(address: &str) -> Catalog {
     catalog(Path::new("/"), &grant("net", &[address]))
 }
 
-async fn finish(reply: Reply) -> Outcome {
-    match reply {
-        Reply::Now(outcome) => outcome,
-        Reply::Later(outcome) => tokio::time::timeout(Duration::from_secs(20), outcome)
-            .await
-            .unwrap(),
-    }
+async fn finish(conversation: Conversation) -> Outcome {
+    tokio::time::timeout(Duration::from_secs(20), conversation.outcome())
+        .await
+        .unwrap()
 }
 
 fn request(tool: &Tool, arguments: Value, cancel: CancellationToken) -> Request {
     Request {
         path: "step".into(),
-        signature: tool.signature.clone(),
+        callee: Callee::Tool(tool.signature.clone()),
         arguments,
         idempotency_key: "key-1".into(),
+        handle: None,
         cancel,
     }
 }

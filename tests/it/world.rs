@@ -15,7 +15,10 @@ use planrun::protocol::Sent;
 use planrun::sema::{self, Files, Tools};
 use planrun::source::SourceFile;
 use planrun::tools::app::read_app;
-use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
+use planrun::tools::{
+    Answer, BoxFuture, CallError, Catalog, Conversation, Described, Permissions, Progress, Request,
+    Transport, described,
+};
 use planrun::types::{ErrorClass, Signature, UsagePaths};
 use planrun::value::Value;
 use tokio::time::Instant;
@@ -123,6 +126,14 @@ impl World {
         self
     }
 
+    /// Adds a tool such as `hr.create` with a transport of its own, which changes things.
+    pub fn wired(mut self, path: &str, transport: Arc<dyn Transport>) -> Self {
+        let (namespace, name) = path.split_once('.').unwrap();
+        self.catalog
+            .add(Signature::unknown(namespace.into(), name.into()), transport);
+        self
+    }
+
     /// From now on a tool has the contract that an app file with these schemas gives it.
     pub fn contract(
         mut self,
@@ -206,9 +217,11 @@ impl World {
         let program = Arc::new(Program::new(checked.plans.last().unwrap().clone()));
         let events = Arc::new(Mutex::new(Vec::new()));
         let (refused, sink) = (Arc::new(Mutex::new(Vec::new())), events.clone());
+        let progress = Arc::new(Mutex::new(Vec::new()));
         let mut observer = Watcher {
             events: sink,
             refused: refused.clone(),
+            progress: progress.clone(),
         };
         let begun = Instant::now();
         let (log, past) = self.journal.as_ref().map_or((None, None), |log| {
@@ -250,6 +263,7 @@ impl World {
             self.cancelled.lock().unwrap().clone(),
         );
         let refused = refused.lock().unwrap().clone();
+        let progress = progress.lock().unwrap().clone();
         Some(Ran {
             outcome,
             seen,
@@ -257,6 +271,7 @@ impl World {
             took,
             events,
             refused,
+            progress,
         })
     }
 
@@ -286,9 +301,15 @@ type Told = (&'static str, String, u128);
 struct Watcher {
     events: Arc<Mutex<Vec<Told>>>,
     refused: Arc<Mutex<Vec<String>>>,
+    progress: Arc<Mutex<Vec<(String, Progress)>>>,
 }
 
 impl Observer for Watcher {
+    fn progressed(&mut self, path: &str, progress: &Progress) {
+        let told = (path.to_owned(), progress.clone());
+        self.progress.lock().unwrap().push(told);
+    }
+
     fn observe(&mut self, event: &Event<'_>) {
         let wait = if let EventKind::StepWaiting { wait, .. } = &event.kind {
             wait.as_millis()
@@ -317,6 +338,8 @@ pub struct Ran {
     pub events: Vec<(&'static str, String, u128)>,
     /// Why answers were not taken.
     pub refused: Vec<String>,
+    /// What calls told of how far they have come, by the path of the step.
+    pub progress: Vec<(String, Progress)>,
 }
 
 impl Ran {
@@ -371,7 +394,7 @@ impl Ran {
 }
 
 impl Transport for Scripted {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         self.seen.lock().unwrap().push(Seen {
             tool: self.name.clone(),
             at: self.begun.elapsed().as_millis(),
@@ -386,7 +409,7 @@ impl Transport for Scripted {
         };
         let script = script.unwrap_or(Script::Give(serde_json::Value::Null));
         let (name, cancelled) = (self.name.clone(), self.cancelled.clone());
-        Reply::Later(Box::pin(async move {
+        Conversation::from_future(async move {
             tokio::select! {
                 outcome = play(script) => outcome,
                 () = request.cancel.cancelled() => {
@@ -394,7 +417,11 @@ impl Transport for Scripted {
                     Err(failure("cancelled", Sent::Maybe, None))
                 }
             }
-        }))
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 

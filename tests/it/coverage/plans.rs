@@ -10,7 +10,9 @@ use planrun::plantest::coverage::{Coverage, Goals, Seen, html, json, lcov, text}
 use planrun::project::Project;
 use planrun::sema::{self, Call, Files, Plan, StepKind, Target, Tools};
 use planrun::source::SourceFile;
-use planrun::tools::{Answer, Catalog, Permissions, Reply, Request, Transport};
+use planrun::tools::{
+    Answer, BoxFuture, Catalog, Conversation, Described, Permissions, Request, Transport, described,
+};
 use planrun::types::{Choice, Examples, Signature, decode, encode};
 use planrun::value::Value;
 use serde_json::{Map, Value as Json};
@@ -38,14 +40,18 @@ struct MadeUp {
 type Answers = Vec<(Arc<Signature>, Arc<Examples>)>;
 
 impl Transport for MadeUp {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         let arguments = match request.arguments.to_json() {
             Json::Object(arguments) => arguments,
             _ => Map::new(),
         };
-        Reply::Now(Ok(Answer::Json(
+        Conversation::Now(Ok(Answer::Json(
             self.examples.make(&arguments, 0, self.choice).unwrap(),
         )))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 

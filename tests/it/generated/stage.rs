@@ -10,7 +10,10 @@ use planrun::host::{Host, MemoryHost};
 use planrun::journal::{Event, EventKind, StepError};
 use planrun::protocol::Sent;
 use planrun::sema::Plan;
-use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
+use planrun::tools::{
+    Answer, BoxFuture, CallError, Catalog, Conversation, Described, Permissions, Request,
+    Transport, described,
+};
 use planrun::types::{ErrorClass, Signature, decode, to_schema};
 use planrun::value::Value;
 
@@ -129,7 +132,7 @@ pub fn inputs(plan: &Plan, seed: u64) -> BTreeMap<Arc<str>, Value> {
 }
 
 impl Transport for Double {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         // What comes of a call hangs on the call, not on what else was called before.
         let arguments = request.arguments.to_json().to_string();
         let attempt = {
@@ -139,7 +142,7 @@ impl Transport for Double {
             *attempt
         };
         let call = [
-            &request.signature.path(),
+            &request.signature().path(),
             &*request.idempotency_key,
             &arguments,
         ]
@@ -155,12 +158,16 @@ impl Transport for Double {
             Ok(Answer::Json(answer(&self.tool.returns, &mut dice)))
         };
         if wait == 0 {
-            return Reply::Now(outcome);
+            return Conversation::Now(outcome);
         }
-        Reply::Later(Box::pin(async move {
+        Conversation::from_future(async move {
             tokio::time::sleep(Duration::from_millis(wait)).await;
             outcome
-        }))
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 

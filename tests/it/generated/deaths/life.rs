@@ -13,7 +13,7 @@ use planrun::host::{Host, MemoryHost, VirtualHost};
 use planrun::journal::{Given, Log, MemoryLog, Waiting};
 use planrun::protocol::RunState;
 use planrun::sema::Plan;
-use planrun::tools::{Catalog, Reply, Request, Transport};
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport};
 use planrun::value::Value;
 use serde_json::{Map, Value as Json, json};
 
@@ -307,17 +307,21 @@ struct Watched {
 }
 
 impl Transport for Watched {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         self.calls.lock().unwrap().push(Call {
-            tool: request.signature.path(),
+            tool: request.signature().path(),
             key: request.idempotency_key.to_string(),
-            effect: !request.signature.effect.floats(),
+            effect: !request.signature().effect.floats(),
         });
         // Nothing outside answers before the next thing is done.
         match self.inner.call(request) {
-            Reply::Now(outcome) => Reply::Later(Box::pin(std::future::ready(outcome))),
-            Reply::Later(answer) => Reply::Later(answer),
+            Conversation::Now(outcome) => Conversation::from_future(std::future::ready(outcome)),
+            Conversation::Later(events) => Conversation::Later(events),
         }
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.inner.describe()
     }
 }
 
