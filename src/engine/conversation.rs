@@ -63,14 +63,13 @@ impl Attempt {
             outcome = self.listen(&mut usage) => Some(outcome),
             () = tokio::time::sleep(limit) => None,
         };
-        let outcome = match outcome {
-            Some(outcome) => outcome,
-            None => {
-                self.cancel.cancel();
-                // The transport cleans up, and what it still says comes too late.
-                let _ = tokio::time::timeout(CLEAN_UP, self.listen(&mut usage)).await;
-                Err(timed_out(limit))
-            }
+        let outcome = if let Some(outcome) = outcome {
+            outcome
+        } else {
+            self.cancel.cancel();
+            // The transport cleans up; its end comes too late, and what it has used still counts.
+            let _ = tokio::time::timeout(CLEAN_UP, self.listen(&mut usage)).await;
+            Err(timed_out(limit))
         };
         let used = Used {
             tokens: usage.tokens(),

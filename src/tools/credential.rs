@@ -109,11 +109,15 @@ struct Guarded {
 
 impl Transport for Guarded {
     fn call(&self, request: Request) -> Conversation {
-        let (texts, end) = (self.credentials.clone(), self.credentials.clone());
-        self.transport
-            .call(request)
-            .map_texts(move |text| texts.clean_text(text))
-            .map_outcome(move |outcome| end.clean(outcome))
+        match self.transport.call(request) {
+            Conversation::Now(outcome) => Conversation::Now(self.credentials.clean(outcome)),
+            later @ Conversation::Later(_) => {
+                let (texts, end) = (self.credentials.clone(), self.credentials.clone());
+                later
+                    .map_texts(move |text| texts.clean_text(text))
+                    .map_outcome(move |outcome| end.clean(outcome))
+            }
+        }
     }
 
     fn describe(&self) -> BoxFuture<'_, Described> {
@@ -221,7 +225,11 @@ pub(super) fn in_address(url: &Url) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value as Json;
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
+    use crate::tools::{CallEvent, Callee, Progress, Question};
 
     #[test]
     fn names_and_addresses_tell_credentials() {
@@ -246,5 +254,57 @@ mod tests {
         );
         assert_eq!(in_variable("STAGE", "production"), [""; 0]);
         assert_eq!(in_variable("SITE", "https://example.com/a%20b"), [""; 0]);
+    }
+
+    /// Says a credential in everything that it can say.
+    struct Careless;
+
+    impl Transport for Careless {
+        fn call(&self, _: Request) -> Conversation {
+            Conversation::with_events(|mut events| async move {
+                events.progress(Progress::message("with hunter2-token"));
+                let question = Question::new("hunter2-token?".to_owned(), Json::Null).unwrap();
+                events.ask(question).await;
+                Ok(Answer::Json(Json::from("hunter2-token")))
+            })
+        }
+
+        fn describe(&self) -> BoxFuture<'_, Described> {
+            crate::tools::described([])
+        }
+    }
+
+    #[tokio::test]
+    async fn no_credential_comes_back_in_a_conversation() {
+        let credentials = Credentials::default();
+        let mut known = Redactor::default();
+        known.add("hunter2-token");
+        credentials.join(&known);
+        let request = Request {
+            path: "a".into(),
+            callee: Callee::Tool(Arc::new(Signature::unknown("a".into(), "b".into()))),
+            arguments: Value::Null,
+            idempotency_key: "key".into(),
+            handle: None,
+            cancel: CancellationToken::new(),
+        };
+        let Conversation::Later(mut events) = credentials.guard(Arc::new(Careless)).call(request)
+        else {
+            panic!("it tells something")
+        };
+        let mut told = Vec::new();
+        while let Some(event) = events.next().await {
+            told.push(match event {
+                CallEvent::Progress(progress) => progress.text().unwrap().to_owned(),
+                CallEvent::Ask(ask) => ask.question().message().to_owned(),
+                CallEvent::Done(Ok(Answer::Json(json))) => json.to_string(),
+                other => panic!("{other:?}"),
+            });
+        }
+        assert_eq!(told.len(), 3);
+        assert!(
+            told.iter().all(|text| !text.contains("hunter2")),
+            "{told:?}"
+        );
     }
 }

@@ -65,7 +65,7 @@ async fn a_conversation_comes_in_its_order() {
         Line::Progress(0.5, "half"),
         Line::Ask("Really?", json!({"type": "string"})),
         Line::Usage(10, 0.5),
-        Line::Pause(Duration::from_secs(60)),
+        Line::Pause(Duration::from_mins(1)),
         Line::Give(json!(42)),
         Line::Progress(0.9, "nobody hears this"),
     ]]);
@@ -159,8 +159,7 @@ async fn usage_on_the_way_counts_whatever_the_end() {
         vec![Line::Usage(5, 0.5), Line::Give(json!("done"))],
     ]);
     let world = World::new().wired("peer.call", peer.clone());
-    let text =
-        "use peer\nplan p() -> any {\n    step a = peer.call()\n        retry { attempts: 3 }\n    reply a\n}\n";
+    let text = "use peer\nplan p() -> any {\n    step a = peer.call()\n        retry { attempts: 3 }\n    reply a\n}\n";
     let ran = world.run(text).await;
     assert_eq!(ran.reply(), json!("done"));
     let usage = ran.outcome.usage;

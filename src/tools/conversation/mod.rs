@@ -110,6 +110,9 @@ impl Conversation {
     }
 
     /// How the call ends. Questions in its course stay unanswered, and all else that it tells is dropped.
+    ///
+    /// # Errors
+    /// Those of the call, and [`broken_off`].
     pub async fn outcome(self) -> Outcome {
         match self {
             Self::Now(outcome) => outcome,
@@ -125,6 +128,9 @@ impl Events {
     }
 
     /// How the call ends, as [`Conversation::outcome`].
+    ///
+    /// # Errors
+    /// Those of the call, and [`broken_off`], also where the end was taken before.
     pub async fn outcome(&mut self) -> Outcome {
         loop {
             match self.next().await {
@@ -269,6 +275,7 @@ mod tests {
     use super::*;
     use crate::tools::Answer;
 
+    #[expect(clippy::unnecessary_wraps, reason = "it is how calls end")]
     fn give() -> Outcome {
         Ok(Answer::Json(json!(1)))
     }
@@ -414,11 +421,12 @@ mod tests {
     #[tokio::test]
     async fn a_conversation_that_is_dropped_drops_its_work() {
         let alive = std::sync::Arc::new(());
-        let held = alive.clone();
+        let inside = alive.clone();
         let mut events = events(Conversation::with_events(|mut events| async move {
-            let _held = held;
             events.usage(Usage::new(1, 0.0)).await;
-            std::future::pending().await
+            std::future::pending::<()>().await;
+            drop(inside);
+            give()
         }));
         assert!(events.next().await.is_some());
         assert_eq!(std::sync::Arc::strong_count(&alive), 2);
