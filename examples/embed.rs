@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use planrun::engine::{self, Context, Program};
 use planrun::host::RealHost;
 use planrun::journal::{Event, EventKind};
-use planrun::tools::{Answer, CallError, Catalog, Reply, Request, Transport};
+use planrun::tools::{
+    Answer, BoxFuture, CallError, Catalog, Conversation, Described, Request, Transport, described,
+};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::{FileReport, Look, human};
 use planrun_lang::permission::Permissions;
@@ -38,26 +40,31 @@ struct Thermometer {
 }
 
 impl Transport for Thermometer {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         if self.calls.fetch_add(1, Ordering::Relaxed) == 0 {
             // `Sent::No`: nothing reached the world, so that even an effect could be tried again.
             let class = ErrorClass::Transient(Transient::Unavailable);
             let message = "the thermometer warms up".to_owned();
-            return Reply::Now(Err(CallError {
+            return Conversation::Now(Err(CallError {
                 class,
                 message,
                 sent: Sent::No,
                 retry_after: None,
             }));
         }
-        // Arguments have been checked against the signature. A slow tool returns `Reply::Later` with a future.
+        // Arguments have been checked against the signature. A slow tool returns
+        // `Conversation::from_future`, one that tells its progress `Conversation::with_events`.
         let city = request
             .arguments
             .get("city")
             .and_then(Value::as_str)
             .unwrap_or_default();
         let degrees = if city == "Oslo" { -4 } else { 21 };
-        Reply::Now(Ok(Answer::Value(Value::Int(degrees))))
+        Conversation::Now(Ok(Answer::Value(Value::Int(degrees))))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([Arc::new(signature())])
     }
 }
 

@@ -17,7 +17,9 @@ use planrun::plantest::case::Case;
 use planrun::plantest::explore::{Reach, explore};
 use planrun::plantest::play::Stage;
 use planrun::plantest::suite::{Prepared, Suite, Wish};
-use planrun::tools::{Answer, Catalog, Reply, Request, StandIn, Transport};
+use planrun::tools::{
+    Answer, BoxFuture, Catalog, Conversation, Described, Request, StandIn, Transport, described,
+};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::lint;
 use planrun_lang::sema::{Files, Policy, Tools};
@@ -147,15 +149,19 @@ fn bare_runs(suite: &Suite) -> Result<(), String> {
 struct Echo;
 
 impl Transport for Echo {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         let next = match request.arguments.get("id") {
             Some(Value::Int(id)) => Value::Int(id + 1),
             _ => Value::Int(0),
         };
-        Reply::Now(Ok(Answer::Value(Value::object([
+        Conversation::Now(Ok(Answer::Value(Value::object([
             ("next", next),
             ("name", Value::String("n".into())),
         ]))))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 

@@ -23,6 +23,12 @@ use crate::journal::{
 };
 use crate::tools::{CallError, Outcome};
 
+/// How an attempt ended, and what it told of its cost on the way.
+pub(super) struct CallEnd {
+    pub outcome: Outcome,
+    pub used: Used,
+}
+
 impl Run {
     /// A call may run: take a slot, or wait for one.
     pub(super) fn start_call(&mut self, program: &Arc<Program>, at: NodeRef) {
@@ -355,7 +361,7 @@ impl Run {
     }
 
     /// An answer from outside; one of an earlier phase comes too late and is dropped.
-    pub(super) fn receive(&mut self, CallId { at, number }: CallId, outcome: Outcome) {
+    pub(super) fn receive(&mut self, CallId { at, number }: CallId, end: CallEnd) {
         if self
             .leaves
             .get(&at)
@@ -374,7 +380,7 @@ impl Run {
         let Some((step, _, signature)) = tool_call(&program, self, at) else {
             return;
         };
-        self.attempt_ended(&program, at, step, &signature, leaf, outcome);
+        self.attempt_ended(&program, at, step, &signature, leaf, end);
         self.let_go_if_quiet();
     }
 
@@ -385,15 +391,15 @@ impl Run {
         step: &Step,
         signature: &Arc<Signature>,
         mut leaf: Leaf,
-        outcome: Outcome,
+        end: CallEnd,
     ) {
         let scope = self.frames[at.0].scope;
         self.give_slot(scope);
         let max_result = self.scopes[scope].policy.max_result;
         let attempts = self.record(at.0, at.1).attempts;
-        match outcome {
+        self.report_usage(at, signature, end.outcome.as_ref().ok(), end.used);
+        match end.outcome {
             Ok(answer) => {
-                self.report_usage(at, signature, &answer);
                 let note = format_note(signature, &answer);
                 match result(signature, answer, max_result) {
                     Ok(value) => {

@@ -48,13 +48,18 @@ impl Run {
         self.warn_of_low_budgets(frame);
     }
 
-    /// What the answer to a call reports of its cost.
-    pub(super) fn report_usage(&mut self, at: NodeRef, signature: &Signature, answer: &Answer) {
-        let used = signature
-            .usage
-            .as_deref()
-            .map(|paths| used(paths, answer))
-            .unwrap_or_default();
+    /// What a call has cost: what it told on its way, else what its answer reports.
+    pub(super) fn report_usage(
+        &mut self,
+        at: NodeRef,
+        signature: &Signature,
+        answer: Option<&Answer>,
+        told: Used,
+    ) {
+        let used = match (told.is_nothing(), signature.usage.as_deref(), answer) {
+            (true, Some(paths), Some(answer)) => used(paths, answer),
+            _ => told,
+        };
         if used.is_nothing() {
             return;
         }

@@ -11,7 +11,7 @@ use super::Program;
 use super::observer::Reached;
 use super::people::Asking;
 use super::run::NodeRef;
-use crate::journal::{AnswerError, Event, Given, Message, Summary};
+use crate::journal::{AnswerError, Event, Given, Message, Summary, Used};
 use crate::tools::Outcome;
 
 /// One attempt at a call: tells it from every other attempt of the run.
@@ -33,8 +33,12 @@ pub enum Input {
     Idle,
     /// The moment of the last [`Command::Wait`] has come.
     Wake,
-    /// An attempt has ended.
-    CallEnded { call: CallId, outcome: Outcome },
+    /// An attempt has ended, and has told of this cost on its way.
+    CallEnded {
+        call: CallId,
+        outcome: Outcome,
+        used: Used,
+    },
     /// No event up to this number can be lost any more.
     Durable(u64),
     /// Why no event can be written any more.

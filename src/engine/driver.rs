@@ -22,8 +22,11 @@ use super::people::Asking;
 use super::toolbox::Toolbox;
 use super::{Copies, Defaults, Interruption, Observer, Order, Outcome, Program, Run, Setup, Until};
 use crate::host::Host;
-use crate::journal::{Given, Log, Past};
-use crate::tools::{self, CallError, Catalog, Reply, Request, StandIn};
+use crate::journal::{Given, Log, Past, Used};
+use crate::tools::{
+    CallError, CallEvent, Callee, Catalog, Conversation, Events, Outcome as CallOutcome, Progress,
+    Request, StandIn, Usage, broken_off,
+};
 
 /// How long a transport gets to stop after a timeout, such as a program to die.
 const CLEAN_UP: Duration = Duration::from_secs(2);
@@ -145,8 +148,8 @@ struct Driver<'a> {
     attempts: HashMap<CallId, CancellationToken>,
     /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
     spare_token: Option<CancellationToken>,
-    sender: mpsc::UnboundedSender<Input>,
-    receiver: mpsc::UnboundedReceiver<Input>,
+    sender: mpsc::UnboundedSender<News>,
+    receiver: mpsc::UnboundedReceiver<News>,
     /// The run waits, for this moment at most.
     wait: Option<Option<Duration>>,
     epoch: Instant,
@@ -330,28 +333,36 @@ impl<'a> Driver<'a> {
         } = request;
         let Some(transport) = self.toolbox.transport(scope, &signature) else {
             let outcome = Err(unknown_place(&signature.path()));
-            self.inputs.push_back(Input::CallEnded { call, outcome });
-            return;
+            return self
+                .inputs
+                .push_back(call_ended(call, outcome, Usage::default()));
         };
         let cancel = self.spare_token.take().unwrap_or_default();
         let reply = transport.call(Request {
-            path: request.path,
-            signature,
+            path: request.path.clone(),
+            callee: Callee::Tool(signature),
             arguments: request.arguments,
             idempotency_key: request.key,
+            handle: None,
             cancel: cancel.clone(),
         });
         match reply {
-            Reply::Now(outcome) => {
+            Conversation::Now(outcome) => {
                 self.spare_token = Some(cancel);
-                self.inputs.push_back(Input::CallEnded { call, outcome });
+                self.inputs
+                    .push_back(call_ended(call, outcome, Usage::default()));
             }
-            Reply::Later(answer) => {
+            Conversation::Later(events) => {
                 self.attempts.insert(call, cancel.clone());
-                self.spawn(async move {
-                    let outcome = bounded(answer, timeout, &cancel).await;
-                    Input::CallEnded { call, outcome }
-                });
+                let attempt = Attempt {
+                    call,
+                    path: request.path,
+                    events,
+                    cancel,
+                    timeout,
+                    sender: self.sender.clone(),
+                };
+                tokio::spawn(attempt.drive());
             }
         }
     }
@@ -359,10 +370,11 @@ impl<'a> Driver<'a> {
     fn ask(&mut self, asking: Asking) {
         match &self.asker {
             Some(asker) => {
-                let answer = asker.ask(asking.clone());
-                self.spawn(async move {
+                let (answer, sender) = (asker.ask(asking.clone()), self.sender.clone());
+                tokio::spawn(async move {
                     let given = answer.await;
-                    Input::Asked { asking, given }
+                    // The other end is gone only when the run is over.
+                    let _ = sender.send(News::Input(Input::Asked { asking, given }));
                 });
             }
             None => self.inputs.push_back(Input::Asked {
@@ -370,15 +382,6 @@ impl<'a> Driver<'a> {
                 given: None,
             }),
         }
-    }
-
-    /// Does something beside the run, and tells the run how it ended.
-    fn spawn(&self, work: impl Future<Output = Input> + Send + 'static) {
-        let sender = self.sender.clone();
-        tokio::spawn(async move {
-            // The other end is gone only when the run is over.
-            let _ = sender.send(work.await);
-        });
     }
 
     /// Takes what has happened while the run was working, and lets others work.
@@ -395,16 +398,21 @@ impl<'a> Driver<'a> {
     }
 
     fn take_arrived(&mut self) {
-        while let Ok(input) = self.receiver.try_recv() {
-            self.arrived(input);
+        while let Ok(news) = self.receiver.try_recv() {
+            self.arrived(news);
         }
     }
 
-    fn arrived(&mut self, input: Input) {
-        if let Input::CallEnded { call, .. } = &input {
-            self.attempts.remove(call);
+    fn arrived(&mut self, news: News) {
+        match news {
+            News::Progress(path, progress) => self.observer.progressed(&path, &progress),
+            News::Input(input) => {
+                if let Input::CallEnded { call, .. } = &input {
+                    self.attempts.remove(call);
+                }
+                self.inputs.push_back(input);
+            }
         }
-        self.inputs.push_back(input);
     }
 
     /// Hands the events so far to whoever writes, and tells the run how many of them are safe.
@@ -439,9 +447,9 @@ impl<'a> Driver<'a> {
         tokio::select! {
             biased;
             () = cancel.cancelled(), if !self.run.is_stopped() => self.inputs.push_back(Input::Stop),
-            input = receiver.recv() => {
-                if let Some(input) = input {
-                    self.arrived(input);
+            news = receiver.recv() => {
+                if let Some(news) = news {
+                    self.arrived(news);
                 }
                 self.take_arrived();
             }
@@ -493,21 +501,75 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Waits for the end of an attempt, at most so long.
-async fn bounded(
-    mut answer: Pin<Box<dyn Future<Output = tools::Outcome> + Send>>,
-    limit: Duration,
-    cancel: &CancellationToken,
-) -> tools::Outcome {
-    tokio::select! {
-        biased;
-        outcome = &mut answer => outcome,
-        () = tokio::time::sleep(limit) => {
-            cancel.cancel();
-            // The transport cleans up, and what it still says comes too late.
-            let _ = tokio::time::timeout(CLEAN_UP, answer).await;
-            Err(timed_out(limit))
+/// What arrives from what was begun beside the run.
+enum News {
+    Input(Input),
+    /// The call of the step at this path goes on.
+    Progress(Arc<str>, Progress),
+}
+
+/// One attempt that goes on.
+struct Attempt {
+    call: CallId,
+    path: Arc<str>,
+    events: Events,
+    cancel: CancellationToken,
+    timeout: Duration,
+    sender: mpsc::UnboundedSender<News>,
+}
+
+impl Attempt {
+    /// Takes what the call tells, to its end.
+    async fn drive(mut self) {
+        let (mut usage, timeout) = (Usage::default(), self.timeout);
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.listen(&mut usage) => Some(outcome),
+            () = tokio::time::sleep(timeout) => None,
+        };
+        let outcome = if let Some(outcome) = outcome {
+            outcome
+        } else {
+            self.cancel.cancel();
+            // The transport cleans up; its end comes too late, and what it has used still counts.
+            let _ = tokio::time::timeout(CLEAN_UP, self.listen(&mut usage)).await;
+            Err(timed_out(timeout))
+        };
+        self.send(News::Input(call_ended(self.call, outcome, usage)));
+    }
+
+    async fn listen(&mut self, usage: &mut Usage) -> CallOutcome {
+        loop {
+            match self.events.next().await {
+                Some(CallEvent::Progress(progress)) => {
+                    self.send(News::Progress(self.path.clone(), progress));
+                }
+                Some(CallEvent::Usage(more)) => *usage = usage.plus(more),
+                // Nobody is asked in the middle of a call yet, so the peer hears that nobody answers.
+                Some(CallEvent::Ask(ask)) => drop(ask),
+                // Not kept yet: after a crash the outcome of the call is unknown, as without one.
+                Some(CallEvent::Handle(handle)) => drop(handle),
+                Some(CallEvent::Done(outcome)) => return outcome,
+                None => return Err(broken_off()),
+            }
         }
+    }
+
+    fn send(&self, news: News) {
+        // The other end is gone only when the run is over.
+        let _ = self.sender.send(news);
+    }
+}
+
+fn call_ended(call: CallId, outcome: CallOutcome, usage: Usage) -> Input {
+    let used = Used {
+        tokens: usage.tokens(),
+        cost: usage.cost(),
+    };
+    Input::CallEnded {
+        call,
+        outcome,
+        used,
     }
 }
 

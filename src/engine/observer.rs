@@ -6,10 +6,14 @@ use planrun_lang::sema::{BlockId, NodeId, Plan};
 use planrun_lang::types::ErrorClass;
 
 use crate::journal::{AnswerError, Event};
+use crate::tools::Progress;
 
 /// Who listens. Called while the run is driven, so it must not block.
 pub trait Observer: Send {
     fn observe(&mut self, event: &Event);
+
+    /// A call says how far it has come. Its message is text from outside, and may hold secrets of the run.
+    fn progressed(&mut self, _path: &str, _progress: &Progress) {}
 
     /// Somebody answered, and the answer cannot be taken.
     fn refused(&mut self, _error: &AnswerError) {}

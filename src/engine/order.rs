@@ -30,9 +30,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use super::attempt::CallEnd;
 use super::command::CallId;
 use super::run::{BATCH, NodeRef, Run, Timer};
-use crate::tools::Outcome;
 
 /// Beyond so many ready nodes in a row a run whose order is drawn looks for news.
 const MOST_IN_A_ROW: usize = 8;
@@ -51,7 +51,7 @@ pub enum Order {
 #[derive(Default)]
 pub(super) struct Draw {
     chance: Option<Rng>,
-    answers: VecDeque<(CallId, Outcome)>,
+    answers: VecDeque<(CallId, CallEnd)>,
 }
 
 impl Draw {
@@ -73,8 +73,8 @@ impl Draw {
     }
 
     /// A call has ended.
-    pub(super) fn arrived(&mut self, call: CallId, outcome: Outcome) {
-        self.answers.push_back((call, outcome));
+    pub(super) fn arrived(&mut self, call: CallId, end: CallEnd) {
+        self.answers.push_back((call, end));
     }
 
     pub(super) fn has_answers(&self) -> bool {
@@ -82,7 +82,7 @@ impl Draw {
     }
 
     /// Takes the end of a call that is there.
-    pub(super) fn next_answer(&mut self) -> Option<(CallId, Outcome)> {
+    pub(super) fn next_answer(&mut self) -> Option<(CallId, CallEnd)> {
         let drawn = self.one_of(self.answers.len()).unwrap_or(0);
         self.answers.remove(drawn)
     }

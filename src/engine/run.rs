@@ -16,6 +16,7 @@ use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
 use super::aftermath::Aftermath;
+use super::attempt::CallEnd;
 use super::budget::Spent;
 use super::clock::Moment;
 use super::command::{CallId, Command, Input};
@@ -195,7 +196,11 @@ impl Run {
             Input::Continue => self.turn(),
             Input::Idle => self.idle(),
             Input::Wake => self.fire(),
-            Input::CallEnded { call, outcome } => self.draw.arrived(call, outcome),
+            Input::CallEnded {
+                call,
+                outcome,
+                used,
+            } => self.draw.arrived(call, CallEnd { outcome, used }),
             Input::Durable(number) => self.recording.set_durable(number),
             Input::JournalBroken(why) if !self.is_let_go() => {
                 self.let_go(Interruption::Journal(why));
@@ -227,8 +232,8 @@ impl Run {
     /// One turn of work: a batch of statements, then what has arrived.
     fn turn(&mut self) {
         if !self.reactions.in_order {
-            while let Some((call, outcome)) = self.draw.next_answer() {
-                self.receive(call, outcome);
+            while let Some((call, end)) = self.draw.next_answer() {
+                self.receive(call, end);
             }
             if !self.recording.is_replaying() {
                 self.fire();
@@ -295,8 +300,8 @@ impl Run {
         if let Some(rest) = self.rest() {
             return self.let_go(rest);
         }
-        if let Some((call, outcome)) = self.draw.next_answer() {
-            return self.receive(call, outcome);
+        if let Some((call, end)) = self.draw.next_answer() {
+            return self.receive(call, end);
         }
         let waits = self.only_others_are_awaited();
         self.people.note_wait(waits, self.now.monotonic);

@@ -10,7 +10,7 @@ use planrun_lang::types::Signature;
 
 use super::command::ScopeId;
 use crate::host::Host;
-use crate::tools::{Allowed, Catalog, StandIn, Transport};
+use crate::tools::{Allowed, Catalog, Origin, StandIn, Transport};
 
 /// The tools of a run.
 pub(super) struct Toolbox {
@@ -121,10 +121,16 @@ impl Toolbox {
             .stand_in
             .as_ref()
             .filter(|stand_in| stand_in.replaces(signature));
+        let origin = if tool.is_some() {
+            Origin::Project
+        } else {
+            Origin::Plan
+        };
         let transport = match stand_in {
             // What may not be reached is not, whoever answers.
             Some(stand_in) => Some(Arc::new(Allowed {
                 inner: stand_in.clone().over(tool),
+                origin,
                 permissions: scope.permissions.clone(),
                 host: self.host.clone(),
                 root: self.root.clone(),

@@ -12,7 +12,7 @@ use serde_json::Map;
 
 use super::walk::Walk;
 use super::{Gate, Item, Known, Permission, Runs};
-use crate::tools::wanted_permission;
+use crate::tools::{Origin, RequiredPermission};
 
 /// Whether a step runs, and why not.
 type Fate = (Runs, Option<&'static str>);
@@ -168,11 +168,12 @@ impl Walk<'_> {
         for (name, value) in shown.as_map().into_iter().flatten() {
             item.arguments.insert(name.to_string(), value.to_json());
         }
-        let wanted = wanted_permission(signature, &arguments, (self.around.host, self.around.root));
-        item.permission = wanted.map(|wanted| Permission {
-            allow: wanted.setting,
-            granted: wanted.granted(&self.frames[frame].permissions),
-            thing: self.redactor.text(&wanted.thing).into_owned(),
+        let place = (self.around.host, self.around.root);
+        let required = RequiredPermission::of(signature, Origin::Plan, &arguments, place);
+        item.permission = required.setting().map(|(allow, thing)| Permission {
+            allow,
+            granted: required.check(&self.frames[frame].permissions).is_ok(),
+            thing: self.redactor.text(&thing).into_owned(),
         });
         if signature.returns == Type::Null {
             return Some(Value::Null);

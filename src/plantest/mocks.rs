@@ -66,7 +66,7 @@ impl Mocks {
                 Reaction::Answer(Err(failure(
                     class.clone(),
                     message,
-                    &call.request.signature,
+                    call.request.signature(),
                 )))
             }
             Written::Crash { after } => Reaction::Crash { after: *after },
@@ -100,11 +100,11 @@ impl Mocks {
         );
         slots
             .evaluate(code)
-            .map(|value| answered(&call.request.signature, value))
+            .map(|value| answered(call.request.signature(), value))
             .map_err(|error| {
                 let message = format!(
                     "the mock of `{}` has no value: {error}",
-                    call.request.signature.path()
+                    call.request.signature().path()
                 );
                 let class = ErrorClass::Validation(Validation::Result);
                 CallError {
@@ -155,7 +155,7 @@ impl Source for Mocks {
 }
 
 fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
-    let signature = &call.request.signature;
+    let signature = call.request.signature();
     let same = mock
         .signature
         .as_ref()

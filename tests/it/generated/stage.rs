@@ -8,7 +8,9 @@ use std::time::Duration;
 use planrun::engine::{self, Context, Outcome, Program};
 use planrun::host::{Host, MemoryHost};
 use planrun::journal::{Event, EventKind, StepError};
-use planrun::tools::{Answer, CallError, Catalog, Reply, Request, Transport};
+use planrun::tools::{
+    Answer, BoxFuture, CallError, Catalog, Conversation, Described, Request, Transport, described,
+};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::Plan;
@@ -130,7 +132,7 @@ pub fn inputs(plan: &Plan, seed: u64) -> BTreeMap<Arc<str>, Value> {
 }
 
 impl Transport for Double {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         // What comes of a call hangs on the call, not on what else was called before.
         let arguments = request.arguments.to_json().to_string();
         let attempt = {
@@ -140,7 +142,7 @@ impl Transport for Double {
             *attempt
         };
         let call = [
-            &request.signature.path(),
+            &request.signature().path(),
             &*request.idempotency_key,
             &arguments,
         ]
@@ -156,12 +158,16 @@ impl Transport for Double {
             Ok(Answer::Json(answer(&self.tool.returns, &mut dice)))
         };
         if wait == 0 {
-            return Reply::Now(outcome);
+            return Conversation::Now(outcome);
         }
-        Reply::Later(Box::pin(async move {
+        Conversation::from_future(async move {
             tokio::time::sleep(Duration::from_millis(wait)).await;
             outcome
-        }))
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 

@@ -11,7 +11,7 @@ use planrun::engine::{
 };
 use planrun::host::{Host, MemoryHost, VirtualHost};
 use planrun::journal::{Given, Log, MemoryLog, Waiting};
-use planrun::tools::{Catalog, Reply, Request, Transport};
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::value::Value;
@@ -307,17 +307,21 @@ struct Watched {
 }
 
 impl Transport for Watched {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         self.calls.lock().unwrap().push(Call {
-            tool: request.signature.path(),
+            tool: request.signature().path(),
             key: request.idempotency_key.to_string(),
-            effect: !request.signature.effect.floats(),
+            effect: !request.signature().effect.floats(),
         });
         // Nothing outside answers before the next thing is done.
         match self.inner.call(request) {
-            Reply::Now(outcome) => Reply::Later(Box::pin(std::future::ready(outcome))),
-            Reply::Later(answer) => Reply::Later(answer),
+            Conversation::Now(outcome) => Conversation::from_future(std::future::ready(outcome)),
+            Conversation::Later(events) => Conversation::Later(events),
         }
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.inner.describe()
     }
 }
 
