@@ -7,12 +7,12 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use planrun::engine::{self, Context, Program};
+use planrun::driver::{self, Context};
 use planrun::host::RealHost;
-use planrun::journal::{Event, EventKind};
-use planrun::tools::{
-    Answer, BoxFuture, CallError, Catalog, Conversation, Described, Request, Transport, described,
-};
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_core::journal::{Event, EventKind};
+use planrun_core::run::Program;
+use planrun_lang::call::{Answer, CallError};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::{FileReport, Look, human};
 use planrun_lang::permission::Permissions;
@@ -138,7 +138,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let context = Context::new(host, Arc::new(catalog), "example", &mut observer);
     let cities = Value::list(["Oslo", "Lisbon"].map(Value::from));
-    let outcome = engine::run(
+    let outcome = driver::run(
         &Arc::new(Program::new(plan.clone())),
         &BTreeMap::from([("cities".into(), cities)]),
         context,

@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 use super::check::counted;
 use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal};
-use crate::engine::{Observer, Silence};
+use crate::driver::{Observer, Silence};
 use crate::host::RealHost;
 use crate::plantest::coverage::{Seen, Watching};
 use crate::plantest::mutate::{Kind, Mutant, mutants};

@@ -12,7 +12,7 @@ use super::generated::MadeUp;
 use super::play::Manner;
 use super::slots::Slots;
 use super::world::{Call, Reaction, Response, Source, failure, is_system};
-use crate::tools::{Answer, CallError, Outcome};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// Which of the mocks of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +78,7 @@ impl Mocks {
     }
 
     /// The value of an expression over the arguments of a call.
-    fn value(mock: &Mock, code: &Code, call: &Call<'_>) -> Outcome {
+    fn value(mock: &Mock, code: &Code, call: &Call<'_>) -> CallOutcome {
         let parameters = mock
             .signature
             .as_ref()

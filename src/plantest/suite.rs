@@ -21,8 +21,9 @@ use super::recording::{self, Recordings, Replay};
 use super::trace::trace;
 use super::verdict::{fault, faults, unused};
 use super::world::Source;
-use crate::engine::{Observer, Order, Outcome, Program, Silence};
+use crate::driver::{Observer, Silence};
 use crate::host::{Host, RealHost};
+use planrun_core::run::{Order, Outcome, Program};
 
 /// A checked file with tests.
 pub struct Suite {

@@ -13,8 +13,9 @@ use planrun_lang::value::Value;
 
 use super::play::Played;
 use super::world::Called;
-use crate::engine::{Outcome, Program, StepReport};
-use crate::journal::{Entry, EventName, MemoryLog};
+use crate::journal::MemoryLog;
+use planrun_core::journal::{Entry, EventName};
+use planrun_core::run::{Outcome, Program, StepReport};
 
 /// The trace of what was played.
 #[must_use]

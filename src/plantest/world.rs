@@ -10,9 +10,8 @@ use planrun_lang::value::Value;
 
 use super::recording::Recorder;
 use crate::journal::MemoryLog;
-use crate::tools::{
-    BoxFuture, CallError, Conversation, Described, Outcome, Request, StandIn, Transport, described,
-};
+use crate::tools::{BoxFuture, Conversation, Described, Request, StandIn, Transport, described};
+use planrun_lang::call::{CallError, CallOutcome};
 
 /// The namespace whose tools compute and look at the clock: they answer themselves.
 const SYSTEM: &str = "sys";
@@ -46,7 +45,7 @@ pub struct Response {
 
 #[derive(Clone, Debug)]
 pub enum Reaction {
-    Answer(Outcome),
+    Answer(CallOutcome),
     /// The process dies: before the call has gone out, or after it has happened.
     Crash {
         after: bool,
@@ -306,7 +305,7 @@ fn may_have_happened(error: &CallError) -> bool {
 impl Response {
     /// An answer at once.
     #[must_use]
-    pub fn now(outcome: Outcome) -> Self {
+    pub fn now(outcome: CallOutcome) -> Self {
         Self {
             reaction: Reaction::Answer(outcome),
             delay: Duration::ZERO,

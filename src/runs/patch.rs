@@ -14,9 +14,9 @@ use planrun_lang::types::{Effect, check_value};
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, above};
-use crate::engine::Program;
 use crate::journal::store::Digest;
-use crate::journal::{Event, EventKind, Past, PastStep, StepError};
+use planrun_core::journal::{Event, EventKind, Past, PastStep, StepError};
+use planrun_core::run::Program;
 
 /// What a patch has changed: the names of statements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use planrun_lang::secrets::Redactor;
 use planrun_lang::types::sounds_secret;
 use reqwest::Url;
 
-use super::{Answer, BoxFuture, CallError, Conversation, Described, Outcome, Request, Transport};
+use super::{BoxFuture, Conversation, Described, Request, Transport};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// The credentials that the tools of a run send. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +50,7 @@ impl Credentials {
     }
 
     /// What came back, before it becomes a value, an event or a message.
-    fn clean(&self, outcome: Outcome) -> Outcome {
+    fn clean(&self, outcome: CallOutcome) -> CallOutcome {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if known.is_empty() {
             return outcome;

@@ -11,10 +11,9 @@ use planrun_lang::types::{
 };
 use planrun_lang::value::Value;
 
-use super::{
-    Answer, BoxFuture, CallError, Conversation, Described, Outcome, Request, Transport, described,
-};
+use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::Host;
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// A file above this many bytes is not read.
 pub(super) const MOST_FILE_BYTES: u64 = 8 * 1024 * 1024;
@@ -112,7 +111,7 @@ impl Transport for FileTool {
 }
 
 impl FileWorld {
-    fn perform(&self, kind: Kind, request: &Request) -> Outcome {
+    fn perform(&self, kind: Kind, request: &Request) -> CallOutcome {
         let text = |name: &str| {
             request
                 .arguments

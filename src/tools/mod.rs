@@ -22,6 +22,5 @@ pub use conversation::{
 };
 pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use transport::{
-    Answer, BoxFuture, CallError, Callee, DescribeError, Described, Outcome, Request, StandIn,
-    Transport, described,
+    BoxFuture, Callee, DescribeError, Described, Request, StandIn, Transport, described,
 };

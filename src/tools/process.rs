@@ -15,10 +15,10 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
 use super::{
-    Answer, BoxFuture, CallError, Conversation, Described, EventSender, Outcome, Progress, Request,
-    Transport, described,
+    BoxFuture, Conversation, Described, EventSender, Progress, Request, Transport, described,
 };
 use crate::host::Host;
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// What a program may write to each of its outputs.
 pub(super) const MOST_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
@@ -185,7 +185,7 @@ impl ProcessTool {
     }
 }
 
-async fn run(mut command: Command, request: Request, events: EventSender) -> Outcome {
+async fn run(mut command: Command, request: Request, events: EventSender) -> CallOutcome {
     let program = command
         .as_std()
         .get_program()
@@ -225,7 +225,7 @@ fn not_started(program: &str, problem: &std::io::Error) -> CallError {
 }
 
 /// What a program that has ended gives.
-fn answer(program: &str, (status, stdout, stderr): (ExitStatus, Output, Output)) -> Outcome {
+fn answer(program: &str, (status, stdout, stderr): (ExitStatus, Output, Output)) -> CallOutcome {
     let error = |class: ErrorClass, message: String, sent: Sent| CallError {
         class,
         message,

@@ -8,8 +8,9 @@ use planrun_lang::types::{Denied, ErrorClass, Signature, Validation};
 use planrun_lang::value::Value;
 use reqwest::Url;
 
-use super::{BUILT_IN, CallError};
+use super::BUILT_IN;
 use crate::host::Host;
+use planrun_lang::call::CallError;
 
 /// Who vouches for a tool that is not built in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,9 @@ use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, Validation};
 use planrun_lang::value::Value;
 
-use super::{
-    Answer, BoxFuture, CallError, Conversation, Described, Outcome, Request, Transport, described,
-};
+use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::Host;
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// One tool of the namespace.
 pub struct SystemTool {
@@ -198,7 +197,7 @@ fn sleep(request: Request) -> Conversation {
                 retry_after: None,
             }
         };
-        Outcome::Ok(Answer::Value(
+        CallOutcome::Ok(Answer::Value(
             slept.map(|()| Value::Null).ok_or_else(stopped)?,
         ))
     })

@@ -2,11 +2,10 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use planrun_lang::permission::Denial;
+use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Signature};
+use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -73,39 +72,6 @@ impl Request {
     }
 }
 
-/// What a tool gave: JSON from outside is still to be checked and decoded by the declared type.
-#[derive(Clone, Debug)]
-pub enum Answer {
-    Value(Value),
-    Json(serde_json::Value),
-}
-
-/// A failed attempt, before the effect class of the tool is considered.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{class}: {message}")]
-pub struct CallError {
-    pub class: ErrorClass,
-    /// One sentence for people.
-    pub message: String,
-    pub sent: Sent,
-    /// How long the other side asks us to wait.
-    pub retry_after: Option<Duration>,
-}
-
-impl From<Denial> for CallError {
-    fn from(denial: Denial) -> Self {
-        Self {
-            class: ErrorClass::Denied(Denied::Policy),
-            message: denial.message,
-            sent: Sent::No,
-            retry_after: None,
-        }
-    }
-}
-
-/// How an attempt ended.
-pub type Outcome = Result<Answer, CallError>;
-
 /// Why nobody knows what a transport offers at present.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{class}: {message}")]
@@ -153,6 +119,8 @@ pub trait StandIn: Transport {
 
 #[cfg(test)]
 mod tests {
+    use planrun_lang::permission::Denial;
+
     use super::*;
 
     #[test]

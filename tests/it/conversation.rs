@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use planrun::host::{Host, MemoryHost};
 use planrun::tools::{
-    Answer, AskReply, CallEvent, Callee, Catalog, Conversation, Handle, Progress, Request,
-    Transport,
+    AskReply, CallEvent, Callee, Catalog, Conversation, Handle, Progress, Request, Transport,
 };
+use planrun_lang::call::Answer;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::Signature;

@@ -12,9 +12,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::any;
 use planrun::host::{MemoryHost, RealHost};
 use planrun::tools::app::{App, AppTool, Reason};
-use planrun::tools::{
-    Answer, CallError, CallEvent, Callee, Catalog, Conversation, Outcome, Progress, Request, Tool,
-};
+use planrun::tools::{CallEvent, Callee, Catalog, Conversation, Progress, Request, Tool};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::permission::{Grant, Permissions};
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::Redactor;
@@ -67,7 +66,7 @@ fn net(address: &str) -> Catalog {
     catalog(Path::new("/"), &grant("net", &[address]))
 }
 
-async fn finish(conversation: Conversation) -> Outcome {
+async fn finish(conversation: Conversation) -> CallOutcome {
     tokio::time::timeout(Duration::from_secs(20), conversation.outcome())
         .await
         .unwrap()
@@ -115,7 +114,7 @@ async fn progress(
     path: &str,
     arguments: Value,
     mut heard: impl FnMut(),
-) -> (Vec<Progress>, Outcome) {
+) -> (Vec<Progress>, CallOutcome) {
     let (namespace, name) = path.split_once('.').unwrap();
     let tool = catalog.tool(namespace, name).unwrap();
     let request = request(tool, arguments, CancellationToken::new());

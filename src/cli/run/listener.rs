@@ -12,8 +12,8 @@ use crate::cli::ask::refusal;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::written;
 use crate::cli::{Failure, Terminal};
-use crate::engine::Observer;
-use crate::journal::{AnswerError, Event, EventKind};
+use crate::driver::Observer;
+use planrun_core::journal::{AnswerError, Event, EventKind};
 
 /// Who listens to a run on the command line.
 pub struct Listener {

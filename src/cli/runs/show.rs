@@ -10,8 +10,8 @@ use super::inbox::questions_of;
 use super::when::{length, moment};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::{Outcome, StepReport, TaskReport, Verification};
 use crate::runs::Planrun;
+use planrun_core::run::{Outcome, StepReport, TaskReport, Verification};
 
 /// Show one run, step by step.
 #[derive(Debug, Args)]

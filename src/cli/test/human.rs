@@ -10,7 +10,7 @@ use super::files::Tested;
 use super::snapshots::Snapshots;
 use crate::cli::check::counted;
 use crate::cli::{Failure, Terminal};
-use crate::engine::short_duration;
+use planrun_core::run::short_duration;
 
 /// Prints what failed, and the counts.
 ///

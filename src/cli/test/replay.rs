@@ -20,11 +20,11 @@ use crate::cli::journals::journal_of;
 use crate::cli::plan_files::checked_plan;
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::{Defaults, Program};
 use crate::plantest::play::Stage;
 use crate::plantest::replay::{Difference, Kind, Then, Told, Views, differences, live_again};
 use crate::project::Location;
 use crate::runs::{CheckedPlan, Error, Loaded, RecordedRun, Workspace};
+use planrun_core::run::{Defaults, Program};
 
 /// So many differences are told to people.
 const MOST_TOLD: usize = 10;

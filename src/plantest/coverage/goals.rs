@@ -18,7 +18,7 @@ use planrun_lang::value::Value;
 use super::Item;
 use super::spoken::Spoken;
 use super::words;
-use crate::engine::Reached;
+use planrun_core::run::Reached;
 
 /// The name of a tool's error that has none.
 const UNNAMED: &str = "failed";

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use planrun_lang::sema::{BlockId, NodeId, Plan};
 
 use super::What;
-use crate::engine::{Observer, Reached};
-use crate::journal::{AnswerError, Event};
+use crate::driver::Observer;
+use planrun_core::journal::{AnswerError, Event};
+use planrun_core::run::Reached;
 
 /// One thing that a statement of a plan can come to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

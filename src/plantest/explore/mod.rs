@@ -18,11 +18,12 @@ use super::clerk::{Doubts, Instead};
 use super::play::{Manner, Played, Stage, play};
 use super::suite::{Suite, cast};
 use super::world::Called;
-use crate::engine::{Order, Outcome, Program, Silence};
-use crate::journal::Waiting;
+use crate::driver::Silence;
 pub use fault::Fault;
 use fault::Trouble;
 use invariants::{Breach, breaches};
+use planrun_core::journal::Waiting;
+use planrun_core::run::{Order, Outcome, Program};
 pub use reproduce::{literal, reproducer, word};
 
 /// How far is explored.

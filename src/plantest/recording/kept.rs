@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::RecordingError;
-use crate::tools::CallError;
+use planrun_lang::call::CallError;
 
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;

@@ -12,8 +12,8 @@ use serde_json::Value as Json;
 
 use super::RecordingError;
 use super::kept::{Entry, Recorded, Recording, VERSION};
-use crate::tools::CallError;
 use crate::tools::app::yaml::{self, Content, Node};
+use planrun_lang::call::CallError;
 
 /// The keys of a call.
 const KEYS: [&str; 10] = [

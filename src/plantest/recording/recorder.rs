@@ -10,7 +10,8 @@ use serde_json::Value as Json;
 
 use super::kept::{Entry, Recorded, Recording};
 use super::veil::{canonical, veil};
-use crate::tools::{Answer, Conversation, Outcome, Request, Transport};
+use crate::tools::{Conversation, Request, Transport};
+use planrun_lang::call::{Answer, CallOutcome};
 
 /// What real tools were asked and answered, so far.
 #[derive(Default)]
@@ -67,7 +68,7 @@ impl Recorder {
         )
     }
 
-    fn ended(&self, place: &(Arc<str>, u32), outcome: &Outcome) {
+    fn ended(&self, place: &(Arc<str>, u32), outcome: &CallOutcome) {
         if let Some(taken) = self.taken().get_mut(place) {
             taken.outcome = match outcome {
                 Ok(Answer::Json(json)) => Recorded::Value(json.clone()),

@@ -15,7 +15,7 @@ use super::super::world::{Call, Reaction, Response, Source};
 use super::kept::{Entry, Recorded, Recording};
 use super::recorder::shown_arguments;
 use super::veil::fits;
-use crate::tools::Answer;
+use planrun_lang::call::Answer;
 
 /// Longer than any run waits.
 const NEVER: Duration = Duration::from_hours(24 * 365 * 100);

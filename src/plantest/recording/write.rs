@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::kept::{Entry, Recorded, Recording, VERSION};
-use crate::tools::CallError;
 use crate::tools::app::yaml;
+use planrun_lang::call::CallError;
 
 /// Words that are no text where they stand alone.
 const WORDS: [&str; 12] = [

@@ -10,7 +10,7 @@ use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::lives::Death;
-use crate::journal::{
+use planrun_core::journal::{
     ARGUMENTS, Bound, Cancel, Entry, EntryError, EventName, Given, Kept, Move, OUTPUT, Said,
     Signal, StepError, Waiting, paths_below,
 };

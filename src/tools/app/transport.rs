@@ -12,9 +12,8 @@ use serde_json::{Map, Value as Json, json};
 use super::{App, AppTool, Reason};
 use crate::host::Host;
 use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
-use crate::tools::{
-    Answer, BoxFuture, CallError, Conversation, Described, Outcome, Request, Transport, described,
-};
+use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// What a failure tells of an answer's body, in characters.
 const TOLD_OF_BODY: usize = 200;
@@ -148,7 +147,7 @@ fn same_place(target: &Url, endpoint: &Url, path: &str) -> Result<(), CallError>
     ))
 }
 
-fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> Outcome {
+fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> CallOutcome {
     let body = serde_json::from_slice::<Json>(&response.body);
     let object = body.as_ref().ok().and_then(Json::as_object);
     let success = object

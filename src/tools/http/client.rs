@@ -9,7 +9,8 @@ use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Method, Response, Url};
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::{CallError, EventSender, Progress};
+use crate::tools::{EventSender, Progress};
+use planrun_lang::call::CallError;
 
 /// A chain of redirects longer than this is a failure.
 pub(in crate::tools) const MOST_REDIRECTS: usize = 5;

@@ -15,9 +15,8 @@ use serde_json::Value as Json;
 use super::client::{error, shown};
 use super::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
 use crate::host::Host;
-use crate::tools::{
-    Answer, BoxFuture, CallError, Conversation, Described, Outcome, Request, Transport, described,
-};
+use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// What the answer to a failed request tells of its body, in characters.
 const TOLD_OF_BODY: usize = 200;
@@ -218,7 +217,7 @@ fn encode(body: &Value, headers: &mut HeaderMap) -> Vec<u8> {
     bytes
 }
 
-fn answer(response: &HttpResponse, place: &str, now: i128) -> Outcome {
+fn answer(response: &HttpResponse, place: &str, now: i128) -> CallOutcome {
     let body = decode(response);
     if let Some(error) = failure(
         response.status,

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::plantest::coverage::{Coverage, Goals, Seen, html, json, lcov, text};
 use planrun::project::Project;
-use planrun::tools::{
-    Answer, BoxFuture, Catalog, Conversation, Described, Request, Transport, described,
-};
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_lang::call::Answer;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, Call, Files, Plan, StepKind, Target, Tools};
 use planrun_lang::source::SourceFile;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{self, Context, Outcome, Program};
+use planrun::driver::{self, Context};
 use planrun::host::{Host, MemoryHost};
-use planrun::journal::{Event, EventKind, StepError};
-use planrun::tools::{
-    Answer, BoxFuture, CallError, Catalog, Conversation, Described, Request, Transport, described,
-};
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_core::journal::{Event, EventKind, StepError};
+use planrun_core::run::{Outcome, Program};
+use planrun_lang::call::{Answer, CallError};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::Plan;
@@ -70,7 +70,7 @@ pub fn perform(
             root: PathBuf::from("/"),
             ..Context::new(host, Arc::new(catalog), "test-run", &mut listener)
         };
-        engine::run(
+        driver::run(
             &Arc::new(Program::new(plan.clone())),
             &inputs(plan, seed),
             context,

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{self, Answering, Context, Order, Program};
+use planrun::driver::{self, Answering, Context};
 use planrun::host::Host;
-use planrun::journal::{Event, EventKind, Given};
 use planrun::tools::Catalog;
+use planrun_core::journal::{Event, EventKind, Given};
+use planrun_core::run::{Order, Program};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::value::Value;
@@ -72,7 +73,7 @@ impl Play {
                 ..Context::new(host, Arc::new(tools), "test-run", &mut observer)
             };
             let program = Arc::new(Program::new(self.plan.clone()));
-            let running = engine::run(&program, &self.inputs, context);
+            let running = driver::run(&program, &self.inputs, context);
             let outcome = tokio::time::timeout(Duration::from_hours(24 * 365), running).await;
             let outcome = outcome.unwrap_or_else(|_| panic!("{}: the run stands still", self.name));
             let calls = calls.lock().unwrap().clone();
@@ -152,7 +153,7 @@ fn call(event: &Event) -> Option<Call> {
     })
 }
 
-fn told(step: &engine::StepReport) -> Json {
+fn told(step: &planrun_core::run::StepReport) -> Json {
     let class =
         |error: &Option<Value>| error.as_ref().map(|error| error.to_json()["class"].clone());
     json!({

@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::tools::{
-    Answer, BoxFuture, CallError, Conversation, Described, Request, Transport, described,
-};
+use planrun::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
+use planrun_lang::call::{Answer, CallError};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::ErrorClass;
 use serde_json::{Value as Json, json};

@@ -19,10 +19,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{self, Context, Order, Outcome, Program};
+use planrun::driver::{self, Context};
 use planrun::host::{Host, MemoryHost};
-use planrun::journal::{Event, EventKind, StepError};
 use planrun::tools::Catalog;
+use planrun_core::journal::{Event, EventKind, StepError};
+use planrun_core::run::{Order, Outcome, Program};
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
@@ -347,7 +348,7 @@ fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran
             order,
             ..Context::new(host, Arc::new(catalog), "test-run", &mut observer)
         };
-        let running = engine::run(program, &inputs, context);
+        let running = driver::run(program, &inputs, context);
         let outcome = tokio::time::timeout(Duration::from_hours(24), running)
             .await
             .expect("the run ends");
