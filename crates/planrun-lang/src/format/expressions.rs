@@ -385,7 +385,7 @@ impl<'a> Printer<'a> {
             EntryKey::Expr(key)
                 if matches!(key.kind, ExprKind::Literal(_) | ExprKind::Template(_)) =>
             {
-                self.value(key)
+                self.value(key);
             }
             EntryKey::Expr(key) => self.parenthesised(|this| this.value(key)),
         }

@@ -347,7 +347,7 @@ impl<'a> Trace<'_, 'a> {
                 .iter()
                 .for_each(|(_, body)| self.yields(*body, wanted)),
             (StepKind::Match { arms, .. }, _) => {
-                arms.iter().for_each(|(_, body)| self.yields(*body, wanted))
+                arms.iter().for_each(|(_, body)| self.yields(*body, wanted));
             }
             (
                 StepKind::Ask(_)

@@ -186,7 +186,7 @@ impl Reach {
                 Some(StepKind::Call(call)) => self.target(plan, call, &around, seen),
                 // An agent calls what it likes of what is allowed.
                 Some(StepKind::Ask(ask)) => {
-                    self.open.extend(Door::ALL.map(|door| (door, ask.span)))
+                    self.open.extend(Door::ALL.map(|door| (door, ask.span)));
                 }
                 _ => {}
             }
@@ -281,7 +281,7 @@ impl Reach {
                 }
                 match call.argument("env") {
                     Some(code) => variables(code, &mut |name, span| {
-                        add(Door::Env, name.map(Thing::Variable), span)
+                        add(Door::Env, name.map(Thing::Variable), span);
                     }),
                     // Programs see every variable that is allowed.
                     None => add(Door::Env, None, call.span),

@@ -362,16 +362,17 @@ fn ends(
             Some(offset) => ends[index].1 += offset,
             None if wire.hidden => {}
             None => {
-                above[edge.lower].push((last.map_or(middles[edge.upper].x, |point| point.x), index))
+                above[edge.lower]
+                    .push((last.map_or(middles[edge.upper].x, |point| point.x), index));
             }
         }
     }
     for (node, (below, above)) in below.iter_mut().zip(&mut above).enumerate() {
         spread(below, sizes[node].0, |index, offset| {
-            ends[index].0 += offset
+            ends[index].0 += offset;
         });
         spread(above, sizes[node].0, |index, offset| {
-            ends[index].1 += offset
+            ends[index].1 += offset;
         });
     }
     ends

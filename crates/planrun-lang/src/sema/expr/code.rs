@@ -287,7 +287,7 @@ impl Code {
                 self.into = Some(Conversion {
                     to: Arc::new(to.clone()),
                     sure,
-                })
+                });
             }
         }
         self

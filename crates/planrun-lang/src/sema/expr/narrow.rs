@@ -114,10 +114,10 @@ fn tests_of(
         ast::ExprKind::Chain { first, rest } => {
             match (rest.first().map(|link| link.operator), rest.as_slice()) {
                 (Some(ast::BinaryOp::And), _) if !negated => {
-                    all_tests_of(first, rest, negated, variable, tests)
+                    all_tests_of(first, rest, negated, variable, tests);
                 }
                 (Some(ast::BinaryOp::Or), _) if negated => {
-                    all_tests_of(first, rest, negated, variable, tests)
+                    all_tests_of(first, rest, negated, variable, tests);
                 }
                 (Some(operator @ (ast::BinaryOp::Equal | ast::BinaryOp::NotEqual)), [link])
                     if (operator == ast::BinaryOp::NotEqual) != negated =>

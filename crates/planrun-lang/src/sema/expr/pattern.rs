@@ -149,7 +149,7 @@ fn cases_of<'p>(ty: &Type, patterns: impl Iterator<Item = &'p ast::Pattern>) -> 
     for member in ty.members() {
         match member {
             Type::Bool => {
-                cases.extend([true, false].map(|truth| Type::Literal(Literal::Bool(truth))))
+                cases.extend([true, false].map(|truth| Type::Literal(Literal::Bool(truth))));
             }
             Type::Result(value) => cases.extend(result_union(value).members().iter().cloned()),
             Type::Object(object) => expand(object, &names, &mut cases),
@@ -163,7 +163,7 @@ fn cases_of<'p>(ty: &Type, patterns: impl Iterator<Item = &'p ast::Pattern>) -> 
 fn named_fields<'p>(pattern: &'p ast::Pattern, names: &mut Vec<&'p str>) {
     match &pattern.kind {
         ast::PatternKind::Or(alternatives) => {
-            alternatives.iter().for_each(|one| named_fields(one, names))
+            alternatives.iter().for_each(|one| named_fields(one, names));
         }
         ast::PatternKind::Object(fields) => {
             for (name, _) in fields {

@@ -315,7 +315,7 @@ fn path_of(expression: &ast::Expr) -> Option<(String, String)> {
                     }
                     ast::LinkKind::Index { index, safe: false } => match &index.kind {
                         ast::ExprKind::Literal(ast::Literal::Int(index)) => {
-                            text.extend(["[", &index.to_string(), "]"])
+                            text.extend(["[", &index.to_string(), "]"]);
                         }
                         ast::ExprKind::Literal(ast::Literal::String(key)) => {
                             text.extend(["[", &serde_json::Value::from(&**key).to_string(), "]"]);

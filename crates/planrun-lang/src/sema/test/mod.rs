@@ -106,7 +106,7 @@ impl TestChecker<'_> {
                     checked.mocks.extend(mock);
                 }
                 ast::TestStatementKind::Answer { path, outcome } => {
-                    checked.answers.extend(self.answer(path, outcome))
+                    checked.answers.extend(self.answer(path, outcome));
                 }
                 ast::TestStatementKind::Signal { name, payload, at } => {
                     checked
@@ -134,7 +134,7 @@ impl TestChecker<'_> {
                     }
                 }
                 ast::TestStatementKind::Snapshot(what) => {
-                    checked.snapshots.extend(self.snapshot(what))
+                    checked.snapshots.extend(self.snapshot(what));
                 }
                 ast::TestStatementKind::Error => {}
             }

@@ -227,7 +227,7 @@ impl<'s> Context<'s> {
                     return Some(token);
                 }
                 TokenKind::Close(_) | TokenKind::InterpolationEnd => {
-                    depth = depth.checked_sub(1)?
+                    depth = depth.checked_sub(1)?;
                 }
                 TokenKind::Word
                 | TokenKind::Number

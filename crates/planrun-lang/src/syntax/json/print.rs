@@ -209,7 +209,8 @@ impl Encoder {
                     match named(arguments) {
                         Some(arguments) => object.put("arguments", self.arguments(&arguments)),
                         None => {
-                            object = self.refuse(span, "arguments without a name have no JSON form")
+                            object =
+                                self.refuse(span, "arguments without a name have no JSON form");
                         }
                     }
                 }

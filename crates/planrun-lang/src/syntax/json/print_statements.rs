@@ -183,7 +183,7 @@ impl Encoder {
                 self.prompted(object, arguments, returns, span);
             }
             StepBody::Infer { arguments, returns } => {
-                self.prompted(object, arguments, returns, span)
+                self.prompted(object, arguments, returns, span);
             }
             StepBody::Do(block) => object.put("body", self.block(block)),
             StepBody::Each {
@@ -245,7 +245,7 @@ impl Encoder {
                 );
             }
             StepBody::Wait(WaitFor::Duration(duration)) => {
-                object.put("duration", self.value(duration))
+                object.put("duration", self.value(duration));
             }
             StepBody::Wait(WaitFor::Until(time)) => object.put("time", self.value(time)),
             StepBody::Wait(WaitFor::Condition { on, payload }) => {
@@ -253,7 +253,7 @@ impl Encoder {
                 object.text("payload", payload.as_deref().map(canonical_type).as_deref());
             }
             StepBody::Error => {
-                *object = self.refuse(span, "this text could not be read, so it has no JSON form")
+                *object = self.refuse(span, "this text could not be read, so it has no JSON form");
             }
         }
     }
