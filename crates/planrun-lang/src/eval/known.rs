@@ -312,12 +312,7 @@ impl<'a> Folding<'a> {
                 function,
                 arguments,
             } => self.call(function, None, arguments, node.span),
-            Op::Has(path) => {
-                if let Op::Path { base, links } = &path.op {
-                    self.part(base);
-                    self.links(None, links);
-                }
-            }
+            Op::Has(path) => self.presence(path),
             Op::Let {
                 register,
                 value,
@@ -328,6 +323,14 @@ impl<'a> Folding<'a> {
                 self.part(body);
                 self.set(*register, Came::Unknown);
             }
+        }
+    }
+
+    /// The parts of a path of which only its presence is asked.
+    fn presence(&mut self, path: &Node) {
+        if let Op::Path { base, links } = &path.op {
+            self.part(base);
+            self.links(None, links);
         }
     }
 
