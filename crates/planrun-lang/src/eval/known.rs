@@ -218,13 +218,7 @@ impl<'a> Folding<'a> {
             Op::Is { .. } | Op::Winner(_) | Op::Fail(_) => true,
             Op::Template(pieces) => pieces
                 .iter()
-                .find_map(|piece| {
-                    if let Piece::Value(value) = piece {
-                        Some(value)
-                    } else {
-                        None
-                    }
-                })
+                .find_map(Piece::value)
                 .is_some_and(|value| self.begins_unknown(value)),
             Op::List(elements) => elements
                 .first()
@@ -277,10 +271,8 @@ impl<'a> Folding<'a> {
             | Op::Winner(_)
             | Op::Fail(_) => {}
             Op::Template(pieces) => {
-                for piece in pieces {
-                    if let Piece::Value(value) = piece {
-                        self.part(value);
-                    }
+                for value in pieces.iter().filter_map(Piece::value) {
+                    self.part(value);
                 }
             }
             Op::List(elements) => elements

@@ -119,11 +119,7 @@ impl<'a> Trace<'_, 'a> {
             Op::Place(place) => self.place(block, *place, node.span, wanted),
             Op::Register(register) => self.register(block, *register, wanted),
             Op::Template(pieces) => {
-                let values = pieces.iter().filter_map(|piece| match piece {
-                    Piece::Value(value) => Some(value),
-                    Piece::Text(_) => None,
-                });
-                self.nodes(block, values, &[]);
+                self.nodes(block, pieces.iter().filter_map(Piece::value), &[]);
             }
             Op::List(elements) => {
                 self.nodes(block, elements.iter().map(|(node, _)| node), wanted);

@@ -233,7 +233,7 @@ impl Event {
         match &self.kind {
             EventKind::Not(inner) => inner.leaves(visit),
             EventKind::All(parts) | EventKind::Any(parts) => {
-                for part in parts.iter() {
+                for part in parts {
                     part.leaves(visit);
                 }
             }
