@@ -218,13 +218,7 @@ impl<'a> Folding<'a> {
             Op::Is { .. } | Op::Winner(_) | Op::Fail(_) => true,
             Op::Template(pieces) => pieces
                 .iter()
-                .find_map(|piece| {
-                    if let Piece::Value(value) = piece {
-                        Some(value)
-                    } else {
-                        None
-                    }
-                })
+                .find_map(Piece::value)
                 .is_some_and(|value| self.begins_unknown(value)),
             Op::List(elements) => elements
                 .first()
@@ -277,10 +271,8 @@ impl<'a> Folding<'a> {
             | Op::Winner(_)
             | Op::Fail(_) => {}
             Op::Template(pieces) => {
-                for piece in pieces {
-                    if let Piece::Value(value) = piece {
-                        self.part(value);
-                    }
+                for value in pieces.iter().filter_map(Piece::value) {
+                    self.part(value);
                 }
             }
             Op::List(elements) => elements
@@ -312,12 +304,7 @@ impl<'a> Folding<'a> {
                 function,
                 arguments,
             } => self.call(function, None, arguments, node.span),
-            Op::Has(path) => {
-                if let Op::Path { base, links } = &path.op {
-                    self.part(base);
-                    self.links(None, links);
-                }
-            }
+            Op::Has(path) => self.presence(path),
             Op::Let {
                 register,
                 value,
@@ -328,6 +315,14 @@ impl<'a> Folding<'a> {
                 self.part(body);
                 self.set(*register, Came::Unknown);
             }
+        }
+    }
+
+    /// The parts of a path of which only its presence is asked.
+    fn presence(&mut self, path: &Node) {
+        if let Op::Path { base, links } = &path.op {
+            self.part(base);
+            self.links(None, links);
         }
     }
 

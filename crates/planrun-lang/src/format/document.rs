@@ -78,13 +78,16 @@ pub(super) fn render(mut ops: Vec<Op<'_>>, slots: &[Slot<'_>]) -> String {
     layout.out
 }
 
+/// A group whose beginning has not been reached yet, from behind.
+struct Open {
+    /// Columns passed before its end was reached.
+    from: usize,
+    behind: usize,
+    forced: bool,
+}
+
 /// Notes at each group how many columns it needs on one line, `usize::MAX` where it cannot stand on one.
 fn measure(ops: &mut [Op<'_>], slots: &[Slot<'_>]) {
-    struct Open {
-        from: usize,
-        behind: usize,
-        forced: bool,
-    }
     let mut open: Vec<Open> = Vec::new();
     // Columns of everything passed so far, and of what was passed since the last place where a line may end.
     let (mut total, mut since) = (0, 0);
@@ -108,9 +111,7 @@ fn measure(ops: &mut [Op<'_>], slots: &[Slot<'_>]) {
                 since += text.len();
                 false
             }
-            Op::Above(slot) => slots
-                .get(*slot)
-                .is_some_and(|slot| !slot.comments.is_empty()),
+            Op::Above(slot) => has_comments(slots, *slot),
             Op::Inside(slot) => {
                 total += 1;
                 since += 1;
@@ -144,6 +145,12 @@ fn measure(ops: &mut [Op<'_>], slots: &[Slot<'_>]) {
             group.forced = true;
         }
     }
+}
+
+fn has_comments(slots: &[Slot<'_>], slot: usize) -> bool {
+    slots
+        .get(slot)
+        .is_some_and(|slot| !slot.comments.is_empty())
 }
 
 #[derive(Default)]

@@ -5,8 +5,8 @@ use super::printer::{Brackets, Printer};
 use super::texts::opens_block;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, BinaryOp, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, MatchArm,
-    Pattern, TypeExpr, UnaryOp,
+    Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal,
+    MatchArm, Pattern, TypeExpr, UnaryOp,
 };
 use crate::syntax::precedence::{Level, is_negative, level, operator_level, operator_text};
 
@@ -133,64 +133,10 @@ impl<'a> Printer<'a> {
                 );
             }
             ExprKind::Unary { operators, operand } => self.unary(operators, operand),
-            ExprKind::Chain { first, rest } => {
-                let level = rest
-                    .first()
-                    .map_or(Level::Postfix, |link| operator_level(link.operator));
-                // Chains keep the parentheses around chains of the same operators, and `??` gets some for the reader.
-                let within = if level == Level::Comparison {
-                    Level::Add
-                } else {
-                    level.tighter()
-                };
-                let compared = rest.first().is_some_and(|link| {
-                    matches!(link.operator, BinaryOp::Equal | BinaryOp::NotEqual)
-                });
-                let reply =
-                    compared && matches!(&first.kind, ExprKind::Name(name) if &**name == "reply");
-                let first = if reply {
-                    Operand::Reply(first.span)
-                } else {
-                    Operand::Expr(first, within)
-                };
-                self.chain(std::iter::once(("", first)).chain(rest.iter().map(|link| {
-                    (
-                        operator_text(link.operator),
-                        Operand::Expr(&link.operand, within),
-                    )
-                })));
-            }
+            ExprKind::Chain { first, rest } => self.operators(first, rest),
             ExprKind::Coalesce(operands) => self.coalesce(operands),
-            ExprKind::Conditional { arms, otherwise } => {
-                let arms = arms
-                    .iter()
-                    .enumerate()
-                    .flat_map(|(index, (condition, value))| {
-                        let word = if index == 0 { "" } else { ":" };
-                        [
-                            (word, Operand::Expr(condition, Level::Or)),
-                            ("?", Operand::Expr(value, Level::Or)),
-                        ]
-                    });
-                self.chain(arms.chain([(":", Operand::Expr(otherwise, Level::Or))]));
-            }
-            ExprKind::Match { subject, arms } => {
-                self.word("match ");
-                self.value(subject);
-                self.word(" ");
-                let start = self.comments.seek(subject.span.end, b'{');
-                let region = Span {
-                    start,
-                    end: expr.span.end,
-                };
-                self.list(
-                    Brackets::OBJECT,
-                    region,
-                    arms,
-                    |arm| arm.span,
-                    Self::match_arm,
-                );
-            }
+            ExprKind::Conditional { arms, otherwise } => self.conditional(arms, otherwise),
+            ExprKind::Match { subject, arms } => self.match_value(subject, arms, expr.span.end),
             ExprKind::Is { subject, state } => {
                 self.expr(subject, Level::Postfix);
                 self.word(" is ");
@@ -202,6 +148,62 @@ impl<'a> Printer<'a> {
             }
             ExprKind::Error => {}
         }
+    }
+
+    /// Operands between operators of one level.
+    fn operators(&mut self, first: &'a Expr, rest: &'a [ChainLink]) {
+        let level = rest
+            .first()
+            .map_or(Level::Postfix, |link| operator_level(link.operator));
+        // Chains keep the parentheses around chains of the same operators, and `??` gets some for the reader.
+        let within = if level == Level::Comparison {
+            Level::Add
+        } else {
+            level.tighter()
+        };
+        let compared = rest
+            .first()
+            .is_some_and(|link| matches!(link.operator, BinaryOp::Equal | BinaryOp::NotEqual));
+        let reply = compared && matches!(&first.kind, ExprKind::Name(name) if &**name == "reply");
+        let first = if reply {
+            Operand::Reply(first.span)
+        } else {
+            Operand::Expr(first, within)
+        };
+        let rest = rest.iter().map(|link| {
+            let operand = Operand::Expr(&link.operand, within);
+            (operator_text(link.operator), operand)
+        });
+        self.chain(std::iter::once(("", first)).chain(rest));
+    }
+
+    fn conditional(&mut self, arms: &'a [(Expr, Expr)], otherwise: &'a Expr) {
+        let arms = arms
+            .iter()
+            .enumerate()
+            .flat_map(|(index, (condition, value))| {
+                let word = if index == 0 { "" } else { ":" };
+                [
+                    (word, Operand::Expr(condition, Level::Or)),
+                    ("?", Operand::Expr(value, Level::Or)),
+                ]
+            });
+        self.chain(arms.chain([(":", Operand::Expr(otherwise, Level::Or))]));
+    }
+
+    /// A `match` that ends at `end`.
+    fn match_value(&mut self, subject: &'a Expr, arms: &'a [MatchArm], end: u32) {
+        self.word("match ");
+        self.value(subject);
+        self.word(" ");
+        let start = self.comments.seek(subject.span.end, b'{');
+        self.list(
+            Brackets::OBJECT,
+            Span { start, end },
+            arms,
+            |arm| arm.span,
+            Self::match_arm,
+        );
     }
 
     fn coalesce(&mut self, operands: &'a [Expr]) {
@@ -385,7 +387,7 @@ impl<'a> Printer<'a> {
             EntryKey::Expr(key)
                 if matches!(key.kind, ExprKind::Literal(_) | ExprKind::Template(_)) =>
             {
-                self.value(key)
+                self.value(key);
             }
             EntryKey::Expr(key) => self.parenthesised(|this| this.value(key)),
         }

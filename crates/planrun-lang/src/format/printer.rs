@@ -332,7 +332,7 @@ impl<'a> Printer<'a> {
         region: Span,
         items: &'a [T],
         span: impl Fn(&T) -> Span,
-        mut print: impl FnMut(&mut Self, &'a T),
+        print: impl FnMut(&mut Self, &'a T),
     ) {
         self.word(brackets.open);
         let inside = (
@@ -353,7 +353,7 @@ impl<'a> Printer<'a> {
         }
         self.ops.push(Op::Indent);
         let mut behind = (region.start + 1).min(inside.1);
-        let mut next = items.first().map_or(inside.1, |item| span(item).start);
+        let next = items.first().map_or(inside.1, |item| span(item).start);
         let opening = self.comments.trailing(behind, next, !brackets.commas);
         self.trailing(opening);
         self.line(brackets.inner);
@@ -361,6 +361,25 @@ impl<'a> Printer<'a> {
             above: moved.into_iter().map(|text| (text, false)).collect(),
             ..Gap::default()
         });
+        behind = self.items(brackets, items, (behind, inside.1), span, print);
+        self.remaining(behind, inside.1, items.is_empty());
+        self.ops.push(Op::Dedent);
+        self.line(brackets.inner);
+        self.word(brackets.close);
+        if !brackets.joined {
+            self.end();
+        }
+    }
+
+    /// The items between the brackets of a list, from `behind` to `end` in the text; gives the place behind the last.
+    fn items<T>(
+        &mut self,
+        brackets: Brackets,
+        items: &'a [T],
+        (mut behind, end): (u32, u32),
+        span: impl Fn(&T) -> Span,
+        mut print: impl FnMut(&mut Self, &'a T),
+    ) -> u32 {
         for (index, item) in items.iter().enumerate() {
             let place = span(item);
             let mut gap = self.comments.gap(Some(behind), place.start, true);
@@ -374,9 +393,7 @@ impl<'a> Printer<'a> {
             } else {
                 self.statement_in(slot, place, |this| print(this, item));
             }
-            next = items
-                .get(index + 1)
-                .map_or(inside.1, |item| span(item).start);
+            let next = items.get(index + 1).map_or(end, |item| span(item).start);
             behind = place.end;
             let last = index + 1 == items.len();
             match (brackets.commas, last) {
@@ -387,20 +404,11 @@ impl<'a> Printer<'a> {
             let trailing = self.comments.trailing(behind, next, !brackets.commas);
             self.trailing(trailing);
             if !last {
-                self.line(if brackets.inner == Break::Hard {
-                    Break::Hard
-                } else {
-                    Break::Space
-                });
+                let hard = brackets.inner == Break::Hard;
+                self.line(if hard { Break::Hard } else { Break::Space });
             }
         }
-        self.remaining(behind, inside.1, items.is_empty());
-        self.ops.push(Op::Dedent);
-        self.line(brackets.inner);
-        self.word(brackets.close);
-        if !brackets.joined {
-            self.end();
-        }
+        behind
     }
 
     /// The comments behind the last element of a list or file.

@@ -18,35 +18,14 @@ impl<'a> Printer<'a> {
     }
 
     fn statement(&mut self, statement: &'a Statement) {
-        if self.text.is_none() {
-            self.doc("/// ", statement.doc.as_deref());
-        }
-        self.doc_lines = Some(lines_of(statement.doc.as_deref()));
+        self.statement_doc(statement.doc.as_deref());
         match &statement.kind {
-            StatementKind::Policy(settings) => {
-                self.keyword("policy");
-                self.value(settings);
-            }
-            StatementKind::Allow(settings) => {
-                self.keyword("allow");
-                self.value(settings);
-            }
+            StatementKind::Policy(settings) => self.settings("policy", settings),
+            StatementKind::Allow(settings) => self.settings("allow", settings),
             StatementKind::Step(step) => self.step(step),
-            StatementKind::Let { name, ty, value } => {
-                self.keyword("let");
-                self.variable(&name.text);
-                if let Some(ty) = ty {
-                    self.word(": ");
-                    self.ty(ty);
-                }
-                self.word(" = ");
-                self.value(value);
-            }
+            StatementKind::Let { name, ty, value } => self.let_value(name, ty.as_deref(), value),
             StatementKind::If { arms, otherwise } => self.if_statement(arms, otherwise.as_ref()),
-            StatementKind::Parallel(block) => {
-                self.keyword("parallel");
-                self.block(block);
-            }
+            StatementKind::Parallel(block) => self.parallel(block),
             StatementKind::Task {
                 name,
                 title,
@@ -85,10 +64,7 @@ impl<'a> Printer<'a> {
                 self.listener(name, on, &parts);
                 self.block(body);
             }
-            StatementKind::Ensure { condition, message } => {
-                self.keyword("ensure");
-                self.value_with(condition, &[Part::Expr("else ", message)]);
-            }
+            StatementKind::Ensure { condition, message } => self.ensure(condition, message),
             StatementKind::Fail {
                 class,
                 message,
@@ -99,6 +75,39 @@ impl<'a> Printer<'a> {
             StatementKind::Next(guarded) => self.guarded("next", guarded),
             StatementKind::Error => {}
         }
+    }
+
+    fn statement_doc(&mut self, doc: Option<&'a str>) {
+        if self.text.is_none() {
+            self.doc("/// ", doc);
+        }
+        self.doc_lines = Some(lines_of(doc));
+    }
+
+    fn settings(&mut self, keyword: &'static str, settings: &'a Expr) {
+        self.keyword(keyword);
+        self.value(settings);
+    }
+
+    fn let_value(&mut self, name: &'a Name, ty: Option<&'a TypeExpr>, value: &'a Expr) {
+        self.keyword("let");
+        self.variable(&name.text);
+        if let Some(ty) = ty {
+            self.word(": ");
+            self.ty(ty);
+        }
+        self.word(" = ");
+        self.value(value);
+    }
+
+    fn parallel(&mut self, block: &'a Block) {
+        self.keyword("parallel");
+        self.block(block);
+    }
+
+    fn ensure(&mut self, condition: &'a Expr, message: &'a Expr) {
+        self.keyword("ensure");
+        self.value_with(condition, &[Part::Expr("else ", message)]);
     }
 
     fn set(

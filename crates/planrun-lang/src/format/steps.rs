@@ -48,11 +48,7 @@ impl<'a> Printer<'a> {
                 returns,
             } => self.ask(agent, arguments, returns),
             StepBody::Infer { arguments, returns } => self.infer(arguments, returns, from),
-            StepBody::Do(block) => {
-                self.word("do ");
-                self.block(block);
-                block.span.end
-            }
+            StepBody::Do(block) => self.do_block(block),
             StepBody::Each {
                 element,
                 index,
@@ -81,8 +77,8 @@ impl<'a> Printer<'a> {
                 max,
                 body,
             } => {
-                let parts = present([max.as_ref().map(|max| Part::Expr("max ", max))]);
-                self.repeat(state, initial, &parts);
+                let max = max.as_ref().map(|max| Part::Expr("max ", max));
+                self.repeat(state, initial, &present([max]));
                 self.block(body);
                 body.span.end
             }
@@ -96,6 +92,12 @@ impl<'a> Printer<'a> {
             StepBody::Wait(wait) => self.wait(wait),
             StepBody::Error => from,
         }
+    }
+
+    fn do_block(&mut self, block: &'a Block) -> u32 {
+        self.word("do ");
+        self.block(block);
+        block.span.end
     }
 
     fn ask(&mut self, agent: &'a Name, arguments: &'a [Argument], returns: &'a TypeExpr) -> u32 {

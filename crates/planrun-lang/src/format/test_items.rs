@@ -147,7 +147,7 @@ impl<'a> Printer<'a> {
     fn outcome(&mut self, outcome: &'a MockOutcome) {
         match &outcome.kind {
             MockOutcomeKind::Value(value) => {
-                self.expr_not_beginning_with(value, &["generated", "crash"], true)
+                self.expr_not_beginning_with(value, &["generated", "crash"], true);
             }
             MockOutcomeKind::Generated => self.word("generated"),
             MockOutcomeKind::Fail { class, message } => self.failure(class, message.as_ref()),

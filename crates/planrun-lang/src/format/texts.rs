@@ -29,7 +29,7 @@ impl<'a> Printer<'a> {
         let written = self.written(span);
         match (literal, written) {
             (Literal::String(_) | Literal::Bytes(_), Some(written)) => {
-                self.quoted(written, &[], span)
+                self.quoted(written, &[], span);
             }
             (Literal::String(text), None) => self.spelled_text(text),
             (

@@ -70,9 +70,9 @@ impl<'a> Printer<'a> {
     /// A type between the bars of a union.
     pub fn member_type(&mut self, ty: &'a TypeExpr) {
         if matches!(ty.kind, TypeExprKind::Union(_)) {
-            self.inner_type(ty)
+            self.inner_type(ty);
         } else {
-            self.ty(ty)
+            self.ty(ty);
         }
     }
 

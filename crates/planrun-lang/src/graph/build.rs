@@ -59,33 +59,21 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
             if node.slot == Some(slot) {
                 continue;
             }
-            let edge = match kind {
-                ReadKind::Value => Edge::Data,
-                ReadKind::State => Edge::State,
-            };
             for source in sources(block, &slots, slot, index) {
                 let source = tasks.last_change(block, source as usize);
-                dag.add_edge(NodeIndex::new(source), target, edge);
+                dag.add_edge(NodeIndex::new(source), target, kind.into());
             }
         }
         for atom in &node.guard {
-            dag.add_edge(
-                NodeIndex::new(atom.condition.0 as usize),
-                target,
-                Edge::Guard,
-            );
+            let condition = NodeIndex::new(atom.condition.0 as usize);
+            dag.add_edge(condition, target, Edge::Guard);
         }
         for after in &node.after {
             dag.add_edge(NodeIndex::new(after.node.0 as usize), target, Edge::After);
         }
         tasks.add(&mut dag, target, node, &slots);
-        firings(
-            block,
-            super::narrow(index),
-            outer,
-            &slots,
-            &mut firing_reads,
-        );
+        let number = super::narrow(index);
+        firings(block, number, outer, &slots, &mut firing_reads);
     }
     add_sequences(&mut dag, block);
     let waits = waits(&dag);

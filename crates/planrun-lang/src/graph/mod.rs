@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use petgraph::graph::{DiGraph, NodeIndex};
 
+use crate::sema::expr::ReadKind;
+
 pub use build::build;
 pub use needed::needed;
 pub use order::awaited_by_place;
@@ -95,6 +97,15 @@ pub enum Edge {
     Place,
     /// An event of it may start the other, which does not wait for that.
     Listener,
+}
+
+impl From<ReadKind> for Edge {
+    fn from(kind: ReadKind) -> Self {
+        match kind {
+            ReadKind::Value => Self::Data,
+            ReadKind::State => Self::State,
+        }
+    }
 }
 
 /// How many edges a vertex waits for.

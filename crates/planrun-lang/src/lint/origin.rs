@@ -119,60 +119,37 @@ impl<'a> Trace<'_, 'a> {
             Op::Place(place) => self.place(block, *place, node.span, wanted),
             Op::Register(register) => self.register(block, *register, wanted),
             Op::Template(pieces) => {
-                for piece in pieces {
-                    if let Piece::Value(value) = piece {
-                        self.node(block, value, &[]);
-                    }
-                }
+                self.nodes(block, pieces.iter().filter_map(Piece::value), &[]);
             }
-            Op::List(elements) => elements
-                .iter()
-                .for_each(|(node, _)| self.node(block, node, wanted)),
-            Op::Coalesce(nodes) => nodes.iter().for_each(|node| self.node(block, node, wanted)),
+            Op::List(elements) => {
+                self.nodes(block, elements.iter().map(|(node, _)| node), wanted);
+            }
+            Op::Coalesce(nodes) => self.nodes(block, nodes, wanted),
             Op::Map(entries) => self.entries(block, entries, wanted),
             Op::Path { base, links } => self.path(block, base, links, wanted.to_vec()),
             Op::Chain { first, rest }
                 if rest.iter().all(|(operator, _)| *operator == Operator::Add) =>
             {
                 self.node(block, first, wanted);
-                for (_, operand) in rest {
-                    self.node(block, operand, wanted);
-                }
+                self.nodes(block, rest.iter().map(|(_, operand)| operand), wanted);
             }
             Op::Conditional { arms, otherwise } => {
-                for (_, value) in arms {
-                    self.node(block, value, wanted);
-                }
+                self.nodes(block, arms.iter().map(|(_, value)| value), wanted);
                 self.node(block, otherwise, wanted);
             }
-            Op::Match { arms, .. } => arms
-                .iter()
-                .for_each(|(_, value)| self.node(block, value, wanted)),
+            Op::Match { arms, .. } => {
+                self.nodes(block, arms.iter().map(|(_, value)| value), wanted);
+            }
             Op::Call {
                 function,
                 arguments,
-            } if gives_text(function) => {
-                let inside = if keeps_elements(function) {
-                    wanted
-                } else {
-                    &[]
-                };
-                for argument in arguments {
-                    self.node(block, argument, inside);
-                }
-            }
+            } if gives_text(function) => self.arguments(block, function, arguments, wanted),
             Op::Let {
                 register,
                 value,
                 body,
             } => {
-                self.registers.push((
-                    *register,
-                    Range {
-                        base: value,
-                        links: &[],
-                    },
-                ));
+                self.bind(*register, value);
                 self.node(block, body, wanted);
                 self.registers.pop();
             }
@@ -189,6 +166,37 @@ impl<'a> Trace<'_, 'a> {
             | Op::Winner(_)
             | Op::Fail(_) => {}
         }
+    }
+
+    fn nodes(
+        &mut self,
+        block: BlockId,
+        nodes: impl IntoIterator<Item = &'a Node>,
+        wanted: &[Arc<str>],
+    ) {
+        for node in nodes {
+            self.node(block, node, wanted);
+        }
+    }
+
+    fn arguments(
+        &mut self,
+        block: BlockId,
+        function: &Function,
+        arguments: &'a [Node],
+        wanted: &[Arc<str>],
+    ) {
+        let keeps = keeps_elements(function);
+        self.nodes(block, arguments, if keeps { wanted } else { &[] });
+    }
+
+    /// The register stands for this value until it is popped.
+    fn bind(&mut self, register: u16, value: &'a Node) {
+        let range = Range {
+            base: value,
+            links: &[],
+        };
+        self.registers.push((register, range));
     }
 
     fn register(&mut self, block: BlockId, register: u16, wanted: &[Arc<str>]) {
@@ -347,7 +355,9 @@ impl<'a> Trace<'_, 'a> {
                 .iter()
                 .for_each(|(_, body)| self.yields(*body, wanted)),
             (StepKind::Match { arms, .. }, _) => {
-                arms.iter().for_each(|(_, body)| self.yields(*body, wanted))
+                for (_, body) in arms {
+                    self.yields(*body, wanted);
+                }
             }
             (
                 StepKind::Ask(_)

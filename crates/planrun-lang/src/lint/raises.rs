@@ -95,7 +95,7 @@ impl Raising {
                     }
                 }
                 NodeKind::Ensure { .. } => {
-                    classes.add([ErrorClass::Validation(Validation::Ensure)])
+                    classes.add([ErrorClass::Validation(Validation::Ensure)]);
                 }
                 NodeKind::Fail(failing) => classes.add([failing.class.clone()]),
                 NodeKind::Listener(listener) => classes.join(&self.block(plan, listener.body)),

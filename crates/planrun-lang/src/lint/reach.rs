@@ -186,7 +186,7 @@ impl Reach {
                 Some(StepKind::Call(call)) => self.target(plan, call, &around, seen),
                 // An agent calls what it likes of what is allowed.
                 Some(StepKind::Ask(ask)) => {
-                    self.open.extend(Door::ALL.map(|door| (door, ask.span)))
+                    self.open.extend(Door::ALL.map(|door| (door, ask.span)));
                 }
                 _ => {}
             }
@@ -221,28 +221,7 @@ impl Reach {
     }
 
     fn call(&mut self, call: &Call, signature: &Signature, around: &Around<'_>) {
-        let mut add = |door: Door, thing: Option<Thing>, span: Span| {
-            let span = around.outer.map_or(span, |(span, _)| span);
-            let Some(thing) = thing else {
-                return self.open.push((door, span));
-            };
-            if let Some(known) = self
-                .needs
-                .iter_mut()
-                .find(|need| need.door == door && need.thing == thing)
-            {
-                known.caught &= around.caught;
-                return;
-            }
-            let within = around.outer.map(|(_, name)| name.clone());
-            self.needs.push(Need {
-                door,
-                thing,
-                span,
-                within,
-                caught: around.caught,
-            });
-        };
+        let mut add = |door, thing, span| self.add((door, thing, span), around);
         let file = |code: &Code| {
             code.constant()?
                 .as_str()
@@ -281,7 +260,7 @@ impl Reach {
                 }
                 match call.argument("env") {
                     Some(code) => variables(code, &mut |name, span| {
-                        add(Door::Env, name.map(Thing::Variable), span)
+                        add(Door::Env, name.map(Thing::Variable), span);
                     }),
                     // Programs see every variable that is allowed.
                     None => add(Door::Env, None, call.span),
@@ -289,6 +268,26 @@ impl Reach {
             }
             _ => {}
         }
+    }
+
+    fn add(&mut self, (door, thing, span): (Door, Option<Thing>, Span), around: &Around<'_>) {
+        let span = around.outer.map_or(span, |(span, _)| span);
+        let Some(thing) = thing else {
+            return self.open.push((door, span));
+        };
+        let mut needs = self.needs.iter_mut();
+        if let Some(known) = needs.find(|need| need.door == door && need.thing == thing) {
+            known.caught &= around.caught;
+            return;
+        }
+        let within = around.outer.map(|(_, name)| name.clone());
+        self.needs.push(Need {
+            door,
+            thing,
+            span,
+            within,
+            caught: around.caught,
+        });
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::checker::{BlockKind, PlanChecker};
 use super::expr::{Code, Expectation};
 use super::plan::{
-    Clauses, Footprint, NodeKind, OrderClass, Retry, Step, StepKind, Target, Undo, Until, Verify,
+    Call, Clauses, Footprint, NodeKind, OrderClass, Retry, Step, StepKind, Target, Undo, Until,
+    Verify,
 };
 use super::scope::NameKind;
 use super::step::CheckedBody;
@@ -155,16 +156,8 @@ impl PlanChecker<'_> {
         };
         let id = self.open_block(BlockKind::Do, None, &[]);
         let found = self.call(call);
-        if let Some((found, ..)) = &found
-            && !found.effect.floats()
-        {
-            let message = format!(
-                "`verify` looks and never acts, and this call is of class `{}`",
-                found.effect
-            );
-            let diagnostic = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, found.span, message);
-            self.diagnostics
-                .push(diagnostic.help("call a tool of class `read`"));
+        if let Some((found, ..)) = &found {
+            self.only_reads(found);
         }
         let time = |checker: &mut Self, time: &Option<Box<ast::Expr>>| {
             time.as_ref()
@@ -182,11 +175,8 @@ impl PlanChecker<'_> {
         });
         let span = clause.span;
         if let Some((call, ty, _)) = found {
-            let (call_span, does) = (
-                call.span,
-                Footprint::of(call.effect, OrderClass::of(call.effect)),
-            );
-            let step = Step::bare(call_span, StepKind::Call(call), ty, does);
+            let does = Footprint::of(call.effect, OrderClass::of(call.effect));
+            let step = Step::bare(call.span, StepKind::Call(call), ty, does);
             let polls = every.is_some() || within.is_some();
             let mut clauses = Clauses::default();
             if polls {
@@ -209,6 +199,20 @@ impl PlanChecker<'_> {
             body: id,
             gives: known,
         })
+    }
+
+    /// Reports a call of `verify` that may change something.
+    fn only_reads(&mut self, call: &Call) {
+        if call.effect.floats() {
+            return;
+        }
+        let message = format!(
+            "`verify` looks and never acts, and this call is of class `{}`",
+            call.effect
+        );
+        let diagnostic = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, call.span, message);
+        self.diagnostics
+            .push(diagnostic.help("call a tool of class `read`"));
     }
 
     /// The one step of a block beside the flow of the plan.

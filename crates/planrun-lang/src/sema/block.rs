@@ -61,11 +61,11 @@ impl PlanChecker<'_> {
         let span = statement.span;
         match &statement.kind {
             ast::StatementKind::Policy(_) | ast::StatementKind::Allow(_) => {
-                self.refuse_late_settings(span)
+                self.refuse_late_settings(span);
             }
             ast::StatementKind::Step(step) => self.step(step, span),
             ast::StatementKind::Let { name, ty, value } => {
-                self.let_value(span, name, ty.as_deref(), value)
+                self.let_value(span, name, ty.as_deref(), value);
             }
             ast::StatementKind::If { arms, otherwise } => self.if_arms(arms, otherwise.as_ref()),
             ast::StatementKind::Parallel(block) => self.parallel(span, block),

@@ -334,32 +334,8 @@ impl PlanChecker<'_> {
         if missing.len() <= strange.len() {
             return;
         }
-        let names = missing
-            .iter()
-            .map(|parameter| &*parameter.name)
-            .collect::<Vec<_>>();
-        let (word, verb) = if names.len() == 1 {
-            ("argument", "is")
-        } else {
-            ("arguments", "are")
-        };
-        let message = format!(
-            "the {word} {} of `{}` {verb} missing",
-            listed(&names),
-            callee.path
-        );
-        let wanted = missing
-            .iter()
-            .map(|parameter| format!("{}: {}", quoted(&parameter.name), parameter.ty));
-        let help = format!("add `{}`", wanted.collect::<Vec<_>>().join(", "));
-        let span = written
-            .namespace
-            .map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
-        self.diagnostics.push(
-            Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message)
-                .help(help)
-                .available(names),
-        );
+        self.diagnostics
+            .push(missing_arguments(written, callee, missing));
     }
 }
 
@@ -374,6 +350,38 @@ fn choices(code: &Code) -> Option<Vec<Value>> {
         _ => None,
     };
     code.ty.members().iter().map(one).collect()
+}
+
+/// What is said of arguments that a call leaves out.
+fn missing_arguments(
+    written: &Written<'_>,
+    callee: &Callee<'_>,
+    missing: &[&Parameter],
+) -> Diagnostic {
+    let names = missing
+        .iter()
+        .map(|parameter| &*parameter.name)
+        .collect::<Vec<_>>();
+    let (word, verb) = if names.len() == 1 {
+        ("argument", "is")
+    } else {
+        ("arguments", "are")
+    };
+    let message = format!(
+        "the {word} {} of `{}` {verb} missing",
+        listed(&names),
+        callee.path
+    );
+    let wanted = missing
+        .iter()
+        .map(|parameter| format!("{}: {}", quoted(&parameter.name), parameter.ty));
+    let help = format!("add `{}`", wanted.collect::<Vec<_>>().join(", "));
+    let span = written
+        .namespace
+        .map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
+    Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message)
+        .help(help)
+        .available(names)
 }
 
 /// The type of the argument that the tool gives back as it is.

@@ -325,7 +325,7 @@ impl<'s> PlanChecker<'s> {
             .map(|near| near.name);
         match (&mut diagnostic.fix, meant) {
             (Some(fix), Some(meant)) if !shared.namespaces.contains_key(meant) => {
-                fix.edits.push(used(meant))
+                fix.edits.push(used(meant));
             }
             (_, Some(_)) => {}
             (fix, None) => *fix = None,

@@ -71,32 +71,30 @@ impl PlanChecker<'_> {
                 Diagnostic::new(&codes::names::UNKNOWN_NAME, name.span, message)
                     .help("`after` names steps")
             }
-            super::Lookup::Namespace | super::Lookup::Missing => {
-                let steps = self
-                    .open
-                    .iter()
-                    .rev()
-                    .flat_map(|block| block.steps.keys())
-                    .cloned()
-                    .collect::<Vec<_>>();
-                let known = steps.iter().map(|name| &**name);
-                let unknown = super::finding::unknown(
-                    &codes::names::UNKNOWN_NAME,
-                    "step",
-                    &name.text,
-                    name.span,
-                    known,
-                );
-                if &*name.text == "none" {
-                    unknown
-                        .help("name the steps to wait for; what waits for nothing above it stands in `parallel { … }`")
-                } else {
-                    unknown
-                }
-            }
+            super::Lookup::Namespace | super::Lookup::Missing => self.unknown_step(name),
         };
         self.diagnostics.push(diagnostic);
         Vec::new()
+    }
+
+    /// What is said of a name that no step has.
+    fn unknown_step(&self, name: &ast::Name) -> Diagnostic {
+        let blocks = self.open.iter().rev();
+        let steps = blocks.flat_map(|block| block.steps.keys()).cloned();
+        let steps = steps.collect::<Vec<_>>();
+        let unknown = super::finding::unknown(
+            &codes::names::UNKNOWN_NAME,
+            "step",
+            &name.text,
+            name.span,
+            steps.iter().map(|name| &**name),
+        );
+        if &*name.text != "none" {
+            return unknown;
+        }
+        unknown.help(
+            "name the steps to wait for; what waits for nothing above it stands in `parallel { … }`",
+        )
     }
 
     /// Everything but `when`, `after` and `recover`. The step's own name is visible.

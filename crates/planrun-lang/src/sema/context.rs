@@ -216,10 +216,14 @@ impl Contexts {
                 self.inner(body);
             }
             ast::StepBody::Race(branches) => {
-                branches.iter().for_each(|(_, body)| self.collect_arm(body))
+                for (_, body) in branches {
+                    self.collect_arm(body);
+                }
             }
             ast::StepBody::Match { arms, .. } => {
-                arms.iter().for_each(|arm| self.collect_arm(&arm.body))
+                for arm in arms {
+                    self.collect_arm(&arm.body);
+                }
             }
             ast::StepBody::Call(_)
             | ast::StepBody::Ask { .. }

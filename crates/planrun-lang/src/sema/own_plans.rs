@@ -223,7 +223,7 @@ impl Finder<'_> {
                 }
                 ast::StatementKind::Let { value, .. } => self.call(value, true),
                 ast::StatementKind::Listener { body, .. } | ast::StatementKind::Parallel(body) => {
-                    self.block(body)
+                    self.block(body);
                 }
                 ast::StatementKind::Policy(_)
                 | ast::StatementKind::Allow(_)

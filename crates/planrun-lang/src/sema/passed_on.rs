@@ -215,7 +215,7 @@ impl Reader<'_> {
             let reads = reads_any(node, &answered);
             match &node.kind {
                 NodeKind::Let(_) if reads => {
-                    answered.extend(node.slot.map(|slot| Place { up: 0, slot }))
+                    answered.extend(node.slot.map(|slot| Place { up: 0, slot }));
                 }
                 NodeKind::Condition(_) if reads => drop(conditions.insert(id)),
                 NodeKind::Ensure { .. } => always &= !reads,
@@ -226,7 +226,7 @@ impl Reader<'_> {
                         .any(|atom| conditions.contains(&atom.condition));
                 }
                 NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => {
-                    always &= unguarded(node)
+                    always &= unguarded(node);
                 }
                 NodeKind::Step(step) => self.step(step, up, always && unguarded(node)),
                 NodeKind::Let(_)

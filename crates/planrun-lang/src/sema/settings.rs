@@ -88,7 +88,7 @@ impl Reader<'_> {
                 "timeout" => policy.timeout = self.constant_duration(value, "timeout"),
                 "deadline" => policy.deadline = self.constant_duration(value, "deadline"),
                 "concurrency" => {
-                    policy.concurrency = self.constant_count(value, "concurrency").map(narrow)
+                    policy.concurrency = self.constant_count(value, "concurrency").map(narrow);
                 }
                 "on_failure" => policy.on_failure = self.on_failure(value),
                 "budget" => policy.budget = self.budget(value),
@@ -193,7 +193,7 @@ impl Reader<'_> {
         for entry in entries {
             match &entry.key {
                 ast::EntryKey::Name(name) if known.contains(&&*name.text) => {
-                    found.push((name, &entry.value))
+                    found.push((name, &entry.value));
                 }
                 ast::EntryKey::Name(name) => {
                     let what = format!("setting of `{of}` named");

@@ -464,6 +464,32 @@ impl PlanChecker<'_> {
             }
             None => {}
         }
+        self.arm_body(label, body);
+        let kind = BlockKind::Do;
+        let Some(mut block) = self.close_block() else {
+            return ArmBlock {
+                id,
+                ty: Type::Invalid,
+                does: Footprint::none(),
+            };
+        };
+        let yields = std::mem::take(&mut block.yields);
+        let ty = match body {
+            ast::ArmBody::Do(own) => block_type(yields, &own.statements, kind),
+            ast::ArmBody::Fail { .. } => Type::Never,
+            ast::ArmBody::Expr(_) | ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } => {
+                Type::union(yields)
+            }
+        };
+        ArmBlock {
+            id,
+            ty,
+            does: block.does,
+        }
+    }
+
+    /// What an arm does, in the block that was opened for it.
+    fn arm_body(&mut self, label: &str, body: &ast::ArmBody) {
         match body {
             ast::ArmBody::Do(block) => self.statements(&block.statements),
             ast::ArmBody::Fail { class, message } => {
@@ -488,27 +514,6 @@ impl PlanChecker<'_> {
                 let inferred = self.infer(*span, arguments, returns);
                 self.arm_step(label, *span, inferred);
             }
-        }
-        let kind = BlockKind::Do;
-        let Some(mut block) = self.close_block() else {
-            return ArmBlock {
-                id,
-                ty: Type::Invalid,
-                does: Footprint::none(),
-            };
-        };
-        let yields = std::mem::take(&mut block.yields);
-        let ty = match body {
-            ast::ArmBody::Do(own) => block_type(yields, &own.statements, kind),
-            ast::ArmBody::Fail { .. } => Type::Never,
-            ast::ArmBody::Expr(_) | ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } => {
-                Type::union(yields)
-            }
-        };
-        ArmBlock {
-            id,
-            ty,
-            does: block.does,
         }
     }
 

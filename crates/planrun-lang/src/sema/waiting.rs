@@ -102,9 +102,9 @@ impl PlanChecker<'_> {
                 Some(name) if known.contains(&&*name.text) => {
                     let code = Some(self.value(&argument.value));
                     if &*name.text == "with" {
-                        prompted.with = code
+                        prompted.with = code;
                     } else {
-                        prompted.model = code
+                        prompted.model = code;
                     }
                 }
                 Some(name) => {

@@ -66,7 +66,7 @@ fn write_kind(out: &mut String, kind: &ExprKind) {
         ExprKind::List(elements) => {
             out.push('[');
             separated(out, elements, |out, element| {
-                write_expr(out, element, Level::Conditional)
+                write_expr(out, element, Level::Conditional);
             });
             out.push(']');
         }

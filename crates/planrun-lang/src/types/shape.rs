@@ -61,7 +61,7 @@ pub fn field_names(ty: &Type) -> Vec<Arc<str>> {
     for member in ty.members() {
         match member {
             Type::Object(object) => {
-                names.extend(object.fields.iter().map(|field| field.name.clone()))
+                names.extend(object.fields.iter().map(|field| field.name.clone()));
             }
             Type::Result(value) => names.extend(field_names(&result_union(value))),
             Type::Error => names.extend(field_names(&error_object())),

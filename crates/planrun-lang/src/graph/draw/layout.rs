@@ -22,6 +22,12 @@ pub(super) struct Point {
     pub y: f64,
 }
 
+impl Point {
+    pub(super) const fn new(x: f64, y: f64) -> Self {
+        Self { x, y }
+    }
+}
+
 /// An arrow between two boxes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wire {
@@ -216,77 +222,36 @@ fn finish(
     downwards: &Downwards,
 ) -> Option<Layout> {
     let middle = |node| {
-        graph.node(&name(node)).and_then(|node| {
-            Some(Point {
-                x: node.x?,
-                y: node.y?,
-            })
-        })
+        let node = graph.node(&name(node))?;
+        Some(Point::new(node.x?, node.y?))
     };
     let mut middles = (0..sizes.len()).map(middle).collect::<Option<Vec<_>>>()?;
-    // Upper and lower box, and what the wire passes between them.
-    let mut inner: Vec<Vec<Point>> = Vec::with_capacity(wires.len());
-    for (index, edge) in downwards.edges.iter().enumerate() {
-        if edge.upper == edge.lower {
-            inner.push(Vec::new());
-            continue;
-        }
-        let label = graph.edge(&name(edge.lower), &name(edge.upper), Some(&name(index)))?;
-        let passed = label
-            .points
-            .iter()
-            .rev()
-            .skip(1)
-            .take(label.points.len().saturating_sub(2));
-        inner.push(
-            passed
-                .map(|point| Point {
-                    x: point.x,
-                    y: point.y,
-                })
-                .collect(),
-        );
-    }
+    let inner = passed(graph, downwards)?;
     let bands = Bands::of(&middles, sizes);
     let ends = ends(&middles, sizes, wires, downwards, &inner);
     let mut paths = Vec::with_capacity(wires.len());
     for (((wire, edge), inner), (start, end)) in
         wires.iter().zip(&downwards.edges).zip(&inner).zip(ends)
     {
-        let mut path = Vec::new();
-        if edge.upper != edge.lower {
-            let (upper, lower) = (middles[edge.upper], middles[edge.lower]);
-            path.push(Point {
-                x: start,
-                y: upper.y + sizes[edge.upper].1 / 2.0,
-            });
-            path.push(Point {
-                x: start,
-                y: upper.y + bands.half(upper.y),
-            });
-            for point in inner {
-                let half = bands.half(point.y);
-                path.push(Point {
-                    y: point.y - half,
-                    ..*point
-                });
-                path.push(Point {
-                    y: point.y + half,
-                    ..*point
-                });
-            }
-            path.push(Point {
-                x: end,
-                y: lower.y - bands.half(lower.y),
-            });
-            path.push(Point {
-                x: end,
-                y: lower.y - sizes[edge.lower].1 / 2.0,
-            });
-            path.dedup();
-            if wire.from != edge.upper {
-                path.reverse();
-            }
+        if edge.upper == edge.lower {
+            paths.push(Vec::new());
+            continue;
+        }
+        let (upper, lower) = (middles[edge.upper], middles[edge.lower]);
+        let mut path = vec![
+            Point::new(start, upper.y + sizes[edge.upper].1 / 2.0),
+            Point::new(start, upper.y + bands.half(upper.y)),
+        ];
+        for point in inner {
+            let half = bands.half(point.y);
+            path.push(Point::new(point.x, point.y - half));
+            path.push(Point::new(point.x, point.y + half));
+        }
+        path.push(Point::new(end, lower.y - bands.half(lower.y)));
+        path.push(Point::new(end, lower.y - sizes[edge.lower].1 / 2.0));
+        path.dedup();
+        if wire.from != edge.upper {
+            path.reverse();
         }
         paths.push(path);
     }
@@ -296,6 +261,21 @@ fn finish(
         middles,
         paths,
     })
+}
+
+/// What each wire passes between its upper and its lower box.
+fn passed(graph: &Graph<NodeLabel, EdgeLabel>, downwards: &Downwards) -> Option<Vec<Vec<Point>>> {
+    let edges = downwards.edges.iter().enumerate();
+    let passed = edges.map(|(index, edge)| {
+        if edge.upper == edge.lower {
+            return Some(Vec::new());
+        }
+        let label = graph.edge(&name(edge.lower), &name(edge.upper), Some(&name(index)))?;
+        let count = label.points.len().saturating_sub(2);
+        let points = label.points.iter().rev().skip(1).take(count);
+        Some(points.map(|point| Point::new(point.x, point.y)).collect())
+    });
+    passed.collect()
 }
 
 /// The heights of the layers: within one, lines only go straight down.
@@ -362,16 +342,17 @@ fn ends(
             Some(offset) => ends[index].1 += offset,
             None if wire.hidden => {}
             None => {
-                above[edge.lower].push((last.map_or(middles[edge.upper].x, |point| point.x), index))
+                above[edge.lower]
+                    .push((last.map_or(middles[edge.upper].x, |point| point.x), index));
             }
         }
     }
     for (node, (below, above)) in below.iter_mut().zip(&mut above).enumerate() {
         spread(below, sizes[node].0, |index, offset| {
-            ends[index].0 += offset
+            ends[index].0 += offset;
         });
         spread(above, sizes[node].0, |index, offset| {
-            ends[index].1 += offset
+            ends[index].1 += offset;
         });
     }
     ends

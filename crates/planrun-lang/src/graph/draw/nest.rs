@@ -266,24 +266,16 @@ impl Nest<'_> {
             };
             if frame < whole {
                 let Spot { corner, size } = spots[frame];
-                origins[frame] = Point {
-                    x: corner.x + (size.x - layout.size.x) / 2.0,
-                    y: corner.y + heads[frame].1,
-                };
+                let left = corner.x + (size.x - layout.size.x) / 2.0;
+                origins[frame] = Point::new(left, corner.y + heads[frame].1);
             }
             let origin = origins[frame];
             for (node, middle) in self.inside[frame].iter().zip(&layout.middles) {
                 let (width, height) = sizes[*node];
-                let corner = Point {
-                    x: origin.x + middle.x - width / 2.0,
-                    y: origin.y + middle.y - height / 2.0,
-                };
+                let left = origin.x + middle.x - width / 2.0;
                 spots[*node] = Spot {
-                    corner,
-                    size: Point {
-                        x: width,
-                        y: height,
-                    },
+                    corner: Point::new(left, origin.y + middle.y - height / 2.0),
+                    size: Point::new(width, height),
                 };
             }
         }
@@ -301,10 +293,7 @@ impl Nest<'_> {
             points.collect()
         };
         let size = layouts[whole].as_ref().map_or(
-            Point {
-                x: 2.0 * OUTER_MARGIN,
-                y: 2.0 * OUTER_MARGIN,
-            },
+            Point::new(2.0 * OUTER_MARGIN, 2.0 * OUTER_MARGIN),
             |layout| layout.size,
         );
         Nested {
@@ -415,27 +404,15 @@ fn with_rows(
     } = found;
     let widest = size.x.max(ROW);
     let mut all = vec![Point::default(); sizes.len()];
-    let (mut corner, mut row_height, mut right) = (
-        Point {
-            x: margin,
-            y: margin,
-        },
-        0.0_f64,
-        0.0_f64,
-    );
+    let mut corner = Point::new(margin, margin);
+    let (mut row_height, mut right) = (0.0_f64, 0.0_f64);
     for place in loose {
         let (width, height) = sizes[*place];
         if corner.x > margin && corner.x + width + margin > widest {
-            corner = Point {
-                x: margin,
-                y: corner.y + row_height + ROW_GAP,
-            };
+            corner = Point::new(margin, corner.y + row_height + ROW_GAP);
             row_height = 0.0;
         }
-        all[*place] = Point {
-            x: corner.x + width / 2.0,
-            y: corner.y + height / 2.0,
-        };
+        all[*place] = Point::new(corner.x + width / 2.0, corner.y + height / 2.0);
         corner.x += width + ROW_GAP;
         row_height = row_height.max(height);
         right = right.max(corner.x - ROW_GAP + margin);
@@ -446,10 +423,7 @@ fn with_rows(
         (false, false) => corner.y + row_height + ROW_GAP - margin,
     };
     let aside = ((right - size.x) / 2.0).max(0.0);
-    let moved = |point: Point| Point {
-        x: point.x + aside,
-        y: point.y + down,
-    };
+    let moved = |point: Point| Point::new(point.x + aside, point.y + down);
     let (boxes, gates) = middles.split_at(tied.len().min(middles.len()));
     for (place, middle) in tied.iter().zip(boxes) {
         all[*place] = moved(*middle);
@@ -459,10 +433,7 @@ fn with_rows(
         .iter_mut()
         .flatten()
         .for_each(|point| *point = moved(*point));
-    size = Point {
-        x: size.x.max(right),
-        y: size.y + down,
-    };
+    size = Point::new(size.x.max(right), size.y + down);
     Layout {
         size,
         middles: all,

@@ -144,15 +144,7 @@ impl Picture {
                     // Those of an `if` are those of its frame.
                     Edge::Guard if branches.is_branch(source) => continue,
                     Edge::Guard => {
-                        let read = graph
-                            .wanted(source)
-                            .filter(|(_, edge)| matches!(edge, Edge::Data | Edge::State));
-                        let from = read.filter_map(|(above, _)| place(above));
-                        self.drawing.edges.extend(from.map(|from| DrawnEdge {
-                            from,
-                            to,
-                            kind: EdgeKind::Guard,
-                        }));
+                        self.guards(graph, places, source, to);
                         continue;
                     }
                     // Arrows of the order are those between frames.
@@ -166,16 +158,27 @@ impl Picture {
             }
         }
         for (condition, frame) in branches.conditions() {
-            let read = graph
-                .wanted(condition)
-                .filter(|(_, edge)| matches!(edge, Edge::Data | Edge::State));
-            let from = read.filter_map(|(above, _)| place(above));
-            self.drawing.edges.extend(from.map(|from| DrawnEdge {
-                from,
-                to: frame,
-                kind: EdgeKind::Guard,
-            }));
+            self.guards(graph, places, condition, frame);
         }
+    }
+
+    /// Arrows to what a condition guards, from what it reads.
+    fn guards(
+        &mut self,
+        graph: &BlockGraph,
+        places: &[Option<usize>],
+        condition: usize,
+        to: usize,
+    ) {
+        let read = graph
+            .wanted(condition)
+            .filter(|(_, edge)| matches!(edge, Edge::Data | Edge::State));
+        let from = read.filter_map(|(above, _)| places.get(above).copied().flatten());
+        self.drawing.edges.extend(from.map(|from| DrawnEdge {
+            from,
+            to,
+            kind: EdgeKind::Guard,
+        }));
     }
 
     /// The finished drawing: the nodes in source order, each arrow once.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Open, Picture, Words};
 use crate::graph::draw::NodeKind as Shape;
 use crate::sema::expr::Code;
-use crate::sema::{Block, GuardAtom, NodeKind};
+use crate::sema::{Block, GuardAtom, NodeId, NodeKind};
 
 /// What a frame of a block begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -158,20 +158,7 @@ impl<'a> Branches<'a> {
         let NodeKind::Condition(code) = &self.block.node(atom.condition).kind else {
             return parent;
         };
-        // An `else if` stands in the frame of the first `if`.
-        let continued = self
-            .block
-            .node(atom.condition)
-            .guard
-            .iter()
-            .rev()
-            .find_map(|before| {
-                let is_chain = before.negated && self.chained.contains(&before.condition.0);
-                is_chain
-                    .then(|| self.drawn.get(&before.condition.0).copied())
-                    .flatten()
-            });
-        let continued = continued.filter(|frame| Some(*frame) == parent);
+        let continued = self.continued(atom.condition, parent);
         let has_arms = self.with_else.contains(&number) || continued.is_some();
         let whole = continued
             .or_else(|| self.drawn.get(&number).copied())
@@ -211,6 +198,15 @@ impl<'a> Branches<'a> {
         );
         picture.sequences.insert(Some(arm));
         Some(arm)
+    }
+
+    /// The frame of the first `if` of a chain, in which an `else if` stands.
+    fn continued(&self, condition: NodeId, parent: Option<usize>) -> Option<usize> {
+        let guard = self.block.node(condition).guard.iter().rev();
+        let frame = guard
+            .filter(|before| before.negated && self.chained.contains(&before.condition.0))
+            .find_map(|before| self.drawn.get(&before.condition.0).copied());
+        frame.filter(|frame| Some(*frame) == parent)
     }
 }
 

@@ -186,26 +186,7 @@ impl Picture {
             if let Some(event) = node.event() {
                 calls.events.listens(place, open.plan, event);
             }
-            match &node.kind {
-                NodeKind::Step(step) => self.bodies(open, step, place, &path, inner),
-                NodeKind::Listener(listener) => {
-                    inner.push(Open {
-                        block: listener.body,
-                        parent: Some(place),
-                        path,
-                        ..*open
-                    });
-                }
-                NodeKind::Set(set) => calls.events.sets(place, open.plan, set),
-                NodeKind::Task(task) => calls.events.declares(place, open.plan, *task),
-                NodeKind::Condition(_)
-                | NodeKind::Let(_)
-                | NodeKind::Ensure { .. }
-                | NodeKind::Fail(_)
-                | NodeKind::Reply(_)
-                | NodeKind::Yield(_)
-                | NodeKind::Next(_) => {}
-            }
+            self.kind(&node.kind, open, (place, &path), calls, inner);
         }
         self.edges(
             block,
@@ -214,6 +195,37 @@ impl Picture {
             &branches,
             (&mut calls.events, open.plan),
         );
+    }
+
+    /// What a statement drawn at this place opens, and what it has to do with events.
+    fn kind<'a>(
+        &mut self,
+        kind: &'a NodeKind,
+        open: &Open<'a>,
+        (place, path): (usize, &str),
+        calls: &mut Calls<'a>,
+        inner: &mut Vec<Open<'a>>,
+    ) {
+        match kind {
+            NodeKind::Step(step) => self.bodies(open, step, place, path, inner),
+            NodeKind::Listener(listener) => {
+                inner.push(Open {
+                    block: listener.body,
+                    parent: Some(place),
+                    path: path.to_owned(),
+                    ..*open
+                });
+            }
+            NodeKind::Set(set) => calls.events.sets(place, open.plan, set),
+            NodeKind::Task(task) => calls.events.declares(place, open.plan, *task),
+            NodeKind::Condition(_)
+            | NodeKind::Let(_)
+            | NodeKind::Ensure { .. }
+            | NodeKind::Fail(_)
+            | NodeKind::Reply(_)
+            | NodeKind::Yield(_)
+            | NodeKind::Next(_) => {}
+        }
     }
 
     /// Opens the blocks of a step: its work in the step's own frame, arms in frames of their own.

@@ -169,7 +169,7 @@ impl Words<'_> {
                     .map(|max| format!("max {}", self.code(max))),
             ),
             StepKind::Input(input) => {
-                marks.extend(input.by.as_ref().map(|by| format!("by {}", self.code(by))))
+                marks.extend(input.by.as_ref().map(|by| format!("by {}", self.code(by))));
             }
             StepKind::Call(_)
             | StepKind::Do(_)

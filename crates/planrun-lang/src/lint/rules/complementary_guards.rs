@@ -26,7 +26,7 @@ fn look_into(subject: &Subject<'_>, statements: &[ast::Statement], found: &mut V
     }
     for statement in statements {
         inner(statement, &mut |block| {
-            look_into(subject, &block.statements, found)
+            look_into(subject, &block.statements, found);
         });
     }
 }
@@ -122,7 +122,7 @@ fn inner(statement: &ast::Statement, visit: &mut dyn FnMut(&ast::Block)) {
                 .for_each(visit);
         }
         ast::StatementKind::Listener { body, .. } | ast::StatementKind::Parallel(body) => {
-            visit(body)
+            visit(body);
         }
         ast::StatementKind::Step(step) => match &step.body {
             ast::StepBody::Do(body)

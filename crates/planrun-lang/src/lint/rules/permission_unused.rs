@@ -52,37 +52,33 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             {
                 continue;
             }
-            let spans = patterns
-                .iter()
-                .map(|pattern| pattern.span)
-                .collect::<Vec<_>>();
             let edit = if patterns.len() == 1 {
                 entry_removal(written, entries, entry)
             } else {
-                one_of(&spans, index)
+                let spans = patterns.iter().map(|pattern| pattern.span);
+                one_of(&spans.collect::<Vec<_>>(), index)
             };
-            let message = format!(
-                "no call of this plan needs `{}: {}`",
-                name.text,
-                subject.source.slice(pattern.span)
-            );
-            let finding = Diagnostic::new(&codes::safety::PERMISSION_UNUSED, pattern.span, message)
-                .help(
-                    "take it out: what a plan may reach and need not is only of use to a mistake",
-                );
-            found.push(if subject.is_text() {
-                finding.unsafe_fix(
-                    "take it out",
-                    vec![Edit {
-                        span: edit,
-                        text: String::new(),
-                    }],
-                )
-            } else {
-                finding
-            });
+            found.push(unused(subject, &name.text, pattern.span, edit));
         }
     }
+}
+
+/// What is said of a pattern that no call needs, and the removal of it.
+fn unused(subject: &Subject<'_>, setting: &str, pattern: Span, removal: Span) -> Diagnostic {
+    let message = format!(
+        "no call of this plan needs `{setting}: {}`",
+        subject.source.slice(pattern)
+    );
+    let finding = Diagnostic::new(&codes::safety::PERMISSION_UNUSED, pattern, message)
+        .help("take it out: what a plan may reach and need not is only of use to a mistake");
+    if !subject.is_text() {
+        return finding;
+    }
+    let edit = Edit {
+        span: removal,
+        text: String::new(),
+    };
+    finding.unsafe_fix("take it out", vec![edit])
 }
 
 /// The text that goes with an element of a list, one comma included.

@@ -89,13 +89,7 @@ fn is_built(subject: &Subject<'_>, site: &StepSite<'_>, node: &Node) -> bool {
         ty.is_some_and(|ty| matches!(ty.without_null(), Type::String | Type::Any))
     };
     match &node.op {
-        Op::Template(pieces) => pieces.iter().any(|piece| {
-            if let Piece::Value(value) = piece {
-                any_text(value)
-            } else {
-                false
-            }
-        }),
+        Op::Template(pieces) => pieces.iter().filter_map(Piece::value).any(any_text),
         Op::Chain { first, rest } => {
             let parts = || std::iter::once(&**first).chain(rest.iter().map(|(_, node)| node));
             rest.iter().all(|(operator, _)| *operator == Operator::Add)

@@ -41,18 +41,7 @@ fn retries(
     if backoff.jitter != Jitter::None {
         return;
     }
-    let (mut start, mut starts, mut fits) = (Duration::ZERO, vec![Duration::ZERO], 1_u32);
-    for attempt in 1..backoff.attempts {
-        start = start.saturating_add(backoff.base(attempt));
-        if start < within {
-            fits += 1;
-        }
-        if starts.len() < SHOWN {
-            starts.push(start);
-        } else if start >= within {
-            break;
-        }
-    }
+    let (starts, fits) = attempts(&backoff, within);
     let Some(clause) = site
         .step
         .clause_spans("retry")
@@ -92,6 +81,23 @@ fn retries(
         finding = finding.label(within, format!("the step ends {end} after it began"));
     }
     found.push(finding);
+}
+
+/// When the first attempts begin, and how many of all do within the time.
+fn attempts(backoff: &Backoff, within: Duration) -> (Vec<Duration>, u32) {
+    let (mut start, mut starts, mut fits) = (Duration::ZERO, vec![Duration::ZERO], 1_u32);
+    for attempt in 1..backoff.attempts {
+        start = start.saturating_add(backoff.base(attempt));
+        if start < within {
+            fits += 1;
+        }
+        if starts.len() < SHOWN {
+            starts.push(start);
+        } else if start >= within {
+            break;
+        }
+    }
+    (starts, fits)
 }
 
 /// A poll that would look once.

@@ -129,6 +129,17 @@ pub enum Piece {
     Value(Node),
 }
 
+impl Piece {
+    /// What is filled in; `None` for a text between two values.
+    #[must_use]
+    pub const fn value(&self) -> Option<&Node> {
+        match self {
+            Self::Text(_) => None,
+            Self::Value(node) => Some(node),
+        }
+    }
+}
+
 /// A key of an object or map.
 #[derive(Clone, Debug)]
 pub enum MapKey {
@@ -287,7 +298,7 @@ impl Code {
                 self.into = Some(Conversion {
                     to: Arc::new(to.clone()),
                     sure,
-                })
+                });
             }
         }
         self

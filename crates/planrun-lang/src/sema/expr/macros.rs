@@ -79,21 +79,9 @@ impl Checker<'_> {
         arguments: &[ast::Argument],
     ) -> Result<(Comprehension, Type), &'static str> {
         let (names, rest) = arguments.split_at(form.variables.min(arguments.len()));
-        let mut variables: Vec<Arc<str>> = Vec::new();
-        for argument in names {
-            let ast::ExprKind::Name(variable) = &argument.value.kind else {
-                self.report(report::variable_expected(&name.text, argument.span));
-                return Err("the first argument of a macro names a variable");
-            };
-            self.shadows(variable, argument.span);
-            variables.push(variable.clone());
-        }
-        let lists = |member: &Type| {
-            matches!(
-                member,
-                Type::List(_) | Type::Any | Type::Invalid | Type::Never
-            )
-        };
+        let variables = self.macro_variables(name, names)?;
+        let lists =
+            |ty: &Type| matches!(ty, Type::List(_) | Type::Any | Type::Invalid | Type::Never);
         let only_lists = form.kind == MacroKind::SortBy;
         let over = range_of(&range).filter(|_| !only_lists || range.members().iter().all(lists));
         let Some(over) = over else {
@@ -101,15 +89,10 @@ impl Checker<'_> {
             return Err("no such overload: a macro goes over a list or a map");
         };
         let outer = self.locals.len();
-        let first = self.push(
-            variables.first(),
-            if form.variables == 2 {
-                &over.position
-            } else {
-                &over.single
-            },
-        );
-        let second = (form.variables == 2).then(|| self.push(variables.get(1), &over.value));
+        let pairs = form.variables == 2;
+        let first = if pairs { &over.position } else { &over.single };
+        let first = self.push(variables.first(), first);
+        let second = pairs.then(|| self.push(variables.get(1), &over.value));
         let facts = self.facts.len();
         let mut parts = rest.iter();
         let condition = if form.condition { parts.next() } else { None };
@@ -143,6 +126,24 @@ impl Checker<'_> {
             },
             ty,
         ))
+    }
+
+    /// The variables that the first arguments of a macro name.
+    fn macro_variables(
+        &mut self,
+        name: &ast::Name,
+        arguments: &[ast::Argument],
+    ) -> Result<Vec<Arc<str>>, &'static str> {
+        let mut variables = Vec::new();
+        for argument in arguments {
+            let ast::ExprKind::Name(variable) = &argument.value.kind else {
+                self.report(report::variable_expected(&name.text, argument.span));
+                return Err("the first argument of a macro names a variable");
+            };
+            self.shadows(variable, argument.span);
+            variables.push(variable.clone());
+        }
+        Ok(variables)
     }
 
     /// The type of the whole macro; a body that should be a bool is checked to be one.

@@ -112,29 +112,7 @@ fn tests_of(
             );
         }
         ast::ExprKind::Chain { first, rest } => {
-            match (rest.first().map(|link| link.operator), rest.as_slice()) {
-                (Some(ast::BinaryOp::And), _) if !negated => {
-                    all_tests_of(first, rest, negated, variable, tests)
-                }
-                (Some(ast::BinaryOp::Or), _) if negated => {
-                    all_tests_of(first, rest, negated, variable, tests)
-                }
-                (Some(operator @ (ast::BinaryOp::Equal | ast::BinaryOp::NotEqual)), [link])
-                    if (operator == ast::BinaryOp::NotEqual) != negated =>
-                {
-                    let sides = [(&**first, &link.operand), (&link.operand, &**first)];
-                    let tested = sides
-                        .into_iter()
-                        .find(|(_, other)| is_null(other))
-                        .map(|(tested, _)| tested);
-                    tests.extend(
-                        tested
-                            .and_then(|tested| fields_of(tested, variable))
-                            .map(|path| (path, Refinement::NotNull)),
-                    );
-                }
-                _ => {}
-            }
+            chain_tests_of(first, rest, negated, variable, tests);
         }
         ast::ExprKind::Call {
             function,
@@ -155,6 +133,33 @@ fn tests_of(
         }
         _ => tests
             .extend(fields_of(condition, variable).map(|path| (path, Refinement::Is(!negated)))),
+    }
+}
+
+/// What operands between operators of one level say: all of `a && b`, nothing of `a || b`, and of `a != null` that.
+fn chain_tests_of(
+    first: &ast::Expr,
+    rest: &[ast::ChainLink],
+    negated: bool,
+    variable: &str,
+    tests: &mut Vec<(Vec<Arc<str>>, Refinement)>,
+) {
+    match (rest.first().map(|link| link.operator), rest) {
+        (Some(ast::BinaryOp::And), _) if !negated => {
+            all_tests_of(first, rest, negated, variable, tests);
+        }
+        (Some(ast::BinaryOp::Or), _) if negated => {
+            all_tests_of(first, rest, negated, variable, tests);
+        }
+        (Some(operator @ (ast::BinaryOp::Equal | ast::BinaryOp::NotEqual)), [link])
+            if (operator == ast::BinaryOp::NotEqual) != negated =>
+        {
+            let sides = [(first, &link.operand), (&link.operand, first)];
+            let tested = sides.into_iter().find(|(_, other)| is_null(other));
+            let path = tested.and_then(|(tested, _)| fields_of(tested, variable));
+            tests.extend(path.map(|path| (path, Refinement::NotNull)));
+        }
+        _ => {}
     }
 }
 

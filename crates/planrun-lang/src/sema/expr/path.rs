@@ -92,14 +92,7 @@ impl Checker<'_> {
                     name, arguments, ..
                 } => self.method_link(&mut walk, name, arguments, link.span),
             };
-            let strange = self
-                .diagnostics
-                .get(absences)
-                .is_some_and(|found| found.code == &UNKNOWN_FUNCTION);
-            if strange || (walk.ty == Type::Invalid && self.diagnostics.len() > absences) {
-                // What could not be read anyway need not be there, and a phrase of another language may ask just that.
-                self.diagnostics.drain(findings..absences);
-            }
+            self.forget_absences(findings..absences, walk.ty == Type::Invalid);
             walk.done += 1;
             self.narrow_walk(&mut walk);
             ops.push(Link {
@@ -121,6 +114,16 @@ impl Checker<'_> {
             ty,
             span,
         )
+    }
+
+    /// What could not be read anyway need not be there, and a phrase of another language may ask just that: takes back
+    /// what was said of absences where the link itself has a finding.
+    fn forget_absences(&mut self, absences: std::ops::Range<usize>, invalid: bool) {
+        let own = self.diagnostics.get(absences.end);
+        let strange = own.is_some_and(|found| found.code == &UNKNOWN_FUNCTION);
+        if strange || (invalid && own.is_some()) {
+            self.diagnostics.drain(absences);
+        }
     }
 
     /// Deals with a value that may be null where a link reads through it.

@@ -98,42 +98,42 @@ impl Checker<'_> {
             ast::PatternKind::Object(fields) => {
                 let present = ty.without_null();
                 let parts = fields.iter().map(|(name, inner)| {
-                    let part = match field(&present, &name.text) {
-                        FieldLookup::Found { ty, required } => {
-                            if required {
-                                ty
-                            } else {
-                                ty.optional()
-                            }
-                        }
-                        FieldLookup::Any => {
-                            if *ty == Type::Invalid {
-                                Type::Invalid
-                            } else {
-                                Type::Any
-                            }
-                        }
-                        FieldLookup::Missing => {
-                            self.report(report::unknown_field(
-                                name,
-                                &present,
-                                place,
-                                &field_names(&present),
-                                false,
-                            ));
-                            Type::Invalid
-                        }
-                        FieldLookup::NotAnObject => {
-                            self.report(report::not_an_object(name, &present, place));
-                            Type::Invalid
-                        }
-                    };
+                    let part = self.part(name, ty, &present, place);
                     (
                         Key::String(name.text.clone()),
                         self.matcher(inner, &part, &format!("{place}.{}", name.text)),
                     )
                 });
                 Matcher::Object(parts.collect())
+            }
+        }
+    }
+
+    /// The type of the field that a pattern names, of a value that is not null.
+    fn part(&mut self, name: &ast::Name, ty: &Type, present: &Type, place: &str) -> Type {
+        match field(present, &name.text) {
+            FieldLookup::Found { ty, required } => {
+                if required {
+                    ty
+                } else {
+                    ty.optional()
+                }
+            }
+            FieldLookup::Any => {
+                if *ty == Type::Invalid {
+                    Type::Invalid
+                } else {
+                    Type::Any
+                }
+            }
+            FieldLookup::Missing => {
+                let names = field_names(present);
+                self.report(report::unknown_field(name, present, place, &names, false));
+                Type::Invalid
+            }
+            FieldLookup::NotAnObject => {
+                self.report(report::not_an_object(name, present, place));
+                Type::Invalid
             }
         }
     }
@@ -149,7 +149,7 @@ fn cases_of<'p>(ty: &Type, patterns: impl Iterator<Item = &'p ast::Pattern>) -> 
     for member in ty.members() {
         match member {
             Type::Bool => {
-                cases.extend([true, false].map(|truth| Type::Literal(Literal::Bool(truth))))
+                cases.extend([true, false].map(|truth| Type::Literal(Literal::Bool(truth))));
             }
             Type::Result(value) => cases.extend(result_union(value).members().iter().cloned()),
             Type::Object(object) => expand(object, &names, &mut cases),
@@ -163,7 +163,9 @@ fn cases_of<'p>(ty: &Type, patterns: impl Iterator<Item = &'p ast::Pattern>) -> 
 fn named_fields<'p>(pattern: &'p ast::Pattern, names: &mut Vec<&'p str>) {
     match &pattern.kind {
         ast::PatternKind::Or(alternatives) => {
-            alternatives.iter().for_each(|one| named_fields(one, names))
+            for one in alternatives {
+                named_fields(one, names);
+            }
         }
         ast::PatternKind::Object(fields) => {
             for (name, _) in fields {

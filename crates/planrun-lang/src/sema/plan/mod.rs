@@ -244,7 +244,7 @@ impl Node {
             | NodeKind::Yield(code)
             | NodeKind::Next(code) => visit(code),
             NodeKind::Ensure { condition, message } => {
-                [condition, &**message].into_iter().for_each(visit)
+                [condition, &**message].into_iter().for_each(visit);
             }
             NodeKind::Fail(failing) => failing.message.iter().for_each(|message| visit(message)),
             NodeKind::Step(step) => step.codes(visit),

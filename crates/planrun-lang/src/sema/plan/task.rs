@@ -233,7 +233,9 @@ impl Event {
         match &self.kind {
             EventKind::Not(inner) => inner.leaves(visit),
             EventKind::All(parts) | EventKind::Any(parts) => {
-                parts.iter().for_each(|part| part.leaves(visit))
+                for part in parts {
+                    part.leaves(visit);
+                }
             }
             EventKind::Step { .. }
             | EventKind::Task { .. }

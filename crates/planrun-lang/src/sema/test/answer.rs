@@ -71,17 +71,7 @@ impl TestChecker<'_> {
                 Reaction::Fail { class, message }
             }
             ast::MockOutcomeKind::Generated | ast::MockOutcomeKind::Crash { .. } => {
-                let message = "people answer with a value, or not at all";
-                let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, outcome.span, message);
-                let ways = question
-                    .refusals()
-                    .iter()
-                    .map(|way| format!("`fail {way}`"))
-                    .collect::<Vec<_>>();
-                let ways = [vec!["write the answer".to_owned()], ways]
-                    .concat()
-                    .join(", or ");
-                self.diagnostics.push(finding.help(ways));
+                self.no_answer(outcome.span, &question);
                 return None;
             }
         };
@@ -93,6 +83,17 @@ impl TestChecker<'_> {
             times,
             delay: self.delay(outcome),
         })
+    }
+
+    /// Reports an outcome that only tools have.
+    fn no_answer(&mut self, span: Span, question: &Question<'_>) {
+        let message = "people answer with a value, or not at all";
+        let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, span, message);
+        let refusals = question.refusals();
+        let refusals = refusals.iter().map(|way| format!("`fail {way}`"));
+        let ways = std::iter::once("write the answer".to_owned()).chain(refusals);
+        let ways = ways.collect::<Vec<_>>().join(", or ");
+        self.diagnostics.push(finding.help(ways));
     }
 
     /// How people refuse.
@@ -315,7 +316,7 @@ fn path_of(expression: &ast::Expr) -> Option<(String, String)> {
                     }
                     ast::LinkKind::Index { index, safe: false } => match &index.kind {
                         ast::ExprKind::Literal(ast::Literal::Int(index)) => {
-                            text.extend(["[", &index.to_string(), "]"])
+                            text.extend(["[", &index.to_string(), "]"]);
                         }
                         ast::ExprKind::Literal(ast::Literal::String(key)) => {
                             text.extend(["[", &serde_json::Value::from(&**key).to_string(), "]"]);

@@ -106,7 +106,7 @@ impl TestChecker<'_> {
                     checked.mocks.extend(mock);
                 }
                 ast::TestStatementKind::Answer { path, outcome } => {
-                    checked.answers.extend(self.answer(path, outcome))
+                    checked.answers.extend(self.answer(path, outcome));
                 }
                 ast::TestStatementKind::Signal { name, payload, at } => {
                     checked
@@ -118,29 +118,33 @@ impl TestChecker<'_> {
                     checked.expects.push(expect);
                 }
                 ast::TestStatementKind::ExpectDiagnostics(wanted) => {
-                    let expected = self.codes(statement.span, wanted);
-                    if let Some(earlier) = checked.diagnostics.replace(expected) {
-                        let message = "the diagnostics of a plan are expected twice";
-                        let finding = Diagnostic::new(
-                            &codes::text::DUPLICATE_CLAUSE,
-                            statement.span,
-                            message,
-                        );
-                        self.diagnostics.push(
-                            finding
-                                .label(earlier.span, "first here")
-                                .help("join them into one"),
-                        );
-                    }
+                    self.expect_codes(&mut checked.diagnostics, statement.span, wanted);
                 }
                 ast::TestStatementKind::Snapshot(what) => {
-                    checked.snapshots.extend(self.snapshot(what))
+                    checked.snapshots.extend(self.snapshot(what));
                 }
                 ast::TestStatementKind::Error => {}
             }
         }
         self.needs_inputs(test, &checked);
         checked
+    }
+
+    /// The diagnostics that a test expects, once.
+    fn expect_codes(
+        &mut self,
+        expected: &mut Option<ExpectedCodes>,
+        span: Span,
+        wanted: &[ast::Name],
+    ) {
+        let codes = self.codes(span, wanted);
+        if let Some(earlier) = expected.replace(codes) {
+            let message = "the diagnostics of a plan are expected twice";
+            let finding = Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, span, message)
+                .label(earlier.span, "first here")
+                .help("join them into one");
+            self.diagnostics.push(finding);
+        }
     }
 
     fn codes(&mut self, span: Span, wanted: &[ast::Name]) -> ExpectedCodes {

@@ -35,7 +35,7 @@ impl Expr {
                 }
             }
             ExprKind::List(elements) | ExprKind::Coalesce(elements) => {
-                elements.iter().for_each(visit)
+                elements.iter().for_each(visit);
             }
             ExprKind::Object(entries) => {
                 for entry in entries {

@@ -1,7 +1,7 @@
 //! Mistakes that have a better message than what was expected: misplaced words, misspelt ones, habits of other languages.
 
 use super::context::Context;
-use super::foreign::Hint;
+use super::hint::Hint;
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit, foreign, misspelt};
 use crate::source::Span;

@@ -2,6 +2,8 @@
 
 mod context;
 mod foreign;
+mod foreign_values;
+mod hint;
 mod hints;
 mod messages;
 mod wants;

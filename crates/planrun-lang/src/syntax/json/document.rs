@@ -133,14 +133,6 @@ fn words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
             "a key in double quotes is expected here",
             "write `\"key\": value`",
         ),
-        Kind::SingleQuotedStringsNotAllowed => (
-            "JSON has no single quotes around strings",
-            "write double quotes",
-        ),
-        Kind::UnexpectedWord => (
-            "a bare word is no JSON value",
-            "put it in double quotes; only `true`, `false` and `null` stand alone",
-        ),
         Kind::UnterminatedArray => ("this list is not closed", "write `]` at its end"),
         Kind::UnterminatedObject => ("this object is not closed", "write `}` at its end"),
         Kind::UnexpectedCloseBrace => (
@@ -158,6 +150,22 @@ fn words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
         Kind::MultipleRootJsonValues => (
             "something follows the end of the plan's object",
             "keep one object in a file",
+        ),
+        _ => value_words(kind),
+    }
+}
+
+/// As [`words`], for what stands in place of a value.
+fn value_words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
+    use ParseErrorKind as Kind;
+    match kind {
+        Kind::SingleQuotedStringsNotAllowed => (
+            "JSON has no single quotes around strings",
+            "write double quotes",
+        ),
+        Kind::UnexpectedWord => (
+            "a bare word is no JSON value",
+            "put it in double quotes; only `true`, `false` and `null` stand alone",
         ),
         Kind::String(_) => (
             "this string is not closed, or holds what is no escape",

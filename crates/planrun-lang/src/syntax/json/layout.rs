@@ -41,7 +41,7 @@ fn write(out: &mut String, value: &Value, indent: usize, used: usize) {
             end(out, indent, ']');
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            out.push_str(&value.to_string())
+            out.push_str(&value.to_string());
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
     Argument, EntryKey, Expr, ExprKind, File, Item, ItemKind, LinkKind, Literal, MockOutcome,
-    MockOutcomeKind, MockTarget, Name, Parameter, TemplatePart, TestStatementKind, Use,
+    MockOutcomeKind, MockTarget, Name, Parameter, Plan, TemplatePart, Test, TestStatementKind, Use,
 };
 use crate::syntax::{canonical, canonical_name, canonical_type};
 
@@ -149,35 +149,39 @@ impl Encoder {
                 object.name("key", tool.key.as_ref());
                 object
             }
-            ItemKind::Plan(plan) => {
-                let mut object = documented("plan", self.told(item.doc.as_ref()));
-                object.name("name", Some(&plan.name));
-                object.list("parameters", self.parameters(&plan.parameters));
-                object.text(
-                    "returns",
-                    plan.returns.as_ref().map(canonical_type).as_deref(),
-                );
-                object.put("body", self.block(&plan.body));
-                object
-            }
-            ItemKind::Test(test) => {
-                let mut object = documented("test", self.told(item.doc.as_ref()));
-                object.put("name", &*test.name.text);
-                object.name("namespace", test.namespace.as_ref());
-                object.name("plan", Some(&test.plan));
-                let lines = test
-                    .body
-                    .iter()
-                    .map(|line| self.test_statement(&line.kind, line.span));
-                object.put("body", lines.collect::<Vec<_>>());
-                object
-            }
+            ItemKind::Plan(plan) => self.plan(plan, self.told(item.doc.as_ref())),
+            ItemKind::Test(test) => self.test(test, self.told(item.doc.as_ref())),
             ItemKind::Error => self.refuse(
                 item.span,
                 "this text could not be read, so it has no JSON form",
             ),
         };
         object.done()
+    }
+
+    fn plan(&mut self, plan: &Plan, doc: Option<&str>) -> Object {
+        let mut object = documented("plan", doc);
+        object.name("name", Some(&plan.name));
+        object.list("parameters", self.parameters(&plan.parameters));
+        object.text(
+            "returns",
+            plan.returns.as_ref().map(canonical_type).as_deref(),
+        );
+        object.put("body", self.block(&plan.body));
+        object
+    }
+
+    fn test(&mut self, test: &Test, doc: Option<&str>) -> Object {
+        let mut object = documented("test", doc);
+        object.put("name", &*test.name.text);
+        object.name("namespace", test.namespace.as_ref());
+        object.name("plan", Some(&test.plan));
+        let lines = test
+            .body
+            .iter()
+            .map(|line| self.test_statement(&line.kind, line.span));
+        object.put("body", lines.collect::<Vec<_>>());
+        object
     }
 
     fn parameters(&mut self, parameters: &[Parameter]) -> Vec<Value> {
@@ -200,28 +204,7 @@ impl Encoder {
                 target,
                 arguments,
                 outcomes,
-            } => {
-                let mut object = Object::kind("mock");
-                if let MockTarget::Tool { namespace, tool } = target {
-                    object.put("tool", dotted(namespace, tool));
-                }
-                if let Some(arguments) = arguments {
-                    match named(arguments) {
-                        Some(arguments) => object.put("arguments", self.arguments(&arguments)),
-                        None => {
-                            object = self.refuse(span, "arguments without a name have no JSON form")
-                        }
-                    }
-                }
-                object.put(
-                    "outcomes",
-                    outcomes
-                        .iter()
-                        .map(|outcome| self.outcome(outcome))
-                        .collect::<Vec<_>>(),
-                );
-                object
-            }
+            } => self.mock(target, arguments.as_deref(), outcomes, span),
             TestStatementKind::Answer { path, outcome } => {
                 let mut object = self.only("answer", "path", path);
                 object.put("outcome", self.outcome(outcome));
@@ -255,6 +238,28 @@ impl Encoder {
             }
         };
         object.done()
+    }
+
+    fn mock(
+        &mut self,
+        target: &MockTarget,
+        arguments: Option<&[Argument]>,
+        outcomes: &[MockOutcome],
+        span: Span,
+    ) -> Object {
+        let mut object = Object::kind("mock");
+        if let MockTarget::Tool { namespace, tool } = target {
+            object.put("tool", dotted(namespace, tool));
+        }
+        if let Some(arguments) = arguments {
+            match named(arguments) {
+                Some(arguments) => object.put("arguments", self.arguments(&arguments)),
+                None => object = self.refuse(span, "arguments without a name have no JSON form"),
+            }
+        }
+        let outcomes = outcomes.iter().map(|outcome| self.outcome(outcome));
+        object.put("outcomes", outcomes.collect::<Vec<_>>());
+        object
     }
 
     fn outcome(&mut self, outcome: &MockOutcome) -> Value {

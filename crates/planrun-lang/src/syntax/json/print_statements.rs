@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::print::{Encoder, Object, documented, named, tool_call};
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Expr, Guarded, InputField, Name,
-    Statement, StatementKind, Step, StepBody, TypeExpr, Undo, WaitFor,
+    Argument, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Expr, Guarded, InputField,
+    Name, Statement, StatementKind, Step, StepBody, TypeExpr, Undo, WaitFor,
 };
 use crate::syntax::{canonical_pattern, canonical_type};
 
@@ -27,11 +27,7 @@ impl Encoder {
             StatementKind::Allow(settings) => self.setting("allow", doc, settings),
             StatementKind::Step(step) => self.step(step, doc, statement.span),
             StatementKind::Let { name, ty, value } => {
-                let mut object = documented("let", doc);
-                object.name("name", Some(name));
-                object.text("type", ty.as_deref().map(canonical_type).as_deref());
-                object.put("value", self.value(value));
-                object
+                self.let_value(doc, name, ty.as_deref(), value)
             }
             StatementKind::If { arms, otherwise } => self.branches(doc, arms, otherwise.as_ref()),
             StatementKind::Parallel(body) => {
@@ -61,12 +57,7 @@ impl Encoder {
                 object.put("body", self.block(body));
                 object
             }
-            StatementKind::Ensure { condition, message } => {
-                let mut object = documented("ensure", doc);
-                object.put("condition", self.value(condition));
-                object.put("message", self.value(message));
-                object
-            }
+            StatementKind::Ensure { condition, message } => self.ensure(doc, condition, message),
             StatementKind::Fail {
                 class,
                 message,
@@ -87,6 +78,27 @@ impl Encoder {
             ),
         };
         object.done()
+    }
+
+    fn let_value(
+        &mut self,
+        doc: Option<&str>,
+        name: &Name,
+        ty: Option<&TypeExpr>,
+        value: &Expr,
+    ) -> Object {
+        let mut object = documented("let", doc);
+        object.name("name", Some(name));
+        object.text("type", ty.map(canonical_type).as_deref());
+        object.put("value", self.value(value));
+        object
+    }
+
+    fn ensure(&mut self, doc: Option<&str>, condition: &Expr, message: &Expr) -> Object {
+        let mut object = documented("ensure", doc);
+        object.put("condition", self.value(condition));
+        object.put("message", self.value(message));
+        object
     }
 
     /// A `task` or a `set`.
@@ -183,7 +195,7 @@ impl Encoder {
                 self.prompted(object, arguments, returns, span);
             }
             StepBody::Infer { arguments, returns } => {
-                self.prompted(object, arguments, returns, span)
+                self.prompted(object, arguments, returns, span);
             }
             StepBody::Do(block) => object.put("body", self.block(block)),
             StepBody::Each {
@@ -216,44 +228,46 @@ impl Encoder {
                 self.optional(object, "max", max.as_deref());
                 object.put("body", self.block(body));
             }
-            StepBody::Race(arms) => {
-                let arms: Vec<Value> = arms
-                    .iter()
-                    .map(|(name, body)| self.arm("name", &name.text, body))
-                    .collect();
-                object.put("arms", arms);
-            }
+            StepBody::Race(arms) => object.put("arms", self.race(arms)),
             StepBody::Match { subject, arms } => {
                 object.put("subject", self.value(subject));
-                let arms = arms
-                    .iter()
-                    .map(|arm| self.arm("pattern", &canonical_pattern(&arm.pattern), &arm.body));
-                object.put("arms", arms.collect::<Vec<_>>());
+                object.put("arms", self.match_arms(arms));
             }
-            StepBody::Input {
-                prompt,
-                form: _,
-                fields,
-            } => {
+            StepBody::Input { prompt, fields, .. } => {
                 object.put("prompt", self.value(prompt));
-                object.put(
-                    "fields",
-                    fields
-                        .iter()
-                        .map(|field| self.input_field(field))
-                        .collect::<Vec<_>>(),
-                );
+                object.put("fields", self.input_fields(fields));
             }
-            StepBody::Wait(WaitFor::Duration(duration)) => {
-                object.put("duration", self.value(duration))
+            StepBody::Wait(wait) => self.wait(object, wait),
+            StepBody::Error => {
+                *object = self.refuse(span, "this text could not be read, so it has no JSON form");
             }
-            StepBody::Wait(WaitFor::Until(time)) => object.put("time", self.value(time)),
-            StepBody::Wait(WaitFor::Condition { on, payload }) => {
+        }
+    }
+
+    fn race(&mut self, arms: &[(Name, ArmBody)]) -> Vec<Value> {
+        let arms = arms.iter();
+        arms.map(|(name, body)| self.arm("name", &name.text, body))
+            .collect()
+    }
+
+    fn match_arms(&mut self, arms: &[Arm]) -> Vec<Value> {
+        let arms = arms.iter();
+        arms.map(|arm| self.arm("pattern", &canonical_pattern(&arm.pattern), &arm.body))
+            .collect()
+    }
+
+    fn input_fields(&mut self, fields: &[InputField]) -> Vec<Value> {
+        let fields = fields.iter();
+        fields.map(|field| self.input_field(field)).collect()
+    }
+
+    fn wait(&mut self, object: &mut Object, wait: &WaitFor) {
+        match wait {
+            WaitFor::Duration(duration) => object.put("duration", self.value(duration)),
+            WaitFor::Until(time) => object.put("time", self.value(time)),
+            WaitFor::Condition { on, payload } => {
                 object.put("on", self.value(on));
                 object.text("payload", payload.as_deref().map(canonical_type).as_deref());
-            }
-            StepBody::Error => {
-                *object = self.refuse(span, "this text could not be read, so it has no JSON form")
             }
         }
     }

@@ -66,7 +66,7 @@ impl Extract {
                     '\r' => literal.push_all("\\r", at),
                     '\t' => literal.push_all("\\t", at),
                     control if control.is_control() => {
-                        literal.push_all(&format!("\\U{:08x}", control as u32), at)
+                        literal.push_all(&format!("\\U{:08x}", control as u32), at);
                     }
                     plain => literal.push(plain, at),
                 }

@@ -274,10 +274,7 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
         }),
         "task" => name.map(|name| StatementKind::Task {
             name,
-            title: Text {
-                text: Arc::from(""),
-                span: head,
-            },
+            title: empty(head),
             statuses: Vec::new(),
             context: Some(Box::new(error_type)),
             external: false,
@@ -286,16 +283,13 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
         "reply" | "yield" | "next" | "ensure" | "fail" | "set" | "listener" | "if" | "policy"
         | "allow" => None,
         _ => {
-            let assigned = |rest: &str| {
-                rest.trim_start().starts_with('=') && !rest.trim_start().starts_with("==")
-            };
             let behind_first = slice.get(keyword.len()..).unwrap_or("");
             let behind_second = slice
                 .get(first.len() + second.trim_end().len()..)
                 .unwrap_or("");
-            let name = if assigned(behind_first) {
+            let name = if is_assignment(behind_first) {
                 named(keyword, 0)
-            } else if first.ends_with(' ') && assigned(behind_second) {
+            } else if first.ends_with(' ') && is_assignment(behind_second) {
                 name
             } else {
                 None
@@ -306,5 +300,18 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
                 clauses: Vec::new(),
             })))
         }
+    }
+}
+
+/// Whether a value is given by what follows a name.
+fn is_assignment(rest: &str) -> bool {
+    let rest = rest.trim_start();
+    rest.starts_with('=') && !rest.starts_with("==")
+}
+
+fn empty(span: Span) -> Text {
+    Text {
+        text: Arc::from(""),
+        span,
     }
 }

@@ -61,7 +61,7 @@ impl Scan<'_> {
                 match token.kind {
                     TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
                     TokenKind::Close(_) | TokenKind::InterpolationEnd => {
-                        depth = depth.saturating_sub(1)
+                        depth = depth.saturating_sub(1);
                     }
                     TokenKind::Word => {
                         let item = depth == 0

@@ -389,7 +389,7 @@ impl<'a> Lexer<'a> {
         }
         match characters::likeness(c) {
             characters::Likeness::Character(ascii) if ascii.is_ascii_punctuation() => {
-                self.mended(ascii, start, end)
+                self.mended(ascii, start, end);
             }
             characters::Likeness::Character(_) | characters::Likeness::None => {
                 self.push(TokenKind::Symbol, start, end);

@@ -272,7 +272,7 @@ impl Gatherer<'_, '_> {
         demand.formats.extend(text("format"));
         match object.get(TYPE_KEYWORD).and_then(Json::as_str) {
             Some(own @ ("duration" | "bytes")) => {
-                demand.formats.insert(0, format!("planrun-{own}"))
+                demand.formats.insert(0, format!("planrun-{own}"));
             }
             _ if object
                 .get("contentEncoding")

@@ -135,84 +135,98 @@ fn known(format: &str) -> bool {
 
 /// A text of a format; an empty one where the format is not known.
 fn of_format(format: &str, salt: u64, wanted: Wanted) -> String {
-    let word = WORDS.get(below(salt, WORDS.len())).unwrap_or(&"word");
     let day = salt % 28 + 1;
-    let pick = |usual: String, shortest: &str, longest: &str, unusual: &str| match wanted {
-        Wanted::Usual => usual,
-        Wanted::Shortest => shortest.to_owned(),
-        Wanted::Longest => longest.to_owned(),
-        Wanted::Unusual => unusual.to_owned(),
-    };
-    let long = || "a".repeat(60);
     match format {
-        "date-time" => pick(
+        "date-time" => wanted.pick(
             format!("2026-01-{day:02}T09:30:00Z"),
             "1970-01-01T00:00:00Z",
             "9999-12-31T23:59:59.999999999Z",
             "2024-02-29T23:59:59.5+05:30",
         ),
-        "date" => pick(
+        "date" => wanted.pick(
             format!("2026-01-{day:02}"),
             "1970-01-01",
             "9999-12-31",
             "2024-02-29",
         ),
-        "time" => pick(
+        "time" => wanted.pick(
             "09:30:00Z".into(),
             "00:00:00Z",
             "23:59:59.999999999Z",
             "23:59:59.5+05:30",
         ),
-        "duration" => pick(format!("PT{day}M"), "PT0S", "P9999Y", "P1Y2M3DT4H5M6S"),
-        "planrun-duration" => pick(format!("{day}m"), "0s", "87600h", "-1h2m3.5s"),
-        "planrun-bytes" => pick("cGxhbg==".into(), "", &"QUJD".repeat(200), "/+8A"),
-        "email" | "idn-email" => pick(
+        "duration" => wanted.pick(format!("PT{day}M"), "PT0S", "P9999Y", "P1Y2M3DT4H5M6S"),
+        "planrun-duration" => wanted.pick(format!("{day}m"), "0s", "87600h", "-1h2m3.5s"),
+        "planrun-bytes" => wanted.pick("cGxhbg==".into(), "", &"QUJD".repeat(200), "/+8A"),
+        _ => of_network_format(format, salt, wanted),
+    }
+}
+
+/// As [`of_format`], for names and addresses.
+fn of_network_format(format: &str, salt: u64, wanted: Wanted) -> String {
+    let word = WORDS.get(below(salt, WORDS.len())).unwrap_or(&"word");
+    let day = salt % 28 + 1;
+    let long = || "a".repeat(60);
+    match format {
+        "email" | "idn-email" => wanted.pick(
             format!("{word}@example.com"),
             "a@b.co",
             &format!("{}@{}.example.com", long(), long()),
             "first.last+tag'o@sub.example.com",
         ),
-        "hostname" | "idn-hostname" => pick(
+        "hostname" | "idn-hostname" => wanted.pick(
             format!("{word}.example.com"),
             "a",
             &[long(), long(), long()].join("."),
             "xn--mnchen-3ya.example",
         ),
-        "ipv4" => pick(
+        "ipv4" => wanted.pick(
             format!("192.0.2.{day}"),
             "0.0.0.0",
             "255.255.255.255",
             "127.0.0.1",
         ),
-        "ipv6" => pick(
+        "ipv6" => wanted.pick(
             format!("2001:db8::{day}"),
             "::",
             "2001:0db8:ffff:ffff:ffff:ffff:ffff:ffff",
             "::ffff:192.0.2.1",
         ),
-        "uri" | "url" | "uri-reference" | "iri" | "iri-reference" => pick(
+        "uri" | "url" | "uri-reference" | "iri" | "iri-reference" => wanted.pick(
             format!("https://example.com/{word}"),
             "a:b",
             &format!("https://example.com/{}", "part/".repeat(100)),
             "https://user@example.com:8443/a%20b/%E5%90%8D?q=1&r=a+b#top",
         ),
-        "uri-template" => pick(
+        "uri-template" => wanted.pick(
             format!("https://example.com/{{{word}}}"),
             "{a}",
             "/{a}/{b}/{c}/{d}",
             "/x{?first,second*}",
         ),
-        "json-pointer" => pick(format!("/{word}"), "/", &"/a".repeat(100), "/a~0b/~1c/0"),
-        "relative-json-pointer" => pick(format!("1/{word}"), "0", "12/a/b/c/d", "0#"),
-        "regex" => pick(format!("^{word}$"), "a", "^(a|b)*[c-e]{2,3}$", "^\\p{Lu}$"),
+        "json-pointer" => wanted.pick(format!("/{word}"), "/", &"/a".repeat(100), "/a~0b/~1c/0"),
+        "relative-json-pointer" => wanted.pick(format!("1/{word}"), "0", "12/a/b/c/d", "0#"),
+        "regex" => wanted.pick(format!("^{word}$"), "a", "^(a|b)*[c-e]{2,3}$", "^\\p{Lu}$"),
         "uuid" => {
             let bits = u128::from(salt) << 64 | u128::from(mixed(salt, "uuid"));
             let usual = uuid::Builder::from_random_bytes(bits.to_be_bytes())
                 .into_uuid()
                 .to_string();
             let (least, most) = (uuid::Uuid::nil().to_string(), uuid::Uuid::max().to_string());
-            pick(usual.clone(), &least, &most, &usual.to_uppercase())
+            wanted.pick(usual.clone(), &least, &most, &usual.to_uppercase())
         }
         _ => String::new(),
+    }
+}
+
+impl Wanted {
+    /// The text of this kind.
+    fn pick(self, usual: String, shortest: &str, longest: &str, unusual: &str) -> String {
+        match self {
+            Self::Usual => usual,
+            Self::Shortest => shortest.to_owned(),
+            Self::Longest => longest.to_owned(),
+            Self::Unusual => unusual.to_owned(),
+        }
     }
 }

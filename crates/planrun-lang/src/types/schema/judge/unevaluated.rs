@@ -158,45 +158,55 @@ impl Judge<'_> {
                     .iter()
                     .map(|inner| self.evaluated_if(inner, part, known)),
             ),
-            ("if", _) => {
-                let branch = |keyword| {
-                    schema
-                        .get(keyword)
-                        .map_or(Evaluated::No, |branch| self.evaluated(branch, part, known))
-                };
-                match self.schema(wanted, known) {
-                    Verdict::Fits => self.evaluated(wanted, part, known).max(branch("then")),
-                    Verdict::Cannot(_) => branch("else"),
-                    Verdict::Unknown => {
-                        let then = self.evaluated(wanted, part, known).max(branch("then"));
-                        if then == branch("else") {
-                            then
-                        } else {
-                            Evaluated::Open
-                        }
-                    }
-                }
-            }
-            ("dependentSchemas", _) => {
-                let Some(object) = Object::of(known) else {
-                    return Evaluated::No;
-                };
-                first_sure(
-                    wanted
-                        .as_object()
-                        .into_iter()
-                        .flatten()
-                        .map(|(name, inner)| match object.presence(name) {
-                            Presence::Sure => self.evaluated(inner, part, known),
-                            Presence::Open => {
-                                self.evaluated(inner, part, known).min(Evaluated::Open)
-                            }
-                            Presence::Never => Evaluated::No,
-                        }),
-                )
-            }
+            ("if", _) => self.evaluated_by_branch(wanted, schema, part, known),
+            ("dependentSchemas", _) => self.evaluated_by_dependents(wanted, part, known),
             _ => Evaluated::No,
         }
+    }
+
+    /// By `if` and the branch that it chooses.
+    fn evaluated_by_branch(
+        &self,
+        condition: &Json,
+        schema: &Map<String, Json>,
+        part: Part<'_>,
+        known: &Known,
+    ) -> Evaluated {
+        let branch = |keyword| {
+            schema
+                .get(keyword)
+                .map_or(Evaluated::No, |branch| self.evaluated(branch, part, known))
+        };
+        match self.schema(condition, known) {
+            Verdict::Fits => self.evaluated(condition, part, known).max(branch("then")),
+            Verdict::Cannot(_) => branch("else"),
+            Verdict::Unknown => {
+                let then = self.evaluated(condition, part, known).max(branch("then"));
+                if then == branch("else") {
+                    then
+                } else {
+                    Evaluated::Open
+                }
+            }
+        }
+    }
+
+    /// By the schemas of the fields that are there.
+    fn evaluated_by_dependents(
+        &self,
+        dependents: &Json,
+        part: Part<'_>,
+        known: &Known,
+    ) -> Evaluated {
+        let Some(object) = Object::of(known) else {
+            return Evaluated::No;
+        };
+        let dependents = dependents.as_object().into_iter().flatten();
+        first_sure(dependents.map(|(name, inner)| match object.presence(name) {
+            Presence::Sure => self.evaluated(inner, part, known),
+            Presence::Open => self.evaluated(inner, part, known).min(Evaluated::Open),
+            Presence::Never => Evaluated::No,
+        }))
     }
 
     /// A schema evaluates parts of the values that keep it.
