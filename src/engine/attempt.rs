@@ -339,17 +339,7 @@ impl Dispatcher<'_> {
             cancel: cancel.clone(),
         };
         let Some(transport) = &called.transport else {
-            let message = format!(
-                "nothing tells where `{}` is; name its app file in `planrun.yaml`",
-                called.path
-            );
-            let error = CallError {
-                class: ErrorClass::Internal,
-                message,
-                sent: Sent::No,
-                retry_after: None,
-            };
-            let ended = Ended::only(Err(error));
+            let ended = Ended::only(Err(unreachable_tool(&called.path)));
             return self.attempt_ended(program, at, step, signature, leaf, ended);
         };
         match transport.call(request) {
@@ -371,24 +361,17 @@ impl Dispatcher<'_> {
                 self.attempt_ended(program, at, step, signature, leaf, ended);
             }
             Conversation::Later(events) => {
-                let (number, limit) = (leaf.number, self.timeout(at.0, step));
-                let (sender, cancelled) = (self.sender.clone(), cancel.clone());
                 let attempt = Attempt {
                     at,
-                    number,
+                    number: leaf.number,
                     events,
-                    cancel: cancelled,
-                    limit,
-                    sender,
+                    cancel: cancel.clone(),
+                    limit: self.timeout(at.0, step),
+                    sender: self.sender.clone(),
                 };
                 tokio::spawn(attempt.drive());
-                self.leaves.insert(
-                    at,
-                    Leaf {
-                        cancel: Some(cancel),
-                        ..leaf
-                    },
-                );
+                leaf.cancel = Some(cancel);
+                self.leaves.insert(at, leaf);
             }
         }
     }
@@ -675,6 +658,17 @@ impl Dispatcher<'_> {
             _ if step.effect == Effect::Pure => super::clock::FARTHEST,
             _ => self.scopes[self.frames[frame].scope].policy.timeout,
         }
+    }
+}
+
+/// What a call of a tool ends with that only the plan declares.
+fn unreachable_tool(tool: &str) -> CallError {
+    let message = format!("nothing tells where `{tool}` is; name its app file in `planrun.yaml`");
+    CallError {
+        class: ErrorClass::Internal,
+        message,
+        sent: Sent::No,
+        retry_after: None,
     }
 }
 

@@ -171,13 +171,7 @@ impl<'a> Walk<'a> {
     ) {
         match &node.kind {
             NodeKind::Condition(code) => {
-                let condition = match (runs, come(&self.frames, frame, code)) {
-                    (Runs::No, _) => Condition::Untaken,
-                    (Runs::Yes, Came::Value(Value::Bool(true))) => Condition::True,
-                    (Runs::Yes | Runs::Maybe, Came::Value(Value::Bool(false))) => Condition::False,
-                    (Runs::Yes | Runs::Maybe, _) => Condition::Unknown,
-                };
-                self.frames[frame].conditions[index] = condition;
+                self.frames[frame].conditions[index] = self.condition(frame, code, runs);
             }
             NodeKind::Let(code) => {
                 let value = match self.guard(frame, node) {
@@ -223,6 +217,15 @@ impl<'a> Walk<'a> {
             | NodeKind::Task(_)
             | NodeKind::Set(_)
             | NodeKind::Listener(_) => {}
+        }
+    }
+
+    fn condition(&self, frame: usize, code: &Code, runs: Runs) -> Condition {
+        match (runs, come(&self.frames, frame, code)) {
+            (Runs::No, _) => Condition::Untaken,
+            (Runs::Yes, Came::Value(Value::Bool(true))) => Condition::True,
+            (Runs::Yes | Runs::Maybe, Came::Value(Value::Bool(false))) => Condition::False,
+            (Runs::Yes | Runs::Maybe, _) => Condition::Unknown,
         }
     }
 

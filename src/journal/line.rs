@@ -64,10 +64,10 @@ impl Line<'_, '_> {
             | EventKind::StepRetried { .. }
             | EventKind::ListenerFired { .. } => {}
             EventKind::RunStarted { run, plan, .. } => {
-                self.texts(&[("run", Some(run)), ("plan", Some(plan))])
+                self.texts(&[("run", Some(run)), ("plan", Some(plan))]);
             }
             EventKind::RunPatched { before, after } => {
-                self.texts(&[("before", Some(before)), ("after", Some(after))])
+                self.texts(&[("before", Some(before)), ("after", Some(after))]);
             }
             EventKind::RunCancelling { keep } => self.flag("keep", *keep),
             EventKind::RunPaused { wake, still } => self.paused(*wake, *still),
@@ -77,13 +77,7 @@ impl Line<'_, '_> {
                 call,
                 ..
             } => self.running(tool, *attempt, *call),
-            EventKind::StepWaiting {
-                attempt,
-                what,
-                wait,
-                error,
-                ..
-            } => self.waiting(*attempt, *what, *wait, *error),
+            EventKind::StepWaiting { .. } => self.waiting(kind),
             EventKind::StepAsks { question, .. } => self.question(question),
             EventKind::StepSleeps { until, .. } => {
                 self.word("for", Waiting::Time.name());
@@ -109,51 +103,54 @@ impl Line<'_, '_> {
                 self.number("limit", *limit);
             }
             EventKind::StepRecovering { error, .. } => self.error(Some(error)),
-            EventKind::StepSettled {
-                state,
-                attempts,
-                duration,
-                recovered,
-                reason,
-                output,
-                error,
-                ..
-            } => {
-                self.word("status", state.name());
-                self.field("attempt", attempts);
-                self.field("duration_ms", &millis(*duration));
-                self.flag("recovered", *recovered);
-                self.texts(&[("reason", *reason)]);
-                self.value(&OUTPUT, *output);
-                self.error(*error);
-            }
+            EventKind::StepSettled { .. } => self.step_settled(kind),
             EventKind::TimerFired { timer, .. } => self.word("timer", timer.name()),
             EventKind::TaskSet {
                 status, context, ..
             } => self.task(status, context, None),
-            EventKind::TaskMoved {
-                status,
-                context,
-                refused,
-                ..
-            } => self.task(status, context, *refused),
-            EventKind::SignalReceived {
-                signal,
-                payload,
-                refused,
-            } => self.signal(signal, payload, *refused),
-            EventKind::RunSettled {
-                state,
-                reply,
-                error,
-            } => {
-                self.word("status", state.name());
-                if let Some(reply) = reply {
-                    self.field::<Value>("reply", reply);
-                }
-                self.error(*error);
-            }
+            EventKind::TaskMoved { .. } => self.task_moved(kind),
+            EventKind::SignalReceived { .. } => self.signal(kind),
+            EventKind::RunSettled { .. } => self.run_settled(kind),
         }
+    }
+
+    fn step_settled(&mut self, kind: &EventKind<'_>) {
+        let EventKind::StepSettled {
+            state,
+            attempts,
+            duration,
+            recovered,
+            reason,
+            output,
+            error,
+            ..
+        } = kind
+        else {
+            return;
+        };
+        self.word("status", state.name());
+        self.field("attempt", attempts);
+        self.field("duration_ms", &millis(*duration));
+        self.flag("recovered", *recovered);
+        self.texts(&[("reason", *reason)]);
+        self.value(&OUTPUT, *output);
+        self.error(*error);
+    }
+
+    fn run_settled(&mut self, kind: &EventKind<'_>) {
+        let EventKind::RunSettled {
+            state,
+            reply,
+            error,
+        } = kind
+        else {
+            return;
+        };
+        self.word("status", state.name());
+        if let Some(reply) = reply {
+            self.field::<Value>("reply", reply);
+        }
+        self.error(*error);
     }
 
     fn paused(&mut self, wake: Option<i128>, still: bool) {
@@ -167,17 +164,35 @@ impl Line<'_, '_> {
         self.dispatch(call);
     }
 
-    fn waiting(&mut self, attempt: u32, what: Waiting, wait: Duration, error: Option<&StepError>) {
-        self.field("attempt", &attempt);
+    fn waiting(&mut self, kind: &EventKind<'_>) {
+        let EventKind::StepWaiting {
+            attempt,
+            what,
+            wait,
+            error,
+            ..
+        } = kind
+        else {
+            return;
+        };
+        self.field("attempt", attempt);
         self.word("for", what.name());
-        self.field("wait_ms", &millis(wait));
-        self.error(error);
+        self.field("wait_ms", &millis(*wait));
+        self.error(*error);
     }
 
-    fn signal(&mut self, signal: &str, payload: &Value, refused: Option<&str>) {
-        self.field("signal", signal);
+    fn signal(&mut self, kind: &EventKind<'_>) {
+        let EventKind::SignalReceived {
+            signal,
+            payload,
+            refused,
+        } = kind
+        else {
+            return;
+        };
+        self.field("signal", *signal);
         self.value(&PAYLOAD, Some(payload));
-        self.texts(&[("reason", refused)]);
+        self.texts(&[("reason", *refused)]);
     }
 
     /// A number, without a fraction where it has none.
@@ -189,6 +204,18 @@ impl Line<'_, '_> {
         self.field("status", status);
         self.value(&PAYLOAD, Some(context));
         self.texts(&[("reason", refused)]);
+    }
+
+    fn task_moved(&mut self, kind: &EventKind<'_>) {
+        if let EventKind::TaskMoved {
+            status,
+            context,
+            refused,
+            ..
+        } = kind
+        {
+            self.task(status, context, *refused);
+        }
     }
 
     fn dispatch(&mut self, call: Option<Dispatch<'_>>) {

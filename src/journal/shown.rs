@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::entry::{ARGUMENTS, Entry, EntryError, Kept, OUTPUT, VALUE};
-use super::event::{Dispatch, Event, EventKind};
+use super::event::{Event, EventKind};
+use super::failure::StepError;
 use super::question::Question;
 use crate::secrets::{MARK, Redactor, at_path, hidden, hide_json};
 use crate::value::Value;
@@ -148,191 +149,115 @@ impl Event<'_> {
         if redactor.is_empty() && self.sensitive.is_empty() {
             return see(self);
         }
-        let see = |kind: EventKind<'_>| {
-            see(&Event {
-                number: self.number,
-                at: self.at,
-                kind,
-                sensitive: self.sensitive,
-            })
-        };
-        let value = |field: &str, value: &Value| {
-            shown_value(redactor, &paths_below(field, self.sensitive), value)
-        };
-        match self.kind {
-            EventKind::StepRunning {
-                path,
-                tool,
-                attempt,
-                call: Some(call),
-            } => {
-                let arguments = &value(ARGUMENTS, call.arguments);
-                see(EventKind::StepRunning {
-                    path,
-                    tool,
-                    attempt,
-                    call: Some(Dispatch { arguments, ..call }),
-                })
-            }
-            EventKind::StepWaiting {
-                path,
-                attempt,
-                what,
-                wait,
-                error: Some(error),
-            } => {
-                let error = Some(&error.shown(redactor));
-                see(EventKind::StepWaiting {
-                    path,
-                    attempt,
-                    what,
-                    wait,
-                    error,
-                })
-            }
-            EventKind::StepAsks { path, question } => {
-                let question = &question.shown(redactor);
-                see(EventKind::StepAsks { path, question })
-            }
-            EventKind::AnswerGiven {
-                path,
-                value: given,
-                by,
-                note,
-            } => {
-                let note = note.map(|note| redactor.text(note));
-                see(EventKind::AnswerGiven {
-                    path,
-                    value: &value(VALUE, given),
-                    by,
-                    note: note.as_deref(),
-                })
-            }
-            EventKind::StepRecovering { path, error } => see(EventKind::StepRecovering {
-                path,
-                error: &error.shown(redactor),
-            }),
-            EventKind::StepSettled {
-                path,
-                state,
-                attempts,
-                duration,
-                recovered,
-                reason,
-                output,
-                error,
-            } => {
-                let output = &output.map(|output| value(OUTPUT, output));
-                let error = &error.map(|error| error.shown(redactor));
-                let (output, error) = (output.as_ref(), error.as_ref());
-                see(EventKind::StepSettled {
-                    path,
-                    state,
-                    attempts,
-                    duration,
-                    recovered,
-                    reason,
-                    output,
-                    error,
-                })
-            }
-            EventKind::StepCopied { path, run, output } => see(EventKind::StepCopied {
-                path,
-                run,
-                output: &value(OUTPUT, output),
-            }),
-            EventKind::TaskSet { .. }
-            | EventKind::TaskMoved { .. }
-            | EventKind::SignalReceived { .. }
-            | EventKind::RunSettled { .. } => beside_steps(self.kind, redactor, see),
-            EventKind::RunStarted { .. }
-            | EventKind::RunResumed
-            | EventKind::RunCancelling { .. }
-            | EventKind::StepRetried { .. }
-            | EventKind::UsageReported { .. }
-            | EventKind::ResultNoted { .. }
-            | EventKind::BudgetLow { .. }
-            | EventKind::RunPaused { .. }
-            | EventKind::RunPatched { .. }
-            | EventKind::StepQueued { .. }
-            | EventKind::StepRunning { call: None, .. }
-            | EventKind::StepWaiting { error: None, .. }
-            | EventKind::StepSleeps { .. }
-            | EventKind::TimerFired { .. }
-            | EventKind::ListenerFired { .. } => see(self.kind),
+        let mut kind = self.kind;
+        let value = kind.value_mut().map(|(field, value)| {
+            let paths = field.map(|field| paths_below(field, self.sensitive));
+            shown_value(redactor, &paths.unwrap_or_default(), value)
+        });
+        let error = kind.error_mut().map(|error| error.shown(redactor));
+        let (mut question, mut note) = (None, None);
+        if let EventKind::StepAsks { question: own, .. } = &kind {
+            question = Some(own.shown(redactor));
+        } else if let EventKind::AnswerGiven { note: own, .. } = &kind {
+            note = own.map(|own| redactor.text(own));
         }
+        if let (Some((_, place)), Some(value)) = (kind.value_mut(), &value) {
+            *place = value;
+        }
+        if let (Some(place), Some(error)) = (kind.error_mut(), &error) {
+            *place = error;
+        }
+        if let (
+            EventKind::StepAsks {
+                question: place, ..
+            },
+            Some(question),
+        ) = (&mut kind, &question)
+        {
+            *place = question;
+        }
+        if let EventKind::AnswerGiven { note: place, .. } = &mut kind {
+            *place = note.as_deref();
+        }
+        see(&Event {
+            number: self.number,
+            at: self.at,
+            kind,
+            sensitive: self.sensitive,
+        })
     }
 }
 
-/// Hands on what is no event of a step, as it may be seen.
-fn beside_steps<R>(
-    kind: EventKind<'_>,
-    redactor: &Redactor,
-    see: impl FnOnce(EventKind<'_>) -> R,
-) -> R {
-    let value = |value: &Value| shown_value(redactor, &[], value);
-    match kind {
-        EventKind::TaskSet {
-            path,
-            status,
-            context,
-        } => see(EventKind::TaskSet {
-            path,
-            status,
-            context: &value(context),
-        }),
-        EventKind::TaskMoved {
-            path,
-            status,
-            context,
-            refused,
-        } => see(EventKind::TaskMoved {
-            path,
-            status,
-            context: &value(context),
-            refused,
-        }),
-        EventKind::SignalReceived {
-            signal,
-            payload,
-            refused,
-        } => see(EventKind::SignalReceived {
-            signal,
-            payload: &value(payload),
-            refused,
-        }),
-        EventKind::RunSettled {
-            state,
-            reply,
-            error,
-        } => {
-            let (reply, error) = (&reply.map(value), &error.map(|error| error.shown(redactor)));
-            see(EventKind::RunSettled {
-                state,
-                reply: reply.as_ref(),
-                error: error.as_ref(),
-            })
+impl<'a> EventKind<'a> {
+    /// The value that it holds, and the field of which places may be labelled.
+    fn value_mut(&mut self) -> Option<(Option<&'static str>, &mut &'a Value)> {
+        match self {
+            Self::StepRunning {
+                call: Some(call), ..
+            } => Some((Some(ARGUMENTS), &mut call.arguments)),
+            Self::AnswerGiven { value, .. } => Some((Some(VALUE), value)),
+            Self::StepSettled {
+                output: Some(output),
+                ..
+            }
+            | Self::StepCopied { output, .. } => Some((Some(OUTPUT), output)),
+            Self::TaskSet { context, .. } | Self::TaskMoved { context, .. } => {
+                Some((None, context))
+            }
+            Self::SignalReceived { payload, .. } => Some((None, payload)),
+            Self::RunSettled {
+                reply: Some(reply), ..
+            } => Some((None, reply)),
+            Self::RunStarted { .. }
+            | Self::RunResumed
+            | Self::RunCancelling { .. }
+            | Self::RunPaused { .. }
+            | Self::RunPatched { .. }
+            | Self::RunSettled { .. }
+            | Self::StepQueued { .. }
+            | Self::StepRunning { .. }
+            | Self::StepWaiting { .. }
+            | Self::StepAsks { .. }
+            | Self::StepSleeps { .. }
+            | Self::StepRetried { .. }
+            | Self::StepRecovering { .. }
+            | Self::StepSettled { .. }
+            | Self::UsageReported { .. }
+            | Self::ResultNoted { .. }
+            | Self::BudgetLow { .. }
+            | Self::TimerFired { .. }
+            | Self::ListenerFired { .. } => None,
         }
-        EventKind::RunStarted { .. }
-        | EventKind::RunResumed
-        | EventKind::RunCancelling { .. }
-        | EventKind::RunPaused { .. }
-        | EventKind::RunPatched { .. }
-        | EventKind::StepCopied { .. }
-        | EventKind::StepRetried { .. }
-        | EventKind::UsageReported { .. }
-        | EventKind::ResultNoted { .. }
-        | EventKind::BudgetLow { .. }
-        | EventKind::StepQueued { .. }
-        | EventKind::StepRunning { .. }
-        | EventKind::StepWaiting { .. }
-        | EventKind::StepAsks { .. }
-        | EventKind::StepSleeps { .. }
-        | EventKind::AnswerGiven { .. }
-        | EventKind::StepRecovering { .. }
-        | EventKind::StepSettled { .. }
-        | EventKind::TimerFired { .. }
-        | EventKind::ListenerFired { .. } => see(kind),
+    }
+
+    /// The error that it holds.
+    fn error_mut(&mut self) -> Option<&mut &'a StepError> {
+        match self {
+            Self::StepWaiting { error, .. }
+            | Self::StepSettled { error, .. }
+            | Self::RunSettled { error, .. } => error.as_mut(),
+            Self::StepRecovering { error, .. } => Some(error),
+            Self::RunStarted { .. }
+            | Self::RunResumed
+            | Self::RunCancelling { .. }
+            | Self::RunPaused { .. }
+            | Self::RunPatched { .. }
+            | Self::StepQueued { .. }
+            | Self::StepRunning { .. }
+            | Self::StepAsks { .. }
+            | Self::StepSleeps { .. }
+            | Self::StepCopied { .. }
+            | Self::StepRetried { .. }
+            | Self::AnswerGiven { .. }
+            | Self::UsageReported { .. }
+            | Self::ResultNoted { .. }
+            | Self::BudgetLow { .. }
+            | Self::TimerFired { .. }
+            | Self::TaskSet { .. }
+            | Self::TaskMoved { .. }
+            | Self::SignalReceived { .. }
+            | Self::ListenerFired { .. } => None,
+        }
     }
 }
 

@@ -41,6 +41,7 @@ const OUTSIDE: &[&str] = &[
     "src/main.rs",
     "src/cli/mod.rs",
     "src/engine/clock.rs",
+    "src/tools/conversation/sender.rs",
 ];
 
 #[test]
