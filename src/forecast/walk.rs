@@ -204,10 +204,10 @@ impl<'a> Walk<'a> {
                 self.fail(format!("{}: {}", failing.class, plain(message.as_ref())));
             }
             NodeKind::Reply(code) | NodeKind::Yield(code) if runs != Runs::No => {
-                self.reply(frame, code, runs)
+                self.reply(frame, code, runs);
             }
             NodeKind::Listener(listener) if runs != Runs::No => {
-                self.listener(frame, node, listener)
+                self.listener(frame, node, listener);
             }
             NodeKind::Ensure { .. }
             | NodeKind::Fail(_)

@@ -70,7 +70,7 @@ impl Shown {
             self.hidden.extend(entry.kept(field).cloned());
             if let Some(value) = entry.field(field, kept)? {
                 own.for_each(|path| {
-                    at_path(&value, path, &mut |secret| self.redactor.add_value(secret))
+                    at_path(&value, path, &mut |secret| self.redactor.add_value(secret));
                 });
             }
         }

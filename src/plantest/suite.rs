@@ -203,8 +203,8 @@ impl Suite {
             return;
         }
         let perform = |manner: Manner, observer: &mut dyn Observer| {
-            let cast = cast(stage, case, manner);
-            play(stage, program, case, cast, manner, observer)
+            let doubles = cast(stage, case, manner);
+            play(stage, program, case, doubles, manner, observer)
         };
         let faults = |played: &Played| self.faults(case, played);
         let played = perform(wish.manner, observer);

@@ -299,7 +299,7 @@ fn every_rule_has_its_file_its_code_and_its_row() {
     none(&broken);
     assert_eq!(
         rules,
-        table.matches("::look }").count(),
+        table.matches("::look,").count(),
         "rows of the table, files"
     );
 }

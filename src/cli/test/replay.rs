@@ -211,7 +211,7 @@ fn inputs(plan: &Plan, given: &BTreeMap<Arc<str>, Value>) -> Vec<Difference> {
     for parameter in &plan.parameters {
         match given.get(&parameter.name) {
             None if parameter.required => {
-                tell(format!("the run was given no input `{}`", parameter.name))
+                tell(format!("the run was given no input `{}`", parameter.name));
             }
             Some(value) if decode(&value.to_json(), &parameter.ty).is_err() => {
                 tell(format!(

@@ -137,14 +137,14 @@ impl Past {
             // Only an answer tells it, and no answer is lived through again.
             EventName::ResultNoted => {}
             EventName::BudgetLow => {
-                self.told(EventName::BudgetLow, &entry.path.unwrap_or_default())
+                self.told(EventName::BudgetLow, &entry.path.unwrap_or_default());
             }
             EventName::StepCopied => self.copied(entry, at, kept)?,
             EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),
             EventName::StepRecovering => self.recovering(entry, at),
             EventName::StepSettled => self.settled(entry, at, kept)?,
             EventName::ListenerFired => {
-                self.told(EventName::ListenerFired, &entry.path.unwrap_or_default())
+                self.told(EventName::ListenerFired, &entry.path.unwrap_or_default());
             }
             EventName::TaskSet => {
                 let path = entry.path.unwrap_or_default();

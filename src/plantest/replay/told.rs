@@ -287,7 +287,7 @@ impl Told {
         let path = entry.path.unwrap_or_default();
         match entry.waits_for.unwrap_or(Waiting::Retry) {
             Waiting::Retry | Waiting::Outcome => {
-                self.failed(&path, (at, entry.number), entry.error.map(Arc::new))
+                self.failed(&path, (at, entry.number), entry.error.map(Arc::new));
             }
             Waiting::Poll => {
                 if let Some(last) = self
