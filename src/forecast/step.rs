@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::secrets::hidden;
 use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::Matcher;
 use planrun_lang::sema::{BlockId, Call, Each, Input, Node, Repeat, Step, StepKind, Target, Wait};
 use planrun_lang::types::{Signature, Type, sensitive_arguments};
 use planrun_lang::value::{Key, Value};
@@ -56,16 +57,7 @@ impl Walk<'_> {
             StepKind::Match { subject, arms } => {
                 self.take(frame, "value", subject, &mut item);
                 self.items.push(item);
-                let value = self.value(frame, subject);
-                let matching =
-                    |value: &Value| arms.iter().find(|(matcher, _)| matcher.matches(value));
-                if let Some((_, body)) = value.as_ref().and_then(matching) {
-                    return self.held(frame, *body, path, fate.0);
-                }
-                for (_, body) in arms {
-                    self.held(frame, *body, path.clone(), Runs::Maybe);
-                }
-                None
+                self.arms(frame, (subject, arms), &path, fate.0)
             }
             StepKind::Input(input) => {
                 self.form(frame, input, step, item);
@@ -80,6 +72,25 @@ impl Walk<'_> {
                 None
             }
         }
+    }
+
+    /// Walks through the arm that is taken, or through all where that is not known.
+    fn arms(
+        &mut self,
+        frame: usize,
+        (subject, arms): (&Code, &[(Matcher, BlockId)]),
+        path: &str,
+        runs: Runs,
+    ) -> Option<Value> {
+        let value = self.value(frame, subject);
+        let matching = |value: &Value| arms.iter().find(|(matcher, _)| matcher.matches(value));
+        if let Some((_, body)) = value.as_ref().and_then(matching) {
+            return self.held(frame, *body, path.to_owned(), runs);
+        }
+        for (_, body) in arms {
+            self.held(frame, *body, path.to_owned(), Runs::Maybe);
+        }
+        None
     }
 
     /// Walks through a block that a step holds; what it gives, where that is known.

@@ -158,14 +158,16 @@ impl Asker for Clerk {
             .as_ref()
             .filter(|(path, _)| *path == asking.path)
         {
-            let given = Given {
-                path: asking.path.clone(),
-                value: json!(false),
-                by: asking.question.by.clone(),
-                note: None,
-            };
             return match instead {
-                Instead::Refuse => Box::pin(async { Some(given) }),
+                Instead::Refuse => {
+                    let by = asking.question.by.clone();
+                    Box::pin(std::future::ready(Some(given(
+                        &asking,
+                        json!(false),
+                        by,
+                        None,
+                    ))))
+                }
                 Instead::Expire => Box::pin(std::future::pending()),
             };
         }
@@ -199,17 +201,21 @@ impl Asker for Clerk {
         } else {
             asking.question.by.clone()
         };
-        let given = Given {
-            path: asking.path.clone(),
-            value,
-            by,
-            note,
-        };
+        let given = given(&asking, value, by, note);
         let delay = answer.delay;
         Box::pin(async move {
             tokio::time::sleep(delay).await;
             Some(given)
         })
+    }
+}
+
+fn given(asking: &Asking, value: Json, by: Option<Arc<str>>, note: Option<Arc<str>>) -> Given {
+    Given {
+        path: asking.path.clone(),
+        value,
+        by,
+        note,
     }
 }
 

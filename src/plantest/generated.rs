@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Choice, ErrorClass, Examples, Signature, Validation};
 use serde_json::Map;
 
 use super::world::Call;
-use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// What makes up results, prepared once for each tool.
 #[derive(Default)]

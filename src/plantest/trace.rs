@@ -187,13 +187,7 @@ fn tell(text: &mut String, step: &StepReport, attempts: &[String], answers: Opti
     }
     for (word, error) in [("error", &step.error), ("recovered from", &step.recovered)] {
         if let Some(error) = error {
-            let part = |name: &str| {
-                error
-                    .get(name)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned()
-            };
+            let part = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
             line(
                 text,
                 1,

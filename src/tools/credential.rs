@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::sounds_secret;
 use reqwest::Url;
 
 use super::{BoxFuture, Conversation, Described, Request, Transport};
-use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// The credentials that the tools of a run send. Clones share them.
 #[derive(Clone, Debug, Default)]

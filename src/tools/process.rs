@@ -5,6 +5,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{
@@ -18,7 +19,6 @@ use super::{
     BoxFuture, Conversation, Described, EventSender, Progress, Request, Transport, described,
 };
 use crate::host::Host;
-use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// What a program may write to each of its outputs.
 pub(super) const MOST_OUTPUT_BYTES: usize = 8 * 1024 * 1024;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use planrun_lang::call::CallError;
 use planrun_lang::permission::{Permissions, reached_file};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Denied, ErrorClass, Signature, Validation};
@@ -10,7 +11,6 @@ use reqwest::Url;
 
 use super::BUILT_IN;
 use crate::host::Host;
-use planrun_lang::call::CallError;
 
 /// Who vouches for a tool that is not built in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,7 +38,7 @@ impl Counts {
             .flat_map(|block| &block.nodes);
         for node in nodes {
             node.codes(&mut |code| {
-                counts.unsure += usize::from(code.into.as_ref().is_some_and(|place| !place.sure))
+                counts.unsure += usize::from(code.into.as_ref().is_some_and(|place| !place.sure));
             });
             let NodeKind::Step(step) = &node.kind else {
                 continue;

@@ -156,7 +156,7 @@ impl Arguments {
                 match planrun.answer(Addressee::Run(open.run()), &[given]) {
                     Ok(taken) => answered.extend(taken),
                     Err(error @ Error::Answer { .. }) => {
-                        terminal.complain(&refused(error, terminal).to_string())
+                        terminal.complain(&refused(error, terminal).to_string());
                     }
                     Err(error) => return Err(refused(error, terminal)),
                 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use planrun_lang::call::{Answer, CallOutcome};
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::{Signature, sensitive_arguments, sensitive_result};
 use planrun_lang::value::Value;
@@ -11,7 +12,6 @@ use serde_json::Value as Json;
 use super::kept::{Entry, Recorded, Recording};
 use super::veil::{canonical, veil};
 use crate::tools::{Conversation, Request, Transport};
-use planrun_lang::call::{Answer, CallOutcome};
 
 /// What real tools were asked and answered, so far.
 #[derive(Default)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::call::Answer;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::source::Span;
@@ -15,7 +16,6 @@ use super::super::world::{Call, Reaction, Response, Source};
 use super::kept::{Entry, Recorded, Recording};
 use super::recorder::shown_arguments;
 use super::veil::fits;
-use planrun_lang::call::Answer;
 
 /// Longer than any run waits.
 const NEVER: Duration = Duration::from_hours(24 * 365 * 100);

@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use planrun_lang::call::CallError;
 use serde_json::Value as Json;
 
 use super::kept::{Entry, Recorded, Recording, VERSION};
 use crate::tools::app::yaml;
-use planrun_lang::call::CallError;
 
 /// Words that are no text where they stand alone.
 const WORDS: [&str; 12] = [

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Denied, ErrorClass, Field, Rest, Signature, Type, Validation, encode};
 use planrun_lang::value::Value;
@@ -13,7 +14,6 @@ use super::{App, AppTool, Reason};
 use crate::host::Host;
 use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
 use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
-use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// What a failure tells of an answer's body, in characters.
 const TOLD_OF_BODY: usize = 200;

@@ -1,10 +1,9 @@
 //! What a call tells while it goes on, and how it ends.
 
+use planrun_lang::call::CallOutcome;
 use planrun_lang::types::{Type, from_schema};
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
-
-use planrun_lang::call::CallOutcome;
 
 /// The longest message of a progress, in bytes; the rest is cut off.
 pub const MAX_PROGRESS_BYTES: usize = 1024;

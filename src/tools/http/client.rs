@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Transient, Validation};
 use reqwest::header::{self, HeaderMap};
@@ -10,7 +11,6 @@ use reqwest::{Client, Method, Response, Url};
 use tokio_util::sync::CancellationToken;
 
 use crate::tools::{EventSender, Progress};
-use planrun_lang::call::CallError;
 
 /// A chain of redirects longer than this is a failure.
 pub(in crate::tools) const MOST_REDIRECTS: usize = 5;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{
@@ -16,7 +17,6 @@ use super::client::{error, shown};
 use super::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
 use crate::host::Host;
 use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
-use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// What the answer to a failed request tells of its body, in characters.
 const TOLD_OF_BODY: usize = 200;
