@@ -11,7 +11,7 @@ use planrun_lang::types::{ErrorClass, Transient};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::{CallEvent, Events, Progress, Usage, broken_off};
+use crate::tools::{CallEvent, Events, Progress, broken_off};
 
 /// How long a transport gets to stop after a timeout, such as a program to die.
 const CLEAN_UP: Duration = Duration::from_secs(2);
@@ -37,10 +37,10 @@ pub(super) struct Attempt {
 impl Attempt {
     /// Takes what the call tells, to its end.
     pub(super) async fn drive(mut self) {
-        let (mut usage, timeout) = (Usage::default(), self.timeout);
+        let timeout = self.timeout;
         let outcome = tokio::select! {
             biased;
-            outcome = self.listen(&mut usage) => Some(outcome),
+            outcome = self.listen() => Some(outcome),
             () = tokio::time::sleep(timeout) => None,
         };
         let outcome = if let Some(outcome) = outcome {
@@ -48,23 +48,33 @@ impl Attempt {
         } else {
             self.cancel.cancel();
             // The transport cleans up; its end comes too late, and what it has used still counts.
-            let _ = tokio::time::timeout(CLEAN_UP, self.listen(&mut usage)).await;
+            let _ = tokio::time::timeout(CLEAN_UP, self.listen()).await;
             Err(timed_out(timeout))
         };
-        self.send(News::Input(call_ended(self.call, outcome, usage)));
+        let call = self.call;
+        self.send(News::Input(Input::CallEnded { call, outcome }));
     }
 
-    async fn listen(&mut self, usage: &mut Usage) -> CallOutcome {
+    async fn listen(&mut self) -> CallOutcome {
+        let call = self.call;
         loop {
             match self.events.next().await {
                 Some(CallEvent::Progress(progress)) => {
                     self.send(News::Progress(self.path.clone(), progress));
                 }
-                Some(CallEvent::Usage(more)) => *usage = usage.plus(more),
+                Some(CallEvent::Usage(usage)) => {
+                    let used = Used {
+                        tokens: usage.tokens(),
+                        cost: usage.cost(),
+                    };
+                    self.send(News::Input(Input::CallUsed { call, used }));
+                }
+                Some(CallEvent::Handle(handle)) => {
+                    let handle = handle.content().clone();
+                    self.send(News::Input(Input::CallHandle { call, handle }));
+                }
                 // Nobody is asked in the middle of a call yet, so the peer hears that nobody answers.
                 Some(CallEvent::Ask(ask)) => drop(ask),
-                // Not kept yet: after a crash the outcome of the call is unknown, as without one.
-                Some(CallEvent::Handle(handle)) => drop(handle),
                 Some(CallEvent::Done(outcome)) => return outcome,
                 None => return Err(broken_off()),
             }
@@ -74,19 +84,6 @@ impl Attempt {
     fn send(&self, news: News) {
         // The other end is gone only when the run is over.
         let _ = self.sender.send(news);
-    }
-}
-
-/// What a run is told of the end of an attempt.
-pub(super) fn call_ended(call: CallId, outcome: CallOutcome, usage: Usage) -> Input {
-    let used = Used {
-        tokens: usage.tokens(),
-        cost: usage.cost(),
-    };
-    Input::CallEnded {
-        call,
-        outcome,
-        used,
     }
 }
 

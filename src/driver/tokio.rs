@@ -12,13 +12,13 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Attempt, News, call_ended, unknown_place};
+use super::attempt::{Attempt, News, unknown_place};
 use super::context::{Asker, Context};
 use super::observer::Observer;
 use super::toolbox::Toolbox;
 use crate::host::{Host, runtime_now};
 use crate::journal::Log;
-use crate::tools::{Callee, Conversation, Request, Usage};
+use crate::tools::{Callee, Conversation, Handle, Request};
 
 /// After so many turns in a row the driver looks at its clocks and at what has arrived.
 const TURNS: u32 = 64;
@@ -218,9 +218,7 @@ impl<'a> Driver<'a> {
         } = request;
         let Some(transport) = self.toolbox.transport(scope, &signature) else {
             let outcome = Err(unknown_place(&signature.path()));
-            return self
-                .inputs
-                .push_back(call_ended(call, outcome, Usage::default()));
+            return self.inputs.push_back(Input::CallEnded { call, outcome });
         };
         let cancel = self.spare_token.take().unwrap_or_default();
         let reply = transport.call(Request {
@@ -228,14 +226,13 @@ impl<'a> Driver<'a> {
             callee: Callee::Tool(signature),
             arguments: request.arguments,
             idempotency_key: request.key,
-            handle: None,
+            handle: request.handle.and_then(|content| Handle::new(content).ok()),
             cancel: cancel.clone(),
         });
         match reply {
             Conversation::Now(outcome) => {
                 self.spare_token = Some(cancel);
-                self.inputs
-                    .push_back(call_ended(call, outcome, Usage::default()));
+                self.inputs.push_back(Input::CallEnded { call, outcome });
             }
             Conversation::Later(events) => {
                 self.attempts.insert(call, cancel.clone());

@@ -1,9 +1,11 @@
 //! Calls as conversations: what transports tell on the way, and what the engine makes of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use planrun::host::{Host, MemoryHost};
+use planrun::journal::MemoryLog;
 use planrun::tools::{
     AskReply, CallEvent, Callee, Catalog, Conversation, Handle, Progress, Request, Transport,
 };
@@ -17,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::scripted_transport::{Line, Received, ScriptedTransport};
 use crate::world::World;
+
+const EFFECT: &str = "use peer\ntool peer.call() -> int effect\nplan p() -> int {\n    step a = peer.call()\n    reply a\n}\n";
 
 const CALL: &str = "use peer\nplan p() -> any {\n    step a = peer.call()\n    reply a\n}\n";
 
@@ -230,4 +234,72 @@ async fn a_silence_ends_with_the_timeout_of_its_step() {
     let ran = world.run(text).await;
     assert_eq!((ran.reply(), ran.took), (json!("who knows"), 5000));
     assert_eq!(ran.outcome.usage.tokens, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_survives_the_process_and_nothing_is_sent_a_second_time() {
+    let peer = ScriptedTransport::new([
+        vec![Line::Handle(json!({"task": 7})), Line::Silence],
+        vec![Line::Pause(Duration::from_secs(5)), Line::Give(json!(42))],
+    ]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    // It begins, an attempt is announced, the peer gives its handle: there its process dies.
+    let log = MemoryLog::default();
+    log.dies_at(|line| String::from_utf8_lossy(line).contains("handle.given"));
+    world.journal = Some(log.clone());
+    assert!(
+        world
+            .run_until_it_dies(EFFECT, BTreeMap::new())
+            .await
+            .is_none()
+    );
+    let log = log.living();
+    world.journal = Some(log.clone());
+    let ran = world.run(EFFECT).await;
+    assert_eq!(ran.reply(), json!(42));
+    let received = peer.received();
+    let handles: Vec<_> = received.iter().map(|call| call.handle.clone()).collect();
+    assert_eq!(handles, [None, Some(json!({"task": 7}))]);
+    assert_eq!(received[0].key, received[1].key);
+    // One attempt, which two processes have waited for.
+    let told = |event: &str| {
+        let lines = log.lines();
+        lines.iter().filter(|line| line.contains(event)).count()
+    };
+    assert_eq!((told("\"step.running\""), ran.step("a").attempts), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_without_a_handle_is_in_doubt_after_its_process() {
+    let peer = ScriptedTransport::new([vec![Line::Progress(0.5, "half"), Line::Silence]]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    let log = MemoryLog::default();
+    log.dies_at(|line| String::from_utf8_lossy(line).contains("step.running"));
+    world.journal = Some(log.clone());
+    assert!(
+        world
+            .run_until_it_dies(EFFECT, BTreeMap::new())
+            .await
+            .is_none()
+    );
+    world.journal = Some(log.living());
+    let ran = world.run(EFFECT).await;
+    // Somebody is asked whether it happened.
+    assert_eq!((ran.outcome.questions.len(), peer.received().len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cost_that_is_told_on_the_way_counts_once() {
+    let script = [
+        Line::Usage(10, 0.5),
+        Line::Usage(5, 0.25),
+        Line::Give(json!({"usage": {"total_tokens": 999, "cost": 9.0}})),
+    ];
+    let peer = ScriptedTransport::new([script.to_vec()]);
+    let world = World::new().wired("peer.call", peer).reporting("peer.call");
+    let ran = world.run(CALL).await;
+    assert_eq!(
+        (ran.outcome.usage.tokens, ran.outcome.usage.cost),
+        (15, 0.75)
+    );
 }

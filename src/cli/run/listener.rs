@@ -138,6 +138,7 @@ impl Listener {
             | EventKind::StepQueued { .. }
             | EventKind::StepCopied { .. }
             | EventKind::StepRetried { .. }
+            | EventKind::HandleGiven { .. }
             | EventKind::UsageReported { .. }
             | EventKind::StepWaiting { .. }
             | EventKind::StepSleeps { .. }

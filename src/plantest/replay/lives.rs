@@ -73,6 +73,7 @@ fn mark(entry: &Entry) -> Option<Mark> {
         | EventName::RunSettled
         | EventName::StepQueued
         | EventName::StepRetried
+        | EventName::HandleGiven
         | EventName::UsageReported
         | EventName::ResultNoted
         | EventName::BudgetLow => false,

@@ -149,6 +149,7 @@ impl Told {
             EventName::RunPatched
             | EventName::StepQueued
             | EventName::StepRetried
+            | EventName::HandleGiven
             | EventName::UsageReported
             | EventName::ResultNoted
             | EventName::BudgetLow

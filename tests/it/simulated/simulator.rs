@@ -480,11 +480,7 @@ struct Written {
 }
 
 fn ended(call: CallId, outcome: CallOutcome) -> Input {
-    Input::CallEnded {
-        call,
-        outcome,
-        used: planrun_core::journal::Used::default(),
-    }
+    Input::CallEnded { call, outcome }
 }
 
 /// What `sys.echo` gives; plans of this size use no other tool of the namespace.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::value::Value;
+use serde_json::Value as Json;
 
 use super::event::Used;
 use super::failure::StepError;
@@ -30,6 +31,8 @@ pub struct PastCall {
     pub arrived: Option<i128>,
     /// Whether any attempt may have happened.
     pub may_have_happened: bool,
+    /// What its latest attempt can be taken up again with.
+    pub handle: Option<Json>,
     /// Why the latest poll has told nothing.
     pub unheard: Option<Arc<StepError>>,
 }

@@ -55,6 +55,8 @@ pub struct Entry {
     pub effect: Option<Effect>,
     pub by: Option<Arc<str>>,
     pub note: Option<Arc<str>>,
+    /// What a call can be taken up again with.
+    pub handle: Option<Json>,
     pub binding: Option<Arc<str>>,
     #[serde(default)]
     pub form: Vec<FormField>,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
+use serde_json::Value as Json;
 
 use super::failure::StepError;
 use super::question::Question;
@@ -95,7 +96,13 @@ pub enum EventKind {
     StepRetried {
         path: Arc<str>,
     },
-    /// The answer to a call says what it has cost.
+    /// A call can be taken up again with this by a later process, and nothing is sent a second time then.
+    HandleGiven {
+        path: Arc<str>,
+        /// Only the transport that gave it can read it.
+        handle: Json,
+    },
+    /// A call says what it has cost so far, or its answer does.
     UsageReported {
         path: Arc<str>,
         used: Used,
@@ -267,6 +274,8 @@ pub enum EventName {
     StepCopied,
     #[serde(rename = "step.retried")]
     StepRetried,
+    #[serde(rename = "handle.given")]
+    HandleGiven,
     #[serde(rename = "usage.reported")]
     UsageReported,
     #[serde(rename = "result.noted")]
@@ -293,7 +302,7 @@ pub enum EventName {
 
 impl EventName {
     /// Every kind.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::RunStarted,
         Self::RunResumed,
         Self::RunCancelling,
@@ -305,6 +314,7 @@ impl EventName {
         Self::AnswerGiven,
         Self::StepCopied,
         Self::StepRetried,
+        Self::HandleGiven,
         Self::UsageReported,
         Self::ResultNoted,
         Self::BudgetLow,
@@ -333,6 +343,7 @@ impl EventName {
             Self::AnswerGiven => "answer.given",
             Self::StepCopied => "step.copied",
             Self::StepRetried => "step.retried",
+            Self::HandleGiven => "handle.given",
             Self::UsageReported => "usage.reported",
             Self::ResultNoted => "result.noted",
             Self::BudgetLow => "budget.low",
@@ -391,6 +402,7 @@ impl EventKind {
             Self::StepQueued { path }
             | Self::StepCopied { path, .. }
             | Self::StepRetried { path }
+            | Self::HandleGiven { path, .. }
             | Self::UsageReported { path, .. }
             | Self::ResultNoted { path, .. }
             | Self::StepRunning { path, .. }
@@ -426,6 +438,7 @@ impl EventKind {
             Self::AnswerGiven { .. } => EventName::AnswerGiven,
             Self::StepCopied { .. } => EventName::StepCopied,
             Self::StepRetried { .. } => EventName::StepRetried,
+            Self::HandleGiven { .. } => EventName::HandleGiven,
             Self::UsageReported { .. } => EventName::UsageReported,
             Self::ResultNoted { .. } => EventName::ResultNoted,
             Self::BudgetLow { .. } => EventName::BudgetLow,

@@ -84,6 +84,7 @@ impl Line<'_, '_> {
                 self.texts(&[("run", Some(run))]);
                 self.value(&OUTPUT, Some(output));
             }
+            EventKind::HandleGiven { handle, .. } => self.field("handle", handle),
             EventKind::UsageReported { used, .. } => {
                 self.field("tokens", &used.tokens);
                 self.number("cost", used.cost);
@@ -601,6 +602,10 @@ mod tests {
                 output: reply.clone(),
             },
             EventKind::StepRetried { path: "a".into() },
+            EventKind::HandleGiven {
+                path: "a".into(),
+                handle: serde_json::json!({"task": "t-1"}),
+            },
             EventKind::UsageReported {
                 path: "a".into(),
                 used: Used {

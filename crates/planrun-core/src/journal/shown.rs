@@ -178,6 +178,7 @@ impl Event {
                 redact_error(error, redactor);
             }
             EventKind::StepCopied { output, .. } => redact(OUTPUT, output),
+            EventKind::HandleGiven { handle, .. } => redactor.json(handle),
             EventKind::TaskSet { context: value, .. }
             | EventKind::TaskMoved { context: value, .. }
             | EventKind::SignalReceived { payload: value, .. } => {

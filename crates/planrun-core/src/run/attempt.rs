@@ -7,9 +7,11 @@ use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::{Call, Step, StepKind, Target};
 use planrun_lang::types::{Effect, ErrorClass, Signature, Validation, sensitive_arguments};
 use planrun_lang::value::Value;
+use serde_json::Value as Json;
 
 use super::Program;
 use super::arguments::{format_note, result};
+use super::budget::used_by;
 use super::command::{CallId, CallRequest, Command};
 use super::copies::Again;
 use super::frame::FrameId;
@@ -20,12 +22,6 @@ use super::sensitive::below;
 use super::settle::End;
 use crate::journal::{ARGUMENTS, Dispatch, EventKind, StepError, Used, Waiting};
 use planrun_lang::call::CallOutcome;
-
-/// How an attempt ended, and what it told of its cost on the way.
-pub(super) struct CallEnd {
-    pub outcome: CallOutcome,
-    pub used: Used,
-}
 
 impl Run {
     /// A call may run: take a slot, or wait for one.
@@ -75,18 +71,11 @@ impl Run {
             self.record(at.0, at.1).details_mut().arguments = Some(arguments.clone());
         }
         let execution = self.first_execution(&path);
+        let key = self.key(call.effect, &path, execution);
+        let arrived = open.and_then(|open| open.arrived);
         let leaf = Leaf {
-            number: 0,
-            phase: Phase::InFlight,
-            effect: call.effect,
-            arguments,
-            key: self.key(call.effect, &path, execution),
-            execution,
-            arrived: open.and_then(|open| open.arrived),
-            sent_at: 0,
-            unheard: None,
-            attempt: 0,
-            sends: 0,
+            arrived,
+            ..Leaf::new(call.effect, arguments, execution, key)
         };
         self.attempt(program, at, step, &signature, leaf);
     }
@@ -122,6 +111,7 @@ impl Run {
         self.spend(at.0, 1, Used::default());
         leaf.attempt += 1;
         leaf.number = self.number();
+        (leaf.handle, leaf.told_cost) = (None, false);
         if !leaf.effect.floats() {
             leaf.sent_at = self.now.wall;
         }
@@ -203,7 +193,7 @@ impl Run {
         }
     }
 
-    fn dispatch(
+    pub(super) fn dispatch(
         &mut self,
         program: &Arc<Program>,
         at: NodeRef,
@@ -223,19 +213,41 @@ impl Run {
             signature: signature.clone(),
             arguments: leaf.arguments.clone(),
             key: leaf.key.clone(),
+            handle: leaf.handle.clone(),
             timeout: self.timeout(at.0, step),
         }));
         self.called = !self.reactions.in_order;
         self.leaves.insert(at, leaf);
     }
 
+    /// The call that an attempt in flight belongs to; none where it has ended.
+    fn flying(&mut self, CallId { at, number }: CallId) -> Option<&mut Leaf> {
+        let leaf = self.leaves.get_mut(&at)?;
+        (leaf.number == number && leaf.phase == Phase::InFlight).then_some(leaf)
+    }
+
+    /// A call can be taken up again with this.
+    pub(super) fn handle_given(&mut self, call: CallId, handle: Json) {
+        let Some(leaf) = self.flying(call) else {
+            return;
+        };
+        leaf.handle = Some(handle.clone());
+        let path = self.own_path(call.at);
+        self.emit(EventKind::HandleGiven { path, handle });
+    }
+
+    /// A call says what it has cost since it last did.
+    pub(super) fn cost_told(&mut self, call: CallId, used: Used) {
+        let Some(leaf) = self.flying(call) else {
+            return;
+        };
+        leaf.told_cost = true;
+        self.report_usage(call.at, used);
+    }
+
     /// An answer from outside; one of an earlier phase comes too late and is dropped.
-    pub(super) fn receive(&mut self, CallId { at, number }: CallId, end: CallEnd) {
-        if self
-            .leaves
-            .get(&at)
-            .is_none_or(|leaf| leaf.number != number || leaf.phase != Phase::InFlight)
-        {
+    pub(super) fn receive(&mut self, CallId { at, number }: CallId, outcome: CallOutcome) {
+        if self.flying(CallId { at, number }).is_none() {
             return;
         }
         let Some(leaf) = self.leaves.remove(&at) else {
@@ -249,7 +261,7 @@ impl Run {
         let Some((step, _, signature)) = tool_call(&program, self, at) else {
             return;
         };
-        self.attempt_ended(&program, at, step, &signature, leaf, end);
+        self.attempt_ended(&program, at, step, &signature, leaf, outcome);
         self.let_go_if_quiet();
     }
 
@@ -260,15 +272,17 @@ impl Run {
         step: &Step,
         signature: &Arc<Signature>,
         mut leaf: Leaf,
-        end: CallEnd,
+        outcome: CallOutcome,
     ) {
         let scope = self.frames[at.0].scope;
         self.give_slot(scope);
         let max_result = self.scopes[scope].policy.max_result;
         let attempts = self.record(at.0, at.1).attempts;
-        self.report_usage(at, signature, end.outcome.as_ref().ok(), end.used);
-        match end.outcome {
+        match outcome {
             Ok(answer) => {
+                if !leaf.told_cost {
+                    self.report_usage(at, used_by(signature, &answer));
+                }
                 let note = format_note(signature, &answer);
                 match result(signature, answer, max_result) {
                     Ok(value) => {

@@ -48,18 +48,8 @@ impl Run {
         self.warn_of_low_budgets(frame);
     }
 
-    /// What a call has cost: what it told on its way, else what its answer reports.
-    pub(super) fn report_usage(
-        &mut self,
-        at: NodeRef,
-        signature: &Signature,
-        answer: Option<&Answer>,
-        told: Used,
-    ) {
-        let used = match (told.is_nothing(), signature.usage.as_deref(), answer) {
-            (true, Some(paths), Some(answer)) => used(paths, answer),
-            _ => told,
-        };
+    /// What a call has cost, as it told itself or as its answer does.
+    pub(super) fn report_usage(&mut self, at: NodeRef, used: Used) {
         if used.is_nothing() {
             return;
         }
@@ -184,6 +174,12 @@ impl fmt::Display for Share {
             word => write!(f, "{} {word}", self.limit),
         }
     }
+}
+
+/// What an answer says of its cost where the contract of its tool tells.
+pub(super) fn used_by(signature: &Signature, answer: &Answer) -> Used {
+    let paths = signature.usage.as_deref();
+    paths.map(|paths| used(paths, answer)).unwrap_or_default()
 }
 
 /// What an answer says at these places; nothing where there is no number.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use planrun_lang::sema::{BlockId, NodeId};
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
+use serde_json::Value as Json;
 
 use super::Program;
 use super::machine::NodeRef;
@@ -33,12 +34,12 @@ pub enum Input {
     Idle,
     /// The moment of the last [`Command::Wait`] has come.
     Wake,
-    /// An attempt has ended, and has told of this cost on its way.
-    CallEnded {
-        call: CallId,
-        outcome: CallOutcome,
-        used: Used,
-    },
+    /// An attempt can be taken up again with this by a later process.
+    CallHandle { call: CallId, handle: Json },
+    /// An attempt has cost so much since it last told.
+    CallUsed { call: CallId, used: Used },
+    /// An attempt has ended.
+    CallEnded { call: CallId, outcome: CallOutcome },
     /// No event up to this number can be lost any more.
     Durable(u64),
     /// Why no event can be written any more.
@@ -104,6 +105,8 @@ pub struct CallRequest {
     pub arguments: Value,
     /// Equal for every attempt of one execution, and for no other.
     pub key: Arc<str>,
+    /// What an earlier process was given for this attempt: it is taken up there, and nothing is sent.
+    pub handle: Option<Json>,
     /// How long the attempt may take.
     pub timeout: Duration,
 }

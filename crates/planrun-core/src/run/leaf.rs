@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
+use serde_json::Value as Json;
 
 use crate::journal::StepError;
 
@@ -22,6 +23,10 @@ pub(super) struct Leaf {
     pub arrived: Option<i128>,
     /// When the latest attempt was sent; of one that changes nothing nobody asks.
     pub sent_at: i128,
+    /// What the attempt in flight can be taken up again with by a later process.
+    pub handle: Option<Json>,
+    /// Whether the attempt in flight has told what it has cost, so that its answer need not.
+    pub told_cost: bool,
     /// Why the latest poll has told nothing.
     pub unheard: Option<Arc<StepError>>,
     /// Of the current series of retries; a poll begins a new one.
@@ -47,6 +52,25 @@ pub(super) enum Phase {
 }
 
 impl Leaf {
+    /// A call that is about to make its first attempt.
+    pub(super) fn new(effect: Effect, arguments: Value, execution: u32, key: Arc<str>) -> Self {
+        Self {
+            number: 0,
+            phase: Phase::InFlight,
+            effect,
+            arguments,
+            key,
+            execution,
+            arrived: None,
+            sent_at: 0,
+            handle: None,
+            told_cost: false,
+            unheard: None,
+            attempt: 0,
+            sends: 0,
+        }
+    }
+
     /// Whether an attempt is under way.
     pub(super) fn in_flight(&self) -> bool {
         match self.phase {
@@ -65,9 +89,10 @@ impl Leaf {
         self.phase != Phase::Waiting
     }
 
-    /// Whether the process must not end before its answer is there, since the next one may not simply make it again.
+    /// Whether the process must not end before its answer is there, since the next one may neither make it again nor take
+    /// it up.
     pub(super) fn keeps_the_process(&self) -> bool {
-        self.in_flight() && !self.effect.repeatable()
+        self.in_flight() && !self.effect.repeatable() && self.handle.is_none()
     }
 
     /// Whether cancelling it would leave open if it happened, so that it could land after what takes it back.

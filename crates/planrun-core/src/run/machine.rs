@@ -16,7 +16,6 @@ use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
 use super::aftermath::Aftermath;
-use super::attempt::CallEnd;
 use super::clock::Moment;
 use super::command::{CallId, Command, Input};
 use super::compound::Compound;
@@ -195,11 +194,9 @@ impl Run {
             Input::Continue => self.turn(),
             Input::Idle => self.idle(),
             Input::Wake => self.fire(),
-            Input::CallEnded {
-                call,
-                outcome,
-                used,
-            } => self.draw.arrived(call, CallEnd { outcome, used }),
+            Input::CallHandle { call, handle } => self.handle_given(call, handle),
+            Input::CallUsed { call, used } => self.cost_told(call, used),
+            Input::CallEnded { call, outcome } => self.draw.arrived(call, outcome),
             Input::Durable(number) => self.recording.set_durable(number),
             Input::JournalBroken(why) if !self.is_let_go() => {
                 self.let_go(Interruption::Journal(why));
@@ -231,8 +228,8 @@ impl Run {
     /// One turn of work: a batch of statements, then what has arrived.
     fn turn(&mut self) {
         if !self.reactions.in_order {
-            while let Some((call, end)) = self.draw.next_answer() {
-                self.receive(call, end);
+            while let Some((call, outcome)) = self.draw.next_answer() {
+                self.receive(call, outcome);
             }
             if !self.recording.is_replaying() {
                 self.fire();
@@ -299,8 +296,8 @@ impl Run {
         if let Some(rest) = self.rest() {
             return self.let_go(rest);
         }
-        if let Some((call, end)) = self.draw.next_answer() {
-            return self.receive(call, end);
+        if let Some((call, outcome)) = self.draw.next_answer() {
+            return self.receive(call, outcome);
         }
         let waits = self.only_others_are_awaited();
         self.people.note_wait(waits, self.now.monotonic);

@@ -29,8 +29,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use fastrand::Rng;
+use planrun_lang::call::CallOutcome;
 
-use super::attempt::CallEnd;
 use super::command::CallId;
 use super::machine::{BATCH, NodeRef, Run, Timer};
 
@@ -51,7 +51,7 @@ pub enum Order {
 #[derive(Default)]
 pub(super) struct Draw {
     chance: Option<Rng>,
-    answers: VecDeque<(CallId, CallEnd)>,
+    answers: VecDeque<(CallId, CallOutcome)>,
 }
 
 impl Draw {
@@ -73,8 +73,8 @@ impl Draw {
     }
 
     /// A call has ended.
-    pub(super) fn arrived(&mut self, call: CallId, end: CallEnd) {
-        self.answers.push_back((call, end));
+    pub(super) fn arrived(&mut self, call: CallId, outcome: CallOutcome) {
+        self.answers.push_back((call, outcome));
     }
 
     pub(super) fn has_answers(&self) -> bool {
@@ -82,7 +82,7 @@ impl Draw {
     }
 
     /// Takes the end of a call that is there.
-    pub(super) fn next_answer(&mut self) -> Option<(CallId, CallEnd)> {
+    pub(super) fn next_answer(&mut self) -> Option<(CallId, CallOutcome)> {
         let drawn = self.one_of(self.answers.len()).unwrap_or(0);
         self.answers.remove(drawn)
     }

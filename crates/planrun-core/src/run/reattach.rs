@@ -34,22 +34,19 @@ impl Run {
         let labels = self.in_arguments_of(at, &past.arguments);
         self.note_secrets(&past.arguments, &labels);
         let number = self.number();
+        let key = match past.key.is_empty() {
+            true => self.key(effect, &path, past.execution),
+            false => past.key,
+        };
         let leaf = Leaf {
             number,
             phase,
-            effect,
-            arguments: past.arguments,
-            key: if past.key.is_empty() {
-                self.key(effect, &path, past.execution)
-            } else {
-                past.key
-            },
-            execution: past.execution,
             arrived: past.arrived,
             sent_at: past.sent_at,
+            handle: past.handle,
             unheard: past.unheard,
             attempt: past.trial,
-            sends: 0,
+            ..Leaf::new(effect, past.arguments, past.execution, key)
         };
         self.frames[at.0].node(at.1).state = StepState::Running;
         self.note_open(at, &leaf);
@@ -95,8 +92,8 @@ impl Run {
         self.spend(at.0, made, past.used);
     }
 
-    /// Calls that an earlier process had sent and never got an answer to: what may be done twice is sent again, and of
-    /// the rest nobody knows.
+    /// Calls that an earlier process had sent and never got an answer to: those with a handle are taken up again, what may
+    /// be done twice is sent again, and of the rest nobody knows.
     pub(super) fn take_up_lost(&mut self) {
         let is_lost = |leaf: &Leaf| matches!(leaf.phase, Phase::Lost | Phase::CutOff);
         let lost: Vec<NodeRef> = self
@@ -114,6 +111,11 @@ impl Run {
                 continue;
             };
             leaf.arrived = leaf.arrived.or(Some(leaf.sent_at));
+            if leaf.phase == Phase::Lost && leaf.handle.is_some() {
+                leaf.number = self.number();
+                self.dispatch(&program, at, step, &signature, leaf);
+                continue;
+            }
             self.record(at.0, at.1).in_doubt |= !leaf.effect.floats();
             let ending = self.frames[at.0].ending.is_some();
             let forgotten = self.key_is_forgotten(at, &signature, &leaf);

@@ -133,19 +133,17 @@ impl Past {
             EventName::StepRunning => self.running(&mut entry, at, kept)?,
             EventName::StepWaiting => self.waiting(entry, at, kept)?,
             EventName::AnswerGiven => self.answered(entry, at, kept)?,
+            EventName::HandleGiven => self.handed(entry),
             EventName::UsageReported => self.used(&entry),
             // Only an answer tells it, and no answer is lived through again.
             EventName::ResultNoted => {}
-            EventName::BudgetLow => {
-                self.told(EventName::BudgetLow, &entry.path.unwrap_or_default());
+            EventName::BudgetLow | EventName::ListenerFired => {
+                self.told(entry.event, &entry.path.unwrap_or_default());
             }
             EventName::StepCopied => self.copied(entry, at, kept)?,
             EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),
             EventName::StepRecovering => self.recovering(entry, at),
             EventName::StepSettled => self.settled(entry, at, kept)?,
-            EventName::ListenerFired => {
-                self.told(EventName::ListenerFired, &entry.path.unwrap_or_default());
-            }
             EventName::TaskSet => {
                 let path = entry.path.unwrap_or_default();
                 self.told(EventName::TaskSet, &path);
@@ -267,6 +265,14 @@ impl Past {
         self.rests_until = self
             .wake
             .filter(|_| !still && !self.only_people_are_awaited());
+    }
+
+    fn handed(&mut self, entry: Entry) {
+        self.crashes = 0;
+        let step = entry.path.and_then(|path| self.steps.get_mut(&path));
+        if let Some(call) = step.and_then(|step| step.call.as_mut()) {
+            call.handle = entry.handle;
+        }
     }
 
     fn used(&mut self, entry: &Entry) {

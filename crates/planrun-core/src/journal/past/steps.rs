@@ -162,6 +162,7 @@ impl Past {
             may_have_happened: lost.is_some()
                 || before.as_ref().is_some_and(|call| call.may_have_happened),
             unheard: None,
+            handle: None,
             trial: entry.trial.unwrap_or(1),
             attempts: step.attempts,
             again: entry.again.take(),
