@@ -7,20 +7,20 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use planrun::diag::Diagnostic;
-use planrun::diag::render::{FileReport, Look, human};
-use planrun::engine::{self, Context, Program};
+use planrun::driver::{self, Context};
 use planrun::host::RealHost;
-use planrun::journal::{Event, EventKind};
-use planrun::protocol::Sent;
-use planrun::sema::{self, Files};
-use planrun::source::SourceFile;
-use planrun::tools::{
-    Answer, BoxFuture, CallError, Catalog, Conversation, Described, Permissions, Request,
-    Transport, described,
-};
-use planrun::types::{Effect, ErrorClass, Parameter, Signature, Transient, Type};
-use planrun::value::Value;
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_core::journal::{Event, EventKind};
+use planrun_core::run::Program;
+use planrun_lang::call::{Answer, CallError};
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::render::{FileReport, Look, human};
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::{self, Files};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Transient, Type};
+use planrun_lang::value::Value;
 
 const PLAN: &str = r#"
 use weather
@@ -122,7 +122,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .ok_or("the plan has errors")?;
 
     // The run: the observer hears of every change.
-    let mut observer = |event: &Event<'_>| match &event.kind {
+    let mut observer = |event: &Event| match &event.kind {
         EventKind::StepWaiting {
             path,
             error: Some(error),
@@ -138,7 +138,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let context = Context::new(host, Arc::new(catalog), "example", &mut observer);
     let cities = Value::list(["Oslo", "Lisbon"].map(Value::from));
-    let outcome = engine::run(
+    let outcome = driver::run(
         &Arc::new(Program::new(plan.clone())),
         &BTreeMap::from([("cities".into(), cities)]),
         context,

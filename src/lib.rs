@@ -1,29 +1,17 @@
 //! planrun: a language and an engine for plans.
 //!
-//! The road a plan travels: [`syntax`] reads text to a tree, [`sema`] checks it, [`graph`] makes the DAG, [`engine`] runs it.
+//! The language is a crate of its own, [`planrun_lang`]: text to tree, checked plan and graph. Here [`engine`] runs what it
+//! makes, [`runs`] is the service that every program is a client of, and [`cli`] is the program.
 
 pub mod breaking;
-pub mod builtins;
 pub mod cli;
-pub mod diag;
-pub mod engine;
-pub mod eval;
+pub mod driver;
 pub mod forecast;
-pub mod format;
-pub mod graph;
 pub mod host;
 pub mod journal;
-pub mod lint;
 pub mod mock;
 pub mod plantest;
 pub mod project;
-pub mod protocol;
 pub mod runs;
-pub mod secrets;
-pub mod sema;
-pub mod source;
-pub mod syntax;
 pub mod testing;
 pub mod tools;
-pub mod types;
-pub mod value;

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use planrun::source::{SourceFile, Span};
-use planrun::syntax::{self, ast};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::{self, ast};
 
 use crate::report::sized;
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 use planrun::runs::Workspace;
-use planrun::{format, syntax};
+use planrun_lang::{format, syntax};
 use rayon::prelude::*;
 
 use corpus::Corpus;

@@ -1,7 +1,7 @@
 //! The parser that pest makes of our grammar, and nothing else: the tree is built and dropped.
 
 use pest::Parser as _;
-use planrun::source::{SourceFile, Span};
+use planrun_lang::source::{SourceFile, Span};
 use rayon::prelude::*;
 
 #[derive(pest_derive::Parser)]

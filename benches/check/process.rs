@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use planrun::runs::Workspace;
-use planrun::source::SourceFile;
+use planrun_lang::source::SourceFile;
 
 use crate::MOST_BYTES_A_BYTE;
 use crate::corpus::{self, Corpus};

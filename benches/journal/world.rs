@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::engine::{self, Context, Outcome, Program, Silence};
+use planrun::driver::{self, Context, Silence};
 use planrun::host::{Host, RealHost};
-use planrun::journal::{Log, Past};
-use planrun::protocol::RunState;
-use planrun::sema::{Files, Plan, check_file};
-use planrun::source::SourceFile;
-use planrun::tools::{
-    Answer, BoxFuture, Catalog, Conversation, Described, Permissions, Request, Transport, described,
-};
-use planrun::types::{Effect, Parameter, Signature, Type};
-use planrun::value::Value;
+use planrun::journal::Log;
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_core::journal::Past;
+use planrun_core::run::{Outcome, Program};
+use planrun_lang::call::Answer;
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::{Files, Plan, check_file};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::{Effect, Parameter, Signature, Type};
+use planrun_lang::value::Value;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -151,7 +153,7 @@ impl World {
             ..Context::new(self.host(), self.catalog.clone(), run, &mut observer)
         };
         self.runtime
-            .block_on(engine::run(program, &BTreeMap::new(), context))
+            .block_on(driver::run(program, &BTreeMap::new(), context))
     }
 }
 

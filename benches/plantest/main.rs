@@ -11,21 +11,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::diag::Diagnostic;
-use planrun::engine::{self, Context, Defaults, Silence};
+use planrun::driver::{self, Context, Silence};
 use planrun::host::{Host, MemoryHost};
-use planrun::lint;
 use planrun::plantest::case::Case;
 use planrun::plantest::explore::{Reach, explore};
 use planrun::plantest::play::Stage;
 use planrun::plantest::suite::{Prepared, Suite, Wish};
-use planrun::sema::{Files, Policy, Tools};
-use planrun::source::SourceFile;
 use planrun::tools::{
-    Answer, BoxFuture, Catalog, Conversation, Described, Request, StandIn, Transport, described,
+    BoxFuture, Catalog, Conversation, Described, Request, StandIn, Transport, described,
 };
-use planrun::types::Signature;
-use planrun::value::Value;
+use planrun_core::run::Defaults;
+use planrun_lang::call::Answer;
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::lint;
+use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::Signature;
+use planrun_lang::value::Value;
 use rayon::prelude::*;
 
 use report::{Parts, Table, Target, alternate, cold_start, median, millis};
@@ -137,7 +139,7 @@ fn bare_runs(suite: &Suite) -> Result<(), String> {
             stand_in,
             ..Context::new(host, tools, "bare", &mut nobody)
         };
-        let outcome = runtime.block_on(engine::run(program, &case.inputs, context));
+        let outcome = runtime.block_on(driver::run(program, &case.inputs, context));
         outcome
             .error
             .map_or(Ok(()), |error| Err(error.message.to_string()))
@@ -294,7 +296,7 @@ fn suite(text: &str) -> Result<Suite, String> {
         policy: &policy,
         allow: None,
         root,
-        host: &host,
+        paths: &host,
         tools: None,
         severities: None,
     };

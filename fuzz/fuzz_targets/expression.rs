@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use planrun::source::SourceFile;
-use planrun::syntax::{canonical, parse_expression};
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::{canonical, parse_expression};
 
 fuzz_target!(|text: &str| {
     let (expr, diagnostics) = parse_expression(&SourceFile::new("fuzz", text));

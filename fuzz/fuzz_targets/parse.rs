@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use planrun::source::Span;
-use planrun::syntax;
+use planrun_lang::source::Span;
+use planrun_lang::syntax;
 
 fuzz_target!(|bytes: &[u8]| {
     let (source, _) = syntax::decode("fuzz.plan", bytes);

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use planrun_lang::permission::{Grant, Permissions};
+use planrun_lang::source::Span;
+use planrun_lang::syntax::ast;
 use reqwest::Url;
 
 use super::{Finding, Pair, Side, kind};
 use crate::host::MemoryHost;
-use crate::source::Span;
-use crate::syntax::ast;
-use crate::tools::{Grant, Permissions};
 
 /// What stands for a pattern of files: what it names, and what may lie below that.
 const BELOW: [&str; 3] = ["", "/one", "/one/more"];

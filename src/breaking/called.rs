@@ -1,10 +1,11 @@
 //! Effects, tools and failures: which tools are called, what their contracts say, and how the plan may fail for that.
 
+use planrun_lang::source::Span;
+use planrun_lang::types::{Effect, Field, Rest, Signature, Type};
+
 use super::difference::{Difference, differences};
 use super::survey::{Called, Survey};
 use super::{Finding, Pair, kind};
-use crate::source::Span;
-use crate::types::{Effect, Field, Rest, Signature, Type};
 
 pub(super) fn look(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
     plan_class(pair, found);
@@ -187,7 +188,7 @@ fn contract(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut 
 
 /// All arguments as one object.
 fn arguments(signature: &Signature) -> Type {
-    let field = |parameter: &crate::types::Parameter| Field {
+    let field = |parameter: &planrun_lang::types::Parameter| Field {
         name: parameter.name.clone(),
         ty: parameter.ty.clone(),
         required: parameter.required,

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use planrun_lang::types::{Field, ObjectType, Rest, Type, fit};
+
 use super::Kind;
-use crate::types::{Field, ObjectType, Rest, Type, fit};
 
 /// One place at which two types differ.
 #[derive(Clone, Debug, PartialEq, Eq)]

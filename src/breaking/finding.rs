@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::sema::Plan;
+use planrun_lang::source::Span;
+
 use super::Kind;
 use super::kind;
-use crate::diag::Diagnostic;
-use crate::sema::Plan;
-use crate::source::Span;
 
 /// One change of a plan.
 #[derive(Clone, Debug)]

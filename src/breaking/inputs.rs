@@ -1,10 +1,11 @@
 //! Inputs: what must, may and cannot be given any more, and what it means to leave it out.
 
+use planrun_lang::sema::PlanParameter;
+use planrun_lang::source::Span;
+use planrun_lang::types::Type;
+
 use super::difference::{Change, differences};
 use super::{Finding, Kind, Pair, Side, kind};
-use crate::sema::PlanParameter;
-use crate::source::Span;
-use crate::types::Type;
 
 pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     let (then, now) = (&pair.then.plan.parameters, &pair.now.plan.parameters);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::diag::{Code, Severity};
+use planrun_lang::diag::{Code, Severity};
 
 /// One kind of change.
 #[derive(Debug)]

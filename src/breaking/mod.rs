@@ -17,9 +17,9 @@ mod survey;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::sema::{CheckedFile, Plan};
-use crate::source::{SourceFile, Span};
-use crate::syntax::ast;
+use planrun_lang::sema::{CheckedFile, Plan};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::ast;
 
 pub use finding::Finding;
 pub use kind::{Class, Concern, Kind};

@@ -1,10 +1,11 @@
 //! What others move and send: external tasks with their statuses, and signals.
 
+use planrun_lang::sema::{Plan, Task};
+use planrun_lang::types::{Field, Type};
+
 use super::difference::differences;
 use super::survey::{Signal, Survey};
 use super::{Finding, Pair, kind};
-use crate::sema::{Plan, Task};
-use crate::types::{Field, Type};
 
 pub(super) fn look(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
     tasks(pair, found);

@@ -1,8 +1,9 @@
 //! The reply: what callers may find in it that they did not have to expect.
 
+use planrun_lang::source::Span;
+
 use super::difference::{Change, differences};
 use super::{Finding, Pair, Side, kind};
-use crate::source::Span;
 
 pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     // Callers read fields by name, so that both may hold more than they declare.

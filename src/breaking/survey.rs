@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::difference::below;
-use crate::sema::expr::Code;
-use crate::sema::{
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{
     Ask, BlockId, Call, Confirm, Event, EventKind, Input, Node, NodeKind, Plan, Recover, Step,
     StepKind, Target, Wait,
 };
-use crate::source::Span;
-use crate::types::{Effect, ErrorClass, Signature, Type, Validation};
+use planrun_lang::source::Span;
+use planrun_lang::types::{Effect, ErrorClass, Signature, Type, Validation};
+
+use super::difference::below;
 
 /// What a plan does, and where.
 #[derive(Clone, Default)]
@@ -331,14 +332,14 @@ fn listen(on: &Event, payload: Option<&Type>, survey: &mut Survey) {
 }
 
 fn form(input: &Input, span: Span) -> Form {
-    let field = |field: &crate::sema::InputField| crate::types::Field {
+    let field = |field: &planrun_lang::sema::InputField| planrun_lang::types::Field {
         name: field.name.clone(),
         ty: field.ty.clone(),
         required: field.must_be_given(),
     };
     let takes = Type::object(
         input.fields.iter().map(field).collect(),
-        crate::types::Rest::Closed,
+        planrun_lang::types::Rest::Closed,
     );
     Form {
         span,

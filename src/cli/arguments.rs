@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use planrun_lang::diag::render::Language;
+use planrun_lang::protocol::run_id_fault;
 
-use crate::diag::render::Language;
-use crate::protocol::run_id_fault;
 use crate::runs::split_answer;
 
 const EVAL_EXAMPLES: &str = "\
@@ -129,7 +129,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "WHAT", default_value = "reply")]
     pub output: RunOutput,
     /// The language of observations, summaries and questions; else that of `planrun.yaml`, else English.
-    #[arg(long, value_name = "LANGUAGE")]
+    #[arg(long, value_name = "LANGUAGE", value_parser = language())]
     pub language: Option<Language>,
     /// How it is printed.
     #[arg(long, value_name = "FORMAT", default_value = "human")]
@@ -151,18 +151,10 @@ pub enum RunOutput {
     Summary,
 }
 
-impl ValueEnum for Language {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::En, Self::Zh]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let word = Self::WORDS
-            .iter()
-            .find(|(_, language)| language == self)
-            .map(|(word, _)| *word);
-        word.map(PossibleValue::new)
-    }
+/// A language by its word; any other word is refused with the list of them.
+pub(super) fn language() -> impl TypedValueParser<Value = Language> {
+    let words = Language::WORDS.map(|(word, _)| word);
+    PossibleValuesParser::new(words).try_map(|word| Language::find(&word).ok_or("no language"))
 }
 
 /// How a run is printed.

@@ -4,17 +4,18 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use planrun_lang::diag::render::{Language, visible_line};
+use planrun_lang::types::{Literal, Type, decode, from_schema};
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
 use super::arguments::{RunArguments, RunFormat};
 use super::question::{Asked, more_questions};
 use super::{Failure, Terminal};
-use crate::diag::render::{Language, visible_line};
-use crate::engine::{Answering, Asker, Asking, Outcome};
-use crate::journal::{AnswerError, FormField, Given, Question, Waiting};
+use crate::driver::{Answering, Asker};
 use crate::runs::real_host;
-use crate::types::{Literal, Type, decode, from_schema};
+use planrun_core::journal::{AnswerError, FormField, Given, Question, Waiting};
+use planrun_core::run::{Asking, Outcome};
 
 /// Who answers in this process: what the command line says, then whoever sits at the terminal.
 pub(super) fn answering(

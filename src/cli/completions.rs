@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command, CommandFactory as _};
 use clap_complete::Shell;
 use clap_mangen::Man;
+use planrun_lang::diag::closest;
 
 use super::{CommandLine, Exit, Failure, Terminal};
-use crate::diag::closest;
 use crate::host::{Host, RealHost};
 
 const COMPLETIONS_EXAMPLES: &str = "\

@@ -1,12 +1,12 @@
 //! `planrun eval`: one expression, evaluated.
 
 use indexmap::IndexMap;
+use planrun_lang::eval::eval_text;
+use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 
 use super::arguments::EvalArguments;
 use super::{Exit, Failure, Terminal};
-use crate::eval::eval_text;
-use crate::value::Value;
 
 /// What the command answers.
 #[derive(Debug, PartialEq, Eq)]

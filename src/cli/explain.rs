@@ -2,13 +2,13 @@
 
 use clap::Args;
 use owo_colors::OwoColorize;
+use planrun_lang::diag::render::{Look, visible_line};
+use planrun_lang::diag::{Code, closest, code_named, codes};
+use planrun_lang::types::Signature;
 
 use super::page::page;
 use super::{Exit, Failure, Terminal};
-use crate::diag::render::{Look, visible_line};
-use crate::diag::{Code, closest, code_named, codes};
 use crate::tools::{BUILT_IN, pages};
-use crate::types::Signature;
 
 const EXAMPLES: &str = "\
 Examples:

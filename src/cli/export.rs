@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::render::{FileReport, human};
+use planrun_lang::format;
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::{self, json};
 
 use super::arguments::key_value;
 use super::plan_files::{self, PlanFile};
 use super::{Exit, Failure, Terminal, instance};
-use crate::diag::Diagnostic;
-use crate::diag::render::{FileReport, human};
-use crate::format;
 use crate::runs::{PlanText, Workspace};
-use crate::source::SourceFile;
-use crate::syntax::{self, json};
 
 const EXAMPLES: &str = "\
 Examples:

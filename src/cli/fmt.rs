@@ -3,17 +3,19 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use planrun_lang::diag::render::{
+    FileReport, Look, coloured_diff, human, unified_diff, visible_text,
+};
+use planrun_lang::format::format;
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::json;
 use rayon::prelude::*;
 
 use super::check::{counted, nothing_found, write};
 use super::plan_files::{self, PlanFile};
 use super::{Exit, Failure, Terminal};
-use crate::diag::render::{FileReport, Look, coloured_diff, human, unified_diff, visible_text};
-use crate::format::format;
 use crate::host::RealHost;
 use crate::runs::PlanText;
-use crate::source::SourceFile;
-use crate::syntax::json;
 
 const EXAMPLES: &str = "\
 Examples:

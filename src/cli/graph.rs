@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use planrun_lang::format;
+use planrun_lang::graph;
+use planrun_lang::graph::draw::{self, Drawing, dot, mermaid, outline, svg};
+use planrun_lang::sema::Plan;
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::{self, json};
 
 use super::plan_files::checked_plan;
 use super::{Exit, Failure, Terminal};
-use crate::format;
-use crate::graph;
-use crate::graph::draw::{self, Drawing, dot, mermaid, outline, svg};
 use crate::runs::{CheckedPlan, Workspace};
-use crate::sema::Plan;
-use crate::source::SourceFile;
-use crate::syntax::{self, json};
 
 const EXAMPLES: &str = "\
 Examples:

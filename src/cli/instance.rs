@@ -1,11 +1,12 @@
 //! A plan made from another one: inputs become values of the plan itself, and it gets a name of its own.
 
+use planrun_lang::format;
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::{ast, json, parse};
+
 use super::Failure;
-use crate::format;
 use crate::plantest::explore::{literal, word};
 use crate::runs::{CheckedPlan, parse_input};
-use crate::source::{SourceFile, Span};
-use crate::syntax::{ast, json, parse};
 
 /// The canonical text of the file in which the plan has these inputs fixed, and this name. Tests stay behind: they are
 /// about the plan that it was.

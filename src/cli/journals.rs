@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
+use planrun_lang::diag::render::visible_line;
+
 use super::Failure;
-use crate::diag::render::visible_line;
 use crate::host::{FileKind, Host};
 use crate::project::{Location, journal_file};
 use crate::runs::{Planrun, Workspace, real_host};

@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::sema::{BlockId, Files, NodeId, NodeKind};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::ast::ItemKind;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::check::counted;
 use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal};
-use crate::diag::Diagnostic;
-use crate::diag::render::visible_line;
-use crate::engine::{Observer, Silence};
+use crate::driver::{Observer, Silence};
 use crate::host::RealHost;
 use crate::plantest::coverage::{Seen, Watching};
 use crate::plantest::mutate::{Kind, Mutant, mutants};
 use crate::plantest::snapshot::{Mode, Place, Store};
 use crate::plantest::suite::{Prepared, Ran, Suite, Wish};
-use crate::sema::{BlockId, Files, NodeId, NodeKind};
-use crate::source::{SourceFile, Span};
-use crate::syntax::ast::ItemKind;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -380,7 +380,7 @@ fn rejected(tried: &[Tried<'_>]) -> usize {
 }
 
 /// One edit as people write it: what was there, and what is.
-fn changed(source: &SourceFile, edit: &crate::diag::Edit) -> String {
+fn changed(source: &SourceFile, edit: &planrun_lang::diag::Edit) -> String {
     let short = |text: &str| {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         match text.char_indices().nth(60) {

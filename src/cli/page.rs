@@ -1,8 +1,7 @@
 //! The pages of codes on a terminal: headings and code stand out, paragraphs fill the width.
 
 use owo_colors::OwoColorize;
-
-use crate::diag::render::{Look, wrap};
+use planrun_lang::diag::render::{Look, wrap};
 
 /// Columns that paragraphs fill at most: longer lines read badly.
 const TEXT_COLUMNS: usize = 88;

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::WalkBuilder;
+use planrun_lang::diag::closest;
+use planrun_lang::diag::render::{Problem, human, visible_line};
+use planrun_lang::syntax::json;
 
 use super::{Failure, Terminal};
-use crate::diag::closest;
-use crate::diag::render::{Problem, human, visible_line};
 use crate::runs::{CheckedPlan, Choice, Error, PlanText, Workspace, file_name, tidy};
-use crate::syntax::json;
 
 /// The ending of plan files; those in the JSON form end in [`json::ENDING`].
 const ENDING: &str = ".plan";

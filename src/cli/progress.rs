@@ -5,10 +5,10 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use owo_colors::{OwoColorize, Style};
+use planrun_lang::diag::render::{Look, visible_line};
+use planrun_lang::protocol::StepState;
 
-use crate::diag::render::{Look, visible_line};
-use crate::journal::StepError;
-use crate::protocol::StepState;
+use planrun_core::journal::StepError;
 
 /// Lines for running steps; the rest is counted in one more line.
 const MOST_LIVE: usize = 8;
@@ -528,7 +528,7 @@ mod tests {
 
     #[test]
     fn d10_a_failed_step_says_why_and_one_around_it_which() {
-        use crate::types::{ErrorClass, Transient};
+        use planrun_lang::types::{ErrorClass, Transient};
         let class = || ErrorClass::Transient(Transient::Timeout);
         let inner = std::sync::Arc::new(StepError::new(class(), "no\x1b answer", &"x.y".into()));
         let outer = StepError {

@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use owo_colors::OwoColorize as _;
+use planrun_lang::diag::render::{Look, numbered_diff, visible_line, visible_text};
 
 use super::{Exit, Failure, Terminal, ask};
-use crate::diag::render::{Look, numbered_diff, visible_line, visible_text};
 use crate::host::Host;
 use crate::plantest::snapshot::{Pending, pending};
 
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use crate::host::MemoryHost;
     use crate::plantest::snapshot::{Mode, Place, Store};
-    use crate::sema::test::SnapshotOf;
+    use planrun_lang::sema::test::SnapshotOf;
 
     const TESTS: [&str; 5] = ["a", "b", "c", "d", "e"];
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use clap::Args;
+use planrun_lang::diag::render::human;
+use planrun_lang::syntax::json::{self, Breadth};
 
 use super::{Exit, Failure, Terminal};
-use crate::diag::render::human;
 use crate::runs::Workspace;
-use crate::syntax::json::{self, Breadth};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,6 +1,6 @@
 //! Commands as they are typed into a shell.
 
-use crate::diag::render::visible_line;
+use planrun_lang::diag::render::visible_line;
 
 /// A word so that a POSIX shell reads exactly it. Characters that a terminal would act on must be gone.
 pub(super) fn quoted(word: &str) -> String {

@@ -5,11 +5,11 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use owo_colors::OwoColorize;
+use planrun_lang::diag::render::{Language, Look, escape_json, visible_text, without_commands};
 
 use super::Failure;
 use super::journals::elsewhere;
 use super::shell::command;
-use crate::diag::render::{Language, Look, escape_json, visible_text, without_commands};
 use crate::project::Location;
 
 /// When to colour.

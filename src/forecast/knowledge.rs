@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use planrun_lang::eval::{self, Came, Knowledge};
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{BlockId, Place, Plan};
+use planrun_lang::value::Value;
+
 use super::{Known, Unknown};
-use crate::eval::{self, Came, Knowledge};
-use crate::sema::expr::Code;
-use crate::sema::{BlockId, Place, Plan};
-use crate::tools::Permissions;
-use crate::value::Value;
 
 /// One block, as far as it is known.
 pub(super) struct Frame {

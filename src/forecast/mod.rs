@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::Plan;
+use planrun_lang::source::Span;
+use planrun_lang::value::Value;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::host::Host;
-use crate::sema::Plan;
-use crate::source::Span;
-use crate::tools::Permissions;
-use crate::value::Value;
 
 /// What a forecast knows beside the plan.
 pub struct Surroundings<'a> {

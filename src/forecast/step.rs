@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::secrets::hidden;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::Matcher;
+use planrun_lang::sema::{BlockId, Call, Each, Input, Node, Repeat, Step, StepKind, Target, Wait};
+use planrun_lang::types::{Signature, Type, sensitive_arguments};
+use planrun_lang::value::{Key, Value};
 use serde_json::Map;
 
 use super::walk::Walk;
 use super::{Gate, Item, Known, Permission, Runs};
-use crate::secrets::hidden;
-use crate::sema::expr::{Code, Matcher};
-use crate::sema::{BlockId, Call, Each, Input, Node, Repeat, Step, StepKind, Target, Wait};
-use crate::tools::{Origin, RequiredPermission, sensitive_arguments};
-use crate::types::{Signature, Type};
-use crate::value::{Key, Value};
+use crate::tools::{Origin, RequiredPermission};
 
 /// Whether a step runs, and why not.
 type Fate = (Runs, Option<&'static str>);

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::eval::Came;
+use planrun_lang::permission::Permissions;
+use planrun_lang::secrets::Redactor;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{BlockId, Listener, Node, NodeKind, Plan};
+use planrun_lang::value::Value;
+
 use super::knowledge::{Condition, Frame, come, unknown};
 use super::{Forecast, Item, Known, Runs, Surroundings};
-use crate::eval::Came;
-use crate::secrets::Redactor;
-use crate::sema::expr::Code;
-use crate::sema::{BlockId, Listener, Node, NodeKind, Plan};
-use crate::tools::Permissions;
-use crate::value::Value;
 
 /// Steps beyond these are not listed.
 const MOST_STEPS: usize = 10_000;
@@ -115,7 +116,7 @@ impl<'a> Walk<'a> {
     pub(super) fn note_secrets(&mut self, value: &Value, paths: &[Arc<str>]) {
         let redactor = &mut self.redactor;
         for path in paths {
-            crate::secrets::at_path(value, path, &mut |secret| redactor.add_value(secret));
+            planrun_lang::secrets::at_path(value, path, &mut |secret| redactor.add_value(secret));
         }
     }
 

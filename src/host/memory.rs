@@ -6,6 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::permission::PathResolver;
+
 use super::{FileKind, Host, Stamp};
 
 /// A host in memory. Its clock stands still until it is moved, and its chance is the same for the same seed.
@@ -84,6 +86,12 @@ impl Default for MemoryHost {
     }
 }
 
+impl PathResolver for MemoryHost {
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        self.kind(path).map(|_| plain(path))
+    }
+}
+
 impl Host for MemoryHost {
     fn now(&self) -> i128 {
         self.state().now
@@ -139,10 +147,6 @@ impl Host for MemoryHost {
         } else {
             Err(io::ErrorKind::NotFound.into())
         }
-    }
-
-    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
-        self.kind(path).map(|_| plain(path))
     }
 
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {

@@ -4,16 +4,20 @@ mod memory;
 mod pinned;
 mod real;
 mod revision;
+mod runtime_clock;
 mod virtual_clock;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use planrun_lang::permission::PathResolver;
+
 pub use memory::MemoryHost;
 pub use pinned::{PinnedHost, Pins};
 pub use real::RealHost;
 pub use revision::{Revision, RevisionError};
+pub use runtime_clock::runtime_now;
 pub use virtual_clock::VirtualHost;
 
 /// What stands at a path.
@@ -37,7 +41,7 @@ pub struct Stamp {
 }
 
 /// What planrun asks of the machine it runs on.
-pub trait Host: Send + Sync {
+pub trait Host: PathResolver {
     /// Nanoseconds since 1970-01-01T00:00:00Z by the wall clock.
     fn now(&self) -> i128;
     /// Time since some fixed moment, never going back.
@@ -62,11 +66,6 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// Of kind `NotFound` where nothing stands there.
     fn kind(&self, path: &Path) -> io::Result<FileKind>;
-    /// The one absolute path of something that exists, without links and `..`.
-    ///
-    /// # Errors
-    /// Of kind `NotFound` where nothing stands there.
-    fn canonical(&self, path: &Path) -> io::Result<PathBuf>;
     /// Replaces a file as a whole: readers see the old or the new text, never a part.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::permission::PathResolver;
 use serde::{Deserialize, Serialize};
 
 use super::{FileKind, Host, Stamp};
@@ -75,6 +76,12 @@ impl PinnedHost {
     }
 }
 
+impl PathResolver for PinnedHost {
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        self.inner.canonical(path)
+    }
+}
+
 impl Host for PinnedHost {
     fn now(&self) -> i128 {
         self.inner.now()
@@ -106,10 +113,6 @@ impl Host for PinnedHost {
 
     fn kind(&self, path: &Path) -> io::Result<FileKind> {
         self.pinned(path, |pins| &mut pins.kinds, || self.inner.kind(path))
-    }
-
-    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
-        self.inner.canonical(path)
     }
 
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {

@@ -6,11 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use planrun_lang::permission::PathResolver;
+
 use super::{FileKind, Host, Stamp};
 
 /// The machine itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealHost;
+
+impl PathResolver for RealHost {
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+}
 
 impl Host for RealHost {
     fn now(&self) -> i128 {
@@ -55,10 +63,6 @@ impl Host for RealHost {
         } else {
             FileKind::File
         })
-    }
-
-    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
-        fs::canonicalize(path)
     }
 
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {

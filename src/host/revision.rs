@@ -7,6 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::permission::PathResolver;
+
 use super::{FileKind, Host, Stamp};
 
 /// How many links lead from one to the next at most.
@@ -196,6 +198,16 @@ impl Revision {
     }
 }
 
+impl PathResolver for Revision {
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        let Some(inside) = self.inside(path) else {
+            return self.inner.canonical(path);
+        };
+        self.kind(path)?;
+        Ok(self.root.join(self.resolved(inside)?))
+    }
+}
+
 impl Host for Revision {
     fn now(&self) -> i128 {
         self.inner.now()
@@ -243,14 +255,6 @@ impl Host for Revision {
             (false, true) => Ok(FileKind::Folder),
             (false, false) => Err(io::ErrorKind::NotFound.into()),
         }
-    }
-
-    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
-        let Some(inside) = self.inside(path) else {
-            return self.inner.canonical(path);
-        };
-        self.kind(path)?;
-        Ok(self.root.join(self.resolved(inside)?))
     }
 
     fn write_file(&self, _: &Path, _: &[u8]) -> io::Result<()> {

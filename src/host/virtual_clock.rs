@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use planrun_lang::permission::PathResolver;
 use tokio::time::Instant;
 
 use super::{FileKind, Host, MemoryHost, Stamp};
@@ -29,6 +30,12 @@ impl VirtualHost {
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
+    }
+}
+
+impl PathResolver for VirtualHost {
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        self.memory.canonical(path)
     }
 }
 
@@ -61,10 +68,6 @@ impl Host for VirtualHost {
 
     fn kind(&self, path: &Path) -> io::Result<FileKind> {
         self.memory.kind(path)
-    }
-
-    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
-        self.memory.canonical(path)
     }
 
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::diag::closest;
+use planrun_lang::types::{Choice, Contract, Examples, SchemaError, Signature};
+use planrun_lang::value::timestamp_text;
 use serde_json::{Map, Value as Json, json};
 
 use super::calls::{Answer, Calls, Known, LoggedCall};
 use super::script::{Case, Reaction, Script};
 use super::template::fill;
-use crate::diag::closest;
 use crate::host::Host;
 use crate::tools::app::App;
-use crate::types::{Choice, Contract, Examples, SchemaError, Signature};
-use crate::value::timestamp_text;
 
 /// Everything that answers need, shared by all connections.
 pub(super) struct Responder {
@@ -294,7 +294,7 @@ impl Responder {
 }
 
 /// The JSON Schema of one argument.
-fn contract(parameter: &crate::types::Parameter) -> Option<&Json> {
+fn contract(parameter: &planrun_lang::types::Parameter) -> Option<&Json> {
     parameter.schema.as_deref().map(Contract::schema)
 }
 
@@ -308,14 +308,15 @@ fn admits_empty_text(schema: &Json) -> bool {
 impl MockTool {
     /// What is wrong with the arguments, as the answer that says so.
     fn refuse(&self, arguments: &Map<String, Json>) -> Option<Answer> {
-        let given = |parameter: &crate::types::Parameter| match arguments.get(&*parameter.name) {
-            None | Some(Json::Null) => false,
-            // A form that was not filled in, unless the contract speaks of empty text.
-            Some(Json::String(text)) if text.is_empty() => {
-                contract(parameter).is_some_and(admits_empty_text)
-            }
-            Some(_) => true,
-        };
+        let given =
+            |parameter: &planrun_lang::types::Parameter| match arguments.get(&*parameter.name) {
+                None | Some(Json::Null) => false,
+                // A form that was not filled in, unless the contract speaks of empty text.
+                Some(Json::String(text)) if text.is_empty() => {
+                    contract(parameter).is_some_and(admits_empty_text)
+                }
+                Some(_) => true,
+            };
         let missing: Vec<_> = self
             .signature
             .parameters
@@ -332,7 +333,7 @@ impl MockTool {
                 .next()?;
             return Some(refusal("invalid_params", &violation.to_string()));
         }
-        let describe = |parameter: &&crate::types::Parameter| {
+        let describe = |parameter: &&planrun_lang::types::Parameter| {
             let schema = contract(parameter);
             let select = schema.is_some_and(|schema| schema.get("enum").is_some());
             let label = schema

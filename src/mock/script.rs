@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use planrun_lang::value::parse_duration;
 use serde_json::{Map, Value as Json};
-
-use crate::value::parse_duration;
 
 /// The keys of a case.
 const KEYS: [&str; 8] = [

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::sema::test::{Row, Test};
+use planrun_lang::value::Value;
+
 use super::recording::Recording;
 use super::slots::Slots;
-use crate::sema::test::{Row, Test};
-use crate::value::Value;
 
 /// More rows than this are not crossed.
 pub const MOST_ROWS: usize = 10_000;

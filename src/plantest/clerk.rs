@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use planrun_lang::sema::test::{Reaction, Test, TestAnswer, without_indices};
+use planrun_lang::types::ErrorClass;
 use serde_json::{Value as Json, json};
 
 use super::slots::Slots;
-use crate::engine::{Asker, Asking};
-use crate::journal::{Given, Waiting};
-use crate::sema::test::{Reaction, Test, TestAnswer, without_indices};
-use crate::types::ErrorClass;
+use crate::driver::Asker;
+use planrun_core::journal::{Given, Waiting};
+use planrun_core::run::Asking;
 
 /// The answers of one test, in one run. Clones share what was said.
 #[derive(Clone)]

@@ -2,16 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::test::{Mock, MockReaction, Reaction as Written, Test};
+use planrun_lang::types::{ErrorClass, Signature, Validation, encode};
+use planrun_lang::value::Value;
+
 use super::generated::MadeUp;
 use super::play::Manner;
 use super::slots::Slots;
 use super::world::{Call, Reaction, Response, Source, failure, is_system};
-use crate::protocol::Sent;
-use crate::sema::expr::Code;
-use crate::sema::test::{Mock, MockReaction, Reaction as Written, Test};
-use crate::tools::{Answer, CallError, Outcome};
-use crate::types::{ErrorClass, Signature, Validation, encode};
-use crate::value::Value;
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// Which of the mocks of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,7 +78,7 @@ impl Mocks {
     }
 
     /// The value of an expression over the arguments of a call.
-    fn value(mock: &Mock, code: &Code, call: &Call<'_>) -> Outcome {
+    fn value(mock: &Mock, code: &Code, call: &Call<'_>) -> CallOutcome {
         let parameters = mock
             .signature
             .as_ref()

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::test::{Asked, Caller, OutcomePlace, without_indices};
+use planrun_lang::value::{Key, Map, Value};
+
 use super::case::Case;
 use super::play::Played;
 use super::slots::Slots;
 use super::world::Called;
-use crate::engine::{Outcome, StepReport};
-use crate::protocol::RunState;
-use crate::sema::test::{Asked, Caller, OutcomePlace, without_indices};
-use crate::value::{Key, Map, Value};
+use planrun_core::run::{Outcome, StepReport};
 
 /// The values of a test's frame after its run.
 #[must_use]
@@ -139,7 +140,7 @@ fn tasks(played: &Played) -> Value {
     Value::Map(Arc::new(entries.collect::<Map>()))
 }
 
-fn input(case: &Case, name: &str, default: Option<&crate::sema::expr::Code>) -> Value {
+fn input(case: &Case, name: &str, default: Option<&planrun_lang::sema::expr::Code>) -> Value {
     let given = case.inputs.get(name).cloned();
     given
         .or_else(|| Slots::none().evaluate(default?).ok())

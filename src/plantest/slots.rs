@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::eval::{self, Environment, EvalError};
-use crate::protocol::StepState;
-use crate::sema::Place;
-use crate::sema::expr::Code;
-use crate::source::Span;
-use crate::value::Value;
+use planrun_lang::eval::{self, Environment, EvalError};
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::Place;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::source::Span;
+use planrun_lang::value::Value;
 
 /// The values of a test's frame. What has none says why.
 #[derive(Default)]

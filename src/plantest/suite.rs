@@ -5,6 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::diag::render::{FileReport, Look, human};
+use planrun_lang::diag::{Diagnostic, codes};
+use planrun_lang::graph;
+use planrun_lang::sema::test::{Snapshot, SnapshotOf, Test};
+use planrun_lang::sema::{CheckedFile, Plan};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::ast;
+
 use super::case::{Case, cases};
 use super::clerk::Clerk;
 use super::mocks::{Mocks, Which};
@@ -13,15 +21,9 @@ use super::recording::{self, Recordings, Replay};
 use super::trace::trace;
 use super::verdict::{fault, faults, unused};
 use super::world::Source;
-use crate::diag::render::{FileReport, Look, human};
-use crate::diag::{Diagnostic, codes};
-use crate::engine::{Observer, Order, Outcome, Program, Silence};
-use crate::graph;
+use crate::driver::{Observer, Silence};
 use crate::host::{Host, RealHost};
-use crate::sema::test::{Snapshot, SnapshotOf, Test};
-use crate::sema::{CheckedFile, Plan};
-use crate::source::{SourceFile, Span};
-use crate::syntax::ast;
+use planrun_core::run::{Order, Outcome, Program};
 
 /// A checked file with tests.
 pub struct Suite {

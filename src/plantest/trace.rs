@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::value::Value;
+
 use super::play::Played;
 use super::world::Called;
-use crate::engine::{Outcome, Program, StepReport};
-use crate::journal::{Entry, EventName, MemoryLog};
-use crate::protocol::StepState;
-use crate::value::Value;
+use crate::journal::MemoryLog;
+use planrun_core::journal::{Entry, EventName};
+use planrun_core::run::{Outcome, Program, StepReport};
 
 /// The trace of what was played.
 #[must_use]

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use planrun_lang::diag::{Diagnostic, codes};
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::test::{Comparison, Expect, Test};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::value::Value;
+
 use super::case::Case;
 use super::outcome::{end, slots};
 use super::play::Played;
 use super::slots::Slots;
-use crate::diag::{Diagnostic, codes};
-use crate::protocol::RunState;
-use crate::sema::test::{Comparison, Expect, Test};
-use crate::source::{SourceFile, Span};
-use crate::value::Value;
 
 /// A value is shown up to this length.
 const LONGEST: usize = 400;
@@ -174,7 +175,7 @@ fn sides(
     values: &Slots,
 ) -> Option<(String, String, String)> {
     let (left, right) = part.sides.as_ref()?;
-    let text = |code: &crate::sema::expr::Code| source.slice(code.span).to_owned();
+    let text = |code: &planrun_lang::sema::expr::Code| source.slice(code.span).to_owned();
     let value = |code| {
         values
             .evaluate(code)

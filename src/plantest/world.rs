@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{Effect, ErrorClass, Signature, Validation};
+use planrun_lang::value::Value;
+
 use super::recording::Recorder;
 use crate::journal::MemoryLog;
-use crate::protocol::Sent;
-use crate::tools::{
-    BoxFuture, CallError, Conversation, Described, Outcome, Request, StandIn, Transport, described,
-};
-use crate::types::{Effect, ErrorClass, Signature, Validation};
-use crate::value::Value;
+use crate::tools::{BoxFuture, Conversation, Described, Request, StandIn, Transport, described};
+use planrun_lang::call::{CallError, CallOutcome};
 
 /// The namespace whose tools compute and look at the clock: they answer themselves.
 const SYSTEM: &str = "sys";
@@ -45,7 +45,7 @@ pub struct Response {
 
 #[derive(Clone, Debug)]
 pub enum Reaction {
-    Answer(Outcome),
+    Answer(CallOutcome),
     /// The process dies: before the call has gone out, or after it has happened.
     Crash {
         after: bool,
@@ -305,7 +305,7 @@ fn may_have_happened(error: &CallError) -> bool {
 impl Response {
     /// An answer at once.
     #[must_use]
-    pub fn now(outcome: Outcome) -> Self {
+    pub fn now(outcome: CallOutcome) -> Self {
         Self {
             reaction: Reaction::Answer(outcome),
             delay: Duration::ZERO,
@@ -317,7 +317,7 @@ impl Response {
 /// never arrived, and what an error that the tool declares says of that is in its contract.
 #[must_use]
 pub fn failure(class: ErrorClass, message: Option<String>, signature: &Signature) -> CallError {
-    use crate::types::Transient;
+    use planrun_lang::types::Transient;
     let message = message.unwrap_or_else(|| format!("the test says so: {class}"));
     let (class, sent) = match class {
         ErrorClass::UnknownOutcome => (ErrorClass::Transient(Transient::Network), Sent::Maybe),

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
+use planrun_lang::source::{SourceFile, Span};
 
 use super::{ProjectError, shown};
 use crate::host::{FileKind, Host};
-use crate::source::{SourceFile, Span};
 use crate::tools::app::{Loaded, app_files, is_app_file, load_apps};
 
 /// Where app files are looked for unless a project says otherwise.

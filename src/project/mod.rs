@@ -8,12 +8,14 @@ mod settings;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::diag::Diagnostic;
-use crate::diag::render::Language;
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::render::Language;
+use planrun_lang::permission::{Grant, PermissionError, Permissions};
+use planrun_lang::source::{SourceFile, Span};
+
 use crate::host::Host;
-use crate::source::{SourceFile, Span};
+use crate::tools::Catalog;
 use crate::tools::app::{App, Findings, load_apps};
-use crate::tools::{Catalog, Grant, PermissionError, Permissions};
 
 pub use app_paths::load_app_paths;
 pub use locate::Location;

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use planrun_lang::permission::OWN_FOLDER;
+
 use crate::host::Host;
-use crate::tools::OWN_FOLDER;
 
 /// Where planrun keeps what is its own, below the folder of a project.
 #[must_use]

@@ -1,14 +1,14 @@
 //! What `planrun.yaml` says.
 
+use planrun_lang::diag::codes::contracts::{CONFIG_KEY, NOT_YET};
+use planrun_lang::diag::render::Language;
+use planrun_lang::diag::{Diagnostic, Severity, codes, nearest};
+use planrun_lang::permission::Grant;
+use planrun_lang::source::{SourceFile, Span};
 use serde_json::{Map, Value as Json};
 
 use super::Fault;
-use crate::diag::codes::contracts::{CONFIG_KEY, NOT_YET};
-use crate::diag::render::Language;
-use crate::diag::{Diagnostic, Severity, codes, nearest};
 use crate::host::Host;
-use crate::source::{SourceFile, Span};
-use crate::tools::Grant;
 use crate::tools::app::section::Section;
 use crate::tools::app::variables;
 use crate::tools::app::yaml::{self, Content, Node};

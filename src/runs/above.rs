@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::diag::render::visible_line;
-use crate::sema::{Node, OrderClass, Plan};
-use crate::source::SourceFile;
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::sema::{Node, OrderClass, Plan};
+use planrun_lang::source::SourceFile;
 
 /// A plan with its text.
 #[derive(Clone, Copy)]

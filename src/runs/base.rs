@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use planrun_lang::diag::closest;
+use planrun_lang::graph::Edge;
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{Call, Plan, StepKind, Target};
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::{json::definitions, parse};
+use planrun_lang::types::{Effect, Signature};
+
 use super::{Error, Inputs, Planrun};
-use crate::diag::closest;
-use crate::engine::{Again, Copied, Copies, Program, StepReport};
-use crate::graph::Edge;
-use crate::protocol::StepState;
-use crate::sema::{Call, Plan, StepKind, Target};
-use crate::source::SourceFile;
-use crate::syntax::{json::definitions, parse};
-use crate::types::{Effect, Signature};
+use planrun_core::run::{Again, Copied, Copies, Program, StepReport};
 
 /// Another run, from which a new one takes what it need not do again.
 pub struct Base {

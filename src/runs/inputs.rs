@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planrun_lang::diag::closest;
+use planrun_lang::sema::{Plan, PlanParameter};
+use planrun_lang::types::{Literal, Type, decode};
+use planrun_lang::value::Value;
 use serde_json::{Map, Value as Json};
 
 use super::Error;
 use super::error::MissingInput;
-use crate::diag::closest;
-use crate::sema::{Plan, PlanParameter};
-use crate::types::{Literal, Type, decode};
-use crate::value::Value;
 
 /// The inputs of a run: every one that its plan requires, each of its declared type.
 #[derive(Clone, Debug, Default)]

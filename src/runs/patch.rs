@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::graph::Edge;
+use planrun_lang::protocol::{Sent, StepState};
+use planrun_lang::sema::{Call, Plan, StepKind, Target};
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::{json::definitions, parse};
+use planrun_lang::types::{Effect, check_value};
+
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, above};
-use crate::diag::render::visible_line;
-use crate::engine::Program;
-use crate::graph::Edge;
 use crate::journal::store::Digest;
-use crate::journal::{Event, EventKind, Past, PastStep, StepError};
-use crate::protocol::{Sent, StepState};
-use crate::sema::{Call, Plan, StepKind, Target};
-use crate::source::SourceFile;
-use crate::syntax::{json::definitions, parse};
-use crate::types::{Effect, check_value};
+use planrun_core::journal::{Event, EventKind, Past, PastStep, StepError};
+use planrun_core::run::Program;
 
 /// What a patch has changed: the names of statements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -276,15 +277,15 @@ fn write_down(
     let digest = Digest::of(&is).to_string();
     lease.keep(&digest, &is);
     let kind = EventKind::RunPatched {
-        before: &was,
-        after: &digest,
+        before: was.into(),
+        after: digest.as_str().into(),
     };
     let mut line = Vec::new();
     Event {
         number: lease.last() + 1,
         at,
         kind,
-        sensitive: &[],
+        sensitive: Vec::new(),
     }
     .write_entry(&mut line, &mut |_, _| {});
     lease.append(lease.last() + 1, &line);

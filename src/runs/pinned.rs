@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_lang::secrets::{at_path, hidden};
+use planrun_lang::sema::{Plan, PlanParameter};
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::json::{self, definitions, meaning_of};
+use planrun_lang::syntax::parse;
+use planrun_lang::value::Value;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{Error, Inputs, Journal};
 use crate::host::Pins;
 use crate::journal::store::{Digest, RunRow};
-use crate::journal::{Past, Shown, labelled};
-use crate::secrets::{at_path, hidden};
-use crate::sema::{Plan, PlanParameter};
-use crate::source::SourceFile;
-use crate::syntax::json::{self, definitions, meaning_of};
-use crate::syntax::parse;
-use crate::value::Value;
+use planrun_core::journal::{Past, Shown, labelled};
 
 /// The document that a journal keeps of a run. Paths are relative to the folder of the project.
 #[derive(Debug, Serialize, Deserialize)]

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use crate::diag::render::FileReport;
-use crate::diag::{Diagnostic, codes};
-use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
+use planrun_lang::diag::render::FileReport;
+use planrun_lang::diag::{Diagnostic, codes};
+use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 
 /// A plan's text, or what is wrong with its bytes.
 pub enum PlanText {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use planrun_lang::protocol::RunState;
+
 use super::pinned::Pinned;
 use super::run::Job;
 use super::{Error, Inputs, Journal, Planrun, RunSummary};
-use crate::engine::{Outcome, Program};
 use crate::journal::store::{Digest, RunRow};
-use crate::journal::{Entry, EntryError, Kept, Past};
-use crate::protocol::RunState;
+use planrun_core::journal::{Entry, EntryError, Kept, Past};
+use planrun_core::run::{Outcome, Program};
 
 /// A run as the journal has it.
 pub struct RecordedRun {

@@ -3,20 +3,21 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use planrun_lang::diag::render::FileReport;
+use planrun_lang::diag::{Diagnostic, Severities, Severity, codes};
+use planrun_lang::lint;
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::{CheckedFile, Files, Plan, Policy, Tools};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::ast::{Item, ItemKind};
 use serde_json::{Map, Value as Json};
 
 use super::plan_text::beside;
 use super::{Error, Inputs};
-use crate::diag::render::FileReport;
-use crate::diag::{Diagnostic, Severities, Severity, codes};
-use crate::engine::{Defaults, ToolNames, ToolRetry};
 use crate::host::{Host, PinnedHost, Pins, RealHost};
-use crate::lint;
 use crate::project::{Location, Project};
-use crate::sema::{CheckedFile, Files, Plan, Policy, Tools};
-use crate::source::{SourceFile, Span};
-use crate::syntax::ast::{Item, ItemKind};
-use crate::tools::{Catalog, Permissions};
+use crate::tools::Catalog;
+use planrun_core::run::{Defaults, ToolNames, ToolRetry};
 
 /// A project with its tools.
 pub struct Workspace {
@@ -240,7 +241,7 @@ impl Workspace {
             policy: &self.policy,
             allow: self.limit.as_ref(),
             root: &self.project.root,
-            host: &*self.host,
+            paths: &*self.host,
             tools,
         }
     }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{
-    BoxFuture, Conversation, Described, Origin, Permissions, Request, RequiredPermission, Transport,
-};
+use planrun_lang::permission::Permissions;
+
+use super::{BoxFuture, Conversation, Described, Origin, Request, RequiredPermission, Transport};
 use crate::host::Host;
 
 /// Holds calls against what a plan may reach, before anybody answers them.

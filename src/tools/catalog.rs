@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use planrun_lang::permission::Permissions;
+use planrun_lang::secrets::Redactor;
+use planrun_lang::types::Signature;
+
+use super::Transport;
 use super::app::{App, AppTransport};
 use super::credential::{Credentials, in_variable};
 use super::files::{FileWorld, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
 use super::process::{ProcessTool, process_signature};
 use super::system::system_tools;
-use super::{Permissions, Transport};
 use crate::host::Host;
-use crate::secrets::Redactor;
-use crate::types::Signature;
 
 /// One tool: what a plan is checked against, and the way to call it.
 #[derive(Clone)]

@@ -1,20 +1,19 @@
 //! The namespace `fs`: reading, listing and replacing files inside of what is allowed.
 
-use std::borrow::Cow;
+use planrun_lang::permission::{Permissions, local_path, reached_file};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use reqwest::Url;
-
-use super::{
-    Answer, BoxFuture, CallError, Conversation, Described, Outcome, Permissions, Request,
-    Transport, described,
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{
+    Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation,
 };
+use planrun_lang::value::Value;
+
+use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::Host;
-use crate::protocol::Sent;
-use crate::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation};
-use crate::value::Value;
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// A file above this many bytes is not read.
 pub(super) const MOST_FILE_BYTES: u64 = 8 * 1024 * 1024;
@@ -112,7 +111,7 @@ impl Transport for FileTool {
 }
 
 impl FileWorld {
-    fn perform(&self, kind: Kind, request: &Request) -> Outcome {
+    fn perform(&self, kind: Kind, request: &Request) -> CallOutcome {
         let text = |name: &str| {
             request
                 .arguments
@@ -177,10 +176,13 @@ impl FileWorld {
         let local = local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = self.root.join(&*local);
         match self.host.canonical(&path) {
-            Ok(path) => self.permissions.read(&path, written).map(|()| path),
+            Ok(path) => {
+                self.permissions.read(&path, written)?;
+                Ok(path)
+            }
             Err(problem) => {
-                self.permissions
-                    .read(&expected(&*self.host, &path), written)?;
+                let expected = reached_file(&*self.host, &self.root, written, false);
+                self.permissions.read(&expected.unwrap_or(path), written)?;
                 Err(told(written, &problem))
             }
         }
@@ -193,67 +195,6 @@ impl FileWorld {
         let path = path.ok_or_else(|| wrong(&format!("{written} names no file")))?;
         self.permissions.write(&path, written)?;
         Ok(path)
-    }
-}
-
-/// The path of a file on this machine: of an address such as `file:///data/a%20b.txt` what it names, of anything without
-/// a scheme the text itself. None for an address of something else.
-#[must_use]
-pub fn local_path(written: &str) -> Option<Cow<'_, str>> {
-    let scheme = written.split_once("://").map(|(scheme, _)| scheme);
-    let is_scheme = |scheme: &str| {
-        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-            && scheme
-                .chars()
-                .all(|next| next.is_ascii_alphanumeric() || "+-.".contains(next))
-    };
-    if !scheme.is_some_and(is_scheme) {
-        return Some(Cow::Borrowed(written));
-    }
-    let address = Url::parse(written).ok()?;
-    if address.scheme() != "file" || address.query().is_some() || address.fragment().is_some() {
-        return None;
-    }
-    address
-        .to_file_path()
-        .ok()?
-        .into_os_string()
-        .into_string()
-        .ok()
-        .map(Cow::Owned)
-}
-
-/// The canonical path that permissions are asked about where a plan says `written`; none where it names no file.
-#[must_use]
-pub fn reached_file(host: &dyn Host, root: &Path, written: &str, writes: bool) -> Option<PathBuf> {
-    let path = root.join(&*local_path(written)?);
-    if let Ok(canonical) = host.canonical(&path) {
-        return Some(canonical);
-    }
-    if !writes {
-        return Some(expected(host, &path));
-    }
-    let (folder, name) = (path.parent()?, path.file_name()?);
-    Some(expected(host, folder).join(name))
-}
-
-/// Where a path that does not exist would be: its nearest existing ancestor, resolved, and the rest without `..`.
-fn expected(host: &dyn Host, path: &Path) -> PathBuf {
-    let mut rest = Vec::new();
-    let mut ancestor = path;
-    loop {
-        if let Ok(canonical) = host.canonical(ancestor) {
-            return rest
-                .iter()
-                .rev()
-                .fold(canonical, |path: PathBuf, name| path.join(name));
-        }
-        // A `..` behind something that does not exist leads nowhere, and so do names without parent.
-        let (Some(parent), Some(name)) = (ancestor.parent(), ancestor.file_name()) else {
-            return PathBuf::from("/");
-        };
-        rest.push(name.to_owned());
-        ancestor = parent;
     }
 }
 

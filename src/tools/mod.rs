@@ -5,11 +5,9 @@ pub mod app;
 mod catalog;
 mod conversation;
 mod credential;
-mod effect;
 mod files;
 pub mod http;
 pub mod pages;
-mod permissions;
 mod process;
 mod required_permission;
 mod system;
@@ -22,12 +20,7 @@ pub use conversation::{
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
     Question, TooLarge, Usage, broken_off,
 };
-pub use credential::{sensitive_arguments, sensitive_result};
-pub use effect::{Given, effect_of};
-pub use files::{local_path, reached_file};
-pub use permissions::{Grant, OWN_FOLDER, PermissionError, Permissions};
 pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use transport::{
-    Answer, BoxFuture, CallError, Callee, DescribeError, Described, Outcome, Request, StandIn,
-    Transport, described,
+    BoxFuture, Callee, DescribeError, Described, Request, StandIn, Transport, described,
 };

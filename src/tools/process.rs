@@ -5,19 +5,20 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{
+    Effect, ErrorClass, Field, Parameter, Rest, Signature, Transient, Type, Validation,
+};
+use planrun_lang::value::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
 use super::{
-    Answer, BoxFuture, CallError, Conversation, Described, EventSender, Outcome, Permissions,
-    Progress, Request, Transport, described,
+    BoxFuture, Conversation, Described, EventSender, Progress, Request, Transport, described,
 };
 use crate::host::Host;
-use crate::protocol::Sent;
-use crate::types::{
-    Effect, ErrorClass, Field, Parameter, Rest, Signature, Transient, Type, Validation,
-};
-use crate::value::Value;
 
 /// What a program may write to each of its outputs.
 pub(super) const MOST_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
@@ -184,7 +185,7 @@ impl ProcessTool {
     }
 }
 
-async fn run(mut command: Command, request: Request, events: EventSender) -> Outcome {
+async fn run(mut command: Command, request: Request, events: EventSender) -> CallOutcome {
     let program = command
         .as_std()
         .get_program()
@@ -224,7 +225,7 @@ fn not_started(program: &str, problem: &std::io::Error) -> CallError {
 }
 
 /// What a program that has ended gives.
-fn answer(program: &str, (status, stdout, stderr): (ExitStatus, Output, Output)) -> Outcome {
+fn answer(program: &str, (status, stdout, stderr): (ExitStatus, Output, Output)) -> CallOutcome {
     let error = |class: ErrorClass, message: String, sent: Sent| CallError {
         class,
         message,

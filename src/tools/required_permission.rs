@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use planrun_lang::call::CallError;
+use planrun_lang::permission::{Permissions, reached_file};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{Denied, ErrorClass, Signature, Validation};
+use planrun_lang::value::Value;
 use reqwest::Url;
 
-use super::{BUILT_IN, CallError, Permissions, reached_file};
+use super::BUILT_IN;
 use crate::host::Host;
-use crate::protocol::Sent;
-use crate::types::{Denied, ErrorClass, Signature, Validation};
-use crate::value::Value;
 
 /// Who vouches for a tool that is not built in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,10 +132,10 @@ impl RequiredPermission {
     pub fn check(&self, permissions: &Permissions) -> Result<(), CallError> {
         match self {
             Self::Nothing => Ok(()),
-            Self::Net(url) => permissions.net(url),
-            Self::Read(file) => permissions.read(&file.canonical, &file.written),
-            Self::Write(file) => permissions.write(&file.canonical, &file.written),
-            Self::Run(program) => permissions.run(program),
+            Self::Net(url) => Ok(permissions.net(url)?),
+            Self::Read(file) => Ok(permissions.read(&file.canonical, &file.written)?),
+            Self::Write(file) => Ok(permissions.write(&file.canonical, &file.written)?),
+            Self::Run(program) => Ok(permissions.run(program)?),
             Self::Unclear(tool) => Err(refused(
                 ErrorClass::Validation(Validation::Arguments),
                 format!("the arguments of {tool} do not say what it reaches"),
@@ -159,7 +161,7 @@ fn refused(class: ErrorClass, message: String) -> CallError {
 mod tests {
     use super::*;
     use crate::host::MemoryHost;
-    use crate::tools::Grant;
+    use planrun_lang::permission::Grant;
 
     /// Whether a call passes where everything is allowed that `allow` can speak of.
     fn outcome(tool: &str, origin: Origin, arguments: &[(&str, &str)]) -> Result<(), String> {

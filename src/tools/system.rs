@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{
-    Answer, BoxFuture, CallError, Conversation, Described, Outcome, Request, Transport, described,
-};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, Validation};
+use planrun_lang::value::Value;
+
+use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::Host;
-use crate::protocol::Sent;
-use crate::types::{Effect, ErrorClass, Parameter, Signature, Type, Validation};
-use crate::value::Value;
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// One tool of the namespace.
 pub struct SystemTool {
@@ -145,7 +145,7 @@ fn failure(arguments: &Value) -> CallError {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
     let written = text("class").unwrap_or_default();
     let Some(class) = ErrorClass::find(written) else {
-        let nearest = crate::diag::closest(written, ErrorClass::names())
+        let nearest = planrun_lang::diag::closest(written, ErrorClass::names())
             .map(|name| format!("; did you mean `{name}`?"));
         let message = format!(
             "`{written}` is no error class{}",
@@ -197,7 +197,7 @@ fn sleep(request: Request) -> Conversation {
                 retry_after: None,
             }
         };
-        Outcome::Ok(Answer::Value(
+        CallOutcome::Ok(Answer::Value(
             slept.map(|()| Value::Null).ok_or_else(stopped)?,
         ))
     })

@@ -2,14 +2,15 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
+use planrun_lang::call::CallError;
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{ErrorClass, Signature};
+use planrun_lang::value::Value;
 use tokio_util::sync::CancellationToken;
 
+/// One attempt at a call. The arguments have been checked against the tool's contract.
 use super::conversation::{Conversation, Handle};
-use crate::protocol::Sent;
-use crate::types::{ErrorClass, Signature};
-use crate::value::Value;
 
 /// A future that a trait object can return.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -71,28 +72,6 @@ impl Request {
     }
 }
 
-/// What a tool gave: JSON from outside is still to be checked and decoded by the declared type.
-#[derive(Clone, Debug)]
-pub enum Answer {
-    Value(Value),
-    Json(serde_json::Value),
-}
-
-/// A failed attempt, before the effect class of the tool is considered.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{class}: {message}")]
-pub struct CallError {
-    pub class: ErrorClass,
-    /// One sentence for people.
-    pub message: String,
-    pub sent: Sent,
-    /// How long the other side asks us to wait.
-    pub retry_after: Option<Duration>,
-}
-
-/// How an attempt ended.
-pub type Outcome = Result<Answer, CallError>;
-
 /// Why nobody knows what a transport offers at present.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{class}: {message}")]
@@ -136,4 +115,22 @@ pub trait StandIn: Transport {
     /// Whether it has an answer for a call that looks whether a step happened. Where it has none the step counts as one
     /// that says nothing of how to look at it.
     fn verifies(&self, signature: &Signature) -> bool;
+}
+
+#[cfg(test)]
+mod tests {
+    use planrun_lang::permission::Denial;
+
+    use super::*;
+
+    #[test]
+    fn a_denial_is_a_failure_of_the_policy_and_nothing_was_sent() {
+        let message = "running rm is not allowed".to_owned();
+        let error = CallError::from(Denial { message });
+        assert_eq!(
+            error.to_string(),
+            "denied.policy: running rm is not allowed"
+        );
+        assert_eq!(error.sent, Sent::No);
+    }
 }

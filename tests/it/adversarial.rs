@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use planrun::diag::Diagnostic;
-use planrun::sema::{self, Files, Tools};
-use planrun::source::SourceFile;
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::sema::{self, Files, Tools};
+use planrun_lang::source::SourceFile;
 
 /// As in the program.
 const STACK_BYTES: usize = 16 * 1024 * 1024;

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use planrun::breaking::{Comparison, Finding, Version, compare, kind};
 use planrun::host::MemoryHost;
-use planrun::lint;
-use planrun::sema::{CheckedFile, Files, Policy, Tools};
-use planrun::source::SourceFile;
-use planrun::tools::{Catalog, Permissions};
+use planrun::tools::Catalog;
+use planrun_lang::lint;
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::{CheckedFile, Files, Policy, Tools};
+use planrun_lang::source::SourceFile;
 use tempfile::TempDir;
 
 use crate::generate::{Project, Size, mutated, project};
@@ -122,7 +123,7 @@ fn checked(path: &Path) -> (SourceFile, CheckedFile) {
         policy: &policy,
         allow: None,
         root: Path::new("/"),
-        host: &host,
+        paths: &host,
         tools: None,
         severities: None,
     };

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use planrun::builtins;
-use planrun::eval::eval_text;
-use planrun::sema::expr::Checker;
-use planrun::sema::{Atom, Binding, Lookup, NameKind, Place, Scope};
-use planrun::source::{SourceFile, Span};
-use planrun::syntax::parse_expression;
-use planrun::types::{Literal, MapType, Type};
-use planrun::value::{Number, Value};
+use planrun_lang::builtins;
+use planrun_lang::eval::eval_text;
+use planrun_lang::sema::expr::Checker;
+use planrun_lang::sema::{Atom, Binding, Lookup, NameKind, Place, Scope};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::parse_expression;
+use planrun_lang::types::{Literal, MapType, Type};
+use planrun_lang::value::{Number, Value};
 use serde_json::Value as Json;
 
 use super::support;

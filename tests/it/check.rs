@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use planrun::diag::codes::{self, Code};
+use planrun_lang::diag::codes::{self, Code};
 use serde_json::Value;
 
 use crate::support::{Output, compare, folder, planrun, root};
@@ -48,7 +48,7 @@ fn described(code: &Code) -> Option<Vec<u8>> {
         )
     };
     match code.name {
-        "file-too-large" => Some(vec![b' '; planrun::source::MAX_FILE_BYTES + 1]),
+        "file-too-large" => Some(vec![b' '; planrun_lang::source::MAX_FILE_BYTES + 1]),
         "too-deep" => Some(nested(5000).into_bytes()),
         _ => None,
     }

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use planrun::host::MemoryHost;
-use planrun::sema::{self, Files, Tools};
-use planrun::source::SourceFile;
+use planrun::tools::Catalog;
 use planrun::tools::app::read_app;
-use planrun::tools::{Catalog, Permissions};
-use planrun::types::{Contract, Known, KnownField, Rest, Type, Validator, Verdict};
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::{self, Files, Tools};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::{Contract, Known, KnownField, Rest, Type, Validator, Verdict};
 use serde_json::{Value as Json, json};
 
 use crate::generate::Dice;
@@ -442,9 +443,13 @@ async fn b15_who_lists_fields_without_a_type_means_an_object() {
     assert_eq!(ran.reply(), json!("x"));
     for seed in 0..40 {
         let contract = Contract::of_result(bare.clone());
-        let examples = planrun::types::Examples::new(contract.meant()).unwrap();
+        let examples = planrun_lang::types::Examples::new(contract.meant()).unwrap();
         let made = examples
-            .make(&serde_json::Map::new(), seed, planrun::types::Choice::Usual)
+            .make(
+                &serde_json::Map::new(),
+                seed,
+                planrun_lang::types::Choice::Usual,
+            )
             .unwrap();
         assert!(made.is_object(), "{made}");
     }

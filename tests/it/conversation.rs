@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun::host::{Host, MemoryHost};
-use planrun::protocol::Sent;
 use planrun::tools::{
-    Answer, AskReply, CallEvent, Callee, Catalog, Conversation, Handle, Permissions, Progress,
-    Request, Transport,
+    AskReply, CallEvent, Callee, Catalog, Conversation, Handle, Progress, Request, Transport,
 };
-use planrun::types::Signature;
-use planrun::value::Value;
+use planrun_lang::call::Answer;
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::Signature;
+use planrun_lang::value::Value;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

@@ -467,7 +467,8 @@ fn every_kind_of_event_has_its_name_elsewhere() {
     );
     let mut names: Vec<&str> = rows.iter().flat_map(|row| words(&row[0])).collect();
     names.sort_unstable();
-    let mut known = planrun::journal::EventName::ALL.map(planrun::journal::EventName::name);
+    let mut known =
+        planrun_core::journal::EventName::ALL.map(planrun_core::journal::EventName::name);
     known.sort_unstable();
     assert_eq!(names, known, "a row each");
     for row in &rows {
@@ -504,7 +505,7 @@ fn every_kind_of_event_has_its_name_elsewhere() {
 
 #[test]
 fn every_state_has_its_name_elsewhere() {
-    use planrun::protocol::{RunState, StepState};
+    use planrun_lang::protocol::{RunState, StepState};
     let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
     let runs = rows(&text, "| run | MCP task | A2A task state |");
     let steps = rows(&text, "| step | MCP task | A2A task state |");
@@ -558,7 +559,7 @@ fn the_worked_cloud_event_is_one_of_an_event_as_it_is_told() {
         .unwrap();
     let example: serde_json::Value = serde_json::from_str(example).unwrap();
     let data = &example["data"];
-    let entry = planrun::journal::Entry::read(data.to_string().as_bytes()).unwrap();
+    let entry = planrun_core::journal::Entry::read(data.to_string().as_bytes()).unwrap();
     let run = example["source"]
         .as_str()
         .unwrap()
@@ -576,14 +577,14 @@ fn the_worked_cloud_event_is_one_of_an_event_as_it_is_told() {
     );
     assert_eq!(
         entry.step_state(),
-        Some(planrun::protocol::StepState::Completed)
+        Some(planrun_lang::protocol::StepState::Completed)
     );
 }
 
 #[test]
 fn every_kind_of_event_is_documented() {
     let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
-    for name in planrun::journal::EventName::ALL {
+    for name in planrun_core::journal::EventName::ALL {
         assert!(
             text.contains(&format!("\n| `{}` |", name.name())),
             "docs/events.md has no row for {}",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use planrun::host::RealHost;
 use planrun::tools::app::{app_files, load_apps};
-use planrun::types::{Choice, Examples, Validator, decode, from_schema, to_schema};
+use planrun_lang::types::{Choice, Examples, Validator, decode, from_schema, to_schema};
 use serde_json::{Map, Value as Json, json};
 
 use crate::support::{cases, root};

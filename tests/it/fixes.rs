@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun::diag::codes;
-use planrun::diag::fix::{self, Caution};
-use planrun::diag::{Diagnostic, Fix};
 use planrun::host::{Host, MemoryHost};
-use planrun::lint;
-use planrun::sema::{Files, Policy, Tools};
-use planrun::source::SourceFile;
+use planrun::tools::Catalog;
 use planrun::tools::app::read_app;
-use planrun::tools::{Catalog, Permissions};
+use planrun_lang::diag::fix::{self, Caution};
+use planrun_lang::diag::{Diagnostic, Fix, codes};
+use planrun_lang::lint;
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::source::SourceFile;
 
 use crate::check::{GOOD, parse};
 use crate::support::{folder, planrun};
@@ -563,7 +563,7 @@ impl Case {
             policy: &policy,
             allow: None,
             root: Path::new("/"),
-            host: &*host,
+            paths: &*host,
             tools: None,
             severities: None,
         };

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun::engine::{self, Context, Program, Silence};
-use planrun::graph::Vertex::{Barriers, Decisions, Everything};
-use planrun::graph::{self, BlockGraph, Vertex, draw};
+use planrun::driver::{self, Context, Silence};
 use planrun::host::{Host, MemoryHost};
-use planrun::protocol::RunState;
-use planrun::sema::{Block, Files, NodeKind, Plan, check_file};
-use planrun::source::SourceFile;
-use planrun::tools::{Catalog, Permissions};
+use planrun::tools::Catalog;
+use planrun_core::run::Program;
+use planrun_lang::graph::Vertex::{Barriers, Decisions, Everything};
+use planrun_lang::graph::{self, BlockGraph, Vertex, draw};
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::{Block, Files, NodeKind, Plan, check_file};
+use planrun_lang::source::SourceFile;
 
 /// Tools of every class on one system, `db`, and on the parts of another, `repo`.
 const TOOLS: &str = "
@@ -349,7 +351,7 @@ fn run(text: &str) -> RunState {
         ..Context::new(Arc::new(MemoryHost::new(1)), catalog(), "test", &mut nobody)
     };
     runtime
-        .block_on(engine::run(&program, &BTreeMap::new(), context))
+        .block_on(driver::run(&program, &BTreeMap::new(), context))
         .state
 }
 

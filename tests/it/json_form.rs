@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use planrun::diag::Diagnostic;
-use planrun::diag::codes;
-use planrun::source::SourceFile;
-use planrun::syntax::ast::{
+use planrun_lang::diag::{Diagnostic, codes};
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::ast::{
     ArmBody, Block, ClauseKind, File, ItemKind, Statement, StatementKind, Step, StepBody,
 };
-use planrun::syntax::{self, json};
+use planrun_lang::syntax::{self, json};
 use regex::Regex;
 use serde_json::Value;
 
@@ -581,8 +580,8 @@ fn text_comes_back_from_json_in_canonical_form() {
             continue;
         };
         let back = syntax::parse(&SourceFile::new("a.plan.json", value.to_string()));
-        let printed = planrun::format::print(&back.file).unwrap();
-        let formatted = planrun::format::format(&SourceFile::new("a.plan", printed.as_str()));
+        let printed = planrun_lang::format::print(&back.file).unwrap();
+        let formatted = planrun_lang::format::format(&SourceFile::new("a.plan", printed.as_str()));
         assert_eq!(formatted.unwrap(), printed, "{name} is not canonical");
         let again = syntax::parse(&SourceFile::new("a.plan", printed.as_str()));
         assert_eq!(

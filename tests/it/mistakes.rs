@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use planrun::diag::Diagnostic;
+use planrun_lang::diag::Diagnostic;
 
 use crate::fixes::Case;
 

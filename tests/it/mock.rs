@@ -8,9 +8,10 @@ use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::mock::{MockOptions, MockServer};
 use planrun::project::Project;
 use planrun::tools::app::{App, AppTool, load_apps};
-use planrun::tools::{Answer as Answered, Callee, Request};
-use planrun::types::{Contract, Effect, Parameter, Signature, Type, decode, from_schema};
-use planrun::value::Value;
+use planrun::tools::{Callee, Request};
+use planrun_lang::call::Answer as Answered;
+use planrun_lang::types::{Contract, Effect, Parameter, Signature, Type, decode, from_schema};
+use planrun_lang::value::Value;
 use reqwest::header::HeaderMap;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
@@ -355,7 +356,7 @@ async fn without_a_mock_data_is_made_up_from_the_schema() {
     let data = call(&one, "grant", asked.clone()).await["data"].clone();
     assert_eq!(data["emp_id"], "WZ001");
     assert!(
-        planrun::types::Validator::new(&schema)
+        planrun_lang::types::Validator::new(&schema)
             .unwrap()
             .is_valid(&data),
         "{data}"

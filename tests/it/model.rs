@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use planrun::host::{Host, MemoryHost};
-use planrun::sema::{
+use planrun::tools::Catalog;
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::{
     BlockId, Call, Event, EventKind, Files, Listener, Node, NodeKind, Plan, PlanTest, Set, Status,
     Step, StepKind, Target, TaskTest, Wait, check_file,
 };
-use planrun::source::SourceFile;
-use planrun::tools::{Catalog, Permissions};
-use planrun::types::Effect;
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::Effect;
 
 const TOOLS: &str = "
 tool db.read(key?: string) -> string read

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use planrun::diag::Diagnostic;
-use planrun::diag::fix::{self, Caution};
-use planrun::source::SourceFile;
-use planrun::syntax;
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::fix::{self, Caution};
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax;
 
 use super::support;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use planrun::diag::{Diagnostic, Severity};
 use planrun::host::MemoryHost;
-use planrun::lint;
-use planrun::sema::{Files, Policy, Tools};
-use planrun::source::SourceFile;
+use planrun_lang::diag::{Diagnostic, Severity};
+use planrun_lang::lint;
+use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::source::SourceFile;
 use serde_json::Value;
 
 use crate::json_form;
@@ -105,7 +105,7 @@ fn every_plan_passes() {
 
 #[test]
 fn every_plan_goes_to_json_and_back() {
-    let schema = jsonschema::validator_for(&planrun::syntax::json::schema()).unwrap();
+    let schema = jsonschema::validator_for(&planrun_lang::syntax::json::schema()).unwrap();
     for plan in plans().into_iter().flatten() {
         assert!(
             json_form::round_trip(&plan.id, &plan.text().0, &schema),
@@ -195,7 +195,7 @@ fn check(text: &str) -> Vec<Diagnostic> {
         policy: &policy,
         allow: None,
         root: Path::new("/"),
-        host: &host,
+        paths: &host,
         tools: None,
         severities: None,
     };

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use planrun::diag::codes;
-use planrun::diag::render::{
+use planrun_lang::diag::render::{
     FileReport, Look, Problem, Report, github, human, json, junit, sarif, short,
 };
-use planrun::diag::{Diagnostic, Edit};
-use planrun::source::{SourceFile, Span};
+use planrun_lang::diag::{Diagnostic, Edit, codes};
+use planrun_lang::source::{SourceFile, Span};
 use proptest::prelude::*;
 use quick_xml::events::Event;
 

@@ -6,16 +6,17 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use planrun::engine::{Defaults, Silence};
+use planrun::driver::Silence;
 use planrun::host::MemoryHost;
-use planrun::lint;
 use planrun::plantest::play::Stage;
 use planrun::plantest::recording::{Entry, Recorded, Recording};
 use planrun::plantest::suite::{Suite, Wish};
-use planrun::sema::{Files, Policy, Tools};
-use planrun::source::SourceFile;
 use planrun::tools::app::load_apps;
-use planrun::types::Signature;
+use planrun_core::run::Defaults;
+use planrun_lang::lint;
+use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::Signature;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -156,7 +157,7 @@ fn play(task: &Json, expected: &Json, tools: &Tools, stage: &Stage) -> End {
         policy: &Policy::default(),
         allow: None,
         root: ".".as_ref(),
-        host: &host,
+        paths: &host,
         tools: None,
         severities: None,
     };

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use planrun::diag::{Diagnostic, Severity};
-use planrun::source::{SourceFile, Span};
-use planrun::syntax::ast::{ItemKind, Plan, Statement, StatementKind, StepBody};
-use planrun::syntax::{self, Parsed};
+use planrun_lang::diag::{Diagnostic, Severity};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::ast::{ItemKind, Plan, Statement, StatementKind, StepBody};
+use planrun_lang::syntax::{self, Parsed};
 use proptest::prelude::*;
 
 use super::support;
@@ -496,7 +496,7 @@ fn nothing_is_read_again_and_again() {
 
 #[test]
 fn a_file_beyond_the_limit_is_refused() {
-    let text = " ".repeat(planrun::source::MAX_FILE_BYTES + 1);
+    let text = " ".repeat(planrun_lang::source::MAX_FILE_BYTES + 1);
     let parsed = parse(&text);
     assert_eq!(parsed.diagnostics[0].code.name, "file-too-large");
 }
@@ -507,7 +507,7 @@ fn pages_show_what_they_say() {
     // Files of 64 MiB and bytes that are no text fit no page; positional arguments are judged where tools are known.
     let unseen = ["file-too-large", "not-utf8", "positional-argument"];
     let mut seen = 0;
-    for code in planrun::diag::codes::all().filter(|code| !unseen.contains(&code.name)) {
+    for code in planrun_lang::diag::codes::all().filter(|code| !unseen.contains(&code.name)) {
         let blocks: Vec<&str> = code
             .page
             .split("```plan\n")
@@ -523,8 +523,8 @@ fn pages_show_what_they_say() {
             .map(|diagnostic| diagnostic.code.name)
             .collect();
         found.dedup();
-        let is_text =
-            include_str!("../../src/diag/codes/text.rs").contains(&format!("\"{}\"", code.name));
+        let is_text = include_str!("../../crates/planrun-lang/src/diag/codes/text.rs")
+            .contains(&format!("\"{}\"", code.name));
         if is_text {
             seen += 1;
             assert_eq!(found, [code.name], "{bad}");

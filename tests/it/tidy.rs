@@ -1,4 +1,4 @@
-//! The house rules that tests can hold: rows, opening sentences, sizes, names, codes.
+//! The house rules that tests can hold: crates, rows, opening sentences, sizes, names, codes.
 //!
 //! Each test collects everything that breaks one rule and lists it as `file:line: what`.
 
@@ -10,20 +10,56 @@ use regex::Regex;
 
 use crate::support::root;
 
-/// A module imports only from lower rows, never from its own. The table of `docs/architecture.md`.
-const ROWS: &[&[&str]] = &[
-    &["source", "value"],
-    &["diag", "types", "host", "protocol", "secrets"],
-    &["syntax", "builtins", "tools", "journal"],
-    &["format", "project", "sema"],
-    &["graph", "eval", "import"],
-    &["lint", "engine", "forecast", "mock"],
-    &["runs", "plantest", "agent", "breaking"],
-    &["lsp", "serve"],
-    &["cli"],
-    &["testing"],
+/// One crate of the workspace: a wall, with rows of modules behind it.
+struct Crate {
+    name: &'static str,
+    /// Where its `Cargo.toml` is, from the root; empty for the root itself.
+    folder: &'static str,
+    /// The crates of the workspace that it may use.
+    uses: &'static [&'static str],
+    /// A module imports only from lower rows of its crate, never from its own.
+    rows: &'static [&'static [&'static str]],
+}
+
+/// The crates and their rows, as the tables of `docs/architecture.md` have them.
+const CRATES: &[Crate] = &[
+    Crate {
+        name: "planrun-lang",
+        folder: "crates/planrun-lang",
+        uses: &[],
+        rows: &[
+            &["source", "value"],
+            &["diag", "types", "permission", "protocol", "secrets"],
+            &["syntax", "builtins", "call"],
+            &["format", "sema"],
+            &["graph", "eval"],
+            &["lint"],
+        ],
+    },
+    Crate {
+        name: "planrun-core",
+        folder: "crates/planrun-core",
+        uses: &["planrun-lang"],
+        rows: &[&["journal"], &["run"]],
+    },
+    Crate {
+        name: "planrun",
+        folder: "",
+        uses: &["planrun-lang", "planrun-core"],
+        rows: &[
+            &["host"],
+            &["tools", "journal"],
+            &["project"],
+            &["driver", "forecast", "mock"],
+            &["runs", "plantest", "breaking"],
+            &["cli"],
+            &["testing"],
+        ],
+    },
 ];
 
+/// The sources of the language.
+const LANGUAGE: &str = "crates/planrun-lang/src";
 /// Lines of a file before its tests.
 const MOST_LINES: usize = 600;
 /// Lines of a function, the signature and the closing brace included.
@@ -40,26 +76,25 @@ const OUTSIDE: &[&str] = &[
     "src/cli/terminal.rs",
     "src/main.rs",
     "src/cli/mod.rs",
-    "src/engine/clock.rs",
-    "src/tools/conversation/sender.rs",
 ];
 
 #[test]
 fn modules_import_only_from_lower_rows() {
-    let row = |module: &str| ROWS.iter().position(|names| names.contains(&module));
     let mut broken = Vec::new();
     for file in sources() {
-        let Some(own) = file.module() else { continue };
-        let Some(own_row) = row(&own) else {
+        let Some((owner, own)) = file.module() else {
+            continue;
+        };
+        let Some(own_row) = owner.row(own) else {
             broken.push(format!(
-                "{}:1: `{own}` is in no row: add it to the table here and in docs",
-                file.name
+                "{}:1: `{own}` is in no row of `{}`: add it to the table here and in docs",
+                file.name, owner.name
             ));
             continue;
         };
         for (line, imported) in file.imports() {
-            let allowed = imported == own || row(&imported).is_some_and(|row| row < own_row);
-            if !allowed {
+            let lower = owner.row(&imported).is_some_and(|row| row < own_row);
+            if imported != own && !lower {
                 broken.push(format!(
                     "{}:{line}: `{own}` may not use `{imported}`",
                     file.name
@@ -71,29 +106,101 @@ fn modules_import_only_from_lower_rows() {
 }
 
 #[test]
-fn the_table_of_rows_is_the_documented_one() {
-    let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
-    let line = Regex::new(r"(?m)^\| (\d) \| (`[^|]*`) \|").unwrap();
-    let mut documented: BTreeMap<String, usize> = BTreeMap::new();
-    for found in line.captures_iter(&text) {
-        for name in found[2].split(", ") {
-            documented.insert(name.trim_matches('`').to_owned(), found[1].parse().unwrap());
+fn crates_use_only_what_they_may() {
+    let workspace = CRATES.iter().map(|one| one.name);
+    let mut broken = Vec::new();
+    for one in CRATES {
+        let used: BTreeSet<String> = one.dependencies().into_iter().collect();
+        let inside = workspace.clone().filter(|name| used.contains(*name));
+        let strays = inside.filter(|name| !one.uses.contains(name));
+        broken.extend(strays.map(|name| format!("`{}` may not use `{name}`", one.name)));
+    }
+    let known: BTreeSet<&str> = CRATES.iter().map(|one| one.folder).collect();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let folder = relative(&entry.unwrap().path());
+        if !known.contains(folder.as_str()) {
+            broken.push(format!("{folder} is in no table: add it here and in docs"));
         }
     }
-    let held: BTreeMap<String, usize> = ROWS
+    none(&broken);
+}
+
+/// Plan text in, checked plan and graph out; what happened in, what to do out: the language and the machine of a run are
+/// handed what they have to know of the outside.
+#[test]
+fn language_and_core_reach_nothing_outside() {
+    let outside = [
+        r"\btokio\b",
+        r"\bstd::(fs|net|env|process)\b",
+        r"\bstd::\{[^;]*\b(fs|net|env|process)\b",
+        r"\b(SystemTime|Instant)\b",
+    ];
+    // The checker may use a thread with a larger stack, and remembers contracts that it has compiled.
+    let concurrent = r"\b(thread|async|await|Mutex|RwLock|mpsc)\b";
+    let mut broken = Vec::new();
+    let pure = CRATES
         .iter()
-        .enumerate()
-        .flat_map(|(row, names)| names.iter().map(move |name| ((*name).to_owned(), row)))
-        .filter(|(name, _)| {
-            [name.clone(), format!("{name}.rs")]
-                .iter()
-                .any(|name| root().join("src").join(name).exists())
-        })
-        .collect();
-    assert_eq!(
-        documented, held,
-        "left: docs/architecture.md, right: the modules that exist and their rows here"
-    );
+        .filter(|one| ["planrun-lang", "planrun-core"].contains(&one.name));
+    let pure: Vec<&Crate> = pure.collect();
+    for file in sources() {
+        let inside = |(own, _): (&Crate, &str)| pure.iter().any(|one| one.name == own.name);
+        if !file.module().is_some_and(inside) {
+            continue;
+        }
+        let core = file.name.starts_with("crates/planrun-core/");
+        for pattern in outside.into_iter().chain(core.then_some(concurrent)) {
+            let found = file.matches(&Regex::new(pattern).unwrap()).into_iter();
+            broken.extend(found.map(|(line, found)| format!("{}:{line}: `{found}`", file.name)));
+        }
+    }
+    let clients = [
+        "tokio",
+        "tokio-util",
+        "reqwest",
+        "axum",
+        "rusqlite",
+        "rustix",
+        "notify",
+        "ignore",
+    ];
+    for one in pure {
+        let used = one.dependencies().into_iter();
+        broken.extend(
+            used.filter(|name| clients.contains(&name.as_str()))
+                .map(|name| format!("{}: depends on `{name}`", one.name)),
+        );
+    }
+    none(&broken);
+}
+
+#[test]
+fn the_tables_of_rows_are_the_documented_ones() {
+    let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let line = Regex::new(r"(?m)^\| (\d) \| (`[^|]*`) \|").unwrap();
+    for one in CRATES {
+        let head = format!("\n### `{}`\n", one.name);
+        let (_, section) = text.split_once(&head).unwrap_or_else(|| panic!("no{head}"));
+        let section = section.split("\n#").next().unwrap();
+        let mut documented: BTreeMap<String, usize> = BTreeMap::new();
+        for found in line.captures_iter(section) {
+            for name in found[2].split(", ") {
+                documented.insert(name.trim_matches('`').to_owned(), found[1].parse().unwrap());
+            }
+        }
+        let rows = one.rows.iter().enumerate();
+        let held: BTreeMap<String, usize> = rows
+            .flat_map(|(row, names)| names.iter().map(move |name| ((*name).to_owned(), row)))
+            .collect();
+        assert_eq!(
+            documented, held,
+            "{}: left: docs/architecture.md, right: the rows here",
+            one.name
+        );
+        for name in held.keys() {
+            let module = root().join(one.sources()).join(name);
+            assert!(module.exists(), "{}: there is no `{name}`", one.name);
+        }
+    }
 }
 
 #[test]
@@ -149,7 +256,8 @@ fn modules_have_names_and_folders_have_mod_rs() {
             }
         }
         let folder = path.parent().unwrap_or(path);
-        if folder != Path::new("src") && !root().join(folder).join("mod.rs").exists() {
+        let is_root = CRATES.iter().any(|one| folder == Path::new(&one.sources()));
+        if !is_root && !root().join(folder).join("mod.rs").exists() {
             broken.push(format!("{}:1: its folder has no mod.rs", file.name));
         }
         if root().join(path.with_extension("")).is_dir() {
@@ -237,10 +345,10 @@ fn the_command_line_opens_no_journal() {
 #[test]
 fn codes_are_unique_and_each_has_its_page_file() {
     let name = Regex::new("^[a-z]+(-[a-z0-9]+)*$").unwrap();
-    let folder = root().join("src/diag/codes/pages");
+    let folder = root().join(LANGUAGE).join("diag/codes/pages");
     let mut seen = BTreeSet::new();
     let mut broken = Vec::new();
-    for code in planrun::diag::codes::all() {
+    for code in planrun_lang::diag::codes::all() {
         if !seen.insert(format!("{}.md", code.name)) {
             broken.push(format!("`{}` is there twice", code.name));
         }
@@ -267,20 +375,21 @@ fn codes_are_unique_and_each_has_its_page_file() {
 /// A file of rules is named after a code, and each rule stands in the table.
 #[test]
 fn every_rule_has_its_file_its_code_and_its_row() {
-    let table = fs::read_to_string(root().join("src/lint/rules/mod.rs")).unwrap();
+    let table = fs::read_to_string(root().join(LANGUAGE).join("lint/rules/mod.rs")).unwrap();
     let mut broken = Vec::new();
     let mut rules = 0;
     for file in sources() {
         let stem = file
             .name
-            .strip_prefix("src/lint/rules/")
+            .strip_prefix(LANGUAGE)
+            .and_then(|name| name.strip_prefix("/lint/rules/"))
             .and_then(|name| name.strip_suffix(".rs"));
         let Some(stem) = stem.filter(|stem| *stem != "mod") else {
             continue;
         };
         rules += 1;
         let code = stem.replace('_', "-");
-        if planrun::diag::codes::find(&code).is_none() {
+        if planrun_lang::diag::codes::find(&code).is_none() {
             broken.push(format!("{}:1: there is no code `{code}`", file.name));
         }
         if !file.text.starts_with(&format!("//! `{code}`")) {
@@ -353,6 +462,7 @@ fn the_tree_names_no_machine() {
     let mut broken = Vec::new();
     let parts = [
         "src",
+        "crates",
         "tests",
         "docs",
         "grammar",
@@ -437,6 +547,33 @@ fn none(broken: &[String]) {
     );
 }
 
+impl Crate {
+    /// The folder of its sources, from the root.
+    fn sources(&self) -> String {
+        format!("{}/src", self.folder)
+            .trim_start_matches('/')
+            .to_owned()
+    }
+
+    fn row(&self, module: &str) -> Option<usize> {
+        self.rows.iter().position(|names| names.contains(&module))
+    }
+
+    /// The crates that its program or library is built with; those of its tests are none.
+    fn dependencies(&self) -> Vec<String> {
+        let manifest = root().join(self.folder).join("Cargo.toml");
+        let manifest = fs::read_to_string(manifest).unwrap();
+        let lines = manifest
+            .lines()
+            .skip_while(|line| *line != "[dependencies]");
+        let lines = lines.skip(1).take_while(|line| !line.starts_with('['));
+        let name = lines.filter_map(|line| line.split(['.', ' ', '=']).next());
+        name.filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
 /// One Rust file.
 struct RustFile {
     /// From the root, with `/`.
@@ -445,12 +582,12 @@ struct RustFile {
 }
 
 impl RustFile {
-    /// The module of the top level that the file belongs to; none for `lib.rs` and `main.rs`.
-    fn module(&self) -> Option<String> {
-        self.name
-            .strip_prefix("src/")?
-            .split_once('/')
-            .map(|(module, _)| module.to_owned())
+    /// Its crate, and the module of the top level that it belongs to; none for `lib.rs` and `main.rs`.
+    fn module(&self) -> Option<(&'static Crate, &str)> {
+        CRATES.iter().find_map(|one| {
+            let inside = self.name.strip_prefix(&one.sources())?.strip_prefix('/')?;
+            Some((one, inside.split_once('/')?.0))
+        })
     }
 
     /// The text before its tests.
@@ -562,9 +699,10 @@ fn is_layout(character: char) -> bool {
         || matches!(character, '\u{1}' | '\u{2}')
 }
 
-/// Files of the program; a `tests.rs` beside the code it tests is none.
+/// Files of all crates; a `tests.rs` beside the code it tests is none.
 fn sources() -> Vec<RustFile> {
-    let mut files = rust_files(&root().join("src"));
+    let folders = CRATES.iter().map(|one| root().join(one.sources()));
+    let mut files: Vec<RustFile> = folders.flat_map(|folder| rust_files(&folder)).collect();
     files.retain(|file| !file.name.ends_with("/tests.rs"));
     files
 }

@@ -11,15 +11,14 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::any;
 use planrun::host::{MemoryHost, RealHost};
-use planrun::protocol::Sent;
-use planrun::secrets::Redactor;
 use planrun::tools::app::{App, AppTool, Reason};
-use planrun::tools::{
-    Answer, CallError, CallEvent, Callee, Catalog, Conversation, Grant, Outcome, Permissions,
-    Progress, Request, Tool,
-};
-use planrun::types::{Effect, ErrorClass, Parameter, Signature, Type, check_value};
-use planrun::value::Value;
+use planrun::tools::{CallEvent, Callee, Catalog, Conversation, Progress, Request, Tool};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::permission::{Grant, Permissions};
+use planrun_lang::protocol::Sent;
+use planrun_lang::secrets::Redactor;
+use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, check_value};
+use planrun_lang::value::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +66,7 @@ fn net(address: &str) -> Catalog {
     catalog(Path::new("/"), &grant("net", &[address]))
 }
 
-async fn finish(conversation: Conversation) -> Outcome {
+async fn finish(conversation: Conversation) -> CallOutcome {
     tokio::time::timeout(Duration::from_secs(20), conversation.outcome())
         .await
         .unwrap()
@@ -115,7 +114,7 @@ async fn progress(
     path: &str,
     arguments: Value,
     mut heard: impl FnMut(),
-) -> (Vec<Progress>, Outcome) {
+) -> (Vec<Progress>, CallOutcome) {
     let (namespace, name) = path.split_once('.').unwrap();
     let tool = catalog.tool(namespace, name).unwrap();
     let request = request(tool, arguments, CancellationToken::new());

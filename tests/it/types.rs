@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use planrun::types::{
+use planrun_lang::types::{
     Field, Fit, Rest, Type, Validator, check_value, convert, converted, decode, encode, fit,
     from_schema, keeps, to_schema,
 };
-use planrun::value::{Key, Value};
+use planrun_lang::value::{Key, Value};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -31,8 +31,8 @@ fn any_type() -> impl Strategy<Value = Type> {
         Just(Type::Duration),
         Just(Type::Any),
         prop_oneof![Just("a"), Just("b")].prop_map(Type::text),
-        (0..3_i64).prop_map(|number| Type::Literal(planrun::types::Literal::Int(number))),
-        any::<bool>().prop_map(|truth| Type::Literal(planrun::types::Literal::Bool(truth))),
+        (0..3_i64).prop_map(|number| Type::Literal(planrun_lang::types::Literal::Int(number))),
+        any::<bool>().prop_map(|truth| Type::Literal(planrun_lang::types::Literal::Bool(truth))),
     ];
     leaf.prop_recursive(3, 24, 3, |inner| {
         let rest = prop_oneof![
@@ -71,9 +71,9 @@ fn value_of(ty: &Type, full: bool, choices: &mut impl Iterator<Item = usize>) ->
         Type::String => Value::from(["", "a", "b", "名字"][choose(4)]),
         Type::Timestamp => Value::Timestamp(1_000_000_000),
         Type::Duration => Value::Duration(1_500_000_000),
-        Type::Literal(planrun::types::Literal::Bool(truth)) => Value::Bool(*truth),
-        Type::Literal(planrun::types::Literal::Int(number)) => Value::Int(*number),
-        Type::Literal(planrun::types::Literal::String(text)) => Value::String(text.clone()),
+        Type::Literal(planrun_lang::types::Literal::Bool(truth)) => Value::Bool(*truth),
+        Type::Literal(planrun_lang::types::Literal::Int(number)) => Value::Int(*number),
+        Type::Literal(planrun_lang::types::Literal::String(text)) => Value::String(text.clone()),
         Type::List(element) => {
             let length = choose(3).max(usize::from(full));
             Value::list(

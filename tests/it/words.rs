@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use planrun::diag::foreign::{self, Certainty, Phrase};
-use planrun::diag::{Diagnostic, fix};
+use planrun_lang::diag::foreign::{self, Certainty, Phrase};
+use planrun_lang::diag::{Diagnostic, fix};
 
 use crate::fixes::Case;
 

@@ -5,22 +5,23 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::diag::Diagnostic;
-use planrun::engine::{
-    self, Answering, Asker, Context, Observer, Order, Outcome, Program, StepReport,
-};
+use planrun::driver::{self, Answering, Asker, Context, Observer};
 use planrun::host::{Host, MemoryHost};
-use planrun::journal::{AnswerError, Event, EventKind, Given, Log, MemoryLog};
-use planrun::protocol::Sent;
-use planrun::sema::{self, Files, Tools};
-use planrun::source::SourceFile;
+use planrun::journal::{Log, MemoryLog};
 use planrun::tools::app::read_app;
 use planrun::tools::{
-    Answer, BoxFuture, CallError, Catalog, Conversation, Described, Permissions, Progress, Request,
-    Transport, described,
+    BoxFuture, Catalog, Conversation, Described, Progress, Request, Transport, described,
 };
-use planrun::types::{ErrorClass, Signature, UsagePaths};
-use planrun::value::Value;
+use planrun_core::journal::{AnswerError, Event, EventKind, Given};
+use planrun_core::run::{Order, Outcome, Program, StepReport};
+use planrun_lang::call::{Answer, CallError};
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::{self, Files, Tools};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::{ErrorClass, Signature, UsagePaths};
+use planrun_lang::value::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -251,7 +252,7 @@ impl World {
                 cancel.cancel();
             });
         }
-        let running = engine::run(&program, &inputs, context);
+        let running = driver::run(&program, &inputs, context);
         let outcome = tokio::time::timeout(Duration::from_hours(24 * 365), running).await;
         let Ok(outcome) = outcome else { return None };
         let took = begun.elapsed().as_millis();
@@ -310,7 +311,7 @@ impl Observer for Watcher {
         self.progress.lock().unwrap().push(told);
     }
 
-    fn observe(&mut self, event: &Event<'_>) {
+    fn observe(&mut self, event: &Event) {
         let wait = if let EventKind::StepWaiting { wait, .. } = &event.kind {
             wait.as_millis()
         } else {

@@ -3,14 +3,14 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use planrun::eval::{Environment, EvalError, evaluate};
-use planrun::protocol::StepState;
-use planrun::sema::expr::{Checker, Code};
-use planrun::sema::{Atom, Binding, Lookup, NameKind, Place, Scope};
-use planrun::source::{SourceFile, Span};
-use planrun::syntax::parse_expression;
-use planrun::types::{Type, decode, from_schema};
-use planrun::value::Value;
+use planrun_lang::eval::{Environment, EvalError, evaluate};
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::expr::{Checker, Code};
+use planrun_lang::sema::{Atom, Binding, Lookup, NameKind, Place, Scope};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::parse_expression;
+use planrun_lang::types::{Type, decode, from_schema};
+use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 
 /// An expression that can be evaluated.

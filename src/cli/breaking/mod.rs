@@ -6,13 +6,13 @@ mod versions;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use planrun_lang::diag::closest;
+use planrun_lang::diag::render::human;
 
 use self::versions::Versions;
 use super::check::counted;
 use super::{Exit, Failure, Terminal};
 use crate::breaking::{Comparison, Kind, kind};
-use crate::diag::closest;
-use crate::diag::render::human;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,7 +105,7 @@ pub fn run(
     broken |= findings
         .iter()
         .flat_map(|file| &file.diagnostics)
-        .any(crate::diag::Diagnostic::is_error);
+        .any(planrun_lang::diag::Diagnostic::is_error);
     let errors = changes
         .files
         .iter()

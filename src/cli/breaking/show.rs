@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::render::{
+    FileReport, Look, Problem, Report, drawn, escape_json, github, visible_line,
+};
+use planrun_lang::source::{SourceFile, Span};
 use serde::Serialize;
 
 use super::{ChangedFile, Changes};
 use crate::breaking::{Class, Concern, Finding};
-use crate::diag::Diagnostic;
-use crate::diag::render::{
-    FileReport, Look, Problem, Report, drawn, escape_json, github, visible_line,
-};
-use crate::source::{SourceFile, Span};
 
 /// Plan by plan, class by class, with the lines of today.
 pub(super) fn people(changes: &Changes, look: Look) -> String {

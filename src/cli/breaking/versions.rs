@@ -6,16 +6,17 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::render::FileReport;
+use planrun_lang::sema::CheckedFile;
+use planrun_lang::source::{MAX_FILE_BYTES, SourceFile};
+
 use crate::breaking::{Comparison, Version, compare};
 use crate::cli::plan_files::{self, PlanFile};
 use crate::cli::{Failure, check};
-use crate::diag::Diagnostic;
-use crate::diag::render::FileReport;
 use crate::host::{Host, Revision, RevisionError};
 use crate::project::Location;
 use crate::runs::{PlanText, Workspace, real_host, tidy};
-use crate::sema::CheckedFile;
-use crate::source::{MAX_FILE_BYTES, SourceFile};
 
 /// Today and then, with the projects that were opened in each.
 pub(super) struct Versions {

@@ -4,6 +4,10 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use planrun_lang::diag::render::{FileReport, Problem, Report};
+use planrun_lang::diag::{Diagnostic, Severities};
+use planrun_lang::sema::Files;
+use planrun_lang::source::SourceFile;
 use rayon::prelude::*;
 
 use super::cache::{Entry, Hit, Used, hash};
@@ -12,12 +16,8 @@ use super::projects::{Projects, Surroundings};
 use super::stats::Counts;
 use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile, PlanFiles};
-use crate::diag::render::{FileReport, Problem, Report};
-use crate::diag::{Diagnostic, Severities};
 use crate::host::{Host, RealHost, Stamp};
 use crate::runs::{PlanText, beside};
-use crate::sema::Files;
-use crate::source::SourceFile;
 
 /// Bytes of stack for each thread: the nesting caps of the language need a part of it in unoptimised builds.
 const STACK_BYTES: usize = 16 * 1024 * 1024;

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::fix::{self, Caution, Mended};
+use planrun_lang::diag::render::{Problem, unified_diff};
+use planrun_lang::source::SourceFile;
+
 use super::files::{self, Checked, Task};
 use crate::cli::plan_files::{PlanFile, PlanFiles};
 use crate::cli::{Failure, Terminal};
-use crate::diag::Diagnostic;
-use crate::diag::fix::{self, Caution, Mended};
-use crate::diag::render::{Problem, unified_diff};
 use crate::host::Host;
-use crate::source::SourceFile;
 
 /// How often all files are checked at most.
 const MOST_PASSES: usize = 4;

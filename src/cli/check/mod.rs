@@ -14,11 +14,12 @@ use self::files::{Checked, Task};
 use self::fix::Wish;
 pub(super) use fix::write;
 
+use planrun_lang::diag::Severities;
+use planrun_lang::diag::fix::Caution;
+use planrun_lang::diag::render::{Report, Summary, github, human, json, junit, sarif, short};
+
 use super::plan_files;
 use super::{Exit, Failure, Terminal};
-use crate::diag::Severities;
-use crate::diag::fix::Caution;
-use crate::diag::render::{Report, Summary, github, human, json, junit, sarif, short};
 use crate::host::{Host as _, RealHost};
 
 const EXAMPLES: &str = "\

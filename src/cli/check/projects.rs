@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_lang::diag::render::FileReport;
+
 use super::cache::{Cache, Entry};
 use super::files::Task;
 use crate::cli::Failure;
 use crate::cli::plan_files::PlanFile;
-use crate::diag::render::FileReport;
 use crate::host::Host;
 use crate::project::Location;
 use crate::runs::Workspace;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::diag::Severity;
-use crate::diag::render::Report;
-use crate::sema::{CheckedFile, NodeKind, StepKind, Target};
-use crate::types::Type;
+use planrun_lang::diag::Severity;
+use planrun_lang::diag::render::Report;
+use planrun_lang::sema::{CheckedFile, NodeKind, StepKind, Target};
+use planrun_lang::types::Type;
 
 /// What plan files consist of.
 #[derive(Clone, Debug, Default)]

@@ -7,11 +7,12 @@ use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use planrun_lang::diag::render::{Language, Look, escape_json, visible_line};
+use planrun_lang::value::{Key, Value};
+
 use super::runs::moment;
 use super::shell::{command, quoted};
-use crate::diag::render::{Language, Look, escape_json, visible_line};
-use crate::journal::{FormField, Question, Waiting};
-use crate::value::{Key, Value};
+use planrun_core::journal::{FormField, Question, Waiting};
 use words::Words;
 
 /// How many lines one value may take before its middle is cut out.
@@ -127,7 +128,7 @@ impl Asked<'_> {
             "asked_at": moment(question.asked_at),
             "expires": question.expires.map(moment),
             "tool": Some(&*question.tool).filter(|tool| !tool.is_empty()),
-            "effect": question.effect.map(crate::types::Effect::name),
+            "effect": question.effect.map(planrun_lang::types::Effect::name),
             "arguments": question.arguments.to_json(),
             "form": question.form,
             "answer": self.command(usize::MAX),

@@ -1,8 +1,9 @@
 //! planrun's own words around a question, in the languages of people.
 
+use planrun_lang::diag::render::Language;
+
 use crate::cli::runs::{away, moment};
-use crate::diag::render::Language;
-use crate::journal::Waiting;
+use planrun_core::journal::Waiting;
 
 /// In nanoseconds.
 const JUST_NOW: i128 = 60_000_000_000;

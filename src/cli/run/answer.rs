@@ -1,17 +1,17 @@
 //! What is printed of a run that this process has driven, and the exit code that goes with it.
 
+use planrun_lang::diag::render::{escape_json, visible_line, visible_text};
+use planrun_lang::protocol::{RunState, Sent, StepState};
+use planrun_lang::types::{ErrorClass, Transient};
+use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::drive::OutputOptions;
 use super::results;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::{Exit, Failure, Terminal, ask};
-use crate::diag::render::{escape_json, visible_line, visible_text};
-use crate::engine::{Interruption, Outcome, StepReport};
-use crate::journal::StepError;
-use crate::protocol::{RunState, Sent, StepState};
-use crate::types::{ErrorClass, Transient};
-use crate::value::Value;
+use planrun_core::journal::StepError;
+use planrun_core::run::{Interruption, Outcome, StepReport};
 
 /// The step that a process was to go up to.
 #[derive(Clone, Copy)]

@@ -3,15 +3,16 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::source::Span;
+use planrun_lang::value::Value;
+
 use super::drive::OutputOptions;
 use crate::cli::arguments::RunFormat;
 use crate::cli::{Exit, Failure};
-use crate::diag::render::visible_line;
-use crate::engine::{Until, short_duration};
 use crate::forecast::{Forecast, Gate, Item, Known, Runs, Surroundings, Unknown, forecast};
 use crate::runs::{CheckedPlan, Inputs, Workspace};
-use crate::source::Span;
-use crate::value::Value;
+use planrun_core::run::{Until, short_duration};
 
 /// Characters of a value that people are shown.
 const MOST_OF_A_VALUE: usize = 100;

@@ -3,10 +3,11 @@
 use std::io::{self, Read};
 use std::path::Path;
 
+use planrun_lang::sema::Plan;
+
 use crate::cli::Failure;
 use crate::cli::arguments::RunArguments;
 use crate::runs::{InputReader, Inputs};
-use crate::sema::Plan;
 
 /// The largest input document, in bytes.
 const MOST_INPUT: u64 = 64 * 1024 * 1024;

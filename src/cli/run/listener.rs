@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use planrun_lang::diag::render::{escape_json, visible_line};
+use planrun_lang::sema::Plan;
+
 use crate::cli::arguments::RunFormat;
 use crate::cli::ask::refusal;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::written;
 use crate::cli::{Failure, Terminal};
-use crate::diag::render::{escape_json, visible_line};
-use crate::engine::Observer;
-use crate::journal::{AnswerError, Event, EventKind};
-use crate::sema::Plan;
+use crate::driver::Observer;
+use planrun_core::journal::{AnswerError, Event, EventKind};
 
 /// Who listens to a run on the command line.
 pub struct Listener {
@@ -92,7 +93,7 @@ impl Listener {
         }
     }
 
-    fn show(&mut self, kind: &EventKind<'_>) {
+    fn show(&mut self, kind: &EventKind) {
         let Audience::People(progress) = &mut self.audience else {
             return;
         };
@@ -115,7 +116,7 @@ impl Listener {
                 duration,
                 error,
                 ..
-            } => progress.finished(path, *state, *attempts, *duration, *error),
+            } => progress.finished(path, *state, *attempts, *duration, error.as_deref()),
             EventKind::TaskSet { path, status, .. }
             | EventKind::TaskMoved {
                 path,
@@ -123,7 +124,7 @@ impl Listener {
                 refused: None,
                 ..
             } => {
-                progress.moved(path, self.titles.get(*path).map(|title| &**title), status);
+                progress.moved(path, self.titles.get(path).map(|title| &**title), status);
             }
             EventKind::ListenerFired { path } => progress.fired(path),
             EventKind::StepAsks { .. } => {
@@ -154,7 +155,7 @@ impl Listener {
 }
 
 /// What is said of an event in a line of its own.
-fn notice(kind: &EventKind<'_>) -> Option<String> {
+fn notice(kind: &EventKind) -> Option<String> {
     if let EventKind::BudgetLow {
         budget,
         used,
@@ -173,7 +174,7 @@ fn notice(kind: &EventKind<'_>) -> Option<String> {
 }
 
 impl Observer for Listener {
-    fn observe(&mut self, event: &Event<'_>) {
+    fn observe(&mut self, event: &Event) {
         if let Audience::Programs(writer) = &mut self.audience {
             let mut line = Vec::new();
             let result = event.write_line(&mut line);
@@ -186,7 +187,7 @@ impl Observer for Listener {
             signal,
             refused: Some(why),
             ..
-        } = event.kind
+        } = &event.kind
         {
             self.complain(&format!("the signal `{signal}` was not taken: {why}"));
         }
@@ -195,7 +196,7 @@ impl Observer for Listener {
             status,
             refused: Some(why),
             ..
-        } = event.kind
+        } = &event.kind
         {
             self.complain(&format!("`{path}` was not moved to `{status}`: {why}"));
         }

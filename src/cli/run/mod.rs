@@ -11,16 +11,17 @@ mod results;
 use std::path::Path;
 use std::sync::Arc;
 
+use planrun_lang::diag::render::human;
+
 use super::arguments::RunArguments;
 use super::journals::journal_of;
 use super::plan_files::checked_plan;
 use super::{Exit, Failure, Terminal, ask};
-use crate::diag::render::human;
-use crate::engine::Program;
 use crate::project::{Location, Project};
 use crate::runs::{
     CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host, until_step,
 };
+use planrun_core::run::Program;
 
 pub use drive::{OutputOptions, drive, drive_run, wait};
 

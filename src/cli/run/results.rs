@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use planrun_lang::diag::render::Language;
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::value::Value;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::diag::render::Language;
-use crate::engine::{Outcome, StepReport};
-use crate::protocol::{RunState, StepState};
-use crate::value::Value;
+use planrun_core::run::{Outcome, StepReport};
 
 /// The last row is about the run.
 const META: &str = "__meta__";

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use planrun_lang::diag::render::visible_line;
 use serde_json::{Value as Json, json};
 
 use super::Format;
@@ -12,9 +13,8 @@ use super::{nothing_told, resume};
 use crate::cli::ask::{Reply, refusal, reply};
 use crate::cli::run::OutputOptions;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::diag::render::visible_line;
-use crate::journal::{AnswerError, Given};
 use crate::runs::{Addressee, Answered, Error, Planrun, ResumeOptions, split_answer};
+use planrun_core::journal::{AnswerError, Given};
 
 /// Answer what a run asks: a gate (`STEP.confirm=true`), a form (`STEP={"field": 1}`), or whether a call happened
 /// (`STEP={"happened": true, "value": …}`).

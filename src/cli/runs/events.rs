@@ -1,14 +1,14 @@
 //! `planrun runs events`: what was written of a run, one event a line.
 
 use clap::{Args, ValueEnum};
+use planrun_lang::diag::render::{Look, visible_line};
+use planrun_lang::value::Value;
 
 use crate::cli::question::{Asked, said};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::diag::render::{Look, visible_line};
-use crate::journal::{Entry, EventName, Waiting};
 use crate::runs::{EventOptions, Planrun, RunEvent};
-use crate::value::Value;
+use planrun_core::journal::{Entry, EventName, Waiting};
 
 /// Print the events of a run.
 #[derive(Debug, Args)]

@@ -1,15 +1,15 @@
 //! `planrun runs list`: the runs of a project, the newest first.
 
 use clap::Args;
+use planrun_lang::diag::render::Language;
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::protocol::RunState;
 use serde_json::json;
 
 use super::Format;
 use super::inbox::questions_of;
 use super::when::{away, moment};
 use crate::cli::{Exit, Failure, Terminal};
-use crate::diag::render::Language;
-use crate::diag::render::visible_line;
-use crate::protocol::RunState;
 use crate::runs::{Planrun, RunFilter, RunSummary, Wake};
 
 /// List runs, the newest first.

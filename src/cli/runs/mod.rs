@@ -16,12 +16,12 @@ pub(in crate::cli) use when::{away, moment};
 use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
+use planrun_lang::diag::render::Language;
 
 use super::arguments::{RunFormat, RunOutput};
 use super::journals::journal_of;
 use super::run::{OutputOptions, drive, drive_run};
 use super::{Exit, Failure, Terminal};
-use crate::diag::render::Language;
 use crate::project::Project;
 use crate::runs::{CancelOptions, Error, Planrun, ResumeOptions};
 
@@ -90,7 +90,7 @@ struct LookArguments {
     #[arg(long, value_name = "WHAT", default_value = "reply")]
     output: RunOutput,
     /// The language of observations, summaries and questions; else that of `planrun.yaml`, else English.
-    #[arg(long, value_name = "LANGUAGE")]
+    #[arg(long, value_name = "LANGUAGE", value_parser = super::arguments::language())]
     language: Option<Language>,
     /// How it is printed.
     #[arg(long, value_name = "FORMAT", default_value = "human")]

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use planrun_lang::diag::render::{human, visible_line};
 
 use super::resume;
 use crate::cli::plan_files::checked_plan;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::diag::render::{human, visible_line};
 use crate::runs::{Error, Patched, Planrun, ResumeOptions, Workspace};
 
 /// Give a run another text for what it has not started.

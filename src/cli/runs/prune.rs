@@ -3,11 +3,12 @@
 use clap::Args;
 use std::fmt::Write as _;
 
+use planrun_lang::diag::render::Language;
+use planrun_lang::diag::render::visible_line;
+
 use super::when::{away, moment};
 use crate::cli::check::counted;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::diag::render::Language;
-use crate::diag::render::visible_line;
 use crate::runs::{Planrun, Prune, RunSummary};
 
 /// Delete runs that have ended, and the large values that only they refer to.

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use clap::Args;
+use planrun_lang::diag::render::visible_line;
 
 use super::Format;
 use super::inbox::questions_of;
 use super::when::{length, moment};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::diag::render::visible_line;
-use crate::engine::{Outcome, StepReport, TaskReport, Verification};
 use crate::runs::Planrun;
+use planrun_core::run::{Outcome, StepReport, TaskReport, Verification};
 
 /// Show one run, step by step.
 #[derive(Debug, Args)]
@@ -137,7 +137,7 @@ fn looks(outcome: &Outcome) -> String {
 
 /// Milliseconds from the beginning of the run to that of the step.
 fn since(step: &StepReport, begun_at: i128) -> Option<u64> {
-    let at = crate::value::parse_timestamp(step.started_at.as_deref()?)?;
+    let at = planrun_lang::value::parse_timestamp(step.started_at.as_deref()?)?;
     u64::try_from((at - begun_at) / 1_000_000).ok().or(Some(0))
 }
 

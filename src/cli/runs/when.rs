@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::diag::render::Language;
-use crate::engine::short_duration;
-use crate::value::timestamp_text;
+use planrun_lang::diag::render::Language;
+use planrun_lang::value::timestamp_text;
+
+use planrun_core::run::short_duration;
 
 /// The moment in RFC 3339 with seconds; nanoseconds since 1970 come in.
 pub fn moment(nanos: i128) -> String {

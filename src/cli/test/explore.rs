@@ -2,19 +2,20 @@
 
 use std::fmt::Write as _;
 
+use planrun_lang::diag::render::{visible_line, visible_text};
+use planrun_lang::source::SourceFile;
 use rayon::prelude::*;
 
 use super::FileRun;
 use super::files::{Tested, TestedFile};
 use crate::cli::check::counted;
-use crate::diag::render::{visible_line, visible_text};
-use crate::engine::{Order, Silence};
+use crate::driver::Silence;
 use crate::plantest::case::Case;
 use crate::plantest::explore::invariants::breaches;
 use crate::plantest::explore::{Discovery, Explored, Fault, Reach, explore, reproducer};
 use crate::plantest::play::{Manner, play};
 use crate::plantest::suite::{Prepared, Suite, cast};
-use crate::source::SourceFile;
+use planrun_core::run::Order;
 
 /// In how many orders every case is explored where nobody says.
 const SEEDS: u64 = 8;

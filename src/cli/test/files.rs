@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_lang::diag::render::{FileReport, Problem};
 use rayon::prelude::*;
 
 use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile};
-use crate::diag::render::{FileReport, Problem};
-use crate::engine::Defaults;
 use crate::host::{Host, RealHost};
 use crate::plantest::play::Stage;
 use crate::plantest::suite::Suite;
 use crate::project::Location;
 use crate::runs::{PlanText, Workspace};
+use planrun_core::run::Defaults;
 
 /// Everything that is to be tested.
 pub(crate) struct Tested {
@@ -80,7 +80,7 @@ pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Teste
         report
             .diagnostics
             .iter()
-            .any(crate::diag::Diagnostic::is_error)
+            .any(planrun_lang::diag::Diagnostic::is_error)
     });
     let mut tested = Tested {
         files: Vec::new(),
@@ -124,7 +124,7 @@ fn has_tests(suite: &Suite) -> bool {
         .tree
         .items
         .iter()
-        .any(|item| matches!(item.kind, crate::syntax::ast::ItemKind::Test(_)))
+        .any(|item| matches!(item.kind, planrun_lang::syntax::ast::ItemKind::Test(_)))
 }
 
 pub(super) fn stage(workspace: &Workspace) -> Stage {

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::render::{FileReport, human, visible_line};
+
 use super::FileRun;
 use super::files::Tested;
 use super::snapshots::Snapshots;
 use crate::cli::check::counted;
 use crate::cli::{Failure, Terminal};
-use crate::diag::Diagnostic;
-use crate::diag::render::{FileReport, human, visible_line};
-use crate::engine::short_duration;
+use planrun_core::run::short_duration;
 
 /// Prints what failed, and the counts.
 ///
@@ -98,7 +99,7 @@ fn tell_runs(runs: &[FileRun<'_>], terminal: Terminal) -> Result<(u32, u32), Fai
 }
 
 fn findings(
-    source: std::sync::Arc<crate::source::SourceFile>,
+    source: std::sync::Arc<planrun_lang::source::SourceFile>,
     diagnostics: Vec<Diagnostic>,
     terminal: Terminal,
 ) -> String {

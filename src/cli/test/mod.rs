@@ -19,7 +19,7 @@ use self::files::{Tested, TestedFile};
 use self::record::Record;
 use self::snapshots::Wanted;
 use super::{Exit, Failure, Terminal, plan_files, review, watch};
-use crate::engine::{Observer, Silence};
+use crate::driver::{Observer, Silence};
 use crate::host::{Host as _, RealHost};
 use crate::plantest::coverage::{Goals, Seen, Watching};
 use crate::plantest::report::{github, json, junit};

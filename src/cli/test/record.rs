@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use planrun_lang::diag::render::visible_line;
 use tokio::runtime::Runtime;
 
 use super::files::Tested;
 use super::{Arguments, is_wanted};
 use crate::cli::check::counted;
 use crate::cli::{Failure, Terminal};
-use crate::diag::render::visible_line;
 use crate::host::RealHost;
 use crate::mock::MockServer;
 use crate::plantest::case::Case;

@@ -4,6 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_lang::diag::render::{FileReport, escape_json, human, visible_line};
+use planrun_lang::diag::{Diagnostic, codes};
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::Plan;
+use planrun_lang::sema::test::called;
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::decode;
+use planrun_lang::value::Value;
 use serde::Serialize;
 
 use super::{Arguments, Format, files};
@@ -12,19 +20,12 @@ use crate::cli::journals::journal_of;
 use crate::cli::plan_files::checked_plan;
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::diag::render::{FileReport, escape_json, human, visible_line};
-use crate::diag::{Diagnostic, codes};
-use crate::engine::{Defaults, Outcome, Program};
 use crate::plantest::play::Stage;
 use crate::plantest::replay::{Difference, Kind, Then, Told, Views, differences, live_again};
 use crate::project::Location;
-use crate::protocol::RunState;
 use crate::runs::{CheckedPlan, Error, Loaded, RecordedRun, Workspace};
-use crate::sema::Plan;
-use crate::sema::test::called;
-use crate::source::SourceFile;
-use crate::types::decode;
-use crate::value::Value;
+use planrun_core::run::Outcome;
+use planrun_core::run::{Defaults, Program};
 
 /// So many differences are told to people.
 const MOST_TOLD: usize = 10;

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use planrun_lang::diag::{Diagnostic, codes};
+use planrun_lang::source::SourceFile;
+
 use super::FileRun;
 use super::files::Tested;
-use crate::diag::{Diagnostic, codes};
 use crate::plantest::report::{Failure, FileReport, Report, Status, TestReport};
 use crate::plantest::suite::Ran;
-use crate::source::SourceFile;
 
 /// Everything that came of a run of the tests.
 pub(super) fn report(tested: &Tested, runs: &[FileRun<'_>], duration: Duration) -> Report {

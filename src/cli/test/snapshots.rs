@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use planrun_lang::diag::{Diagnostic, codes};
+
 use super::FileRun;
 use super::files::Tested;
 use crate::cli::{Failure, Terminal};
-use crate::diag::{Diagnostic, codes};
 use crate::host::Host;
 use crate::plantest::snapshot::{Kept, Mode, Place, Settled, SnapshotError, Store, Verdict};
 use crate::plantest::suite::Ran;
@@ -114,7 +115,7 @@ fn one_file(
     Ok(())
 }
 
-fn fault(span: crate::source::Span, settled: &Settled) -> Diagnostic {
+fn fault(span: planrun_lang::source::Span, settled: &Settled) -> Diagnostic {
     let message = match &settled.verdict {
         Verdict::New => "there is no snapshot of this yet",
         Verdict::Same | Verdict::Differs { .. } => "this is not as the snapshot has it",

@@ -42,8 +42,9 @@ pub use queue::{Durable, Summary};
 pub use rows::{Filter, RunRow};
 pub use verify::{ExportFault, verify_export};
 
+use planrun_lang::protocol::run_id_fault;
+
 use crate::host::Host;
-use crate::protocol::run_id_fault;
 use lease::Creation;
 use process::Machine;
 use writer::Writer;

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{
+    BlockId, Call, InputField, Node, NodeId, NodeKind, Plan, Step, StepKind, Target,
+};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::types::{ErrorClass, Signature, Transient};
+use planrun_lang::value::Value;
+
 use super::Item;
 use super::goals::{Goal, Kind, What};
 use super::spoken::Spoken;
 use super::words;
-use crate::sema::expr::Code;
-use crate::sema::{
-    BlockId, Call, InputField, Node, NodeId, NodeKind, Plan, Step, StepKind, Target,
-};
-use crate::source::{SourceFile, Span};
-use crate::types::{ErrorClass, Signature, Transient};
-use crate::value::Value;
 
 /// The name of a tool's error that has none.
 const UNNAMED: &str = "failed";

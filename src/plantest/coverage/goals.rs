@@ -8,12 +8,13 @@
 
 use std::sync::Arc;
 
+use planrun_lang::sema::Plan;
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::types::ErrorClass;
+
 use super::Item;
 use super::finder::find;
-use crate::engine::Reached;
-use crate::sema::Plan;
-use crate::source::{SourceFile, Span};
-use crate::types::ErrorClass;
+use planrun_core::run::Reached;
 
 /// What sort of thing it is that can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
@@ -117,14 +118,14 @@ impl Goals {
 impl What {
     /// What the engine tells, as it is kept.
     #[must_use]
-    pub fn of(reached: Reached<'_>) -> Self {
-        match reached {
+    pub fn of(reached: &Reached) -> Self {
+        match *reached {
             Reached::Started => Self::Started,
             Reached::Decided(truth) => Self::Decided(truth),
             Reached::Arm(index) => Self::Arm(index),
             Reached::Recovered(index) => Self::Recovered(index),
             Reached::Failed(ErrorClass::Transient(_)) => Self::Failed("transient".into()),
-            Reached::Failed(class) => Self::Failed(class.to_string()),
+            Reached::Failed(ref class) => Self::Failed(class.to_string()),
             Reached::Elements(count) => Self::Elements(count > 0),
             Reached::Once => Self::Once,
             Reached::Again => Self::Again,

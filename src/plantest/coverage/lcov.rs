@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::sema::{BlockId, NodeId};
+
 use super::lines::{Found, Line, lines};
 use super::{Coverage, Goal};
-use crate::diag::render::visible_line;
-use crate::sema::{BlockId, NodeId};
 
 /// The report as a tracefile: lines that have goals, and as branches whatever goes on from a place in several ways.
 #[must_use]

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::protocol::StepState;
-use crate::sema::expr::{Code, ReadKind, StateTest};
-use crate::sema::{BlockId, EventKind, Node, NodeId, NodeKind, Place, Plan, Step};
-use crate::types::{ErrorClass, ErrorPattern};
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::expr::{Code, ReadKind, StateTest};
+use planrun_lang::sema::{BlockId, EventKind, Node, NodeId, NodeKind, Place, Plan, Step};
+use planrun_lang::types::{ErrorClass, ErrorPattern};
 
 /// The block and the number of a statement.
 pub(super) type Spot = (BlockId, NodeId);

@@ -1,7 +1,7 @@
 //! What is said of goals that no test reaches.
 
-use crate::sema::expr::Matcher;
-use crate::types::ErrorPattern;
+use planrun_lang::sema::expr::Matcher;
+use planrun_lang::types::ErrorPattern;
 
 /// What is shown of a condition, in characters.
 const EXCERPT: usize = 60;
@@ -116,7 +116,7 @@ pub(super) fn pattern(matcher: &Matcher) -> String {
         Matcher::Value(value) => format!("`{value}`"),
         Matcher::Or(members) => members.iter().map(pattern).collect::<Vec<_>>().join(" | "),
         Matcher::Object(fields) => {
-            let field = |(key, inner): &(crate::value::Key, Matcher)| {
+            let field = |(key, inner): &(planrun_lang::value::Key, Matcher)| {
                 format!("{key}: {}", pattern(inner).replace('`', ""))
             };
             format!(

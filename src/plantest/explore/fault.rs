@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use planrun_lang::types::{ErrorClass, Signature};
+
 use super::super::clerk::Instead;
 use super::super::world::{Call, Reaction, Response, Source, failure};
-use crate::types::{ErrorClass, Signature};
 
 /// One thing that befalls a run.
 #[derive(Clone, PartialEq, Eq, Debug)]

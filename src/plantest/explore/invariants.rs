@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::sema::test::{steps_at, without_indices};
+use planrun_lang::sema::{OnFailure, Plan, Step};
+use planrun_lang::types::{Effect, ErrorClass, Transient, Validation, check_value};
 use serde_json::Value as Json;
 
 use super::super::play::Played;
 use super::super::world::Called;
-use crate::engine::{Outcome, StepReport};
-use crate::journal::Waiting;
-use crate::protocol::{RunState, StepState};
-use crate::sema::test::{steps_at, without_indices};
-use crate::sema::{OnFailure, Plan, Step};
-use crate::types::{Effect, ErrorClass, Transient, Validation, check_value};
+use planrun_core::journal::Waiting;
+use planrun_core::run::{Outcome, StepReport};
 
 /// What is wrong with a run.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

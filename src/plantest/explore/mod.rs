@@ -8,6 +8,9 @@ mod reproduce;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::test::{Mock, Reaction, raisable, without_indices};
+use planrun_lang::types::{ErrorClass, Signature};
 use rayon::prelude::*;
 
 use super::case::Case;
@@ -15,14 +18,12 @@ use super::clerk::{Doubts, Instead};
 use super::play::{Manner, Played, Stage, play};
 use super::suite::{Suite, cast};
 use super::world::Called;
-use crate::engine::{Order, Outcome, Program, Silence};
-use crate::journal::Waiting;
-use crate::protocol::StepState;
-use crate::sema::test::{Mock, Reaction, raisable, without_indices};
-use crate::types::{ErrorClass, Signature};
+use crate::driver::Silence;
 pub use fault::Fault;
 use fault::Trouble;
 use invariants::{Breach, breaches};
+use planrun_core::journal::Waiting;
+use planrun_core::run::{Order, Outcome, Program};
 pub use reproduce::{literal, reproducer, word};
 
 /// How far is explored.
@@ -38,7 +39,7 @@ pub struct Discovery {
     pub fault: Fault,
     pub breach: Breach,
     /// The tool that is called where it happens, and with what.
-    pub called: Option<(Arc<Signature>, crate::value::Value)>,
+    pub called: Option<(Arc<Signature>, planrun_lang::value::Value)>,
     /// What was made up there, as lines of a test.
     pub made_up: Vec<String>,
     /// What is said there beside the test, and what usually comes out where that is the point, as lines of a test.
@@ -60,7 +61,7 @@ struct Trip {
     fault: Fault,
     /// What is said of a call of which nobody knows.
     happened: Option<bool>,
-    called: Option<(Arc<Signature>, crate::value::Value)>,
+    called: Option<(Arc<Signature>, planrun_lang::value::Value)>,
 }
 
 impl Trip {

@@ -2,15 +2,16 @@
 
 use std::fmt::Write as _;
 
+use planrun_lang::sema::test::Test;
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::ast;
+use planrun_lang::syntax::spelling::write_word;
+use planrun_lang::types::ErrorClass;
+use planrun_lang::value::Value;
+
 use super::super::clerk::Instead;
 use super::super::suite::Suite;
 use super::{Discovery, Fault};
-use crate::sema::test::Test;
-use crate::source::SourceFile;
-use crate::syntax::ast;
-use crate::syntax::spelling::write_word;
-use crate::types::ErrorClass;
-use crate::value::Value;
 
 /// The smallest test that shows a discovery: the lines of the test around which it was found, without those that do not
 /// matter, and the fault. `shows` says whether a text shows it.

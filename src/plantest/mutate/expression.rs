@@ -1,10 +1,11 @@
 //! Changes of conditions, arguments and values.
 
-use super::{Kind, Mutants};
-use crate::source::Span;
-use crate::syntax::ast::{
+use planrun_lang::source::Span;
+use planrun_lang::syntax::ast::{
     Argument, BinaryOp, ChainLink, Expr, ExprKind, Link, LinkKind, Literal, TemplatePart,
 };
+
+use super::{Kind, Mutants};
 
 /// Methods of lists whose second argument is a condition.
 const PREDICATES: [&str; 4] = ["filter", "all", "exists", "exists_one"];

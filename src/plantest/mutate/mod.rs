@@ -3,9 +3,9 @@
 mod expression;
 mod statement;
 
-use crate::diag::Edit;
-use crate::source::{SourceFile, Span};
-use crate::syntax::ast;
+use planrun_lang::diag::Edit;
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::ast;
 
 /// What a change is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

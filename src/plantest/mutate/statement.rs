@@ -1,12 +1,13 @@
 //! Changes of statements and clauses.
 
-use super::{Kind, Mutants};
-use crate::diag::Edit;
-use crate::source::Span;
-use crate::syntax::ast::{
+use planrun_lang::diag::Edit;
+use planrun_lang::source::Span;
+use planrun_lang::syntax::ast::{
     ArmBody, Block, Clause, ClauseKind, EntryKey, ErrorPattern, Expr, ExprKind, Guarded, Literal,
     Statement, StatementKind, Step, StepBody, Undo,
 };
+
+use super::{Kind, Mutants};
 
 impl Mutants<'_> {
     pub(super) fn block(&mut self, block: &Block) {

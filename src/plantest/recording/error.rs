@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use planrun_lang::diag::render::visible_line;
+
 use super::super::snapshot::SnapshotError;
-use crate::diag::render::visible_line;
 
 /// Why a recording cannot be used: the file, the place in it, the cause and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

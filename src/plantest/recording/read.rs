@@ -4,16 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::call::CallError;
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::protocol::Sent;
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::types::ErrorClass;
 use serde_json::Value as Json;
 
 use super::RecordingError;
 use super::kept::{Entry, Recorded, Recording, VERSION};
-use crate::diag::render::visible_line;
-use crate::protocol::Sent;
-use crate::source::{SourceFile, Span};
-use crate::tools::CallError;
 use crate::tools::app::yaml::{self, Content, Node};
-use crate::types::ErrorClass;
 
 /// The keys of a call.
 const KEYS: [&str; 10] = [

@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use planrun_lang::call::{Answer, CallOutcome};
+use planrun_lang::secrets::Redactor;
+use planrun_lang::types::{Signature, sensitive_arguments, sensitive_result};
+use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::kept::{Entry, Recorded, Recording};
 use super::veil::{canonical, veil};
-use crate::secrets::Redactor;
-use crate::tools::{
-    Answer, Conversation, Outcome, Request, Transport, sensitive_arguments, sensitive_result,
-};
-use crate::types::Signature;
-use crate::value::Value;
+use crate::tools::{Conversation, Request, Transport};
 
 /// What real tools were asked and answered, so far.
 #[derive(Default)]
@@ -69,7 +68,7 @@ impl Recorder {
         )
     }
 
-    fn ended(&self, place: &(Arc<str>, u32), outcome: &Outcome) {
+    fn ended(&self, place: &(Arc<str>, u32), outcome: &CallOutcome) {
         if let Some(taken) = self.taken().get_mut(place) {
             taken.outcome = match outcome {
                 Ok(Answer::Json(json)) => Recorded::Value(json.clone()),

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::call::Answer;
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::diag::{Diagnostic, codes};
+use planrun_lang::source::Span;
+use planrun_lang::types::Signature;
 use serde_json::Value as Json;
 
 use super::super::world::{Call, Reaction, Response, Source};
 use super::kept::{Entry, Recorded, Recording};
 use super::recorder::shown_arguments;
 use super::veil::fits;
-use crate::diag::render::visible_line;
-use crate::diag::{Diagnostic, codes};
-use crate::source::Span;
-use crate::tools::Answer;
-use crate::types::Signature;
 
 /// Longer than any run waits.
 const NEVER: Duration = Duration::from_hours(24 * 365 * 100);
@@ -134,7 +134,9 @@ impl Source for Arc<Replay> {
             Recorded::Failure(error) => Response::now(Err(error.clone())),
             Recorded::Unanswered => Response {
                 reaction: Reaction::Answer(Err(super::super::world::failure(
-                    crate::types::ErrorClass::Transient(crate::types::Transient::Timeout),
+                    planrun_lang::types::ErrorClass::Transient(
+                        planrun_lang::types::Transient::Timeout,
+                    ),
                     None,
                     request.signature(),
                 ))),

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use planrun_lang::protocol::Sent;
+use planrun_lang::source::SourceFile;
+
 use super::super::case::Case;
 use super::super::play::{Live, Manner, Stage, play};
 use super::super::suite::cast_with;
 use super::super::verdict::faults;
 use super::{Entry, Recorded, Recording, Replay};
-use crate::engine::{Program, Silence};
-use crate::protocol::Sent;
-use crate::source::SourceFile;
+use crate::driver::Silence;
+use planrun_core::run::Program;
 
 /// What came of recording a case.
 pub struct Session {

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use planrun_lang::secrets::MARK;
 use serde_json::Value as Json;
-
-use crate::secrets::MARK;
 
 /// Puts marks in the place of everything that stands at these paths. What is no text keeps its type, so that the contract of
 /// a tool still holds: a number becomes zero, a truth value false.

@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use planrun_lang::call::CallError;
 use serde_json::Value as Json;
 
 use super::kept::{Entry, Recorded, Recording, VERSION};
-use crate::tools::CallError;
 use crate::tools::app::yaml;
 
 /// Words that are no text where they stand alone.
@@ -18,7 +18,7 @@ const WORDS: [&str; 12] = [
 pub(super) fn write(recording: &Recording, about: &[String]) -> String {
     let mut text = String::new();
     for line in about {
-        let _ = writeln!(text, "# {}", crate::diag::render::visible_line(line));
+        let _ = writeln!(text, "# {}", planrun_lang::diag::render::visible_line(line));
     }
     let _ = writeln!(text, "version: {VERSION}");
     if recording.calls.is_empty() {
@@ -165,8 +165,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::protocol::Sent;
-    use crate::types::ErrorClass;
+    use planrun_lang::protocol::Sent;
+    use planrun_lang::types::ErrorClass;
 
     fn entry(path: &str, call: u32, outcome: Recorded) -> Entry {
         let (tool, contract) = ("hr.query".into(), "ab12".into());

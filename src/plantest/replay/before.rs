@@ -5,15 +5,17 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{ErrorClass, Signature, Transient};
+use planrun_lang::value::Value;
+
 use super::super::world::{Call, Reaction, Response, Source, failure};
 use super::lives::Lives;
 use super::told::{Answered, Answers, Attempt, Ended, Told};
-use crate::engine::{Asker, Asking};
-use crate::journal::{Given, StepError, Waiting};
-use crate::protocol::Sent;
-use crate::tools::{Answer, CallError};
-use crate::types::{ErrorClass, Signature, Transient};
-use crate::value::Value;
+use crate::driver::Asker;
+use planrun_core::journal::{Given, StepError, Waiting};
+use planrun_core::run::Asking;
+use planrun_lang::call::{Answer, CallError};
 
 /// Longer than any run waits.
 const NEVER: Duration = Duration::from_hours(24 * 365 * 100);

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use planrun_lang::diag::{Diagnostic, codes};
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::secrets::{Redactor, hidden};
+use planrun_lang::sema::{NodeKind, Plan};
+use planrun_lang::source::Span;
+use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::told::{Attempt, End, Told, ToldStep};
 use super::{Now, Then};
-use crate::diag::{Diagnostic, codes};
-use crate::engine::{Outcome, Program};
-use crate::journal::StepError;
-use crate::protocol::{RunState, StepState};
-use crate::secrets::{Redactor, hidden};
-use crate::sema::{NodeKind, Plan};
-use crate::source::Span;
-use crate::value::Value;
+use planrun_core::journal::StepError;
+use planrun_core::run::{Outcome, Program};
 
 /// A value is shown up to this length, in characters.
 const LONGEST: usize = 400;

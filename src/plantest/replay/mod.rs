@@ -12,15 +12,17 @@ pub use compare::{Difference, Kind, Views};
 pub use lives::Lives;
 pub use told::Told;
 
+use planrun_lang::sema::Plan;
+use planrun_lang::sema::test::Test;
+use planrun_lang::value::Value;
+
 use self::before::{Before, People};
 use super::case::Case;
 use super::clerk::Clerk;
 use super::play::{Again, Cast, Manner, Played, Stage, play};
-use crate::engine::{Program, Silence};
-use crate::journal::{Entry, EntryError};
-use crate::sema::Plan;
-use crate::sema::test::Test;
-use crate::value::Value;
+use crate::driver::Silence;
+use planrun_core::journal::{Entry, EntryError};
+use planrun_core::run::Program;
 
 /// A run of then, as its journal tells it.
 pub struct Then {

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::lives::Death;
-use crate::journal::{
+use planrun_core::journal::{
     ARGUMENTS, Bound, Cancel, Entry, EntryError, EventName, Given, Kept, Move, OUTPUT, Said,
     Signal, StepError, Waiting, paths_below,
 };
-use crate::protocol::{RunState, StepState};
-use crate::value::Value;
 
 /// A run, as its events tell it.
 #[derive(Default)]

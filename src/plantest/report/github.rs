@@ -1,7 +1,8 @@
 //! Failures as workflow commands of GitHub Actions, which shows them at their lines.
 
+use planrun_lang::diag::render::{visible_text, workflow_command};
+
 use super::{FileReport, Report, Status, TestReport};
-use crate::diag::render::{visible_text, workflow_command};
 
 /// A command a line for everything that failed: `::error file=…,line=…,col=…,title=TEST::text`; for flaky tests
 /// `::warning`. Passed and skipped tests are not told.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use planrun_lang::diag::render::escape_json;
 use serde::Serialize;
 
 use super::{Counts, Failure, Report, Status, TestReport};
-use crate::diag::render::escape_json;
 
 /// The document that `test --format json` prints. Its version goes up when something that was there means another thing
 /// or goes; what is new does not change it.

@@ -3,10 +3,10 @@
 use std::io;
 use std::time::Duration;
 
+use planrun_lang::diag::render::{Xml, visible_line, xml_document};
 use quick_xml::events::BytesText;
 
 use super::{Counts, FileReport, Report, Status, TestReport};
-use crate::diag::render::{Xml, visible_line, xml_document};
 
 /// The name of the whole.
 const NAME: &str = "planrun test";

@@ -7,7 +7,7 @@ mod junit;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::diag::render::with_facts;
+use planrun_lang::diag::render::with_facts;
 
 pub use github::github;
 pub use json::json;

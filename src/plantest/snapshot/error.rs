@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::diag::render::visible_line;
+use planrun_lang::diag::render::visible_line;
 
 /// Why a snapshot cannot be compared or kept, with what to do about it, in one sentence for the user.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@
 //! ```
 //! use planrun::host::MemoryHost;
 //! use planrun::plantest::snapshot::{Mode, Place, Store};
-//! use planrun::sema::test::SnapshotOf;
+//! use planrun_lang::sema::test::SnapshotOf;
 //!
 //! let host = MemoryHost::new(0).with_file("plans/hire.plan", "");
 //! let store = Store::new(&host, ".".as_ref(), Mode::Accept);

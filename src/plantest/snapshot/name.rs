@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use planrun_lang::sema::test::SnapshotOf;
 use unicode_ident::is_xid_continue;
-
-use crate::sema::test::SnapshotOf;
 
 /// The ending of plan files, which the names of their snapshots leave out.
 const PLAN_ENDING: &str = ".plan";

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use planrun_lang::diag::render::{Look, numbered_diff};
+use planrun_lang::sema::test::SnapshotOf;
+
 use super::file::{Parts, normal, same, written};
 use super::folder::{Folder, PENDING, SNAPSHOTS};
 use super::metadata::Metadata;
 use super::name::{self, Named};
 use super::pending::own_name;
 use super::{Mode, SnapshotError};
-use crate::diag::render::{Look, numbered_diff};
 use crate::host::Host;
-use crate::sema::test::SnapshotOf;
 
 /// The snapshots of one run of the tests. Tests may be settled from several threads.
 pub struct Store<'h> {

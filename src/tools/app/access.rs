@@ -1,16 +1,17 @@
 //! What lets the calls of an app in: headers, and credentials that come from the environment.
 
+use planrun_lang::diag::codes::contracts::APP_INVALID;
+use planrun_lang::diag::{Diagnostic, Severity};
+use planrun_lang::secrets::{LEAST_LENGTH, Redactor};
+use planrun_lang::source::Span;
+use planrun_lang::types::sounds_secret;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::section::Section;
 use super::variables::Filled;
 use super::yaml::Node;
-use crate::diag::codes::contracts::APP_INVALID;
-use crate::diag::{Diagnostic, Severity};
-use crate::secrets::{LEAST_LENGTH, Redactor};
-use crate::source::Span;
-use crate::tools::credential::{in_address, sounds_secret};
+use crate::tools::credential::in_address;
 
 /// Headers that belong to the call or to the connection.
 const OWN: [&str; 8] = [

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, APP_INVALID};
+use planrun_lang::diag::{Diagnostic, Severity, nearest};
+use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
+
 use super::section::Section;
 use super::tool::{self, Shared};
 use super::variables::{self, Filled};
 use super::yaml::{self, Content};
 use super::{App, AppTool, access};
-use crate::diag::codes::contracts::{AMBIGUOUS_TOOL, APP_INVALID};
-use crate::diag::{Diagnostic, Severity, nearest};
 use crate::host::Host;
-use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
 use crate::tools::BUILT_IN;
 
 const KEYS: [&str; 5] = ["name", "display_name", "system_context", "headers", "tools"];
@@ -261,7 +262,7 @@ fn taken(app: &App, first: &Path) -> Diagnostic {
 mod tests {
     use super::*;
     use crate::host::MemoryHost;
-    use crate::types::{Effect, ErrorClass, Type};
+    use planrun_lang::types::{Effect, ErrorClass, Type};
 
     const HR: &str = r#"
 name: hr

@@ -12,10 +12,9 @@ pub mod yaml;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use planrun_lang::secrets::Redactor;
+use planrun_lang::types::{ErrorClass, Signature};
 use reqwest::header::HeaderMap;
-
-use crate::secrets::Redactor;
-use crate::types::{ErrorClass, Signature};
 
 pub use load::{Findings, Loaded, app_files, is_app_file, load_apps, read_app};
 pub use transport::AppTransport;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use planrun_lang::diag::Diagnostic;
 use serde_json::Value as Json;
 
 use super::section::Section;
 use super::yaml::Content;
-use crate::diag::Diagnostic;
 
 /// How deep secrets are looked for in a schema; nobody hides one deeper.
 const MOST_DEPTH: usize = 16;

@@ -1,8 +1,9 @@
 //! One mapping of a configuration file, read key by key, with a finding for each thing that is not as it must be.
 
+use planrun_lang::diag::{Code, Diagnostic, Severity, nearest};
+use planrun_lang::source::Span;
+
 use super::yaml::{Content, Entry, Node};
-use crate::diag::{Code, Diagnostic, Severity, nearest};
-use crate::source::Span;
 
 /// A mapping that is being read.
 pub(crate) struct Section<'a> {

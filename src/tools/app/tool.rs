@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::diag::codes::contracts::APP_INVALID;
+use planrun_lang::diag::{Diagnostic, Severity, closest};
+use planrun_lang::source::Span;
+use planrun_lang::types::{
+    Contract, Effect, ErrorClass, FieldLookup, KEY_TTL, Parameter, Rest, Signature, Type,
+    UsagePaths, Validator, decode, field, field_names, from_schema,
+};
+use planrun_lang::value::parse_duration;
 use serde_json::Value as Json;
 
 use super::section::Section;
 use super::yaml::Node;
 use super::{AppTool, Reason, safety};
-use crate::diag::codes::contracts::APP_INVALID;
-use crate::diag::{Diagnostic, Severity, closest};
-use crate::source::Span;
-use crate::types::{
-    Contract, Effect, ErrorClass, FieldLookup, KEY_TTL, Parameter, Rest, Signature, Type,
-    UsagePaths, Validator, decode, field, field_names, from_schema,
-};
-use crate::value::parse_duration;
 
 const KEYS: [&str; 17] = [
     "name",

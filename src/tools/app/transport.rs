@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{Denied, ErrorClass, Field, Rest, Signature, Type, Validation, encode};
+use planrun_lang::value::Value;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json, json};
 
 use super::{App, AppTool, Reason};
 use crate::host::Host;
-use crate::protocol::Sent;
 use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
-use crate::tools::{
-    Answer, BoxFuture, CallError, Conversation, Described, Outcome, Request, Transport, described,
-};
-use crate::types::{Denied, ErrorClass, Field, Rest, Signature, Type, Validation, encode};
-use crate::value::Value;
+use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 
 /// What a failure tells of an answer's body, in characters.
 const TOLD_OF_BODY: usize = 200;
@@ -125,7 +124,7 @@ impl Transport for AppTransport {
 
 /// All parameters of a tool as the fields of one object.
 fn arguments_type(signature: &Signature) -> Type {
-    let field = |parameter: &crate::types::Parameter| Field {
+    let field = |parameter: &planrun_lang::types::Parameter| Field {
         name: parameter.name.clone(),
         ty: parameter.ty.clone(),
         required: parameter.required,
@@ -148,7 +147,7 @@ fn same_place(target: &Url, endpoint: &Url, path: &str) -> Result<(), CallError>
     ))
 }
 
-fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> Outcome {
+fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> CallOutcome {
     let body = serde_json::from_slice::<Json>(&response.body);
     let object = body.as_ref().ok().and_then(Json::as_object);
     let success = object

@@ -1,11 +1,12 @@
 //! `${VAR}` and `${VAR:default}` in the text of app files.
 
-use crate::diag::Diagnostic;
-use crate::diag::codes::contracts::CONFIG_VARIABLE;
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::codes::contracts::CONFIG_VARIABLE;
+
 use crate::host::Host;
 
 use super::yaml::Node;
-use crate::source::Span;
+use planrun_lang::source::Span;
 
 /// A variable of the environment in a text.
 pub(crate) struct Filled {

@@ -1,10 +1,9 @@
 //! YAML and JSON files as trees that remember where each part stands. The one place that reads YAML.
 
+use planrun_lang::source::Span;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value as Json};
 use serde_yaml::{Location, Spanned};
-
-use crate::source::Span;
 
 /// Deeper nesting is refused.
 const MOST_DEPTH: usize = 96;
@@ -318,7 +317,7 @@ mod tests {
             ("a: b: c\n", 1),
         ] {
             let error = parse(text).unwrap_err();
-            let source = crate::source::SourceFile::new("x", text);
+            let source = planrun_lang::source::SourceFile::new("x", text);
             assert!(
                 source.position(error.span.start).line >= line,
                 "{text:?}: {error:?}"

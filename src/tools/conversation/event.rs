@@ -1,10 +1,9 @@
 //! What a call tells while it goes on, and how it ends.
 
+use planrun_lang::call::CallOutcome;
+use planrun_lang::types::{Type, from_schema};
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
-
-use crate::tools::Outcome;
-use crate::types::{Type, from_schema};
 
 /// The longest message of a progress, in bytes; the rest is cut off.
 pub const MAX_PROGRESS_BYTES: usize = 1024;
@@ -21,7 +20,7 @@ pub enum CallEvent {
     /// Replaces the handle before it.
     Handle(Handle),
     Usage(Usage),
-    Done(Outcome),
+    Done(CallOutcome),
 }
 
 /// How far a call has come.

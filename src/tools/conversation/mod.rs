@@ -16,17 +16,18 @@ pub use event::{
 };
 pub use sender::{EventSender, MAX_WAITING_EVENTS, PROGRESS_INTERVAL};
 
-use super::{CallError, Outcome};
-use crate::protocol::Sent;
-use crate::types::{ErrorClass, Transient};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{ErrorClass, Transient};
 
-type BoxedWork = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+use planrun_lang::call::{CallError, CallOutcome};
+
+type BoxedWork = Pin<Box<dyn Future<Output = CallOutcome> + Send>>;
 
 /// One attempt at a call, as the transport answers it.
 #[derive(Debug)]
 pub enum Conversation {
     /// It is over: what only computes answers so, and costs no task.
-    Now(Outcome),
+    Now(CallOutcome),
     Later(Events),
 }
 
@@ -44,7 +45,7 @@ enum Source {
         work: Option<BoxedWork>,
         told: mpsc::Receiver<CallEvent>,
         /// What it ended with, while events before it are still to be taken.
-        outcome: Option<Outcome>,
+        outcome: Option<CallOutcome>,
     },
     Stream(Pin<Box<dyn Stream<Item = CallEvent> + Send>>),
     Ended,
@@ -52,7 +53,7 @@ enum Source {
 
 impl Conversation {
     /// A call that tells nothing but its end.
-    pub fn from_future(work: impl Future<Output = Outcome> + Send + 'static) -> Self {
+    pub fn from_future(work: impl Future<Output = CallOutcome> + Send + 'static) -> Self {
         Self::Later(Events {
             source: Source::Silent(Box::pin(work)),
         })
@@ -61,7 +62,7 @@ impl Conversation {
     /// A call that tells events on its way: `talk` gets what tells them, and its end is what it returns.
     pub fn with_events<F>(talk: impl FnOnce(EventSender) -> F) -> Self
     where
-        F: Future<Output = Outcome> + Send + 'static,
+        F: Future<Output = CallOutcome> + Send + 'static,
     {
         let (sender, told) = EventSender::new();
         let work: BoxedWork = Box::pin(talk(sender));
@@ -86,7 +87,7 @@ impl Conversation {
     #[must_use]
     pub fn map_outcome<C>(self, change: C) -> Self
     where
-        C: FnOnce(Outcome) -> Outcome + Send + Unpin + 'static,
+        C: FnOnce(CallOutcome) -> CallOutcome + Send + Unpin + 'static,
     {
         match self {
             Self::Now(outcome) => Self::Now(change(outcome)),
@@ -113,7 +114,7 @@ impl Conversation {
     ///
     /// # Errors
     /// Those of the call, and [`broken_off`].
-    pub async fn outcome(self) -> Outcome {
+    pub async fn outcome(self) -> CallOutcome {
         match self {
             Self::Now(outcome) => outcome,
             Self::Later(mut events) => events.outcome().await,
@@ -131,7 +132,7 @@ impl Events {
     ///
     /// # Errors
     /// Those of the call, and [`broken_off`], also where the end was taken before.
-    pub async fn outcome(&mut self) -> Outcome {
+    pub async fn outcome(&mut self) -> CallOutcome {
         loop {
             match self.next().await {
                 Some(CallEvent::Done(outcome)) => return outcome,
@@ -175,7 +176,7 @@ impl Stream for Events {
 fn poll_talk(
     work: &mut Option<BoxedWork>,
     told: &mut mpsc::Receiver<CallEvent>,
-    outcome: &mut Option<Outcome>,
+    outcome: &mut Option<CallOutcome>,
     context: &mut Context<'_>,
 ) -> Poll<CallEvent> {
     if let Poll::Ready(Some(event)) = told.poll_recv(context) {
@@ -214,7 +215,7 @@ struct MapOutcome<C> {
     change: Option<C>,
 }
 
-impl<C: FnOnce(Outcome) -> Outcome + Unpin> Stream for MapOutcome<C> {
+impl<C: FnOnce(CallOutcome) -> CallOutcome + Unpin> Stream for MapOutcome<C> {
     type Item = CallEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<CallEvent>> {
@@ -273,10 +274,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tools::Answer;
+    use planrun_lang::call::Answer;
 
     #[expect(clippy::unnecessary_wraps, reason = "it is how calls end")]
-    fn give() -> Outcome {
+    fn give() -> CallOutcome {
         Ok(Answer::Json(json!(1)))
     }
 
@@ -403,7 +404,7 @@ mod tests {
             let Some(CallEvent::Ask(ask)) = events.next().await else {
                 panic!("it asks")
             };
-            assert_eq!(ask.question().ty(), &crate::types::Type::Int);
+            assert_eq!(ask.question().ty(), &planrun_lang::types::Type::Int);
             let wait = tokio::time::timeout(Duration::from_secs(1), events.next());
             assert!(
                 number > 0 || wait.await.is_err(),
@@ -443,7 +444,7 @@ mod tests {
             CallEvent::Ask(Ask::new(question).0),
             CallEvent::Done(give()),
         ];
-        let end = |_: Outcome| Ok(Answer::Json(json!(2)));
+        let end = |_: CallOutcome| Ok(Answer::Json(json!(2)));
         let mut events = events(written(told).map_texts(hide).map_outcome(end));
         match events.next().await {
             Some(CallEvent::Progress(progress)) => assert_eq!(progress.text(), Some("the •")),

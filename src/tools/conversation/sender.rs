@@ -5,6 +5,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::host::runtime_now;
+
 use super::event::{Ask, AskReply, CallEvent, Handle, Progress, Question, Usage};
 
 /// Events that wait to be taken; a transport that tells more waits, and its progress is left out.
@@ -35,7 +37,7 @@ impl EventSender {
 
     /// Tells how far the call has come: at most once in [`PROGRESS_INTERVAL`], and never less than before.
     pub fn progress(&mut self, progress: Progress) {
-        let now = Instant::now();
+        let now = runtime_now();
         let early = |told: Instant| now.duration_since(told) < PROGRESS_INTERVAL;
         if self.told_at.is_some_and(early) {
             return;

@@ -3,13 +3,14 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use planrun_lang::call::CallError;
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{ErrorClass, Transient, Validation};
 use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Method, Response, Url};
 use tokio_util::sync::CancellationToken;
 
-use crate::protocol::Sent;
-use crate::tools::{CallError, EventSender, Progress};
-use crate::types::{ErrorClass, Transient, Validation};
+use crate::tools::{EventSender, Progress};
 
 /// A chain of redirects longer than this is a failure.
 pub(in crate::tools) const MOST_REDIRECTS: usize = 5;

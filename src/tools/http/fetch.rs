@@ -2,6 +2,13 @@
 
 use std::sync::Arc;
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{
+    Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation,
+};
+use planrun_lang::value::{Key, Map, Value};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value as Json;
@@ -9,13 +16,7 @@ use serde_json::Value as Json;
 use super::client::{error, shown};
 use super::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
 use crate::host::Host;
-use crate::protocol::Sent;
-use crate::tools::{
-    Answer, BoxFuture, CallError, Conversation, Described, Outcome, Permissions, Request,
-    Transport, described,
-};
-use crate::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation};
-use crate::value::{Key, Map, Value};
+use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 
 /// What the answer to a failed request tells of its body, in characters.
 const TOLD_OF_BODY: usize = 200;
@@ -38,7 +39,7 @@ pub struct Fetch {
     pub signature: Arc<Signature>,
 }
 
-/// The contract of `http.fetch`. Its class follows from a constant method: [`method_effect`].
+/// The contract of `http.fetch`. Its class follows from a constant method: [`planrun_lang::types::method_effect`].
 #[must_use]
 pub fn fetch_signature() -> Signature {
     let field = |name: &str, ty: Type| Field {
@@ -98,16 +99,6 @@ fn parameters() -> Vec<Parameter> {
     ]
 }
 
-/// The class of a request with this method.
-#[must_use]
-pub fn method_effect(method: &str) -> Effect {
-    match method {
-        "GET" | "HEAD" | "OPTIONS" => Effect::Read,
-        "PUT" | "DELETE" => Effect::Idempotent,
-        _ => Effect::Effect,
-    }
-}
-
 impl Transport for Fetch {
     fn call(&self, request: Request) -> Conversation {
         let prepared = match request.begins().and_then(|()| prepare(&request)) {
@@ -122,7 +113,7 @@ impl Transport for Fetch {
         Conversation::with_events(|mut events| async move {
             let place = shown(&prepared.url);
             let limits = Limits {
-                gate: &|url: &Url| permissions.net(url),
+                gate: &|url: &Url| Ok(permissions.net(url)?),
                 max_bytes: MOST_BODY_BYTES,
                 cancel: &request.cancel,
             };
@@ -226,7 +217,7 @@ fn encode(body: &Value, headers: &mut HeaderMap) -> Vec<u8> {
     bytes
 }
 
-fn answer(response: &HttpResponse, place: &str, now: i128) -> Outcome {
+fn answer(response: &HttpResponse, place: &str, now: i128) -> CallOutcome {
     let body = decode(response);
     if let Some(error) = failure(
         response.status,

@@ -6,7 +6,7 @@ mod status;
 
 pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, shown};
 pub use client::{HttpClient, HttpRequest, HttpResponse, Limits};
-pub use fetch::{Fetch, fetch_signature, method_effect};
+pub use fetch::{Fetch, fetch_signature};
 pub use status::failure;
 
 /// A response body above this many bytes is refused unless a call says otherwise.

@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use planrun_lang::permission::Permissions;
+use planrun_lang::types::Signature;
+
 use super::files::{MOST_ENTRIES, MOST_FILE_BYTES};
 use super::http::{CONNECT_TIMEOUT, MOST_BODY_BYTES, MOST_REDIRECTS, failure};
 use super::process::{GRACE, KEY_VARIABLE, MOST_OUTPUT_BYTES};
-use super::{BUILT_IN, Catalog, Permissions};
+use super::{BUILT_IN, Catalog};
 use crate::host::MemoryHost;
-use crate::types::Signature;
 
 /// What is said of each tool beside its contract.
 const PROSE: [(&str, &str); 11] = [

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::plantest::coverage::{Coverage, Goals, Seen, html, json, lcov, text};
 use planrun::project::Project;
-use planrun::sema::{self, Call, Files, Plan, StepKind, Target, Tools};
-use planrun::source::SourceFile;
-use planrun::tools::{
-    Answer, BoxFuture, Catalog, Conversation, Described, Permissions, Request, Transport, described,
-};
-use planrun::types::{Choice, Examples, Signature, decode, encode};
-use planrun::value::Value;
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_lang::call::Answer;
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::{self, Call, Files, Plan, StepKind, Target, Tools};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::{Choice, Examples, Signature, decode, encode};
+use planrun_lang::value::Value;
 use serde_json::{Map, Value as Json};
 
 use super::{tracefile, watch};
@@ -184,7 +184,7 @@ fn checked(name: &str, path: &Path, catalog: &Catalog) -> (Arc<SourceFile>, Vec<
         !checked
             .diagnostics
             .iter()
-            .any(planrun::diag::Diagnostic::is_error),
+            .any(planrun_lang::diag::Diagnostic::is_error),
         "{name}"
     );
     (

@@ -1,11 +1,11 @@
 //! Deep nesting: checking and evaluating stay within the stack of a small thread.
 
-use planrun::eval::evaluate;
-use planrun::sema::expr::{Checker, Expectation};
-use planrun::source::SourceFile;
-use planrun::syntax::parse_expression;
-use planrun::types::Type;
-use planrun::value::Value;
+use planrun_lang::eval::evaluate;
+use planrun_lang::sema::expr::{Checker, Expectation};
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::parse_expression;
+use planrun_lang::types::Type;
+use planrun_lang::value::Value;
 
 use super::world::World;
 

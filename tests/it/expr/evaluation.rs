@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use planrun::builtins::FailureKind;
-use planrun::eval::{evaluate, evaluate_within};
-use planrun::protocol::StepState;
-use planrun::types::Type;
-use planrun::value::{Exact, Value};
+use planrun_lang::builtins::FailureKind;
+use planrun_lang::eval::{evaluate, evaluate_within};
+use planrun_lang::protocol::StepState;
+use planrun_lang::types::Type;
+use planrun_lang::value::{Exact, Value};
 
 use super::world::{World, object};
 

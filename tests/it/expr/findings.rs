@@ -1,7 +1,7 @@
 //! What a check says about expressions, word by word.
 
-use planrun::types::Type;
-use planrun::value::Value;
+use planrun_lang::types::Type;
+use planrun_lang::value::Value;
 
 use super::world::{World, fixed, object, snapshot, texts, told};
 
@@ -36,7 +36,7 @@ fn world() -> World {
 
 fn all_told(
     texts: &[&str],
-    check: impl Fn(&World, &str) -> Vec<planrun::diag::Diagnostic>,
+    check: impl Fn(&World, &str) -> Vec<planrun_lang::diag::Diagnostic>,
 ) -> String {
     let world = world();
     texts.iter().fold(String::new(), |all, text| {

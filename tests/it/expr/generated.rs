@@ -1,8 +1,8 @@
 //! Generated expressions: what a check lets pass does not fail for its types.
 
-use planrun::builtins::FailureKind;
-use planrun::types::{Type, check_value};
-use planrun::value::Value;
+use planrun_lang::builtins::FailureKind;
+use planrun_lang::types::{Type, check_value};
+use planrun_lang::value::Value;
 use proptest::prelude::*;
 
 use super::world::{World, object, texts, told};
@@ -133,10 +133,10 @@ proptest! {
     fn what_passes_the_check_never_fails_for_its_types(text in expression()) {
         let world = world();
         let (code, diagnostics) = world.check(&text);
-        if diagnostics.iter().any(planrun::diag::Diagnostic::is_error) || text.contains("dyn(") {
+        if diagnostics.iter().any(planrun_lang::diag::Diagnostic::is_error) || text.contains("dyn(") {
             return Ok(());
         }
-        match planrun::eval::evaluate(&code, &world) {
+        match planrun_lang::eval::evaluate(&code, &world) {
             Ok(value) => {
                 let fits = check_value(&value, &code.ty);
                 prop_assert!(fits.is_ok(), "{text}: {value} is no {}: {}", code.ty, fits.unwrap_err());
@@ -152,7 +152,7 @@ proptest! {
     fn no_text_brings_the_checker_or_the_evaluator_down(text in expression()) {
         let world = world();
         let (code, _) = world.check(&text);
-        let _ = planrun::eval::evaluate(&code, &world);
+        let _ = planrun_lang::eval::evaluate(&code, &world);
         let _ = world.against(&text, &object(&[("x", Type::Int), ("y?", Type::String)]));
         let _ = world.condition(&text);
     }

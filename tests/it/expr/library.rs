@@ -1,10 +1,10 @@
 //! Every function of the library, called by every form that its descriptor names: what the check lets pass has a form at
 //! run time, and gives what the check said.
 
-use planrun::builtins::{self, FailureKind, Form, Function, Overload, Shape};
-use planrun::diag::Diagnostic;
-use planrun::types::{Type, check_value};
-use planrun::value::{MAX_DURATION, MIN_TIMESTAMP, Value};
+use planrun_lang::builtins::{self, FailureKind, Form, Function, Overload, Shape};
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::types::{Type, check_value};
+use planrun_lang::value::{MAX_DURATION, MIN_TIMESTAMP, Value};
 
 use super::world::{World, object, texts, told};
 
@@ -164,7 +164,7 @@ fn broken(world: &World, text: &str) -> Option<String> {
     if diagnostics.iter().any(Diagnostic::is_error) {
         return None;
     }
-    match planrun::eval::evaluate(&code, world) {
+    match planrun_lang::eval::evaluate(&code, world) {
         Ok(value) => check_value(&value, &code.ty)
             .err()
             .map(|mismatch| format!("{text}: {value} is no {}: {mismatch}", code.ty)),

@@ -1,7 +1,7 @@
 //! What conditions say about absence.
 
-use planrun::types::Type;
-use planrun::value::Value;
+use planrun_lang::types::Type;
+use planrun_lang::value::Value;
 
 use super::world::{World, object};
 

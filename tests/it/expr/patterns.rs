@@ -1,7 +1,7 @@
 //! `match`: exhaustiveness, reach, and what is known in the arms.
 
-use planrun::types::{Type, result_union};
-use planrun::value::Value;
+use planrun_lang::types::{Type, result_union};
+use planrun_lang::value::Value;
 
 use super::world::{World, object, texts, told};
 

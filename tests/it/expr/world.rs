@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun::diag::Diagnostic;
-use planrun::eval::{Environment, EvalError, evaluate};
-use planrun::protocol::StepState;
-use planrun::sema::expr::{Checker, Code, Expectation, atoms};
-use planrun::sema::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};
-use planrun::source::{SourceFile, Span};
-use planrun::syntax::parse_expression;
-use planrun::types::{Field, Literal, Rest, Type};
-use planrun::value::Value;
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::eval::{Environment, EvalError, evaluate};
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::expr::{Checker, Code, Expectation, atoms};
+use planrun_lang::sema::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};
+use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::parse_expression;
+use planrun_lang::types::{Field, Literal, Rest, Type};
+use planrun_lang::value::Value;
 
 /// What is around an expression.
 #[derive(Default)]
@@ -135,7 +135,7 @@ impl World {
     fn checked(
         &self,
         text: &str,
-        check: impl FnOnce(&mut Checker, &planrun::syntax::ast::Expr) -> Code,
+        check: impl FnOnce(&mut Checker, &planrun_lang::syntax::ast::Expr) -> Code,
     ) -> (Code, Vec<Diagnostic>) {
         let source = SourceFile::new("test", text);
         let (tree, mut diagnostics) = parse_expression(&source);

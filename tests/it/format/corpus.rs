@@ -9,7 +9,13 @@ use crate::support::root;
 /// The names and texts, each readable.
 pub fn texts() -> Vec<(String, String)> {
     let mut texts = Vec::new();
-    for folder in ["plans", "examples", "tests", "docs", "src/diag/codes/pages"] {
+    for folder in [
+        "plans",
+        "examples",
+        "tests",
+        "docs",
+        "crates/planrun-lang/src/diag/codes/pages",
+    ] {
         collect(&root().join(folder), &mut texts);
     }
     from_document(

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use planrun::format::{format, print};
-use planrun::source::SourceFile;
-use planrun::syntax::parse;
+use planrun_lang::format::{format, print};
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::parse;
 
 use super::meaning::judge;
 use crate::support::root;
@@ -61,7 +61,7 @@ fn a_text_that_cannot_be_read_is_refused_with_its_findings() {
     ] {
         let found = format(&SourceFile::new("a.plan", text)).unwrap_err();
         assert!(
-            found.iter().any(planrun::diag::Diagnostic::is_error),
+            found.iter().any(planrun_lang::diag::Diagnostic::is_error),
             "{text}"
         );
     }

@@ -1,12 +1,12 @@
 //! Whether a canonical text is one: its own, of the same tree, with every comment once and no line too long.
 
-use planrun::diag::Diagnostic;
-use planrun::format::format;
-use planrun::source::SourceFile;
-use planrun::syntax::ast::{
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::format::format;
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax::ast::{
     ArmBody, Block, Clause, ClauseKind, File, ItemKind, Statement, StatementKind, StepBody,
 };
-use planrun::syntax::parse;
+use planrun_lang::syntax::parse;
 
 /// Columns of a line.
 const WIDTH: usize = 100;

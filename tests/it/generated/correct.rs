@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use planrun::diag::{Diagnostic, Severity};
-use planrun::source::SourceFile;
+use planrun_lang::diag::{Diagnostic, Severity};
+use planrun_lang::source::SourceFile;
 use rayon::prelude::*;
 
 use super::workshop::{Workshop, seeds};

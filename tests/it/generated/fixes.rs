@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use planrun::diag::{Diagnostic, fix};
-use planrun::engine::Outcome;
+use planrun_core::run::Outcome;
+use planrun_lang::diag::{Diagnostic, fix};
 use rayon::prelude::*;
 
 use super::stage::{Weather, perform};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use planrun::diag::Severity;
-use planrun::sema::{self, Files, Tools};
-use planrun::source::SourceFile;
+use planrun_lang::diag::Severity;
+use planrun_lang::sema::{self, Files, Tools};
+use planrun_lang::source::SourceFile;
 
 use crate::support::root;
 

@@ -1,6 +1,6 @@
 //! Generated plans, of the whole language, go to JSON and back.
 
-use planrun::syntax::json;
+use planrun_lang::syntax::json;
 use rayon::prelude::*;
 
 use super::workshop::seeds;

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use planrun::diag::{Diagnostic, Severity};
-use planrun::sema::{CheckedFile, StepKind};
-use planrun::source::SourceFile;
+use planrun_lang::diag::{Diagnostic, Severity};
+use planrun_lang::sema::{CheckedFile, StepKind};
+use planrun_lang::source::SourceFile;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use planrun::engine::Outcome;
-use planrun::journal::StepError;
-use planrun::protocol::StepState;
-use planrun::sema::{CheckedFile, Node, Plan, Step, StepKind};
-use planrun::types::{ErrorClass, FailureKind, Type, Validation, check_value};
-use planrun::value::Value;
+use planrun_core::journal::StepError;
+use planrun_core::run::Outcome;
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{CheckedFile, Node, Plan, Step, StepKind};
+use planrun_lang::types::{ErrorClass, FailureKind, Type, Validation, check_value};
+use planrun_lang::value::Value;
 use rayon::prelude::*;
 
 use super::correct::told;
@@ -169,7 +169,7 @@ fn still_broken(made: &Project, weather: Weather, seed: u64) -> bool {
     if checked
         .diagnostics
         .iter()
-        .any(planrun::diag::Diagnostic::is_error)
+        .any(planrun_lang::diag::Diagnostic::is_error)
     {
         return false;
     }
@@ -302,7 +302,7 @@ fn field_of(value: &Value, name: &str) -> Option<Value> {
     let Value::Map(entries) = value else {
         return None;
     };
-    entries.get(&planrun::value::Key::from(name)).cloned()
+    entries.get(&planrun_lang::value::Key::from(name)).cloned()
 }
 
 fn text_of(value: &Value, name: &str) -> Option<String> {

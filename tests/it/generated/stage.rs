@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{self, Context, Outcome, Program};
+use planrun::driver::{self, Context};
 use planrun::host::{Host, MemoryHost};
-use planrun::journal::{Event, EventKind, StepError};
-use planrun::protocol::Sent;
-use planrun::sema::Plan;
-use planrun::tools::{
-    Answer, BoxFuture, CallError, Catalog, Conversation, Described, Permissions, Request,
-    Transport, described,
-};
-use planrun::types::{ErrorClass, Signature, decode, to_schema};
-use planrun::value::Value;
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_core::journal::{Event, EventKind, StepError};
+use planrun_core::run::{Outcome, Program};
+use planrun_lang::call::{Answer, CallError};
+use planrun_lang::permission::Permissions;
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::Plan;
+use planrun_lang::types::{ErrorClass, Signature, decode, to_schema};
+use planrun_lang::value::Value;
 
 use super::edges::answer;
 use crate::generate::{Dice, Project, Tool};
@@ -49,12 +49,12 @@ pub fn perform(
     seed: u64,
 ) -> (Outcome, Vec<StepError>) {
     let failures = Mutex::new(Vec::new());
-    let mut listener = |event: &Event<'_>| {
-        let failure = match event.kind {
+    let mut listener = |event: &Event| {
+        let failure = match &event.kind {
             EventKind::StepWaiting { error, .. }
             | EventKind::StepSettled { error, .. }
-            | EventKind::RunSettled { error, .. } => error,
-            EventKind::StepRecovering { error, .. } => Some(error),
+            | EventKind::RunSettled { error, .. } => error.as_deref(),
+            EventKind::StepRecovering { error, .. } => Some(&**error),
             _ => None,
         };
         failures.lock().unwrap().extend(failure.cloned());
@@ -70,7 +70,7 @@ pub fn perform(
             root: PathBuf::from("/"),
             ..Context::new(host, Arc::new(catalog), "test-run", &mut listener)
         };
-        engine::run(
+        driver::run(
             &Arc::new(Program::new(plan.clone())),
             &inputs(plan, seed),
             context,

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun::host::MemoryHost;
-use planrun::lint;
-use planrun::sema::{CheckedFile, Files, Policy, Tools};
-use planrun::source::SourceFile;
+use planrun::tools::Catalog;
 use planrun::tools::app::read_app;
-use planrun::tools::{Catalog, Permissions};
+use planrun_lang::lint;
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::{CheckedFile, Files, Policy, Tools};
+use planrun_lang::source::SourceFile;
 
 use crate::generate::Project;
 
@@ -73,7 +74,7 @@ impl Workshop {
             policy: &policy,
             allow: None,
             root: Path::new("/"),
-            host: &MemoryHost::new(1),
+            paths: &MemoryHost::new(1),
             tools: None,
             severities: None,
         };

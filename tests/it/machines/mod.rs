@@ -9,9 +9,9 @@ mod table;
 
 use std::sync::Arc;
 
-use planrun::protocol::RunState;
-use planrun::sema::{self, Files, Plan, Tools};
-use planrun::source::SourceFile;
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::{self, Files, Plan, Tools};
+use planrun_lang::source::SourceFile;
 
 use crate::support::{cases, root};
 use crate::world::{Ran, World};

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun::protocol::Sent;
-use planrun::sema::Plan;
-use planrun::tools::CallError;
-use planrun::types::{ErrorClass, decode};
-use planrun::value::Value;
+use planrun_lang::call::CallError;
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::Plan;
+use planrun_lang::types::{ErrorClass, decode};
+use planrun_lang::value::Value;
 use serde_json::{Map, Value as Json, json};
 
 use crate::world::{Script, World, after, give};

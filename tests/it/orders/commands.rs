@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use planrun::journal::Given;
-use planrun::sema::Plan;
-use planrun::types::{Type, decode};
-use planrun::value::Value;
+use planrun_core::journal::Given;
+use planrun_lang::sema::Plan;
+use planrun_lang::types::{Type, decode};
+use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use crate::support::words;

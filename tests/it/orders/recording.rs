@@ -4,18 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::protocol::Sent;
-use planrun::tools::{
-    BoxFuture, CallError, Catalog, Conversation, Described, Outcome, Request, Transport, described,
-};
-use planrun::types::ErrorClass;
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_lang::call::{CallError, CallOutcome};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::ErrorClass;
 use tokio::time::Instant;
 
 /// Answers come after a whole number of these, so that many come at the same moment.
 const GRAIN: u128 = 10;
 
 /// The attempts at one call, by tool and arguments, with how long each took.
-type Answers = BTreeMap<String, VecDeque<(Outcome, Duration)>>;
+type Answers = BTreeMap<String, VecDeque<(CallOutcome, Duration)>>;
 
 /// What was answered.
 #[derive(Clone, Default)]

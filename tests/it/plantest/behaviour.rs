@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use planrun::engine::Order;
 use planrun::plantest::play::Manner;
 use planrun::plantest::suite::{Wish, unused_in_every_row};
 use planrun::plantest::trace::trace;
-use planrun::types::check_value;
+use planrun_core::run::Order;
+use planrun_lang::types::check_value;
 
 use super::kit::bench;
 use crate::support::{compare, planrun, root};
@@ -109,9 +109,9 @@ fn what_is_made_up_fits_its_contract_and_is_the_same_for_the_same_seed() {
         .nodes
         .iter()
         .find_map(|node| match &node.step()?.kind {
-            planrun::sema::StepKind::Call(call) => match &call.target {
-                planrun::sema::Target::Tool(signature) => Some(signature.clone()),
-                planrun::sema::Target::Plan(..) => None,
+            planrun_lang::sema::StepKind::Call(call) => match &call.target {
+                planrun_lang::sema::Target::Tool(signature) => Some(signature.clone()),
+                planrun_lang::sema::Target::Plan(..) => None,
             },
             _ => None,
         });

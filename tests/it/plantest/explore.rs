@@ -6,9 +6,9 @@ use std::sync::Arc;
 use planrun::plantest::explore::invariants::{Breach, breaches};
 use planrun::plantest::play::{Manner, Played};
 use planrun::plantest::world::Called;
-use planrun::protocol::RunState;
-use planrun::sema::Plan;
-use planrun::types::{Effect, ErrorClass};
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::Plan;
+use planrun_lang::types::{Effect, ErrorClass};
 
 use super::kit::{Bench, bench};
 use crate::support::{folder, planrun};

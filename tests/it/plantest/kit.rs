@@ -3,16 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun::diag::Diagnostic;
-use planrun::engine::{Defaults, Program, Silence};
+use planrun::driver::Silence;
 use planrun::host::MemoryHost;
-use planrun::lint;
 use planrun::plantest::case::Case;
 use planrun::plantest::play::{Manner, Played, Stage, play};
 use planrun::plantest::suite::{Ran, Suite, Wish, cast};
-use planrun::sema::{Files, Policy, Tools};
-use planrun::source::SourceFile;
-use planrun::tools::{Catalog, Permissions};
+use planrun::tools::Catalog;
+use planrun_core::run::{Defaults, Program};
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::lint;
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::source::SourceFile;
 
 /// A file that is tested.
 pub struct Bench {
@@ -28,7 +30,7 @@ pub fn bench(text: &str) -> Bench {
         policy: &policy,
         allow: None,
         root: Path::new("/"),
-        host: &host,
+        paths: &host,
         tools: None,
         severities: None,
     };

@@ -1,8 +1,8 @@
 //! Small changes of plans: which there are, that each is a text of its own, and what the command says of them.
 
 use planrun::plantest::mutate::{Kind, mutants};
-use planrun::source::SourceFile;
-use planrun::syntax;
+use planrun_lang::source::SourceFile;
+use planrun_lang::syntax;
 
 use crate::support::{Program, folder, planrun, root};
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::world::{Script, World, after, give};
-use planrun::protocol::Sent;
+use planrun_lang::protocol::Sent;
 
 const TOOLS: &str = "
 use a

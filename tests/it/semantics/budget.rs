@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
 use planrun::journal::MemoryLog;
-use planrun::protocol::Sent::No;
+use planrun_lang::protocol::Sent::No;
 
 const TOOLS: &str = "
 use a

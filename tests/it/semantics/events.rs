@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::names::{errors_of, findings};
 use crate::world::{Script, World, after, give};
-use planrun::protocol::Sent;
+use planrun_lang::protocol::Sent;
 
 const TOOLS: &str = "
 use a

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::world::Script::{Fail, Limited};
 use crate::world::{World, after, give};
-use planrun::protocol::Sent::{Answered, Maybe, No, Refused};
+use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
 
 const TOOLS: &str = "
 use a, sys

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::world::Script::Fail;
 use crate::world::{World, after, give};
-use planrun::protocol::Sent::{Answered, No};
+use planrun_lang::protocol::Sent::{Answered, No};
 
 const TOOLS: &str = "
 use a, sys

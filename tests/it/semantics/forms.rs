@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use planrun::journal::{Accepted, AnswerError, Given, MemoryLog};
+use planrun::journal::MemoryLog;
+use planrun_core::journal::{Accepted, AnswerError, Given};
 use serde_json::{Value as Json, json};
 
 use crate::world::{Ran, World, give};
@@ -354,7 +355,7 @@ async fn a8_the_journal_knows_the_answers_that_stand() {
 #[tokio::test(start_paused = true)]
 async fn r4_2_a_gate_tells_the_class_of_what_it_lets_through_and_why_it_asks_again() {
     use crate::world::Script::Fail;
-    use planrun::protocol::Sent::Refused;
+    use planrun_lang::protocol::Sent::Refused;
     let log = MemoryLog::default();
     let mut world = World::new().tool("a.write", [Fail("tool.busy", Refused), give(json!(1))]);
     (world.journal, world.answers) = (Some(log.clone()), vec![("w.confirm", json!(true))]);

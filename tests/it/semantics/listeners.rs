@@ -1,14 +1,14 @@
 //! Plans of tasks and listeners as people write them: the statements S3-6 to S3-27 and S3-32b, against scripted tools.
 //! `hiring.rs` holds those that speak of processes and of the mock.
 
-use planrun::engine::ListenerReport;
 use planrun::journal::MemoryLog;
-use planrun::value::Value;
+use planrun_core::run::ListenerReport;
+use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 
 use crate::world::Script::{self, Fail};
 use crate::world::{Ran, World, after, give};
-use planrun::protocol::Sent::{Answered, No};
+use planrun_lang::protocol::Sent::{Answered, No};
 
 /// Onboarding as a net of tasks: every listener moves the next task with what its tool gave.
 const ONBOARDING: &str = r#"

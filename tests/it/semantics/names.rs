@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::world::{Script, World, after, give};
-use planrun::diag::Diagnostic;
 use planrun::journal::MemoryLog;
-use planrun::protocol::{RunState, Sent};
-use planrun::sema::{Files, Tools, check_file};
-use planrun::source::SourceFile;
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::protocol::{RunState, Sent};
+use planrun_lang::sema::{Files, Tools, check_file};
+use planrun_lang::source::SourceFile;
 
 const TOOLS: &str = "
 use a

@@ -196,7 +196,7 @@ async fn r1_2_waiting_for_a_place_means_waiting_for_an_end_and_carries_no_failur
     );
     let fails = [after(
         10,
-        crate::world::Script::Fail("tool.failed", planrun::protocol::Sent::Answered),
+        crate::world::Script::Fail("tool.failed", planrun_lang::protocol::Sent::Answered),
     )];
     let ran = world().tool("a.write", fails).run(&text).await;
     assert_eq!(
@@ -386,7 +386,7 @@ async fn r1_2_a_failed_read_does_not_stop_a_later_effect_under_settle() {
         "a.read",
         [crate::world::Script::Fail(
             "tool.failed",
-            planrun::protocol::Sent::Answered,
+            planrun_lang::protocol::Sent::Answered,
         )],
     );
     let ran = world.run(&text).await;
@@ -452,7 +452,7 @@ async fn r1_3_a_failure_above_a_taken_end_is_the_failure_of_the_run() {
     let fails = || {
         [after(
             25,
-            crate::world::Script::Fail("tool.failed", planrun::protocol::Sent::Answered),
+            crate::world::Script::Fail("tool.failed", planrun_lang::protocol::Sent::Answered),
         )]
     };
     for end in [
@@ -484,7 +484,7 @@ async fn r1_3_an_end_whose_condition_has_no_value_counts_as_taken() {
     let fails = || {
         [after(
             5,
-            crate::world::Script::Fail("tool.gone", planrun::protocol::Sent::Answered),
+            crate::world::Script::Fail("tool.gone", planrun_lang::protocol::Sent::Answered),
         )]
     };
     for end in [
@@ -533,7 +533,7 @@ async fn r1_4_the_error_of_a_let_belongs_to_its_reader() {
 #[tokio::test(start_paused = true)]
 async fn r1_4_arguments_are_evaluated_once_for_all_attempts() {
     use crate::world::Script::Fail;
-    use planrun::protocol::Sent::No;
+    use planrun_lang::protocol::Sent::No;
     let world = world().tool("b.write", [Fail("transient.network", No), give(json!(9))]);
     let body = "step u = sys.uuid() step w = b.write(x: u) retry { attempts: 2 }";
     let ran = world.run(&format!("use sys\n{}", plan(body))).await;
@@ -631,7 +631,7 @@ async fn r1_1_what_calls_nothing_and_fails_does_so_in_its_place() {
 async fn r1_1_a_failure_above_comes_before_one_that_waited_for_its_place() {
     let fails = [after(
         10,
-        crate::world::Script::Fail("tool.failed", planrun::protocol::Sent::Answered),
+        crate::world::Script::Fail("tool.failed", planrun_lang::protocol::Sent::Answered),
     )];
     let body = "step w = a.write() step v = do { ensure n > 3 else \"no\" yield n }";
     let ran = world()
@@ -650,7 +650,7 @@ async fn r1_abort_reads_are_cancelled_and_effects_in_flight_are_awaited() {
         "b.write",
         [after(
             100,
-            crate::world::Script::Fail("tool.failed", planrun::protocol::Sent::Answered),
+            crate::world::Script::Fail("tool.failed", planrun_lang::protocol::Sent::Answered),
         )],
     );
     let world = world.tool("a.look", [after(900, give(json!(1)))]);

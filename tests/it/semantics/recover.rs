@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{folder, planrun};
 use crate::world::Script::Fail;
 use crate::world::{World, give};
-use planrun::protocol::Sent::Answered;
+use planrun_lang::protocol::Sent::Answered;
 
 const TOOLS: &str = "
 use a, sys

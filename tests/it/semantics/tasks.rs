@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use planrun::engine::Interruption;
 use planrun::journal::MemoryLog;
+use planrun_core::run::Interruption;
 use serde_json::{Value as Json, json};
 
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
-use planrun::protocol::Sent::{Answered, No};
+use planrun_lang::protocol::Sent::{Answered, No};
 
 const TOOLS: &str = "
 use a, sys

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::world::Script::Fail;
 use crate::world::{World, after, give};
-use planrun::protocol::Sent::No;
+use planrun_lang::protocol::Sent::No;
 
 const TOOLS: &str = "
 use a
@@ -117,7 +117,7 @@ async fn r4_1_an_arm_catches_the_end_of_within_and_one_at_work_ends_with_it() {
     let world = World::new()
         .tool(
             "a.write",
-            [Fail("tool.no", planrun::protocol::Sent::Answered)],
+            [Fail("tool.no", planrun_lang::protocol::Sent::Answered)],
         )
         .tool("a.read", [after(900, state(true))]);
     let ran = world

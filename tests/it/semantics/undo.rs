@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
 use planrun::journal::MemoryLog;
-use planrun::protocol::Sent::{Answered, Maybe, No, Refused};
+use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
 
 const TOOLS: &str = "
 use a

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planrun::value::Value;
+use planrun_lang::value::Value;
 use serde_json::{Value as Json, json};
 
 use crate::world::{Ran, World, give};
@@ -85,7 +85,7 @@ fn world() -> World {
             "a.broken",
             [crate::world::Script::Fail(
                 "tool.failed",
-                planrun::protocol::Sent::Answered,
+                planrun_lang::protocol::Sent::Answered,
             )],
         )
         .tool("a.take", [give(json!(null))])

@@ -7,12 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_core::Stream;
-use planrun::protocol::Sent;
 use planrun::tools::{
-    Answer, Ask, AskReply, BoxFuture, CallError, CallEvent, Conversation, Described, Handle,
-    Outcome, Progress, Question, Request, Transport, Usage, described,
+    Ask, AskReply, BoxFuture, CallEvent, Conversation, Described, Handle, Progress, Question,
+    Request, Transport, Usage, described,
 };
-use planrun::types::{ErrorClass, Signature};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{ErrorClass, Signature};
 use serde_json::Value as Json;
 use tokio::sync::mpsc;
 
@@ -146,7 +147,7 @@ async fn play(script: Vec<Line>, events: &mpsc::Sender<CallEvent>, log: &Log) {
     }
 }
 
-fn fail(class: &str, sent: Sent) -> Outcome {
+fn fail(class: &str, sent: Sent) -> CallOutcome {
     Err(CallError {
         class: ErrorClass::find(class).unwrap(),
         message: format!("scripted {class}"),

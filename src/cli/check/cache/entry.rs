@@ -1,10 +1,10 @@
 //! One plan in the cache: what its text was, what it used, what was found.
 
+use planrun_lang::diag::{Diagnostic, Edit, Fix, Label, Severity, codes};
+use planrun_lang::source::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::diag::{Diagnostic, Edit, Fix, Label, Severity, codes};
 use crate::host::Stamp;
-use crate::source::Span;
 
 /// More findings than this are not worth keeping.
 const MOST_FINDINGS: usize = 200;

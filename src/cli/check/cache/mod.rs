@@ -8,10 +8,11 @@ mod entry;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use planrun_lang::source::{MAX_FILE_BYTES, SourceFile};
+
 use crate::host::{Host, Stamp};
 use crate::project::{Location, make_own_folder, own_folder};
 use crate::runs::Workspace;
-use crate::source::{MAX_FILE_BYTES, SourceFile};
 pub(super) use entry::{Entry, Used, hash};
 
 /// Where it is, in the project's own folder.

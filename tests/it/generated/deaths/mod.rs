@@ -8,7 +8,7 @@ mod verdict;
 
 use std::sync::{Arc, Mutex};
 
-use planrun::sema::Plan;
+use planrun_lang::sema::Plan;
 use rayon::prelude::*;
 
 use self::life::{Life, lived};
@@ -95,7 +95,7 @@ fn checked(made: &Project) -> Option<Arc<Plan>> {
     let refused = checked
         .diagnostics
         .iter()
-        .any(planrun::diag::Diagnostic::is_error);
+        .any(planrun_lang::diag::Diagnostic::is_error);
     checked.plans.last().filter(|_| !refused).cloned()
 }
 

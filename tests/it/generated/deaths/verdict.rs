@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Mutex;
 
-use planrun::protocol::RunState;
-use planrun::sema::{Plan, StepKind};
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::{Plan, StepKind};
 use serde_json::Value as Json;
 
 use super::life::Lived;

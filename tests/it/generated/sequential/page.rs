@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use planrun::sema::expr::Code;
-use planrun::sema::{Block, BlockId, Node, NodeKind, Plan, Step, StepKind, Target};
-use planrun::types::Effect;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{Block, BlockId, Node, NodeKind, Plan, Step, StepKind, Target};
+use planrun_lang::types::Effect;
 
 /// For each statement those that have ended before it begins, as far as the block has been walked.
 #[derive(Default)]

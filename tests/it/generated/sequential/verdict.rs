@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use planrun::protocol::RunState;
-use planrun::value::Value;
+use planrun_lang::protocol::RunState;
+use planrun_lang::value::Value;
 
 use super::Ran;
 use super::double::Seen;

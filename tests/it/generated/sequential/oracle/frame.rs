@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use planrun::eval::{Environment, EvalError, evaluate};
-use planrun::protocol::StepState;
-use planrun::sema::expr::Code;
-use planrun::sema::{Block, BlockId, Node, OnFailure, Place, Plan};
-use planrun::value::Value;
+use planrun_lang::eval::{Environment, EvalError, evaluate};
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{Block, BlockId, Node, OnFailure, Place, Plan};
+use planrun_lang::value::Value;
 
 use super::Fault;
 

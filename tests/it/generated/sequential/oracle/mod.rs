@@ -12,14 +12,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use planrun::eval::EvalError;
-use planrun::protocol::{Sent, StepState};
-use planrun::sema::expr::Code;
-use planrun::sema::{
+use planrun_lang::eval::EvalError;
+use planrun_lang::protocol::{Sent, StepState};
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{
     BlockId, Call, Each, Node, NodeKind, OnFailure, Plan, Repeat, Step, StepKind, Target, Wait,
 };
-use planrun::types::{ErrorClass, Signature, Validation};
-use planrun::value::{Key, Value};
+use planrun_lang::types::{ErrorClass, Signature, Validation};
+use planrun_lang::value::{Key, Value};
 
 use super::double::{Nature, answer};
 use super::page::{Page, block_does, data};

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use planrun::protocol::{Sent, StepState};
-use planrun::sema::{Call, Step, StepKind, Target};
-use planrun::types::Signature;
-use planrun::value::Value;
+use planrun_lang::protocol::{Sent, StepState};
+use planrun_lang::sema::{Call, Step, StepKind, Target};
+use planrun_lang::types::Signature;
+use planrun_lang::value::Value;
 
 use super::super::double::answer;
 use super::Oracle;

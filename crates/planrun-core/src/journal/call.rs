@@ -1,0 +1,48 @@
+//! A call of an earlier process, as its journal tells of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_lang::value::Value;
+
+use super::event::Used;
+use super::failure::StepError;
+
+/// The latest execution of a call.
+#[derive(Clone, Debug)]
+pub struct PastCall {
+    pub execution: u32,
+    /// Of the current series of retries, from 1.
+    pub trial: u32,
+    /// All that were made so far, those of earlier executions included.
+    pub attempts: u32,
+    /// What its answers reported, those of earlier executions included.
+    pub used: Used,
+    /// Why it was made although another run had made it.
+    pub again: Option<Arc<str>>,
+    /// Empty for an execution of which no attempt was made yet.
+    pub key: Arc<str>,
+    pub arguments: Value,
+    pub phase: PastPhase,
+    /// When the latest attempt was sent, in nanoseconds since 1970.
+    pub sent_at: i128,
+    /// When the first attempt of the execution was sent that may have arrived.
+    pub arrived: Option<i128>,
+    /// Whether any attempt may have happened.
+    pub may_have_happened: bool,
+    /// Why the latest poll has told nothing.
+    pub unheard: Option<Arc<StepError>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PastPhase {
+    /// It had been sent, or was about to be.
+    InFlight,
+    /// Between two attempts, from this moment on (nanoseconds since 1970) for so long, whatever the clock is set to
+    /// meanwhile.
+    Waiting { since: i128, wait: Duration },
+    /// Its answer is among the news.
+    Answered,
+    /// It ended because of something else.
+    Ended,
+}

@@ -1,0 +1,274 @@
+//! A step's failure as it is told and written down: its class, what the world saw of it, what is behind it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use planrun_lang::protocol::Sent;
+use planrun_lang::secrets::Redactor;
+use planrun_lang::types::{ErrorClass, FailureKind, Validation};
+use planrun_lang::value::{Key, Value, duration_text, parse_duration};
+use serde::Deserialize;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+
+/// Why a step has no value of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepError {
+    pub class: ErrorClass,
+    /// One sentence for people.
+    pub message: Arc<str>,
+    /// The path of the step that failed.
+    pub step: Arc<str>,
+    /// The number of the last attempt, from 1; 0 where none was made.
+    pub attempt: u32,
+    /// How long the other side asked us to wait.
+    pub retry_after: Option<Duration>,
+    /// Whether the world has seen the last attempt.
+    pub sent: Sent,
+    /// Where in the text of a plan the reason stands, as `plans/a.plan:12:5`, if it is an expression.
+    pub place: Option<Arc<str>>,
+    /// Why an expression had no value, or an argument was not taken, as far as that has a name.
+    pub kind: Option<FailureKind>,
+    pub cause: Option<Arc<StepError>>,
+}
+
+impl StepError {
+    /// A failure before anything was sent.
+    #[must_use]
+    pub fn new(class: ErrorClass, message: impl Into<Arc<str>>, step: &Arc<str>) -> Self {
+        Self {
+            class,
+            message: message.into(),
+            step: step.clone(),
+            attempt: 0,
+            retry_after: None,
+            sent: Sent::No,
+            place: None,
+            cause: None,
+            kind: None,
+        }
+    }
+
+    /// Whether the same call may succeed when it is simply made again.
+    #[must_use]
+    pub fn retryable(&self) -> bool {
+        matches!(self.class, ErrorClass::Transient(_))
+    }
+
+    /// Whether the execution of the call is over with it: nothing has happened by the tool's contract, or nothing was
+    /// sent since it must not be. Anything else may be sent again as it is, with its key.
+    #[must_use]
+    pub fn ends_execution(&self) -> bool {
+        let refused_here = matches!(
+            self.class,
+            ErrorClass::Denied(_) | ErrorClass::Validation(Validation::Arguments)
+        );
+        self.sent == Sent::Refused || (self.sent == Sent::No && refused_here)
+    }
+
+    /// The error as plans see it: `class, message, step, attempt, retryable, retry_after, cause`.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut cause = Value::Null;
+        for error in self.chain().into_iter().rev() {
+            let retry_after = error.retry_after.map_or(Value::Null, |wait| {
+                Value::Duration(i128::try_from(wait.as_nanos()).unwrap_or(i128::MAX))
+            });
+            let fields = [
+                ("class", Value::String(error.class.to_string().into())),
+                ("message", Value::String(error.message.clone())),
+                ("step", Value::String(error.step.clone())),
+                ("attempt", Value::Int(i64::from(error.attempt))),
+                ("retryable", Value::Bool(error.retryable())),
+                ("retry_after", retry_after),
+                ("cause", cause),
+            ];
+            let map: IndexMap<Key, Value> = fields
+                .into_iter()
+                .map(|(name, value)| (Key::from(name), value))
+                .collect();
+            cause = Value::Map(Arc::new(map));
+        }
+        cause
+    }
+
+    /// The same with marks for what is secret.
+    #[must_use]
+    pub fn shown(&self, redactor: &Redactor) -> Self {
+        let mut shown: Option<Arc<Self>> = None;
+        for error in self.chain().into_iter().rev() {
+            let message = redactor.text(&error.message).as_ref().into();
+            shown = Some(Arc::new(Self {
+                message,
+                cause: shown,
+                ..error.clone()
+            }));
+        }
+        shown.map_or_else(|| self.clone(), Arc::unwrap_or_clone)
+    }
+
+    /// The error and what is behind it, outermost first.
+    fn chain(&self) -> Vec<&Self> {
+        let mut chain = vec![self];
+        while let Some(cause) = chain.last().and_then(|error| error.cause.as_deref()) {
+            chain.push(cause);
+        }
+        chain
+    }
+}
+
+/// As events carry it: what plans see, and `sent`. The causes are a list, outermost first, so that nothing recurses.
+impl Serialize for StepError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut chain = self.chain().into_iter().map(Link::of);
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(first) = chain.next() {
+            first.fields(&mut map)?;
+        }
+        let causes: Vec<Link> = chain.collect();
+        if !causes.is_empty() {
+            map.serialize_entry("causes", &causes)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for StepError {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut first = Link::deserialize(deserializer)?;
+        let mut cause = None;
+        for link in std::mem::take(&mut first.causes).into_iter().rev() {
+            cause = Some(Arc::new(
+                link.error(cause).map_err(serde::de::Error::custom)?,
+            ));
+        }
+        first.error(cause).map_err(serde::de::Error::custom)
+    }
+}
+
+/// One error of a chain.
+#[derive(Deserialize)]
+struct Link {
+    class: String,
+    message: Arc<str>,
+    step: Arc<str>,
+    attempt: u32,
+    sent: Sent,
+    #[serde(default)]
+    retry_after: Option<String>,
+    #[serde(default)]
+    place: Option<Arc<str>>,
+    #[serde(default)]
+    kind: Option<FailureKind>,
+    /// Of the first link only: what is behind it, outermost first.
+    #[serde(default)]
+    causes: Vec<Link>,
+}
+
+impl Link {
+    fn of(error: &StepError) -> Self {
+        let nanos = |wait: Duration| i128::try_from(wait.as_nanos()).unwrap_or(i128::MAX);
+        Self {
+            class: error.class.to_string(),
+            message: error.message.clone(),
+            step: error.step.clone(),
+            attempt: error.attempt,
+            sent: error.sent,
+            retry_after: error.retry_after.map(|wait| duration_text(nanos(wait))),
+            place: error.place.clone(),
+            kind: error.kind,
+            causes: Vec::new(),
+        }
+    }
+
+    fn error(self, cause: Option<Arc<StepError>>) -> Result<StepError, String> {
+        let class = ErrorClass::find(&self.class)
+            .ok_or_else(|| format!("`{}` is no class of errors", self.class))?;
+        let retry_after = match self.retry_after {
+            Some(text) => {
+                let nanos = parse_duration(&text).and_then(|nanos| u64::try_from(nanos).ok());
+                Some(Duration::from_nanos(
+                    nanos.ok_or_else(|| format!("`{text}` is no length of time"))?,
+                ))
+            }
+            None => None,
+        };
+        let Self {
+            message,
+            step,
+            attempt,
+            sent,
+            place,
+            kind,
+            ..
+        } = self;
+        Ok(StepError {
+            class,
+            message,
+            step,
+            attempt,
+            retry_after,
+            sent,
+            place,
+            kind,
+            cause,
+        })
+    }
+
+    fn fields<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("class", &self.class)?;
+        map.serialize_entry("message", &self.message)?;
+        map.serialize_entry("step", &self.step)?;
+        map.serialize_entry("attempt", &self.attempt)?;
+        map.serialize_entry("sent", &self.sent)?;
+        if let Some(wait) = &self.retry_after {
+            map.serialize_entry("retry_after", wait)?;
+        }
+        if let Some(place) = &self.place {
+            map.serialize_entry("place", place)?;
+        }
+        if let Some(kind) = &self.kind {
+            map.serialize_entry("kind", kind)?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Link {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.fields(&mut map)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use planrun_lang::types::Transient;
+
+    #[test]
+    fn an_error_comes_back_as_it_was_written() {
+        let first = StepError {
+            retry_after: Some(Duration::from_millis(1500)),
+            attempt: 2,
+            sent: Sent::Maybe,
+            place: Some("plans/a.plan:12:5".into()),
+            kind: Some(FailureKind::NoSuchKey),
+            ..StepError::new(
+                ErrorClass::Transient(Transient::Timeout),
+                "no \"answer\"",
+                &"a.b".into(),
+            )
+        };
+        let second = StepError {
+            cause: Some(Arc::new(first)),
+            ..StepError::new(ErrorClass::UnknownOutcome, "x", &"a".into())
+        };
+        let text = serde_json::to_string(&second).unwrap();
+        assert_eq!(serde_json::from_str::<StepError>(&text).unwrap(), second);
+        assert!(
+            serde_json::from_str::<StepError>(&text.replace("unknown_outcome", "odd")).is_err()
+        );
+    }
+}

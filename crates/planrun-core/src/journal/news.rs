@@ -1,0 +1,43 @@
+//! What a run could not have computed itself: answers, times, signals, what people said.
+
+use std::sync::Arc;
+
+use planrun_lang::value::Value;
+
+use super::event::Bound;
+use super::failure::StepError;
+use super::question::Answer;
+
+/// Something that came from outside.
+#[derive(Clone, Debug)]
+pub struct News {
+    /// The event that tells of it.
+    pub number: u64,
+    pub at: i128,
+    pub kind: NewsKind,
+}
+
+#[derive(Clone, Debug)]
+pub enum NewsKind {
+    /// The last attempt at a call ended, and no further one was made.
+    Answer {
+        path: Arc<str>,
+        outcome: Result<Value, Arc<StepError>>,
+    },
+    /// Somebody answered.
+    Given(Answer),
+    /// A time bound was over.
+    Timer { path: Arc<str>, timer: Bound },
+    /// A signal came.
+    Signal { signal: Arc<str>, payload: Value },
+    /// An `external` task was moved.
+    TaskMoved {
+        path: Arc<str>,
+        status: Arc<str>,
+        context: Value,
+    },
+    /// Somebody asked for the end; the effects shall stay, or not.
+    Cancel { keep: bool },
+    /// What had failed was to be done again.
+    Retried { path: Arc<str> },
+}

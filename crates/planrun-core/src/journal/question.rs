@@ -1,0 +1,586 @@
+//! What people are asked while a run waits, and which answers are taken.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planrun_lang::diag::closest;
+use planrun_lang::secrets::hidden;
+use planrun_lang::types::{Contract, Effect, Type, decode, encode, from_schema, to_schema};
+use planrun_lang::value::{Key, Map, Value, timestamp_text};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::event::Waiting;
+
+/// A question as it is told and written down: a gate, a form, or whether something happened.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// [`Waiting::Confirm`], [`Waiting::Input`] or [`Waiting::Answer`].
+    pub kind: Waiting,
+    pub text: Arc<str>,
+    /// What is behind it, where it is not asked in the course of things.
+    pub why: Option<Arc<str>>,
+    /// The role that answers.
+    pub by: Option<Arc<str>>,
+    /// Since when, in nanoseconds since 1970.
+    pub asked_at: i128,
+    /// Until when, in nanoseconds since 1970.
+    pub expires: Option<i128>,
+    /// Of the call that a gate stands before, or whose answer was lost.
+    pub execution: u32,
+    /// What a gate stands before, or what was called; empty for steps that hold others, and for forms.
+    pub tool: Arc<str>,
+    /// What it does to the world; nothing for forms.
+    pub effect: Option<Effect>,
+    /// What a gate lets through, or what was sent; of a form, what is known and what stands in its fields.
+    pub arguments: Value,
+    /// The places in the arguments that must not be shown.
+    pub sensitive: Vec<Arc<str>>,
+    /// A hash of everything that an approval holds for; empty for forms.
+    pub binding: Arc<str>,
+    /// The fields that are asked for; one field for the value of a call whose answer was lost.
+    pub form: Vec<FormField>,
+}
+
+/// One field of a form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FormField {
+    pub name: Arc<str>,
+    /// What it is for, where the plan's tools say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Arc<str>>,
+    /// As plans write it.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// The same for programs.
+    pub schema: Json,
+    /// The only values that are taken, where there is a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<Json>>,
+    /// What its value must keep beside its type: the JSON Schemas of the arguments as which it is passed on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contracts: Vec<Json>,
+    /// Whether its value must not be shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
+}
+
+/// An answer as somebody gives it: `{"answer": PATH, "value": …, "by": …, "note": …}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// `STEP.confirm` for a gate, `STEP` for a form.
+    #[serde(rename = "answer")]
+    pub path: Arc<str>,
+    pub value: Json,
+    /// The role that answers: `desk`, or `desk:ann`.
+    #[serde(default)]
+    pub by: Option<Arc<str>>,
+    #[serde(default)]
+    pub note: Option<Arc<str>>,
+}
+
+/// An answer that fits its question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    pub path: Arc<str>,
+    /// A bool for a gate, all fields for a form.
+    pub value: Value,
+    pub by: Option<Arc<str>>,
+    pub note: Option<Arc<str>>,
+}
+
+/// Why an answer is not taken. Nothing has changed then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    #[error("nothing is asked at `{path}`; {hint}")]
+    Unknown { path: Arc<str>, hint: String },
+    #[error("`{path}` has been answered already, {first}, and an answer stands")]
+    Twice {
+        path: Arc<str>,
+        /// What was said, by whom and when.
+        first: String,
+    },
+    #[error("`{path}` was open until {until}; the answer comes too late")]
+    Late { path: Arc<str>, until: String },
+    #[error("`{0}` is not asked any more: its step has ended")]
+    Withdrawn(Arc<str>),
+    #[error("`{path}` is for the role `{role}`, and {who}; answer as `{role}` or `{role}:NAME`")]
+    Role {
+        path: Arc<str>,
+        role: Arc<str>,
+        who: String,
+    },
+    #[error("{0}")]
+    Unreadable(String),
+    #[error("the answer to `{path}` does not fit: {fault}")]
+    Misfit { path: Arc<str>, fault: String },
+}
+
+impl AnswerError {
+    /// The same with other texts, such as those that may be seen.
+    #[must_use]
+    pub fn map_text(self, map: impl Fn(&str) -> String) -> Self {
+        let shared = |text: Arc<str>| Arc::from(map(&text));
+        match self {
+            Self::Unknown { path, hint } => Self::Unknown {
+                path: shared(path),
+                hint: map(&hint),
+            },
+            Self::Twice { path, first } => Self::Twice {
+                path: shared(path),
+                first: map(&first),
+            },
+            Self::Late { path, until } => Self::Late {
+                path: shared(path),
+                until: map(&until),
+            },
+            Self::Withdrawn(path) => Self::Withdrawn(shared(path)),
+            Self::Role { path, role, who } => Self::Role {
+                path: shared(path),
+                role: shared(role),
+                who: map(&who),
+            },
+            Self::Unreadable(why) => Self::Unreadable(map(&why)),
+            Self::Misfit { path, fault } => Self::Misfit {
+                path: shared(path),
+                fault: map(&fault),
+            },
+        }
+    }
+}
+
+/// Where the questions of a run stand, by the paths under which they are answered.
+#[derive(Debug, Default)]
+pub struct Questions {
+    standing: BTreeMap<Arc<str>, Standing>,
+}
+
+#[derive(Debug)]
+enum Standing {
+    Open {
+        step: Arc<str>,
+        question: Arc<Question>,
+    },
+    Answered(Box<Answered>),
+    Expired(Option<i128>),
+    Withdrawn,
+}
+
+/// A question with the answer that stands.
+#[derive(Debug)]
+struct Answered {
+    question: Arc<Question>,
+    answer: Answer,
+    /// When it was given, in nanoseconds since 1970.
+    at: i128,
+}
+
+/// What becomes of an answer that fits.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Accepted {
+    Now(Answer),
+    /// The same has been said before, so there is nothing to do.
+    Before,
+}
+
+impl Questions {
+    /// A step asks.
+    pub fn ask(&mut self, step: &Arc<str>, question: Arc<Question>) {
+        self.standing.insert(
+            question.path(step),
+            Standing::Open {
+                step: step.clone(),
+                question,
+            },
+        );
+    }
+
+    /// The questions that wait for an answer, by the paths under which they are answered.
+    pub fn open(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Question>)> {
+        self.standing
+            .iter()
+            .filter_map(|(path, standing)| match standing {
+                Standing::Open { question, .. } => Some((path, question)),
+                Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => None,
+            })
+    }
+
+    /// The step behind an open question.
+    #[must_use]
+    pub fn step(&self, path: &str) -> Option<&Arc<str>> {
+        match self.standing.get(path)? {
+            Standing::Open { step, .. } => Some(step),
+            Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => None,
+        }
+    }
+
+    /// An answer was taken at a moment, in nanoseconds since 1970.
+    pub fn answered(&mut self, answer: &Answer, at: i128) {
+        let Some(Standing::Open { question, .. }) = self.standing.get(&answer.path) else {
+            return;
+        };
+        let answered = Answered {
+            question: question.clone(),
+            answer: answer.clone(),
+            at,
+        };
+        self.standing
+            .insert(answer.path.clone(), Standing::Answered(Box::new(answered)));
+    }
+
+    /// The step waits no longer: nobody answered in time, or it ended because of something else.
+    pub fn close(&mut self, step: &str, expired: bool) {
+        let gate = format!("{step}.{GATE}");
+        for path in [step, &gate] {
+            let Some(standing) = self.standing.get_mut(path) else {
+                continue;
+            };
+            let until = match standing {
+                Standing::Open {
+                    step: own,
+                    question,
+                } if **own == *step => question.expires,
+                Standing::Open { .. }
+                | Standing::Answered(_)
+                | Standing::Expired(_)
+                | Standing::Withdrawn => continue,
+            };
+            *standing = if expired {
+                Standing::Expired(until)
+            } else {
+                Standing::Withdrawn
+            };
+        }
+    }
+
+    /// Holds an answer against its question. `now` is in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When the answer cannot be taken.
+    pub fn accept(&self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
+        let path = &given.path;
+        let late = |expires: Option<i128>| AnswerError::Late {
+            path: path.clone(),
+            until: expires.map(timestamp_text).unwrap_or_default(),
+        };
+        match self.standing.get(path) {
+            Some(Standing::Open { question, .. })
+                if question.expires.is_some_and(|expires| expires <= now) =>
+            {
+                Err(late(question.expires))
+            }
+            Some(Standing::Open { question, .. }) => question.accept(given).map(Accepted::Now),
+            Some(Standing::Answered(answered)) => answered.again(given),
+            Some(Standing::Expired(expires)) => Err(late(*expires)),
+            Some(Standing::Withdrawn) => Err(AnswerError::Withdrawn(path.clone())),
+            None => Err(AnswerError::Unknown {
+                path: path.clone(),
+                hint: self.hint(path),
+            }),
+        }
+    }
+
+    fn hint(&self, path: &str) -> String {
+        let open: Vec<&str> = self.open().map(|(path, _)| &**path).collect();
+        match closest(path, open.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if open.is_empty() => "nothing waits for an answer".to_owned(),
+            None => format!("open are {}", open.join(", ")),
+        }
+    }
+}
+
+/// What stands behind the path of a step where its gate is answered.
+const GATE: &str = "confirm";
+
+impl Question {
+    /// A question of which only the text is known.
+    #[must_use]
+    pub fn plain(kind: Waiting, text: impl Into<Arc<str>>) -> Self {
+        Self {
+            kind,
+            text: text.into(),
+            why: None,
+            by: None,
+            asked_at: 0,
+            expires: None,
+            execution: 0,
+            tool: "".into(),
+            effect: None,
+            arguments: Value::Map(Arc::default()),
+            sensitive: Vec::new(),
+            binding: "".into(),
+            form: Vec::new(),
+        }
+    }
+
+    /// Whether it is the question of this kind about this execution.
+    #[must_use]
+    pub fn concerns(&self, kind: Waiting, execution: u32) -> bool {
+        self.kind == kind && self.execution == execution
+    }
+
+    /// The path under which it is answered.
+    #[must_use]
+    pub fn path(&self, step: &Arc<str>) -> Arc<str> {
+        if self.kind == Waiting::Confirm {
+            format!("{step}.{GATE}").into()
+        } else {
+            step.clone()
+        }
+    }
+
+    /// A value of this form as it may be told.
+    fn told(&self, value: &Value) -> String {
+        let secrets = self
+            .form
+            .iter()
+            .filter(|field| field.secret)
+            .map(|field| field.name.clone());
+        hidden(value, &secrets.collect::<Vec<_>>()).preview(200)
+    }
+
+    fn accept(&self, given: &Given) -> Result<Answer, AnswerError> {
+        let misfit = |fault: String| AnswerError::Misfit {
+            path: given.path.clone(),
+            fault,
+        };
+        let mut answer = Answer {
+            path: given.path.clone(),
+            value: Value::Null,
+            by: given.by.clone(),
+            note: given.note.clone(),
+        };
+        match self.kind {
+            Waiting::Confirm => {
+                let decision = Decision::read(&given.value).map_err(misfit)?;
+                answer.value = Value::Bool(decision.approve);
+                answer.by = decision.by.or(answer.by);
+                answer.note = decision.note.or(answer.note);
+            }
+            Waiting::Answer => answer.value = self.find_out(&given.value).map_err(misfit)?,
+            Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
+                answer.value = self.fill_in(&given.value).map_err(misfit)?;
+            }
+        }
+        self.check_role(&answer)?;
+        Ok(answer)
+    }
+
+    fn check_role(&self, answer: &Answer) -> Result<(), AnswerError> {
+        let Some(role) = &self.by else { return Ok(()) };
+        let named = answer
+            .by
+            .as_deref()
+            .map(|by| by.split_once(':').map_or(by, |(role, _)| role));
+        if named == Some(&**role) {
+            return Ok(());
+        }
+        let who = answer
+            .by
+            .as_ref()
+            .map_or("the answer does not say who gives it".to_owned(), |by| {
+                format!("`{by}` answers")
+            });
+        Err(AnswerError::Role {
+            path: answer.path.clone(),
+            role: role.clone(),
+            who,
+        })
+    }
+
+    /// Whether a call happened whose answer was lost, and what it gave.
+    fn find_out(&self, json: &Json) -> Result<Value, String> {
+        let known = Known::deserialize(json).map_err(|_| {
+            let value = self.form.first().map_or(String::new(), |field| format!(", \"value\": {}", field.ty));
+            format!("say whether it happened: {{\"happened\": true{value}}}, or {{\"happened\": false}} to have it sent again")
+        })?;
+        let value = match self.form.first().filter(|_| known.happened) {
+            Some(field) => field.read(known.value.as_ref())?,
+            None => Value::Null,
+        };
+        Ok(Value::object([
+            ("happened", Value::Bool(known.happened)),
+            ("value", value),
+        ]))
+    }
+
+    /// What stands in a field before anybody has answered.
+    #[must_use]
+    pub fn prefill(&self, field: &FormField) -> Option<&Value> {
+        self.arguments.get(&field.name)
+    }
+
+    /// The value of a form: what is given, what stands in the fields that are left out, and what was not asked.
+    fn fill_in(&self, json: &Json) -> Result<Value, String> {
+        let names = || {
+            self.form
+                .iter()
+                .map(|field| format!("{}: {}", field.name, field.ty))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let Json::Object(fields) = json else {
+            return Err(format!("it is an object with the fields {}", names()));
+        };
+        let mut faults = Vec::new();
+        if let Some(extra) = fields
+            .keys()
+            .find(|name| !self.form.iter().any(|field| *field.name == **name))
+        {
+            faults.push(format!(
+                "`{extra}` is not asked for; the fields are {}",
+                names()
+            ));
+        }
+        let mut map = self.arguments.as_map().cloned().unwrap_or_else(Map::new);
+        for field in &self.form {
+            let stands = || self.prefill(field).map(|value| field.written(value));
+            match field.read(fields.get(&*field.name).cloned().or_else(stands).as_ref()) {
+                Ok(value) => drop(map.insert(Key::String(field.name.clone()), value)),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if faults.is_empty() {
+            Ok(Value::Map(Arc::new(map)))
+        } else {
+            Err(faults.join("; "))
+        }
+    }
+}
+
+impl Answered {
+    /// A second answer: fine where it says the same, else the first one stands.
+    fn again(&self, given: &Given) -> Result<Accepted, AnswerError> {
+        let same = |answer: Answer| {
+            answer.value == self.answer.value && answer.by.is_none_or(|by| self.is_by(&by))
+        };
+        if self.question.accept(given).is_ok_and(same) {
+            return Ok(Accepted::Before);
+        }
+        let said = match (&self.question.kind, &self.answer.value) {
+            (Waiting::Confirm, Value::Bool(true)) => "with yes".to_owned(),
+            (Waiting::Confirm, _) => "with no".to_owned(),
+            (_, value) => format!("with {}", self.question.told(value)),
+        };
+        let by = self
+            .answer
+            .by
+            .as_ref()
+            .map(|by| format!(" by {by}"))
+            .unwrap_or_default();
+        let first = format!(
+            "{said}{by} at {}",
+            timestamp_text(self.at - self.at.rem_euclid(1_000_000_000))
+        );
+        Err(AnswerError::Twice {
+            path: given.path.clone(),
+            first,
+        })
+    }
+
+    fn is_by(&self, by: &str) -> bool {
+        self.answer.by.as_deref() == Some(by)
+    }
+}
+
+impl FormField {
+    /// A field of which only its name and its type are known.
+    #[must_use]
+    pub fn plain(name: &str, ty: &Type) -> Self {
+        Self {
+            name: name.into(),
+            label: None,
+            ty: ty.to_string(),
+            schema: to_schema(ty),
+            options: None,
+            contracts: Vec::new(),
+            secret: false,
+        }
+    }
+
+    /// A value of its type as an answer writes it.
+    #[must_use]
+    pub fn written(&self, value: &Value) -> Json {
+        encode(value, &from_schema(&self.schema))
+    }
+
+    /// A value of its type, if it keeps everything that the field asks for.
+    ///
+    /// # Errors
+    /// What the field must be, in one sentence.
+    pub fn read(&self, json: Option<&Json>) -> Result<Value, String> {
+        let ty = from_schema(&self.schema);
+        let Some(json) = json else {
+            return if ty.admits_null() {
+                Ok(Value::Null)
+            } else {
+                Err(format!(
+                    "the field `{}` is missing; it is of type {}",
+                    self.name, self.ty
+                ))
+            };
+        };
+        let value = decode(json, &ty)
+            .map_err(|mismatch| format!("the field `{}`: {mismatch}", self.name))?;
+        if let Some(options) = &self.options {
+            let fits = options
+                .iter()
+                .any(|option| decode(option, &ty).is_ok_and(|option| option == value));
+            if !fits {
+                let options: Vec<String> = options.iter().map(Json::to_string).collect();
+                return Err(format!(
+                    "the field `{}` is one of {}, and this is {json}",
+                    self.name,
+                    options.join(", ")
+                ));
+            }
+        }
+        // A null is left out of the call, so no contract speaks of it.
+        let contracts = self
+            .contracts
+            .iter()
+            .filter(|_| !value.is_null())
+            .cloned()
+            .map(Contract::of_arguments);
+        match contracts
+            .flat_map(|contract| contract.violations(json))
+            .next()
+        {
+            Some(violation) => Err(format!("the field `{}` {violation}", self.name)),
+            None => Ok(value),
+        }
+    }
+}
+
+/// `{"approve": true, "by": "…", "note": "…"}`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Decision {
+    approve: bool,
+    #[serde(default)]
+    by: Option<Arc<str>>,
+    #[serde(default)]
+    note: Option<Arc<str>>,
+}
+
+/// `{"happened": true, "value": …}`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    happened: bool,
+    #[serde(default)]
+    value: Option<Json>,
+}
+
+impl Decision {
+    fn read(json: &Json) -> Result<Self, String> {
+        match json {
+            Json::Bool(approve) => Ok(Self { approve: *approve, by: None, note: None }),
+            _ => Self::deserialize(json).map_err(|_| {
+                format!("a gate takes true, false or {{\"approve\": true, \"by\": \"…\", \"note\": \"…\"}}, and this is {json}")
+            }),
+        }
+    }
+}

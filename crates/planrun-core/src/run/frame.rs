@@ -1,0 +1,381 @@
+//! Frames: one block in execution, with its values and the state of its nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use planrun_lang::eval::{Environment, EvalError};
+use planrun_lang::graph::BlockGraph;
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{BlockId, Place};
+use planrun_lang::value::Value;
+
+use super::copies::Again;
+use super::ending::Taken;
+use super::execution::Execution;
+use crate::journal::StepError;
+
+/// The number of a frame in the dispatcher's list.
+pub(super) type FrameId = usize;
+
+/// One block in execution.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// The plan instance that it belongs to.
+    pub scope: usize,
+    pub block: BlockId,
+    /// The step that waits for it; the body of the run's plan has none.
+    pub owner: Option<Owner>,
+    /// The frame whose names it can read.
+    pub outer: Option<FrameId>,
+    /// What stands before the names of its steps; empty for the run's plan.
+    pub path: Arc<str>,
+    pub nodes: Vec<NodeState>,
+    pub slots: Vec<Value>,
+    pub records: Vec<Record>,
+    pub let_errors: BTreeMap<u32, EvalError>,
+    pub condition_errors: BTreeMap<u32, EvalError>,
+    /// Nodes before this one have settled.
+    pub settled: u32,
+    /// Barriers before this one have settled.
+    pub passed: u32,
+    /// Statements before this one that may end the block have been decided.
+    pub decided: u32,
+    /// Nodes that have not settled.
+    pub unsettled: u32,
+    /// Nodes that only wait for one of these marks.
+    pub waiting: Waiting,
+    /// What `reply` or `yield` gave; all values in a `repeat`.
+    pub values: Vec<Value>,
+    pub next: Option<Value>,
+    /// The statement that ends it early.
+    pub taken: Option<Taken>,
+    pub ending: Option<Ending>,
+    /// Failures of steps that have run ahead of effects above them, until those have ended.
+    pub late: BTreeMap<u32, Arc<StepError>>,
+    /// Under `settle`: the first failure that nothing recovered.
+    pub first_failure: Option<Arc<StepError>>,
+    pub life: Life,
+    /// A firing that could not begin, since what it reads gave nothing.
+    pub upstream: bool,
+    /// It is beside the flow of the plan: it looks at a step, takes it back, or has worked for one that is done again.
+    pub aside: bool,
+    /// The states of its listeners: those of their latest firings.
+    pub heard: BTreeMap<u32, StepState>,
+}
+
+/// Nodes that only wait for what stands above a place in their block: each with that place.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    pub everything: BTreeSet<(u32, u32)>,
+    pub barriers: BTreeSet<(u32, u32)>,
+    pub decisions: BTreeSet<(u32, u32)>,
+}
+
+/// How far a frame has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Life {
+    Running,
+    /// Everything in it has settled; firings of its listeners, or what comes after a plan, are still at work.
+    Closing,
+    /// Nothing is left of it.
+    Ended,
+}
+
+/// Why a frame ends before its statements do.
+#[derive(Clone, Debug)]
+pub(super) enum Ending {
+    Failed(Arc<StepError>),
+    Cancelled,
+}
+
+/// The step that a frame works for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owner {
+    pub frame: FrameId,
+    pub node: u32,
+    pub role: Role,
+}
+
+/// What a frame is to its owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// Its only body: `do`, the arm of a `match`, a called plan.
+    Body,
+    Recover,
+    Element(u32),
+    Round,
+    Branch(u32),
+    /// Looks whether the step happened.
+    Verify,
+    /// Takes the step back.
+    Undo,
+    /// A firing of a listener.
+    Firing(u32),
+}
+
+/// What is known of one node while a frame runs. Kept small: there may be very many.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeState {
+    pub guard_waits: u32,
+    pub rest_waits: u32,
+    pub state: StepState,
+    pub flags: Flags,
+}
+
+/// Facts about a node, a bit each.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Flags(u8);
+
+impl Flags {
+    /// The guard is decided, and holds.
+    pub const GUARD_HOLDS: u8 = 1;
+    /// A condition or a step in `after` gave nothing.
+    pub const GUARD_UPSTREAM: u8 = 1 << 1;
+    /// A step that it reads gave nothing.
+    pub const UPSTREAM: u8 = 1 << 2;
+    /// It has been handed to the ready set.
+    pub const READY: u8 = 1 << 3;
+    /// A condition that came out true.
+    pub const TRUE: u8 = 1 << 4;
+    /// What stands below need not wait for its decision any more.
+    pub const DECIDED: u8 = 1 << 5;
+    /// Settled with a value that readers may read, null included.
+    pub const AVAILABLE: u8 = 1 << 6;
+    /// The guard could not be evaluated.
+    pub const GUARD_FAILED: u8 = 1 << 7;
+
+    pub fn has(self, flag: u8) -> bool {
+        self.0 & flag != 0
+    }
+
+    /// The guard is decided, and does not hold.
+    pub fn is_skipped(self) -> bool {
+        self.0 & (Self::GUARD_HOLDS | Self::GUARD_UPSTREAM | Self::GUARD_FAILED) == 0
+    }
+
+    pub fn clear(&mut self, flag: u8) {
+        self.0 &= !flag;
+    }
+
+    pub fn set(&mut self, flag: u8) {
+        self.0 |= flag;
+    }
+}
+
+/// What is told of a step when the run is over. Kept small, like the state of a node.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent fact of the step"
+)]
+#[derive(Clone, Debug, Default)]
+pub(super) struct Record {
+    /// Since the run began; `None` where it never started.
+    pub started: Option<Microseconds>,
+    pub duration: Microseconds,
+    pub attempts: u32,
+    pub recovered: bool,
+    /// It may have happened, and what it gave is not known.
+    pub in_doubt: bool,
+    /// It had settled before the last process took the run over.
+    pub reused: bool,
+    /// A statement of the same name in another branch of an `if` is told of in its place.
+    pub untaken: bool,
+    pub reason: Option<&'static str>,
+    details: Option<Box<Details>>,
+}
+
+/// A length of time in microseconds.
+pub(super) type Microseconds = u64;
+
+/// What few steps have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Details {
+    pub arguments: Option<Value>,
+    pub error: Option<Arc<StepError>>,
+    /// The branch of a `race` that won.
+    pub winner: Option<Arc<str>>,
+    /// Another run has given its value.
+    pub copied: bool,
+    /// Why another run's value was not taken over.
+    pub again: Option<Again>,
+    /// The execution of its call that has begun and not ended.
+    pub execution: Option<Execution>,
+    /// What became of its `undo`.
+    pub undone: Option<Undone>,
+    /// The frames that worked for it, in order.
+    pub frames: Vec<FrameId>,
+}
+
+/// What became of an `undo`.
+#[derive(Clone, Debug)]
+pub(super) enum Undone {
+    Yes,
+    No(Arc<StepError>),
+}
+
+impl Record {
+    pub(super) fn details(&self) -> Option<&Details> {
+        self.details.as_deref()
+    }
+
+    pub(super) fn details_mut(&mut self) -> &mut Details {
+        self.details.get_or_insert_with(Box::default)
+    }
+
+    /// What came of the execution of its call is known.
+    pub(super) fn end_execution(&mut self) {
+        if let Some(details) = &mut self.details {
+            details.execution = None;
+        }
+    }
+}
+
+impl Frame {
+    pub(super) fn new(
+        scope: usize,
+        block: BlockId,
+        slots: u32,
+        graph: &BlockGraph,
+        outer: Option<FrameId>,
+        owner: Option<Owner>,
+        path: Arc<str>,
+    ) -> Self {
+        let nodes = graph.waits.iter().map(|waits| NodeState {
+            guard_waits: waits.guard,
+            rest_waits: waits.rest,
+            state: StepState::Pending,
+            flags: Flags::default(),
+        });
+        Self {
+            scope,
+            block,
+            owner,
+            outer,
+            path,
+            nodes: nodes.collect(),
+            slots: vec![Value::Null; slots as usize],
+            records: vec![Record::default(); graph.nodes],
+            let_errors: BTreeMap::new(),
+            condition_errors: BTreeMap::new(),
+            settled: 0,
+            passed: 0,
+            decided: 0,
+            unsettled: u32::try_from(graph.nodes).unwrap_or(u32::MAX),
+            waiting: Waiting::default(),
+            values: Vec::new(),
+            next: None,
+            taken: None,
+            ending: None,
+            late: BTreeMap::new(),
+            first_failure: None,
+            life: Life::Running,
+            upstream: false,
+            aside: false,
+            heard: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn node(&mut self, node: u32) -> &mut NodeState {
+        &mut self.nodes[node as usize]
+    }
+
+    /// The node that gives the value of a slot: of several in branches of one `if` the one whose branch was taken.
+    pub(super) fn holder(&self, graph: &BlockGraph, slot: u32) -> Option<u32> {
+        self.taken(graph.slots.nodes(slot))
+    }
+
+    /// Of nodes in branches of one `if` the one whose branch was taken, as far as that is known.
+    pub(super) fn taken(&self, mut nodes: impl Iterator<Item = u32> + Clone) -> Option<u32> {
+        let state = |node: &u32| self.nodes.get(*node as usize).map(|node| node.state);
+        nodes
+            .clone()
+            .find(|node| state(node) != Some(StepState::Skipped))
+            .or_else(|| nodes.next())
+    }
+
+    /// Takes out a node that has waited for a mark and need not wait for that any more.
+    pub(super) fn let_through(&mut self) -> Option<u32> {
+        let Waiting {
+            everything,
+            barriers,
+            decisions,
+        } = &mut self.waiting;
+        for (waiting, mark) in [
+            (everything, self.settled),
+            (barriers, self.passed),
+            (decisions, self.decided),
+        ] {
+            if waiting.first().is_some_and(|(place, _)| *place <= mark) {
+                return waiting.pop_first().map(|(_, node)| node);
+            }
+        }
+        None
+    }
+
+    /// The path of a step of this frame.
+    pub(super) fn path_of(&self, name: &Arc<str>) -> Arc<str> {
+        if self.path.is_empty() {
+            name.clone()
+        } else {
+            format!("{}.{name}", self.path).into()
+        }
+    }
+
+    /// Gives back what only a running frame needs.
+    pub(super) fn retire(&mut self) {
+        self.waiting = Waiting::default();
+        self.let_errors = BTreeMap::new();
+        self.condition_errors = BTreeMap::new();
+    }
+}
+
+/// The names around a node, for evaluation.
+pub(super) struct View<'a> {
+    pub frames: &'a [Frame],
+    pub frame: FrameId,
+    /// Which node gives the value of which slot of a frame.
+    pub by_slot: &'a dyn Fn(&Frame, u32) -> Option<u32>,
+}
+
+impl View<'_> {
+    fn climb(&self, up: u16) -> &Frame {
+        let mut frame = &self.frames[self.frame];
+        for _ in 0..up {
+            match frame.outer {
+                Some(outer) => frame = &self.frames[outer],
+                None => break,
+            }
+        }
+        frame
+    }
+}
+
+impl Environment for View<'_> {
+    fn value(&self, place: Place) -> Result<Value, EvalError> {
+        let frame = self.climb(place.up);
+        match frame.let_errors.get(&place.slot) {
+            Some(error) => Err(error.clone()),
+            None => Ok(frame
+                .slots
+                .get(place.slot as usize)
+                .cloned()
+                .unwrap_or(Value::Null)),
+        }
+    }
+
+    fn state(&self, place: Place) -> StepState {
+        let frame = self.climb(place.up);
+        let node = (self.by_slot)(frame, place.slot);
+        if let Some(heard) = node.and_then(|node| frame.heard.get(&node)) {
+            return *heard;
+        }
+        node.and_then(|node| frame.nodes.get(node as usize))
+            .map_or(StepState::Pending, |node| node.state)
+    }
+
+    fn winner(&self, place: Place) -> Option<Arc<str>> {
+        let frame = self.climb(place.up);
+        let node = (self.by_slot)(frame, place.slot)?;
+        frame.records.get(node as usize)?.details()?.winner.clone()
+    }
+}

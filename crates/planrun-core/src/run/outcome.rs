@@ -1,0 +1,520 @@
+//! What a run came to: its state, its reply, and what became of every step.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_lang::graph;
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::secrets::{Redactor, hidden};
+use planrun_lang::sema::{Node, NodeKind, Step, StepKind, Target};
+use planrun_lang::value::Value;
+use serde::Serialize;
+
+use super::Program;
+use super::asked::QuestionReport;
+use super::frame::{Flags, Frame, FrameId, Record, Undone};
+use super::listener::ListenerReport;
+use super::scope::Scope;
+use super::sensitive::{in_arguments, in_output};
+use super::task::TaskReport;
+use crate::journal::{Question, StepError};
+
+/// The end of a run.
+pub struct Outcome {
+    pub run: String,
+    pub plan: Arc<str>,
+    pub state: RunState,
+    pub reply: Option<Value>,
+    pub error: Option<Arc<StepError>>,
+    pub usage: Usage,
+    pub duration: Duration,
+    /// The tasks of the plan itself, in source order.
+    pub tasks: Vec<TaskReport>,
+    /// Its listeners, in source order.
+    pub listeners: Vec<ListenerReport>,
+    /// Why the process let go of the run before its end.
+    pub interruption: Option<Interruption>,
+    /// What was found out of its effects; nothing where it has not completed.
+    pub verification: Verification,
+    /// Why steps could not be taken back.
+    pub not_undone: Vec<Arc<StepError>>,
+    /// What still waits for an answer, by the paths under which it is answered.
+    pub questions: Vec<(Arc<str>, Arc<Question>)>,
+    /// Everything that people were asked, and what became of it.
+    pub asked: Vec<QuestionReport>,
+    /// The paths of answers that were given beforehand and that nothing asked for.
+    pub unused_answers: Vec<Arc<str>>,
+    /// No `recover` arm put a value in the place of a result.
+    pub strict: bool,
+    trace: Trace,
+}
+
+/// Why a process lets go of a run that has not ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Interruption {
+    /// Somebody asked for it.
+    Asked,
+    /// The step that it was to go up to has settled.
+    Reached,
+    /// A step has failed, and the plan says that the run waits then.
+    Failed(Arc<StepError>),
+    /// The journal cannot be written.
+    Journal(String),
+    /// Everything waits for somebody outside, or for a moment that is far away.
+    Waiting {
+        /// When the run goes on by itself, in nanoseconds since 1970.
+        wake: Option<i128>,
+        /// Which steps wait for which events; empty where none does.
+        events: String,
+    },
+}
+
+/// What a run has used.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Usage {
+    /// Attempts that were dispatched.
+    pub calls: u64,
+    /// As the answers of tools report them.
+    pub tokens: u64,
+    pub cost: f64,
+    /// Attempts that looked at a step, or took it back: no budget counts them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub exempt_calls: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What is left of the frames, from which the reports of steps are made when somebody asks.
+#[derive(Default)]
+struct Trace {
+    frames: Vec<Frame>,
+    programs: Vec<Arc<Program>>,
+    begun_at: i128,
+    redactor: Redactor,
+}
+
+/// What became of one step.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepReport {
+    pub path: Arc<str>,
+    /// What is called; absent for steps that hold others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    pub status: StepState,
+    pub attempts: u32,
+    /// RFC 3339; null where it never started.
+    pub started_at: Option<String>,
+    pub duration_ms: u64,
+    pub arguments: Value,
+    pub output: Value,
+    pub error: Option<Value>,
+    /// The error that a `recover` arm caught.
+    pub recovered: Option<Value>,
+    pub attributes: Vec<&'static str>,
+    /// Why it was skipped: `guard`, `upstream`, `replied` or `failed`, the last two because of a statement above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// The steps that gave it nothing, where `reason` is `upstream`: by path, in source order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<Arc<str>>,
+    /// Why it was done again, where another run has done it: `asked`, `definition`, `arguments` or `contract`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub again: Option<&'static str>,
+}
+
+/// The JSON of a run.
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u32,
+    run: &'a str,
+    plan: &'a str,
+    status: RunState,
+    reply: Option<Value>,
+    steps: Vec<StepReport>,
+    tasks: &'a [TaskReport],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    listeners: &'a [ListenerReport],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    questions: &'a [QuestionReport],
+    verification: &'a Verification,
+    usage: Usage,
+    error: Option<Value>,
+}
+
+/// What was found out of the effects of a run that has completed.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Verification {
+    pub verified: usize,
+    /// Calls that change something and say nothing of how to look at that.
+    pub unverified: usize,
+    /// The look was made, and what it looks for is not there.
+    pub failed: usize,
+    /// The look could not be made, so nobody knows.
+    pub inconclusive: usize,
+    /// By path.
+    pub checks: Vec<CheckReport>,
+}
+
+/// What was found out of one step.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckReport {
+    pub path: Arc<str>,
+    pub status: CheckStatus,
+    /// What was called to look, each once, in the order of its first call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckStatus {
+    Verified,
+    Unverified,
+    Failed,
+    Inconclusive,
+}
+
+impl Verification {
+    /// The counts for people; what nobody could find out only where there is such a thing.
+    #[must_use]
+    pub fn counts(&self) -> String {
+        let Self {
+            verified,
+            unverified,
+            failed,
+            inconclusive,
+            ..
+        } = self;
+        let nobody_knows = if *inconclusive > 0 {
+            format!(", {inconclusive} inconclusive")
+        } else {
+            String::new()
+        };
+        format!("{verified} verified, {unverified} unverified, {failed} failed{nobody_knows}")
+    }
+
+    pub(super) fn new(mut checks: Vec<CheckReport>) -> Self {
+        checks.sort_by(|one, other| one.path.cmp(&other.path));
+        let count =
+            |status: CheckStatus| checks.iter().filter(|check| check.status == status).count();
+        Self {
+            verified: count(CheckStatus::Verified),
+            unverified: count(CheckStatus::Unverified),
+            failed: count(CheckStatus::Failed),
+            inconclusive: count(CheckStatus::Inconclusive),
+            checks,
+        }
+    }
+}
+
+impl Outcome {
+    pub(super) fn new(run: String, plan: &Arc<str>, state: RunState) -> Self {
+        Self {
+            run,
+            plan: plan.clone(),
+            state,
+            reply: None,
+            error: None,
+            usage: Usage::default(),
+            duration: Duration::ZERO,
+            tasks: Vec::new(),
+            listeners: Vec::new(),
+            interruption: None,
+            verification: Verification::default(),
+            not_undone: Vec::new(),
+            questions: Vec::new(),
+            asked: Vec::new(),
+            unused_answers: Vec::new(),
+            strict: false,
+            trace: Trace::default(),
+        }
+    }
+
+    pub(super) fn with_trace(
+        mut self,
+        frames: Vec<Frame>,
+        scopes: Vec<Scope>,
+        begun_at: i128,
+        redactor: Redactor,
+    ) -> Self {
+        let programs = scopes.into_iter().map(|scope| scope.program).collect();
+        if !redactor.is_empty() {
+            self.error = self.error.map(|error| Arc::new(error.shown(&redactor)));
+            for task in &mut self.tasks {
+                task.context = redactor
+                    .value(&task.context)
+                    .unwrap_or_else(|| task.context.clone());
+            }
+        }
+        Self {
+            trace: Trace {
+                frames,
+                programs,
+                begun_at,
+                redactor,
+            },
+            ..self
+        }
+    }
+
+    /// Everything that must not be shown of the run.
+    #[must_use]
+    pub fn secrets(&self) -> &Redactor {
+        &self.trace.redactor
+    }
+
+    /// The reply as it may be shown: with marks for what is secret.
+    #[must_use]
+    pub fn shown_reply(&self) -> Option<Value> {
+        let reply = self.reply.as_ref()?;
+        Some(
+            self.trace
+                .redactor
+                .value(reply)
+                .unwrap_or_else(|| reply.clone()),
+        )
+    }
+
+    /// Every step of the source, with marks for what is secret, those in other frames below the step that holds them, in source order.
+    #[must_use]
+    pub fn steps(&self) -> Vec<StepReport> {
+        let mut reports = Vec::new();
+        // Frames and the node to go on with, innermost last: no recursion over what may be deep.
+        let mut open: Vec<(FrameId, usize)> = if self.trace.frames.is_empty() {
+            Vec::new()
+        } else {
+            vec![(0, 0)]
+        };
+        while let Some((frame, node)) = open.pop() {
+            let state = &self.trace.frames[frame];
+            let block = self.trace.programs[state.scope].plan.block(state.block);
+            let Some(statement) = block.nodes.get(node) else {
+                continue;
+            };
+            open.push((frame, node + 1));
+            let untaken = block.siblings(statement).is_some_and(|siblings| {
+                state
+                    .taken(siblings.iter().copied())
+                    .is_some_and(|taken| taken as usize != node)
+            });
+            if let Some(step) = statement.step().filter(|_| !untaken) {
+                reports.push(self.trace.report(state, node, statement, step));
+            }
+            // A listener is no step; its firings hold steps.
+            let inner = state.records[node]
+                .details()
+                .map(|details| details.frames.as_slice())
+                .unwrap_or_default();
+            open.extend(inner.iter().rev().map(|inner| (*inner, 0)));
+        }
+        reports
+    }
+
+    /// The steps of the plan itself whose end hangs on what the clock and the order made of it: the run was cut short, or
+    /// replied early, and what ended it did not wait for them.
+    #[must_use]
+    pub fn left_open(&self, program: &Program) -> BTreeSet<Arc<str>> {
+        let Some(frame) = self.trace.frames.first() else {
+            return BTreeSet::new();
+        };
+        let block = program.plan.body();
+        let Some(graph) = program.graph.blocks.first() else {
+            return BTreeSet::new();
+        };
+        let cut = self.state != RunState::Completed;
+        let ends = |index: usize, node: &Node| match frame.nodes[index].state {
+            StepState::Failed | StepState::Unknown => cut,
+            // An early reply; everything above it has settled.
+            StepState::Completed => {
+                !cut && matches!(node.kind, NodeKind::Reply(_)) && !node.guard.is_empty()
+            }
+            _ => false,
+        };
+        let ending = block
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(index, node)| ends(*index, node));
+        let ending: Vec<usize> = ending.map(|(index, _)| index).collect();
+        if ending.is_empty() && !cut {
+            return BTreeSet::new();
+        }
+        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        let needed: BTreeSet<u32> = ending
+            .iter()
+            .flat_map(|index| graph::needed(graph, block, number(*index)))
+            .collect();
+        let above = |index: usize| !cut && ending.iter().all(|end| index < *end);
+        let steps = block
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| node.step().is_some());
+        let open = steps.filter(|(index, _)| !needed.contains(&number(*index)) && !above(*index));
+        open.filter_map(|(_, node)| node.name.clone()).collect()
+    }
+
+    /// The JSON document of the run.
+    ///
+    /// # Errors
+    /// Whatever the writer says.
+    pub fn write_json(&self, writer: impl std::io::Write) -> std::io::Result<()> {
+        let steps = self.steps();
+        let document = Document {
+            version: 1,
+            run: &self.run,
+            plan: &self.plan,
+            status: self.state,
+            reply: self.shown_reply(),
+            steps,
+            tasks: &self.tasks,
+            listeners: &self.listeners,
+            questions: &self.asked,
+            verification: &self.verification,
+            usage: self.usage,
+            error: self.error.as_ref().map(|error| error.to_value()),
+        };
+        serde_json::to_writer_pretty(writer, &document).map_err(Into::into)
+    }
+}
+
+impl Trace {
+    fn report(&self, frame: &Frame, node: usize, statement: &Node, step: &Step) -> StepReport {
+        let record = &frame.records[node];
+        let details = record.details();
+        // What stands still because it failed shows that.
+        let stands = u32::try_from(node)
+            .ok()
+            .and_then(|node| frame.heard.get(&node));
+        let state = stands.copied().unwrap_or(frame.nodes[node].state);
+        let path = statement
+            .name
+            .as_ref()
+            .map_or_else(|| frame.path.clone(), |name| frame.path_of(name));
+        let output = if state == StepState::Completed {
+            statement
+                .slot
+                .and_then(|slot| frame.slots.get(slot as usize))
+                .cloned()
+                .unwrap_or(Value::Null)
+        } else {
+            Value::Null
+        };
+        let caught = details.and_then(|details| details.error.as_ref());
+        let caught = caught.map(|error| error.shown(&self.redactor).to_value());
+        let arguments = details.and_then(|details| details.arguments.clone());
+        let arguments = arguments.unwrap_or_else(|| Value::Map(Arc::default()));
+        let (error, recovered) = if record.recovered {
+            (None, caught)
+        } else {
+            (caught, None)
+        };
+        StepReport {
+            path,
+            tool: called(step),
+            status: state,
+            attempts: record.attempts,
+            started_at: record.started.map(|started| self.instant(started)),
+            duration_ms: record.duration / 1000,
+            output: self.shown(&output, &in_output(step)),
+            arguments: self.shown(&arguments, &in_arguments(step, &arguments)),
+            attributes: attributes(record),
+            error,
+            recovered,
+            reason: record.reason,
+            blocked_by: if record.reason == Some("upstream") {
+                self.blocked_by(frame, node)
+            } else {
+                Vec::new()
+            },
+            again: details
+                .and_then(|details| details.again)
+                .map(super::copies::Again::name),
+        }
+    }
+
+    /// The steps of its block of which a statement wanted a value, or the success, and that gave none.
+    fn blocked_by(&self, frame: &Frame, node: usize) -> Vec<Arc<str>> {
+        let program = &self.programs[frame.scope];
+        let (graph, block) = (
+            &program.graph.blocks[frame.block.0 as usize],
+            program.plan.block(frame.block),
+        );
+        let (mut open, mut seen, mut found) = (vec![node], BTreeSet::new(), BTreeSet::new());
+        while let Some(node) = open.pop() {
+            for (source, _) in graph.wanted(node).filter(|(_, edge)| edge.needs_success()) {
+                if frame.nodes[source].flags.has(Flags::AVAILABLE) || !seen.insert(source) {
+                    continue;
+                }
+                match block.nodes.get(source) {
+                    Some(statement) if statement.step().is_some() => {
+                        found.insert(source);
+                    }
+                    // Conditions, `let`s and joins gave nothing because of what stands behind them.
+                    Some(_) | None => open.push(source),
+                }
+            }
+        }
+        let name = |node: usize| {
+            block.nodes[node]
+                .name
+                .as_ref()
+                .map(|name| frame.path_of(name))
+        };
+        found.into_iter().filter_map(name).collect()
+    }
+
+    fn shown(&self, value: &Value, labels: &[Arc<str>]) -> Value {
+        let value = hidden(value, labels);
+        self.redactor.value(&value).unwrap_or(value)
+    }
+
+    fn instant(&self, since_start: u64) -> String {
+        instant(self.begun_at, since_start)
+    }
+}
+
+fn attributes(record: &Record) -> Vec<&'static str> {
+    let recovered = record.recovered.then_some("recovered");
+    let undone = record
+        .details()
+        .and_then(|details| details.undone.as_ref())
+        .map(|undone| match undone {
+            Undone::Yes => "undone",
+            Undone::No(_) => "undo_failed",
+        });
+    let copied = record
+        .details()
+        .is_some_and(|details| details.copied)
+        .then_some("copied");
+    let reused = record.reused.then_some("reused");
+    reused
+        .into_iter()
+        .chain(copied)
+        .chain(recovered)
+        .chain(undone)
+        .collect()
+}
+
+/// A moment of a run as text, from microseconds since it began.
+pub(super) fn instant(begun_at: i128, since_start: u64) -> String {
+    let at = crate::journal::instant(begun_at + i128::from(since_start) * 1000);
+    String::from_utf8_lossy(&at).into_owned()
+}
+
+/// The dotted name of what a step calls.
+fn called(step: &Step) -> Option<String> {
+    let StepKind::Call(call) = &step.kind else {
+        return None;
+    };
+    Some(match &call.target {
+        Target::Tool(signature) => signature.path(),
+        Target::Plan(_, name) => name.to_string(),
+    })
+}

@@ -1,0 +1,451 @@
+//! The document being made: words, groups, lists between brackets, and the comments around what stands in them.
+
+use std::borrow::Cow;
+
+use super::comments::{Comments, Gap};
+use super::document::{Break, Op, Slot, render, width};
+use crate::source::Span;
+use crate::syntax::ast::{CommentKind, Name};
+use crate::syntax::spelling::{write_variable, write_word};
+
+/// Writes a tree as a document.
+pub(super) struct Printer<'a> {
+    /// What the author wrote, where the tree comes from a text.
+    pub text: Option<&'a str>,
+    pub comments: Comments<'a>,
+    ops: Vec<Op<'a>>,
+    slots: Vec<Slot<'a>>,
+    /// The slot behind the first word of the statement that is about to be printed.
+    first_word: Option<usize>,
+    /// How many lines document that statement.
+    pub doc_lines: Option<usize>,
+    /// Comments that go to the top of the next block.
+    pub moved: Vec<&'a str>,
+}
+
+/// How a list is written.
+#[derive(Clone, Copy)]
+pub(super) struct Brackets {
+    open: &'static str,
+    close: &'static str,
+    /// What stands behind the brackets where all stands on one line.
+    inner: Break,
+    /// Whether commas stand between the elements, which are statements where none do.
+    commas: bool,
+    /// Whether it is for the group around it to decide if the elements stand on one line.
+    joined: bool,
+}
+
+impl Brackets {
+    pub const PARENTHESES: Self = Self {
+        open: "(",
+        close: ")",
+        inner: Break::Soft,
+        commas: true,
+        joined: false,
+    };
+    pub const PARAMETERS: Self = Self {
+        joined: true,
+        ..Self::PARENTHESES
+    };
+    pub const LIST: Self = Self {
+        open: "[",
+        close: "]",
+        inner: Break::Soft,
+        commas: true,
+        joined: false,
+    };
+    pub const OBJECT: Self = Self {
+        open: "{",
+        close: "}",
+        inner: Break::Space,
+        commas: true,
+        joined: false,
+    };
+    pub const ARMS: Self = Self {
+        open: "{",
+        close: "}",
+        inner: Break::Hard,
+        commas: true,
+        joined: false,
+    };
+    pub const BLOCK: Self = Self {
+        open: "{",
+        close: "}",
+        inner: Break::Hard,
+        commas: false,
+        joined: false,
+    };
+}
+
+impl<'a> Printer<'a> {
+    pub fn new(text: &'a str, comments: &'a [crate::syntax::ast::Comment]) -> Self {
+        Self {
+            text: Some(text),
+            comments: Comments::new(text, comments),
+            ..Self::without_text()
+        }
+    }
+
+    pub fn without_text() -> Self {
+        let comments = Comments::new("", &[]);
+        Self {
+            text: None,
+            comments,
+            ops: Vec::new(),
+            slots: Vec::new(),
+            first_word: None,
+            doc_lines: None,
+            moved: Vec::new(),
+        }
+    }
+
+    /// The text of everything that was printed.
+    pub fn finish(self) -> String {
+        render(self.ops, &self.slots)
+    }
+
+    /// What the author wrote there; `None` where there is no text.
+    pub fn written(&self, span: Span) -> Option<&'a str> {
+        self.text
+            .and_then(|text| text.get(span.range()))
+            .filter(|text| !text.is_empty())
+    }
+
+    pub fn word(&mut self, text: impl Into<Cow<'a, str>>) {
+        let text = text.into();
+        let columns = width(&text);
+        self.ops.push(Op::Text(text, columns));
+    }
+
+    /// Text with line breaks in it that are to stay.
+    pub fn lines(&mut self, text: impl Into<Cow<'a, str>>) {
+        self.ops.push(Op::Lines(text.into()));
+    }
+
+    /// The word that a statement begins with, and the space behind it.
+    pub fn keyword(&mut self, word: &'static str) {
+        self.word(word);
+        match self.first_word.take() {
+            Some(index) => {
+                self.ops.push(Op::Inside(index));
+                if let Some(slot) = self.slots.get_mut(index) {
+                    slot.doc_lines = self.doc_lines.take();
+                }
+            }
+            None => self.word(" "),
+        }
+    }
+
+    /// A name that is read or given bare.
+    pub fn variable(&mut self, name: &str) {
+        let mut text = String::new();
+        write_variable(&mut text, name);
+        self.word(text);
+    }
+
+    /// A name that may be any word.
+    pub fn name(&mut self, name: &Name) {
+        let mut text = String::new();
+        write_word(&mut text, &name.text);
+        self.word(text);
+    }
+
+    /// Names of classes, which are dotted words.
+    pub fn classes(&mut self, names: &'a [Name]) {
+        self.filled(names, |this, name| this.word(&*name.text));
+    }
+
+    /// Elements with commas and no brackets: as many on a line as it holds.
+    pub fn filled<T>(&mut self, items: &'a [T], mut print: impl FnMut(&mut Self, &'a T)) {
+        self.indented(|this| {
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    this.word(",");
+                    this.begin();
+                    this.line(Break::Space);
+                }
+                print(this, item);
+                if index > 0 {
+                    this.end();
+                }
+            }
+        });
+    }
+
+    pub fn begin(&mut self) {
+        self.ops.push(Op::Begin(0));
+    }
+
+    pub fn end(&mut self) {
+        self.ops.push(Op::End);
+    }
+
+    pub fn grouped(&mut self, print: impl FnOnce(&mut Self)) {
+        self.begin();
+        print(self);
+        self.end();
+    }
+
+    pub fn indented(&mut self, print: impl FnOnce(&mut Self)) {
+        self.ops.push(Op::Indent);
+        print(self);
+        self.ops.push(Op::Dedent);
+    }
+
+    pub fn indent(&mut self) {
+        self.ops.push(Op::Indent);
+    }
+
+    pub fn dedent(&mut self) {
+        self.ops.push(Op::Dedent);
+    }
+
+    pub fn line(&mut self, kind: Break) {
+        self.ops.push(Op::Break(kind));
+    }
+
+    pub fn trailing(&mut self, comment: Option<&'a str>) {
+        self.ops.extend(comment.map(Op::Trailing));
+    }
+
+    /// How much was printed, for `flatten`.
+    pub fn mark(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// Keeps what was printed since the mark on one line.
+    pub fn flatten(&mut self, mark: usize) {
+        for op in self.ops.iter_mut().skip(mark) {
+            match op {
+                Op::Break(Break::Space) => *op = Op::Text(" ".into(), 1),
+                Op::Break(Break::Soft | Break::Hard | Break::Always) | Op::IfBroken(_) => {
+                    *op = Op::Text("".into(), 0);
+                }
+                Op::Text(..)
+                | Op::Lines(_)
+                | Op::Begin(_)
+                | Op::End
+                | Op::Indent
+                | Op::Dedent
+                | Op::Above(_)
+                | Op::Inside(_)
+                | Op::Trailing(_) => {}
+            }
+        }
+    }
+
+    /// The comments of a gap above what comes next; gives the slot, for what is found inside of that later.
+    pub fn above(&mut self, mut gap: Gap<'a>) -> usize {
+        gap.above
+            .splice(0..0, gap.trailing.map(|comment| (comment, false)));
+        let blank = gap.blank && !gap.documented;
+        let slot = self.slot(Slot {
+            comments: gap.above,
+            blank,
+            doc_lines: None,
+        });
+        self.ops.push(Op::Above(slot));
+        slot
+    }
+
+    fn slot(&mut self, slot: Slot<'a>) -> usize {
+        self.slots.push(slot);
+        self.slots.len() - 1
+    }
+
+    /// Puts comments of an element that nothing inside it took above it, in front of those that document it.
+    pub fn hoist(&mut self, slot: usize, start: u32, end: u32) {
+        let found = self.comments.take(start, end);
+        self.put_above(slot, found.into_iter().map(|(_, text)| text), false);
+    }
+
+    /// As `hoist`, for statements: there a `///` would document what it is put above, so it stays inside.
+    fn hoist_statement(&mut self, slot: usize, inside: usize, start: u32, end: u32) {
+        let found = self.comments.take(start, end);
+        let (docs, others): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .partition(|(kind, _)| *kind == CommentKind::Doc);
+        let doc_lines = self.slots.get(inside).and_then(|slot| slot.doc_lines);
+        let strays = doc_lines.map_or_else(Vec::new, |lines| self.stray_docs(slot, lines));
+        self.put_above(slot, others.into_iter().map(|(_, text)| text), true);
+        if let Some(slot) = self.slots.get_mut(inside) {
+            slot.comments = strays
+                .into_iter()
+                .chain(docs.into_iter().map(|(_, text)| (text, false)))
+                .collect();
+        }
+    }
+
+    /// Removes each `///` above a statement that does not document it, since a `//!` stood between them.
+    fn stray_docs(&mut self, slot: usize, doc_lines: usize) -> Vec<(&'a str, bool)> {
+        let Some(slot) = self.slots.get_mut(slot) else {
+            return Vec::new();
+        };
+        let docs = slot
+            .comments
+            .iter()
+            .rev()
+            .take_while(|(text, _)| is_doc(text))
+            .count();
+        let first = slot.comments.len() - docs;
+        let mut strays: Vec<_> = slot
+            .comments
+            .drain(first..first + docs.saturating_sub(doc_lines))
+            .collect();
+        let blank = strays
+            .first_mut()
+            .is_some_and(|(_, blank)| std::mem::take(blank));
+        match slot.comments.get_mut(first) {
+            Some((_, below)) => *below |= blank,
+            None => slot.blank |= blank,
+        }
+        strays
+    }
+
+    fn put_above(&mut self, slot: usize, comments: impl Iterator<Item = &'a str>, documents: bool) {
+        let Some(slot) = self.slots.get_mut(slot) else {
+            return;
+        };
+        let docs = slot
+            .comments
+            .iter()
+            .rev()
+            .take_while(|(text, _)| documents && is_doc(text))
+            .count();
+        let at = slot.comments.len() - docs;
+        let mut comments: Vec<_> = comments.map(|text| (text, false)).collect();
+        let Some(first) = comments.first_mut() else {
+            return;
+        };
+        first.1 = match slot.comments.get_mut(at) {
+            Some(below) => std::mem::take(&mut below.1),
+            None => std::mem::take(&mut slot.blank),
+        };
+        slot.comments.splice(at..at, comments);
+    }
+
+    /// A list in brackets. `region` is its place in the text, brackets included.
+    pub fn list<T>(
+        &mut self,
+        brackets: Brackets,
+        region: Span,
+        items: &'a [T],
+        span: impl Fn(&T) -> Span,
+        print: impl FnMut(&mut Self, &'a T),
+    ) {
+        self.word(brackets.open);
+        let inside = (
+            region.start + 1,
+            region.end.saturating_sub(1).max(region.start + 1),
+        );
+        let moved = if brackets.commas {
+            Vec::new()
+        } else {
+            std::mem::take(&mut self.moved)
+        };
+        if items.is_empty() && moved.is_empty() && !self.comments.any(inside.0, inside.1) {
+            self.word(brackets.close);
+            return;
+        }
+        if !brackets.joined {
+            self.begin();
+        }
+        self.ops.push(Op::Indent);
+        let mut behind = (region.start + 1).min(inside.1);
+        let next = items.first().map_or(inside.1, |item| span(item).start);
+        let opening = self.comments.trailing(behind, next, !brackets.commas);
+        self.trailing(opening);
+        self.line(brackets.inner);
+        self.above(Gap {
+            above: moved.into_iter().map(|text| (text, false)).collect(),
+            ..Gap::default()
+        });
+        behind = self.items(brackets, items, (behind, inside.1), span, print);
+        self.remaining(behind, inside.1, items.is_empty());
+        self.ops.push(Op::Dedent);
+        self.line(brackets.inner);
+        self.word(brackets.close);
+        if !brackets.joined {
+            self.end();
+        }
+    }
+
+    /// The items between the brackets of a list, from `behind` to `end` in the text; gives the place behind the last.
+    fn items<T>(
+        &mut self,
+        brackets: Brackets,
+        items: &'a [T],
+        (mut behind, end): (u32, u32),
+        span: impl Fn(&T) -> Span,
+        mut print: impl FnMut(&mut Self, &'a T),
+    ) -> u32 {
+        for (index, item) in items.iter().enumerate() {
+            let place = span(item);
+            let mut gap = self.comments.gap(Some(behind), place.start, true);
+            if index == 0 {
+                unblank(&mut gap);
+            }
+            let slot = self.above(gap);
+            if brackets.commas {
+                print(self, item);
+                self.hoist(slot, place.start, place.end);
+            } else {
+                self.statement_in(slot, place, |this| print(this, item));
+            }
+            let next = items.get(index + 1).map_or(end, |item| span(item).start);
+            behind = place.end;
+            let last = index + 1 == items.len();
+            match (brackets.commas, last) {
+                (true, true) => self.ops.push(Op::IfBroken(",")),
+                (true, false) => self.word(","),
+                (false, _) => {}
+            }
+            let trailing = self.comments.trailing(behind, next, !brackets.commas);
+            self.trailing(trailing);
+            if !last {
+                let hard = brackets.inner == Break::Hard;
+                self.line(if hard { Break::Hard } else { Break::Space });
+            }
+        }
+        behind
+    }
+
+    /// The comments behind the last element of a list or file.
+    pub fn remaining(&mut self, behind: u32, end: u32, first: bool) {
+        if !self.comments.any(behind, end) {
+            return;
+        }
+        let mut gap = self.comments.gap(Some(behind), end, true);
+        if first {
+            unblank(&mut gap);
+        }
+        self.line(Break::Hard);
+        self.above(Gap {
+            blank: false,
+            ..gap
+        });
+    }
+
+    /// Prints a statement or item, whose comments are gathered in the slot above it.
+    pub fn statement_in(&mut self, slot: usize, place: Span, print: impl FnOnce(&mut Self)) {
+        let inside = self.slot(Slot::default());
+        self.first_word = Some(inside);
+        print(self);
+        self.first_word = None;
+        self.hoist_statement(slot, inside, place.start, place.end);
+    }
+}
+
+/// Takes the blank line away that would stand first.
+fn unblank(gap: &mut Gap<'_>) {
+    match gap.above.first_mut() {
+        Some((_, blank)) => *blank = false,
+        None => gap.blank = false,
+    }
+}
+
+/// Whether the comment documents what stands below it.
+fn is_doc(comment: &str) -> bool {
+    comment.starts_with("///")
+}

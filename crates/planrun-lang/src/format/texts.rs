@@ -1,0 +1,322 @@
+//! Prints literals: as the author spelled them, with one kind of quotes, and text blocks at the indentation of their place.
+
+use std::borrow::Cow;
+
+use super::document::Break;
+use super::printer::Printer;
+use crate::source::Span;
+use crate::syntax::ast::{Literal, TemplatePart, Text};
+use crate::syntax::precedence::is_negative;
+use crate::syntax::spelling::{write_escaped, write_literal, write_text};
+use crate::syntax::{ast::Expr, canonical};
+
+const BLOCK: &str = "\"\"\"";
+
+/// Whether the text as written is a block, whose indentation has no meaning.
+pub(super) fn opens_block(written: &str) -> bool {
+    let content = written.strip_prefix(BLOCK).unwrap_or("");
+    content.starts_with('\n') || content.starts_with("\r\n")
+}
+
+/// A part of a text block as written.
+enum Piece<'a> {
+    Raw(&'a str),
+    Value(&'a Expr, Span),
+}
+
+impl<'a> Printer<'a> {
+    pub fn literal(&mut self, literal: &'a Literal, span: Span) {
+        let written = self.written(span);
+        match (literal, written) {
+            (Literal::String(_) | Literal::Bytes(_), Some(written)) => {
+                self.quoted(written, &[], span);
+            }
+            (Literal::String(text), None) => self.spelled_text(text),
+            (
+                Literal::Int(_) | Literal::Uint(_) | Literal::Double(_) | Literal::Duration(_),
+                Some(written),
+            ) => {
+                // Between a minus and its number may be spaces and comments, but none in the number.
+                let number = written
+                    .rsplit(char::is_whitespace)
+                    .next()
+                    .unwrap_or(written)
+                    .trim_start_matches('-');
+                if is_negative(literal) {
+                    self.word("-");
+                }
+                self.word(number);
+            }
+            (
+                Literal::Null
+                | Literal::Bool(_)
+                | Literal::Int(_)
+                | Literal::Uint(_)
+                | Literal::Double(_)
+                | Literal::Duration(_)
+                | Literal::Bytes(_),
+                _,
+            ) => {
+                let mut text = String::new();
+                write_literal(&mut text, literal);
+                self.word(text);
+            }
+        }
+    }
+
+    /// A text that is no expression.
+    pub fn plain_text(&mut self, text: &'a Text) {
+        match self.written(text.span) {
+            Some(written) => self.quoted(written, &[], text.span),
+            None => self.spelled_text(&text.text),
+        }
+    }
+
+    pub fn template(&mut self, parts: &'a [TemplatePart], span: Span) {
+        if let Some(written) = self.written(span) {
+            self.quoted(written, parts, span);
+            return;
+        }
+        let mut text = String::from("\"");
+        for part in parts {
+            match part {
+                TemplatePart::Text(part) => write_escaped(&mut text, part),
+                TemplatePart::Expr(value) => {
+                    text.push_str("${");
+                    text.push_str(&canonical(value));
+                    text.push('}');
+                }
+            }
+        }
+        text.push('"');
+        self.word(text);
+    }
+
+    /// A text that nobody has written yet: as a block where that shows its lines.
+    fn spelled_text(&mut self, text: &str) {
+        if !stands_as_block(text) {
+            let mut spelled = String::new();
+            write_text(&mut spelled, text);
+            self.word(spelled);
+            return;
+        }
+        self.word(BLOCK);
+        self.indented(|this| {
+            for line in text.split('\n') {
+                this.line(Break::Always);
+                this.word(
+                    line.replace('\\', "\\\\")
+                        .replace(BLOCK, "\\\"\"\"")
+                        .replace("${", "\\${"),
+                );
+            }
+            this.line(Break::Always);
+            this.word(BLOCK);
+        });
+    }
+
+    fn quoted(&mut self, written: &'a str, parts: &'a [TemplatePart], span: Span) {
+        if opens_block(written) {
+            self.block_text(written, parts, span);
+        } else if written.starts_with('"') && !written.starts_with(BLOCK) {
+            for piece in self.pieces(parts, span.start + 1, span) {
+                self.piece(&piece);
+            }
+        } else if written.contains('\n') {
+            self.comments.take(span.start, span.end);
+            let written = if written.contains("\r\n") {
+                Cow::Owned(written.replace("\r\n", "\n"))
+            } else {
+                written.into()
+            };
+            self.lines(written);
+        } else {
+            self.comments.take(span.start, span.end);
+            self.word(one_kind_of_quotes(written));
+        }
+    }
+
+    /// The content of a text between its quotes, which belong to the first and last piece; `from` is behind them.
+    fn pieces(&self, parts: &'a [TemplatePart], from: u32, span: Span) -> Vec<Piece<'a>> {
+        let (mut start, mut from) = (span.start, from);
+        let mut pieces = Vec::new();
+        for part in parts {
+            let TemplatePart::Expr(value) = part else {
+                continue;
+            };
+            let open = self.interpolation(from);
+            let end = self.comments.seek(value.span.end, b'}') + 1;
+            pieces.push(Piece::Raw(self.slice(start, open)));
+            pieces.push(Piece::Value(value, Span { start: open, end }));
+            (start, from) = (end, end);
+        }
+        pieces.push(Piece::Raw(self.slice(start, span.end)));
+        pieces
+    }
+
+    fn piece(&mut self, piece: &Piece<'a>) {
+        match piece {
+            Piece::Raw(text) => self.word(*text),
+            Piece::Value(value, place) => self.interpolated(value, *place),
+        }
+    }
+
+    /// `${…}`, on one line unless something in it cannot be.
+    fn interpolated(&mut self, value: &'a Expr, place: Span) {
+        let written = self.slice(place.start, place.end);
+        let several = written.contains(BLOCK) || written.contains("'''");
+        if several || self.comments.any(place.start, place.end) {
+            self.comments.take(place.start, place.end);
+            self.lines(written.replace("\r\n", "\n"));
+            return;
+        }
+        self.word("${");
+        let mark = self.mark();
+        self.value(value);
+        self.flatten(mark);
+        self.word("}");
+    }
+
+    /// A text block with its lines moved to where it stands.
+    fn block_text(&mut self, written: &'a str, parts: &'a [TemplatePart], span: Span) {
+        let pieces = self.pieces(parts, span.start + 3, span);
+        let margin = margin(&pieces);
+        let last = pieces.len() - 1;
+        self.word(&written[..BLOCK.len()]);
+        self.indented(|this| {
+            for (index, piece) in pieces.into_iter().enumerate() {
+                let Piece::Raw(raw) = piece else {
+                    this.piece(&piece);
+                    continue;
+                };
+                let raw = if index == 0 {
+                    raw.strip_prefix(BLOCK).unwrap_or(raw)
+                } else {
+                    raw
+                };
+                let raw = if index == last {
+                    raw.strip_suffix(BLOCK).unwrap_or(raw)
+                } else {
+                    raw
+                };
+                this.block_lines(raw, margin, index == 0, index == last);
+            }
+            this.line(Break::Always);
+            this.word(BLOCK);
+        });
+    }
+
+    fn block_lines(&mut self, raw: &'a str, margin: usize, first: bool, last: bool) {
+        let mut lines = raw.split('\n').enumerate().peekable();
+        while let Some((number, line)) = lines.next() {
+            let ends = lines.peek().is_none();
+            let blank = line.trim().is_empty();
+            if number == 0 {
+                if !first {
+                    self.raw_line(line, ends);
+                }
+                continue;
+            }
+            if ends && last && blank {
+                break;
+            }
+            self.line(Break::Always);
+            if !blank || ends {
+                self.raw_line(line.get(margin.min(line.len())..).unwrap_or(""), ends);
+            }
+        }
+    }
+
+    fn raw_line(&mut self, line: &'a str, ends: bool) {
+        let line = if ends {
+            line
+        } else {
+            line.strip_suffix('\r').unwrap_or(line)
+        };
+        if line.contains('\r') {
+            self.word(line.replace('\r', "\\r"));
+        } else {
+            self.word(line);
+        }
+    }
+
+    /// Where the next `${` of a text begins.
+    fn interpolation(&self, from: u32) -> u32 {
+        let text = self.slice(from, u32::MAX);
+        let mut bytes = text.bytes().enumerate();
+        while let Some((at, byte)) = bytes.next() {
+            match byte {
+                b'\\' => {
+                    bytes.next();
+                }
+                b'$' if text.as_bytes().get(at + 1) == Some(&b'{') => {
+                    return Span::at(from as usize + at).start;
+                }
+                _ => {}
+            }
+        }
+        from
+    }
+
+    fn slice(&self, start: u32, end: u32) -> &'a str {
+        let text = self.text.unwrap_or("");
+        text.get(start as usize..(end as usize).min(text.len()))
+            .unwrap_or("")
+    }
+}
+
+/// The indentation that all lines of a block share; blank lines and the line of the closing quotes do not count.
+fn margin(pieces: &[Piece<'_>]) -> usize {
+    let mut margin = usize::MAX;
+    for (index, piece) in pieces.iter().enumerate() {
+        let Piece::Raw(raw) = piece else { continue };
+        let last = index + 1 == pieces.len();
+        let raw = if last {
+            raw.strip_suffix(BLOCK).unwrap_or(raw)
+        } else {
+            raw
+        };
+        let mut lines = raw.split('\n').skip(1).peekable();
+        while let Some(line) = lines.next() {
+            let value_follows = lines.peek().is_none() && !last;
+            if !line.trim().is_empty() || value_follows {
+                margin = margin.min(line.len() - line.trim_start_matches([' ', '\t']).len());
+            }
+        }
+    }
+    if margin == usize::MAX { 0 } else { margin }
+}
+
+/// A text on one line with double quotes, where these need no more escapes than those that it has.
+fn one_kind_of_quotes(written: &str) -> Cow<'_, str> {
+    let Some(quote) = written.find(['"', '\'']) else {
+        return written.into();
+    };
+    let (prefix, text) = written.split_at(quote);
+    let lower = prefix.to_ascii_lowercase();
+    let single = text.starts_with('\'') && !text.starts_with("'''");
+    let content = text
+        .strip_prefix('\'')
+        .and_then(|text| text.strip_suffix('\''))
+        .filter(|_| single);
+    let plain = content.filter(|content| {
+        let interpolates = prefix.is_empty() && content.contains("${");
+        let quotes = content.contains('"') || (lower.contains('r') && content.ends_with('\\'));
+        !interpolates && !quotes
+    });
+    match plain {
+        Some(content) if lower.contains('r') => format!("{lower}\"{content}\"").into(),
+        Some(content) => format!("{lower}\"{}\"", content.replace("\\'", "'")).into(),
+        None if lower == prefix => written.into(),
+        None => format!("{lower}{text}").into(),
+    }
+}
+
+/// Whether the text has several lines and a block can show them with nothing but its indentation changed.
+fn stands_as_block(text: &str) -> bool {
+    let lines = || text.split('\n').filter(|line| !line.is_empty());
+    let sound = |line: &str| {
+        !line.trim().is_empty() && !line.ends_with([' ', '\t']) && !line.contains(char::is_control)
+    };
+    text.contains('\n') && lines().all(sound) && lines().any(|line| !line.starts_with([' ', '\t']))
+}

@@ -1,0 +1,250 @@
+//! From a checked plan to its graph.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use petgraph::graph::{DiGraph, NodeIndex};
+
+use super::order::{add_sequences, standings};
+use super::{BlockGraph, Edge, FiringRead, Graph, Slots, Vertex, Waits};
+use crate::sema::expr::ReadKind;
+use crate::sema::{Block, Event, EventKind, Node, NodeKind, Plan, TaskId};
+
+/// A name of an outer frame that a block reads: frames outwards from the block's owner, slot, and what is read.
+type OuterRead = (u16, u32, ReadKind);
+
+/// The graph of a plan. Every edge leads downwards in source order, so there are no cycles.
+#[must_use]
+pub fn build(plan: &Plan) -> Graph {
+    let mut outer: Vec<BTreeSet<OuterRead>> = vec![BTreeSet::new(); plan.blocks.len()];
+    let mut blocks = Vec::with_capacity(plan.blocks.len());
+    // A block has a higher number than the block that owns it, so its reads are known when the owner is built.
+    for (index, block) in plan.blocks.iter().enumerate().rev() {
+        let (graph, reads) = build_block(block, &outer);
+        outer[index] = reads;
+        blocks.push(graph);
+    }
+    blocks.reverse();
+    let plans = plan
+        .plans
+        .iter()
+        .map(|plan| Arc::new(build(plan)))
+        .collect();
+    Graph { blocks, plans }
+}
+
+fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTreeSet<OuterRead>) {
+    let mut dag: DiGraph<Vertex, Edge, u32> =
+        DiGraph::with_capacity(block.nodes.len(), block.nodes.len() * 2);
+    let mut barriers = Vec::with_capacity(block.nodes.len());
+    for standing in standings(block) {
+        dag.add_node(standing.vertex());
+        barriers.push(standing.is_barrier());
+    }
+    let slots = Slots::of(block);
+    let mut outward = BTreeSet::new();
+    let mut tasks = Tasks::default();
+    let mut reads = BTreeSet::new();
+    let mut firing_reads = Vec::new();
+    for (index, node) in block.nodes.iter().enumerate() {
+        let target = NodeIndex::new(index);
+        reads.clear();
+        collect_reads(node, outer, &mut reads);
+        for &(up, slot, kind) in &reads {
+            if up > 0 {
+                outward.insert((up - 1, slot, kind));
+                continue;
+            }
+            // While `until` polls it reads the step's own slot: no edge.
+            if node.slot == Some(slot) {
+                continue;
+            }
+            for source in sources(block, &slots, slot, index) {
+                let source = tasks.last_change(block, source as usize);
+                dag.add_edge(NodeIndex::new(source), target, kind.into());
+            }
+        }
+        for atom in &node.guard {
+            let condition = NodeIndex::new(atom.condition.0 as usize);
+            dag.add_edge(condition, target, Edge::Guard);
+        }
+        for after in &node.after {
+            dag.add_edge(NodeIndex::new(after.node.0 as usize), target, Edge::After);
+        }
+        tasks.add(&mut dag, target, node, &slots);
+        let number = super::narrow(index);
+        firings(block, number, outer, &slots, &mut firing_reads);
+    }
+    add_sequences(&mut dag, block);
+    let waits = waits(&dag);
+    (
+        BlockGraph {
+            dag,
+            nodes: block.nodes.len(),
+            barriers,
+            waits,
+            slots,
+            firing_reads,
+        },
+        outward,
+    )
+}
+
+/// The statements above a reader that may give it the value of a slot: not those in other branches of an `if` around it.
+fn sources<'a>(
+    block: &'a Block,
+    slots: &'a Slots,
+    slot: u32,
+    reader: usize,
+) -> impl Iterator<Item = u32> + 'a {
+    let above = slots
+        .nodes(slot)
+        .filter(move |source| (*source as usize) < reader);
+    let node = |index: usize| block.nodes.get(index);
+    let apart = move |source: &u32| match (node(*source as usize), node(reader)) {
+        (Some(source), Some(reader)) => super::exclusive(source, reader),
+        _ => false,
+    };
+    above.filter(move |source| !apart(source))
+}
+
+/// What the firings of a listener read of the block that it stands in.
+fn firings(
+    block: &Block,
+    index: u32,
+    outer: &[BTreeSet<OuterRead>],
+    slots: &Slots,
+    firing_reads: &mut Vec<FiringRead>,
+) {
+    let NodeKind::Listener(listener) = &block.nodes[index as usize].kind else {
+        return;
+    };
+    let mut add = |slot: u32, kind: ReadKind, in_when: bool| {
+        for source in sources(block, slots, slot, index as usize) {
+            let needs_value = kind == ReadKind::Value;
+            firing_reads.push(FiringRead {
+                listener: index,
+                source,
+                needs_value,
+                in_when,
+            });
+        }
+    };
+    let body = outer.get(listener.body.0 as usize);
+    body.into_iter()
+        .flatten()
+        .filter(|(up, ..)| *up == 0)
+        .for_each(|(_, slot, kind)| add(*slot, *kind, false));
+    let of_when = listener
+        .when
+        .iter()
+        .flat_map(|when| &when.reads)
+        .filter(|read| read.place.up == 1);
+    of_when.for_each(|read| add(read.place.slot, read.kind, true));
+}
+
+/// The tasks that a block declares, while its edges are made.
+#[derive(Default)]
+struct Tasks {
+    declared: BTreeMap<TaskId, usize>,
+    /// The last statement so far that changes the context: a `set`, or the declaration.
+    changed: BTreeMap<TaskId, usize>,
+}
+
+impl Tasks {
+    /// The statement that a reader of this one's value waits for: the last `set`, where it is a task.
+    fn last_change(&self, block: &Block, source: usize) -> usize {
+        let NodeKind::Task(task) = block.nodes[source].kind else {
+            return source;
+        };
+        self.changed.get(&task).copied().unwrap_or(source)
+    }
+
+    /// The edges that a statement has because of tasks: events start listeners.
+    fn add(
+        &mut self,
+        dag: &mut DiGraph<Vertex, Edge, u32>,
+        target: NodeIndex,
+        node: &Node,
+        slots: &Slots,
+    ) {
+        match &node.kind {
+            NodeKind::Task(task) => {
+                self.declared.insert(*task, target.index());
+                self.changed.insert(*task, target.index());
+            }
+            NodeKind::Set(set) => {
+                self.changed.insert(set.task, target.index());
+            }
+            NodeKind::Condition(_)
+            | NodeKind::Let(_)
+            | NodeKind::Step(_)
+            | NodeKind::Ensure { .. }
+            | NodeKind::Fail(_)
+            | NodeKind::Reply(_)
+            | NodeKind::Yield(_)
+            | NodeKind::Next(_)
+            | NodeKind::Listener(_) => {}
+        }
+        let mut subjects = BTreeSet::new();
+        let mut visit = |leaf: &Event| match &leaf.kind {
+            EventKind::Step { place, .. } if place.up == 0 => {
+                subjects.extend(slots.nodes(place.slot).map(|node| node as usize));
+            }
+            EventKind::Task { task, .. } => subjects.extend(self.declared.get(task).copied()),
+            EventKind::Step { .. }
+            | EventKind::Plan(_)
+            | EventKind::Signal(_)
+            | EventKind::Not(_)
+            | EventKind::All(_)
+            | EventKind::Any(_)
+            | EventKind::Damaged => {}
+        };
+        node.event()
+            .into_iter()
+            .for_each(|event| event.leaves(&mut visit));
+        for subject in subjects {
+            dag.add_edge(NodeIndex::new(subject), target, Edge::Listener);
+        }
+    }
+}
+
+/// The names that a node and the blocks in it read, as seen from its frame.
+fn collect_reads(node: &Node, outer: &[BTreeSet<OuterRead>], reads: &mut BTreeSet<OuterRead>) {
+    let place = |read: &crate::sema::expr::Read| (read.place.up, read.place.slot, read.kind);
+    node.codes(&mut |code| reads.extend(code.reads.iter().map(place)));
+    // A listener waits for nothing: its firings do. What they read further out is there before this block begins.
+    let nearest = u16::from(matches!(node.kind, NodeKind::Listener(_)));
+    node.inner_codes(&mut |code| {
+        let outwards = code
+            .reads
+            .iter()
+            .map(place)
+            .filter(|(up, ..)| *up > nearest);
+        reads.extend(outwards.map(|(up, slot, kind)| (up - 1, slot, kind)));
+    });
+    node.inner(&mut |inner| {
+        if let Some(inner) = outer.get(inner.0 as usize) {
+            reads.extend(inner.iter().filter(|(up, ..)| *up >= nearest));
+        }
+    });
+}
+
+fn waits(dag: &DiGraph<Vertex, Edge, u32>) -> Vec<Waits> {
+    let mut waits = vec![Waits::default(); dag.node_count()];
+    for edge in dag.raw_edges() {
+        let Some(target) = waits.get_mut(edge.target().index()) else {
+            continue;
+        };
+        // Whoever listens does not wait: the event comes, or it does not.
+        if edge.weight == Edge::Listener {
+            continue;
+        }
+        if edge.weight.decides_guard() {
+            target.guard += 1;
+        } else {
+            target.rest += 1;
+        }
+    }
+    waits
+}

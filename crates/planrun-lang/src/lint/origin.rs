@@ -1,0 +1,460 @@
+//! Where a text comes from: a value followed backwards, through names, fields, templates and blocks, to the calls that
+//! gave it. Only what surely passes on is followed, so nothing is said of what cannot be shown.
+
+use std::sync::Arc;
+
+use foldhash::HashSet;
+
+use super::subject::Subject;
+use crate::builtins::{Function, Shape};
+use crate::sema::expr::{Code, Link, LinkOp, MacroKind, MapKey, Node, Op, Operator, Piece};
+use crate::sema::{
+    Block, BlockId, Call, Node as Statement, NodeKind, Place, Step, StepKind, Target,
+};
+use crate::source::Span;
+use crate::types::Signature;
+use crate::value::Key;
+
+/// How many operations one value is followed through.
+const MOST_STEPS: usize = 10_000;
+
+/// A part of the result of a call.
+#[derive(Clone, Debug)]
+pub(super) struct Origin<'a> {
+    pub call: &'a Call,
+    pub signature: &'a Signature,
+    /// The fields from the result to the part; elements of lists have no name.
+    pub path: Vec<Arc<str>>,
+    /// The names that it passed through, from the reader back to the call.
+    pub through: Vec<(Span, Arc<str>)>,
+}
+
+impl Origin<'_> {
+    /// The part as it would be written behind the tool's name.
+    pub(super) fn told(&self) -> String {
+        let tool = self.signature.path();
+        if self.path.is_empty() {
+            format!("`{tool}`")
+        } else {
+            format!("`{}` of `{tool}`", self.path.join("."))
+        }
+    }
+
+    /// The name by which an expression reads it; all of the expression where it is the call itself.
+    pub(super) fn read_in(&self, code: Span) -> Span {
+        let first = self.through.first().map(|(span, _)| *span);
+        first
+            .filter(|first| code.start <= first.start && first.end <= code.end)
+            .unwrap_or(code)
+    }
+
+    /// Whether both are the same part of the same answer.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        std::ptr::eq(self.call, other.call) && self.path == other.path
+    }
+}
+
+/// Every call that surely gives a part of the value of an expression.
+pub(super) fn origins<'a>(
+    subject: &Subject<'a>,
+    block: BlockId,
+    code: &'a Code,
+) -> Vec<Origin<'a>> {
+    of_node(subject, block, &code.root)
+}
+
+/// The same for a part of an expression that stands outside of every macro.
+pub(super) fn of_node<'a>(
+    subject: &Subject<'a>,
+    block: BlockId,
+    node: &'a Node,
+) -> Vec<Origin<'a>> {
+    of_path(subject, block, node, &[])
+}
+
+/// The same for a value and some of the links behind it.
+pub(super) fn of_path<'a>(
+    subject: &Subject<'a>,
+    block: BlockId,
+    base: &'a Node,
+    links: &'a [Link],
+) -> Vec<Origin<'a>> {
+    let mut trace = Trace {
+        subject,
+        found: Vec::new(),
+        through: Vec::new(),
+        registers: Vec::new(),
+        seen: HashSet::default(),
+        left: MOST_STEPS,
+    };
+    trace.path(block, base, links, Vec::new());
+    trace.found
+}
+
+struct Trace<'s, 'a> {
+    subject: &'s Subject<'a>,
+    found: Vec<Origin<'a>>,
+    through: Vec<(Span, Arc<str>)>,
+    /// Variables of macros: the block, and the list whose elements they are.
+    registers: Vec<(u16, Range<'a>)>,
+    seen: HashSet<(BlockId, u32, Vec<Arc<str>>)>,
+    left: usize,
+}
+
+/// A value with some of the links behind it.
+#[derive(Clone, Copy)]
+struct Range<'a> {
+    base: &'a Node,
+    links: &'a [Link],
+}
+
+impl<'a> Trace<'_, 'a> {
+    /// `wanted` are the fields that the reader takes of the value; none for all of it.
+    fn node(&mut self, block: BlockId, node: &'a Node, wanted: &[Arc<str>]) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
+        match &node.op {
+            Op::Place(place) => self.place(block, *place, node.span, wanted),
+            Op::Register(register) => self.register(block, *register, wanted),
+            Op::Template(pieces) => {
+                self.nodes(block, pieces.iter().filter_map(Piece::value), &[]);
+            }
+            Op::List(elements) => {
+                self.nodes(block, elements.iter().map(|(node, _)| node), wanted);
+            }
+            Op::Coalesce(nodes) => self.nodes(block, nodes, wanted),
+            Op::Map(entries) => self.entries(block, entries, wanted),
+            Op::Path { base, links } => self.path(block, base, links, wanted.to_vec()),
+            Op::Chain { first, rest }
+                if rest.iter().all(|(operator, _)| *operator == Operator::Add) =>
+            {
+                self.node(block, first, wanted);
+                self.nodes(block, rest.iter().map(|(_, operand)| operand), wanted);
+            }
+            Op::Conditional { arms, otherwise } => {
+                self.nodes(block, arms.iter().map(|(_, value)| value), wanted);
+                self.node(block, otherwise, wanted);
+            }
+            Op::Match { arms, .. } => {
+                self.nodes(block, arms.iter().map(|(_, value)| value), wanted);
+            }
+            Op::Call {
+                function,
+                arguments,
+            } if gives_text(function) => self.arguments(block, function, arguments, wanted),
+            Op::Let {
+                register,
+                value,
+                body,
+            } => {
+                self.bind(*register, value);
+                self.node(block, body, wanted);
+                self.registers.pop();
+            }
+            Op::Constant(_)
+            | Op::Not(_)
+            | Op::Negate(_)
+            | Op::And(_)
+            | Op::Or(_)
+            | Op::Chain { .. }
+            | Op::Call { .. }
+            | Op::Matches { .. }
+            | Op::Has(_)
+            | Op::Is { .. }
+            | Op::Winner(_)
+            | Op::Fail(_) => {}
+        }
+    }
+
+    fn nodes(
+        &mut self,
+        block: BlockId,
+        nodes: impl IntoIterator<Item = &'a Node>,
+        wanted: &[Arc<str>],
+    ) {
+        for node in nodes {
+            self.node(block, node, wanted);
+        }
+    }
+
+    fn arguments(
+        &mut self,
+        block: BlockId,
+        function: &Function,
+        arguments: &'a [Node],
+        wanted: &[Arc<str>],
+    ) {
+        let keeps = keeps_elements(function);
+        self.nodes(block, arguments, if keeps { wanted } else { &[] });
+    }
+
+    /// The register stands for this value until it is popped.
+    fn bind(&mut self, register: u16, value: &'a Node) {
+        let range = Range {
+            base: value,
+            links: &[],
+        };
+        self.registers.push((register, range));
+    }
+
+    fn register(&mut self, block: BlockId, register: u16, wanted: &[Arc<str>]) {
+        let known = self
+            .registers
+            .iter()
+            .rev()
+            .find(|(known, _)| *known == register);
+        if let Some((_, range)) = known.copied() {
+            self.path(block, range.base, range.links, wanted.to_vec());
+        }
+    }
+
+    fn entries(&mut self, block: BlockId, entries: &'a [(MapKey, Node)], wanted: &[Arc<str>]) {
+        for (key, value) in entries {
+            match (key, wanted) {
+                (MapKey::Constant(Key::String(name)), [first, rest @ ..]) if name == first => {
+                    self.node(block, value, rest);
+                }
+                (MapKey::Constant(_) | MapKey::Computed(_), []) => self.node(block, value, &[]),
+                (MapKey::Constant(_) | MapKey::Computed(_), _) => {}
+            }
+        }
+    }
+
+    /// Links are taken from the last one back to the value that they start from.
+    fn path(
+        &mut self,
+        block: BlockId,
+        base: &'a Node,
+        links: &'a [Link],
+        mut wanted: Vec<Arc<str>>,
+    ) {
+        let Some((last, before)) = links.split_last() else {
+            return self.node(block, base, &wanted);
+        };
+        match &last.op {
+            LinkOp::Field {
+                key: Key::String(name),
+                ..
+            } => {
+                wanted.insert(0, name.clone());
+                self.path(block, base, before, wanted);
+            }
+            LinkOp::Index(index) => {
+                if let Some(name) = index.constant().and_then(|name| name.as_str()) {
+                    wanted.insert(0, name.into());
+                }
+                self.path(block, base, before, wanted);
+            }
+            LinkOp::Call {
+                function,
+                arguments,
+            } if gives_text(function) => {
+                let keeps = keeps_elements(function);
+                self.path(block, base, before, if keeps { wanted } else { Vec::new() });
+                for argument in arguments {
+                    self.node(block, argument, &[]);
+                }
+            }
+            LinkOp::Macro(comprehension) => match comprehension.kind {
+                MacroKind::Filter | MacroKind::SortBy => self.path(block, base, before, wanted),
+                MacroKind::Map if comprehension.second.is_none() => {
+                    self.registers.push((
+                        comprehension.first,
+                        Range {
+                            base,
+                            links: before,
+                        },
+                    ));
+                    self.node(block, &comprehension.body, &wanted);
+                    self.registers.pop();
+                }
+                MacroKind::All
+                | MacroKind::Exists
+                | MacroKind::ExistsOne
+                | MacroKind::Map
+                | MacroKind::TransformList
+                | MacroKind::TransformMap
+                | MacroKind::TransformMapEntry => {}
+            },
+            LinkOp::Field { .. } | LinkOp::Call { .. } | LinkOp::Matches(_) | LinkOp::Fail(_) => {}
+        }
+    }
+
+    fn place(&mut self, block: BlockId, place: Place, span: Span, wanted: &[Arc<str>]) {
+        let Some(frame) = self.subject.frame(block, place) else {
+            return;
+        };
+        if !self.seen.insert((frame, place.slot, wanted.to_vec())) {
+            return;
+        }
+        let content = self.subject.plan.block(frame);
+        let mut none = true;
+        for made in content.givers(place.slot) {
+            none = false;
+            self.made(frame, made, span, wanted);
+        }
+        if none {
+            self.local(frame, place.slot, wanted);
+        }
+    }
+
+    /// What a statement gives.
+    fn made(&mut self, frame: BlockId, made: &'a Statement, span: Span, wanted: &[Arc<str>]) {
+        if let Some(name) = &made.name {
+            self.through.push((span, name.clone()));
+        }
+        match &made.kind {
+            NodeKind::Let(code) => self.node(frame, &code.root, wanted),
+            NodeKind::Step(step) => self.step(frame, step, wanted),
+            _ => {}
+        }
+        if made.name.is_some() {
+            self.through.pop();
+        }
+    }
+
+    /// What a block brings with it: the element of an `each`, the state of a `repeat`.
+    fn local(&mut self, frame: BlockId, slot: u32, wanted: &[Arc<str>]) {
+        let Some((outer, owner)) = self.subject.owner(frame).filter(|_| slot == 0) else {
+            return;
+        };
+        let Some(step) = owner.step() else { return };
+        match &step.kind {
+            StepKind::Each(each) if each.body == frame => self.node(outer, &each.list.root, wanted),
+            StepKind::Repeat(repeat) if repeat.body == frame => {
+                self.node(outer, &repeat.initial.root, wanted);
+                self.values(frame, wanted, |node| {
+                    if let NodeKind::Next(code) = &node.kind {
+                        Some(code)
+                    } else {
+                        None
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn step(&mut self, block: BlockId, step: &'a Step, wanted: &[Arc<str>]) {
+        match (&step.kind, wanted) {
+            (StepKind::Call(call), _) => self.call(block, call, wanted),
+            (StepKind::Each(each), [value, rest @ ..]) if each.settle && **value == *"value" => {
+                self.yields(each.body, rest);
+            }
+            (StepKind::Each(each), _) if each.settle => {
+                if wanted.is_empty() {
+                    self.yields(each.body, wanted);
+                }
+            }
+            (StepKind::Do(body), _) => self.yields(*body, wanted),
+            (StepKind::Each(each), _) => self.yields(each.body, wanted),
+            (StepKind::Repeat(repeat), _) => self.yields(repeat.body, wanted),
+            (StepKind::Race(branches), _) => branches
+                .iter()
+                .for_each(|(_, body)| self.yields(*body, wanted)),
+            (StepKind::Match { arms, .. }, _) => {
+                for (_, body) in arms {
+                    self.yields(*body, wanted);
+                }
+            }
+            (
+                StepKind::Ask(_)
+                | StepKind::Infer(_)
+                | StepKind::Input(_)
+                | StepKind::Wait(_)
+                | StepKind::Damaged,
+                _,
+            ) => {}
+        }
+        step.recover
+            .iter()
+            .for_each(|arm| self.yields(arm.body, wanted));
+    }
+
+    fn call(&mut self, block: BlockId, call: &'a Call, wanted: &[Arc<str>]) {
+        let Target::Tool(signature) = &call.target else {
+            return;
+        };
+        if let Some(given) = signature
+            .gives_back
+            .as_deref()
+            .and_then(|name| call.argument(name))
+        {
+            return self.node(block, &given.root, wanted);
+        }
+        let origin = Origin {
+            call,
+            signature,
+            path: wanted.to_vec(),
+            through: self.through.clone(),
+        };
+        if !self.found.iter().any(|known| known.is(&origin)) {
+            self.found.push(origin);
+        }
+    }
+
+    fn yields(&mut self, block: BlockId, wanted: &[Arc<str>]) {
+        self.values(block, wanted, |node| {
+            if let NodeKind::Yield(code) = &node.kind {
+                Some(code)
+            } else {
+                None
+            }
+        });
+    }
+
+    fn values(
+        &mut self,
+        block: BlockId,
+        wanted: &[Arc<str>],
+        of: impl Fn(&'a Statement) -> Option<&'a Code>,
+    ) {
+        let content: &'a Block = self.subject.plan.block(block);
+        content
+            .nodes
+            .iter()
+            .filter_map(of)
+            .for_each(|code| self.node(block, &code.root, wanted));
+    }
+}
+
+/// Whether a text that goes into a function may come out of it.
+fn gives_text(function: &Function) -> bool {
+    function
+        .overloads
+        .iter()
+        .any(|overload| carries(&overload.result))
+}
+
+fn carries(shape: &Shape) -> bool {
+    match shape {
+        Shape::Any | Shape::String | Shape::Bytes | Shape::Variable(_) => true,
+        Shape::List(element) | Shape::Entry(element) | Shape::Optional(element) => carries(element),
+        Shape::Map(_, value) => carries(value),
+        Shape::Null
+        | Shape::Bool
+        | Shape::Int
+        | Shape::Uint
+        | Shape::Double
+        | Shape::Timestamp
+        | Shape::Duration
+        | Shape::Type
+        | Shape::Number => false,
+    }
+}
+
+/// Whether the elements that come out are elements that went in.
+fn keeps_elements(function: &Function) -> bool {
+    function
+        .overloads
+        .iter()
+        .any(|overload| match overload.result {
+            Shape::Variable(_) => true,
+            Shape::List(element) | Shape::Optional(element) => {
+                matches!(element, Shape::Variable(_))
+            }
+            _ => false,
+        })
+}

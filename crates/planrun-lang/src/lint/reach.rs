@@ -1,0 +1,384 @@
+//! What the calls of a plan reach through the built-in tools, as far as constants tell.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use foldhash::HashSet;
+use url::Url;
+
+use crate::permission::{Grant, PathResolver, Permissions, reached_file};
+use crate::sema::expr::{Code, Node, Op, Piece};
+use crate::sema::{BlockId, Call, Plan, Step, StepKind, Target};
+use crate::source::Span;
+use crate::types::{Denied, ErrorClass, Signature};
+
+/// A setting of `allow`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Door {
+    Net,
+    Read,
+    Write,
+    Run,
+    Env,
+}
+
+/// One thing that a call reaches, known before the run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Thing {
+    Address(Url),
+    /// As written: relative ones begin at the project's root.
+    File(Arc<str>),
+    Program(Arc<str>),
+    Variable(Arc<str>),
+}
+
+/// What must be allowed, and the argument or the call of a plan that wants it.
+#[derive(Clone, Debug)]
+pub(super) struct Need {
+    pub door: Door,
+    pub thing: Thing,
+    pub span: Span,
+    /// The called plan that wants it, if it is not this one.
+    pub within: Option<Arc<str>>,
+    /// Whether a denial is caught: then it is one of the ways in which the plan may go.
+    pub caught: bool,
+}
+
+/// Everything that a plan reaches, called plans included.
+#[derive(Default, Debug)]
+pub(super) struct Reach {
+    pub needs: Vec<Need>,
+    /// Doors that are used with values that only a run knows, and where.
+    pub open: Vec<(Door, Span)>,
+}
+
+/// What stands around a call.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    /// The call through which its plan is reached, and the name of that.
+    outer: Option<(Span, &'a Arc<str>)>,
+    /// Whether a failure of it is caught.
+    caught: bool,
+}
+
+impl Door {
+    pub(super) const ALL: [Self; 5] = [Self::Net, Self::Read, Self::Write, Self::Run, Self::Env];
+
+    /// The name of the setting.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Net => "net",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Run => "run",
+            Self::Env => "env",
+        }
+    }
+
+    /// What the door is for, as in "… is not allowed".
+    pub(super) const fn deed(self) -> &'static str {
+        match self {
+            Self::Net => "a request",
+            Self::Read => "reading files",
+            Self::Write => "writing files",
+            Self::Run => "running programs",
+            Self::Env => "setting variables",
+        }
+    }
+
+    /// The patterns of a grant.
+    pub(super) fn patterns(self, grant: &Grant) -> &[String] {
+        match self {
+            Self::Net => &grant.net,
+            Self::Read => &grant.read,
+            Self::Write => &grant.write,
+            Self::Run => &grant.run,
+            Self::Env => &grant.env,
+        }
+    }
+
+    /// A grant of one pattern.
+    pub(super) fn only(self, pattern: &str) -> Grant {
+        let mut grant = Grant::default();
+        let patterns = match self {
+            Self::Net => &mut grant.net,
+            Self::Read => &mut grant.read,
+            Self::Write => &mut grant.write,
+            Self::Run => &mut grant.run,
+            Self::Env => &mut grant.env,
+        };
+        patterns.push(pattern.to_owned());
+        grant
+    }
+}
+
+impl Need {
+    /// Whether this is allowed.
+    pub(super) fn granted(
+        &self,
+        permissions: &Permissions,
+        root: &Path,
+        paths: &dyn PathResolver,
+    ) -> bool {
+        match &self.thing {
+            Thing::Address(url) => permissions.net(url).is_ok(),
+            Thing::File(written) => {
+                let path = reached_file(paths, root, written, self.door == Door::Write);
+                let allowed = |path: &Path| match self.door {
+                    Door::Write => permissions.write(path, written).is_ok(),
+                    Door::Net | Door::Read | Door::Run | Door::Env => {
+                        permissions.read(path, written).is_ok()
+                    }
+                };
+                path.is_none_or(|path| allowed(&path))
+            }
+            Thing::Program(name) => permissions.run(name).is_ok(),
+            Thing::Variable(name) => permissions.env(name).is_ok(),
+        }
+    }
+
+    /// The pattern that allows this and little else.
+    pub(super) fn pattern(&self) -> String {
+        match &self.thing {
+            Thing::Address(url) => {
+                let host = url.host_str().unwrap_or_default();
+                // A bare host stands for the ports 80 and 443.
+                url.port()
+                    .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+            }
+            Thing::File(written) => written.to_string(),
+            Thing::Program(name) | Thing::Variable(name) => name.to_string(),
+        }
+    }
+}
+
+impl Reach {
+    /// What a plan and those that it calls reach.
+    pub(super) fn of(plan: &Plan) -> Self {
+        let mut reach = Self::default();
+        let mut seen = HashSet::default();
+        reach.plan(
+            plan,
+            &Around {
+                outer: None,
+                caught: false,
+            },
+            &mut seen,
+        );
+        reach
+    }
+
+    fn plan(&mut self, plan: &Plan, around: &Around<'_>, seen: &mut HashSet<*const Plan>) {
+        self.block(plan, BlockId(0), around, seen);
+    }
+
+    fn block(
+        &mut self,
+        plan: &Plan,
+        block: BlockId,
+        around: &Around<'_>,
+        seen: &mut HashSet<*const Plan>,
+    ) {
+        for node in &plan.block(block).nodes {
+            let caught = around.caught || node.step().is_some_and(catches_denial);
+            let around = Around { caught, ..*around };
+            match node.step().map(|step| &step.kind) {
+                Some(StepKind::Call(call)) => self.target(plan, call, &around, seen),
+                // An agent calls what it likes of what is allowed.
+                Some(StepKind::Ask(ask)) => {
+                    self.open.extend(Door::ALL.map(|door| (door, ask.span)));
+                }
+                _ => {}
+            }
+            node.inner(&mut |inner| self.block(plan, inner, &around, seen));
+        }
+    }
+
+    fn target(
+        &mut self,
+        plan: &Plan,
+        call: &Call,
+        around: &Around<'_>,
+        seen: &mut HashSet<*const Plan>,
+    ) {
+        match &call.target {
+            Target::Tool(signature) => self.call(call, signature, around),
+            Target::Plan(index, name) => {
+                if let Some(inner) = plan.plans.get(*index)
+                    && seen.insert(Arc::as_ptr(inner))
+                {
+                    self.plan(
+                        inner,
+                        &Around {
+                            outer: around.outer.or(Some((call.span, name))),
+                            ..*around
+                        },
+                        seen,
+                    );
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Call, signature: &Signature, around: &Around<'_>) {
+        let mut add = |door, thing, span| self.add((door, thing, span), around);
+        let file = |code: &Code| {
+            code.constant()?
+                .as_str()
+                .map(|text| Thing::File(text.into()))
+        };
+        match (&*signature.namespace, &*signature.name) {
+            ("http", "fetch") => {
+                if let Some(code) = call.argument("url").filter(|code| !code.is_invalid()) {
+                    add(
+                        Door::Net,
+                        address(&code.root).map(Thing::Address),
+                        code.span,
+                    );
+                }
+            }
+            ("fs", tool) => {
+                if let Some(code) = call.argument("path").filter(|code| !code.is_invalid()) {
+                    add(
+                        if tool == "write" {
+                            Door::Write
+                        } else {
+                            Door::Read
+                        },
+                        file(code),
+                        code.span,
+                    );
+                }
+            }
+            ("proc", _) => {
+                if let Some(code) = call.argument("argv").filter(|code| !code.is_invalid()) {
+                    let (program, span) = first_word(code);
+                    add(Door::Run, program.map(Thing::Program), span);
+                }
+                if let Some(code) = call.argument("cwd") {
+                    add(Door::Read, file(code).filter(leaves_root), code.span);
+                }
+                match call.argument("env") {
+                    Some(code) => variables(code, &mut |name, span| {
+                        add(Door::Env, name.map(Thing::Variable), span);
+                    }),
+                    // Programs see every variable that is allowed.
+                    None => add(Door::Env, None, call.span),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, (door, thing, span): (Door, Option<Thing>, Span), around: &Around<'_>) {
+        let span = around.outer.map_or(span, |(span, _)| span);
+        let Some(thing) = thing else {
+            return self.open.push((door, span));
+        };
+        let mut needs = self.needs.iter_mut();
+        if let Some(known) = needs.find(|need| need.door == door && need.thing == thing) {
+            known.caught &= around.caught;
+            return;
+        }
+        let within = around.outer.map(|(_, name)| name.clone());
+        self.needs.push(Need {
+            door,
+            thing,
+            span,
+            within,
+            caught: around.caught,
+        });
+    }
+}
+
+/// Whether a call that is denied does not fail what stands around this step.
+fn catches_denial(step: &Step) -> bool {
+    let denied = ErrorClass::Denied(Denied::Policy);
+    let arms = &step.recover;
+    arms.iter().any(|arm| {
+        arm.patterns.is_empty() || arm.patterns.iter().any(|pattern| pattern.matches(&denied))
+    }) || matches!(&step.kind, StepKind::Race(_))
+        || matches!(&step.kind, StepKind::Each(each) if each.settle)
+}
+
+/// Whether a path leads out of the folder where relative ones begin, by `..` alone.
+pub(super) fn leaves_root(thing: &Thing) -> bool {
+    let Thing::File(written) = thing else {
+        return false;
+    };
+    let mut depth = 0_i64;
+    !written.starts_with('/')
+        && written.split('/').any(|part| {
+            match part {
+                "" | "." => {}
+                ".." => depth -= 1,
+                _ => depth += 1,
+            }
+            depth < 0
+        })
+}
+
+/// The address that an expression gives, as far as the host: the beginning of a template is enough.
+pub(super) fn address(node: &Node) -> Option<Url> {
+    match &node.op {
+        Op::Constant(value) => Url::parse(value.as_str()?).ok().filter(Url::has_host),
+        Op::Template(pieces) => {
+            let Some(Piece::Text(start)) = pieces.first() else {
+                return None;
+            };
+            let (_, behind) = start.split_once("://")?;
+            // Without one of these the host may go on in what follows.
+            behind
+                .contains(['/', '?', '#'])
+                .then(|| Url::parse(start).ok())?
+                .filter(Url::has_host)
+        }
+        _ => None,
+    }
+}
+
+/// The program of an argument vector.
+fn first_word(code: &Code) -> (Option<Arc<str>>, Span) {
+    let text = |value: &crate::value::Value| {
+        value
+            .as_str()
+            .filter(|word| !word.is_empty())
+            .map(Into::into)
+    };
+    match &code.root.op {
+        Op::Constant(value) => (value.at(0).and_then(text), code.span),
+        Op::List(words) => {
+            let first = words.first().map(|(first, _)| first);
+            (
+                first.and_then(Node::constant).and_then(text),
+                first.map_or(code.span, |first| first.span),
+            )
+        }
+        _ => (None, code.span),
+    }
+}
+
+/// The names of the variables that a map gives; `None` where only the run knows one.
+fn variables(code: &Code, add: &mut dyn FnMut(Option<Arc<str>>, Span)) {
+    use crate::sema::expr::MapKey;
+    // Programs see every variable that is allowed besides those that the call sets.
+    add(None, code.span);
+    match &code.root.op {
+        Op::Constant(value) => {
+            let names = value
+                .as_map()
+                .into_iter()
+                .flatten()
+                .filter_map(|(key, _)| key.as_str());
+            names.for_each(|name| add(Some(name.into()), code.span));
+        }
+        Op::Map(entries) => {
+            for (key, value) in entries {
+                if let MapKey::Constant(key) = key {
+                    add(key.as_str().map(Into::into), value.span);
+                }
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,137 @@
+//! `complementary-guards`: two steps one after the other, of which exactly one runs.
+
+use super::Subject;
+use crate::diag::{Diagnostic, Edit, codes};
+use crate::sema::expr::atoms;
+use crate::source::{SourceFile, Span};
+use crate::syntax::ast;
+
+pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    look_into(subject, &subject.written.body.statements, found);
+}
+
+fn look_into(subject: &Subject<'_>, statements: &[ast::Statement], found: &mut Vec<Diagnostic>) {
+    let mut joined = None;
+    for pair in statements.windows(2) {
+        let [one, other] = pair else { continue };
+        if joined == Some(one.span) {
+            continue;
+        }
+        if let (Some(first), Some(second)) = (guarded(one), guarded(other))
+            && excludes(first.1, second.1)
+        {
+            found.push(report(subject.source, first, second));
+            joined = Some(other.span);
+        }
+    }
+    for statement in statements {
+        inner(statement, &mut |block| {
+            look_into(subject, &block.statements, found);
+        });
+    }
+}
+
+/// A step with a condition: the statement, the condition and the clause.
+type Guarded<'a> = (&'a ast::Statement, &'a ast::Expr, Span);
+
+fn guarded(statement: &ast::Statement) -> Option<Guarded<'_>> {
+    let ast::StatementKind::Step(step) = &statement.kind else {
+        return None;
+    };
+    step.clauses.iter().find_map(|clause| match &clause.kind {
+        ast::ClauseKind::When(condition) => Some((statement, condition, clause.span)),
+        _ => None,
+    })
+}
+
+/// Whether one condition is the other's opposite.
+fn excludes(one: &ast::Expr, other: &ast::Expr) -> bool {
+    match (atoms(one).as_slice(), atoms(other).as_slice()) {
+        ([one], [other]) => one.text == other.text && one.negated != other.negated,
+        _ => false,
+    }
+}
+
+fn report(source: &SourceFile, first: Guarded<'_>, second: Guarded<'_>) -> Diagnostic {
+    let message = "this runs exactly where the step above does not";
+    let diagnostic = Diagnostic::new(&codes::order::COMPLEMENTARY_GUARDS, second.2, message)
+        .label(first.2, "the opposite")
+        .help("say it once: `if … { … } else { … }`; the names can be read below as before");
+    let between = source
+        .text()
+        .get(first.0.span.end as usize..second.0.span.start as usize)
+        .unwrap_or("x");
+    let documented = first.0.doc.is_some() || second.0.doc.is_some();
+    if documented || !between.trim().is_empty() {
+        return diagnostic;
+    }
+    let margin = margin(source, first.0.span);
+    let [one, other] =
+        [first, second].map(|(statement, _, clause)| body(source, statement.span, clause));
+    let condition = source.slice(first.1.span);
+    let text = format!(
+        "if {condition} {{\n{margin}    {one}\n{margin}}} else {{\n{margin}    {other}\n{margin}}}"
+    );
+    let edit = Edit {
+        span: first.0.span.to(second.0.span),
+        text,
+    };
+    diagnostic.fix_all("write `if` and `else`", vec![edit])
+}
+
+/// A statement without its condition, one level further in.
+fn body(source: &SourceFile, statement: Span, clause: Span) -> String {
+    let text = source.text();
+    let before = text
+        .get(statement.start as usize..clause.start as usize)
+        .unwrap_or("")
+        .trim_end();
+    let behind = text
+        .get(clause.end as usize..statement.end as usize)
+        .unwrap_or("");
+    let deeper = |line: &str| {
+        if line.trim().is_empty() {
+            line.to_owned()
+        } else {
+            format!("    {line}")
+        }
+    };
+    let whole = format!("{before}{behind}");
+    let mut lines = whole.split('\n');
+    let first = lines.next().unwrap_or("").to_owned();
+    std::iter::once(first)
+        .chain(lines.map(deeper))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// What stands before a statement on its line.
+fn margin(source: &SourceFile, statement: Span) -> &str {
+    let before = source.text().get(..statement.start as usize).unwrap_or("");
+    let line = before.rfind('\n').map_or(before, |end| &before[end + 1..]);
+    if line.trim().is_empty() { line } else { "" }
+}
+
+/// The blocks in a statement.
+fn inner(statement: &ast::Statement, visit: &mut dyn FnMut(&ast::Block)) {
+    match &statement.kind {
+        ast::StatementKind::If { arms, otherwise } => {
+            arms.iter()
+                .map(|(_, block)| block)
+                .chain(otherwise)
+                .for_each(visit);
+        }
+        ast::StatementKind::Listener { body, .. } | ast::StatementKind::Parallel(body) => {
+            visit(body);
+        }
+        ast::StatementKind::Step(step) => match &step.body {
+            ast::StepBody::Do(body)
+            | ast::StepBody::Each { body, .. }
+            | ast::StepBody::Repeat { body, .. } => {
+                visit(body);
+            }
+            _ => {}
+        },
+        _ => {}
+    }
+}

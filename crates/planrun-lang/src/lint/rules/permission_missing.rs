@@ -1,0 +1,188 @@
+//! `permission-missing` and `path-escapes`: a call that will be denied, whatever the data.
+
+use super::Subject;
+use super::subject::{allow, entry};
+use crate::diag::{Diagnostic, Edit, Severity, codes};
+use crate::lint::reach::{Door, Need, Reach, leaves_root};
+use crate::permission::Permissions;
+use crate::source::Span;
+use crate::syntax::ast;
+
+pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let reach = Reach::of(subject.plan);
+    if reach.needs.is_empty() && reach.open.is_empty() {
+        return;
+    }
+    let project = subject.project;
+    let compile = |grant| Permissions::new(grant, project.root, project.paths);
+    let own = match subject.plan.allow.as_ref().map(compile).transpose() {
+        Ok(own) => own,
+        Err(error) => {
+            let span = subject
+                .setting(allow)
+                .map_or(subject.plan.span, |allow| allow.span);
+            let finding =
+                Diagnostic::new(&codes::safety::PERMISSION_MISSING, span, error.to_string());
+            return found.push(
+                finding.help("as it stands nothing is allowed, and the plan does not start"),
+            );
+        }
+    };
+    if own.is_none() && project.allow.is_none() {
+        return nothing_allowed(subject, &reach, found);
+    }
+    for need in reach.needs.iter().filter(|need| !need.caught) {
+        let granted = |grant: Option<&Permissions>| {
+            grant.is_none_or(|grant| need.granted(grant, project.root, project.paths))
+        };
+        match (granted(own.as_ref()), granted(project.allow)) {
+            (true, true) => {}
+            (own_grants, project) => {
+                let mut finding = denied(subject, need, own_grants, project);
+                if own.is_none() {
+                    finding.severity = Severity::Warning;
+                }
+                found.push(finding);
+            }
+        }
+    }
+}
+
+/// A plan that allows nothing, in a project that does not either: only a caller's `allow` could help it.
+fn nothing_allowed(subject: &Subject<'_>, reach: &Reach, found: &mut Vec<Diagnostic>) {
+    for need in reach.needs.iter().filter(|need| !need.caught) {
+        found.push(unless_called(denied(subject, need, false, true)));
+    }
+    for door in Door::ALL.into_iter().filter(|door| *door != Door::Env) {
+        let known = reach.needs.iter().any(|need| need.door == door);
+        let Some((_, span)) = reach.open.iter().find(|(open, _)| *open == door && !known) else {
+            continue;
+        };
+        let message = format!(
+            "{} needs a permission, and this plan allows nothing",
+            door.deed()
+        );
+        let help = format!(
+            "say what may be reached: `allow {{ {}: […] }}` at the head of the plan",
+            door.name()
+        );
+        found.push(unless_called(
+            Diagnostic::new(&codes::safety::PERMISSION_MISSING, *span, message).help(help),
+        ));
+    }
+}
+
+/// Another plan may call this one and allow it; by itself it fails.
+fn unless_called(mut finding: Diagnostic) -> Diagnostic {
+    finding.severity = Severity::Warning;
+    finding.note("denied, unless a plan that calls this one allows it")
+}
+
+fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagnostic {
+    let (setting, pattern) = (need.door.name(), need.pattern());
+    let whose = match &need.within {
+        Some(name) => format!(
+            "`{name}` wants {} of `{pattern}`, and that is not allowed here",
+            noun(need.door)
+        ),
+        None => format!("{} `{pattern}` is not allowed", doing(need.door)),
+    };
+    if leaves_root(&need.thing) {
+        let message = format!("`{pattern}` leads out of the project, and nothing allows that");
+        let help = "name a file inside of the project, or allow the folder by its own path";
+        return Diagnostic::new(&codes::safety::PATH_ESCAPES, need.span, message).help(help);
+    }
+    let finding =
+        Diagnostic::new(&codes::safety::PERMISSION_MISSING, need.span, whose).note("denied.policy");
+    if !project {
+        let which = if own {
+            "the project's planrun.yaml"
+        } else {
+            "neither the plan nor the project's planrun.yaml"
+        };
+        let verb = if own { "does not allow" } else { "allows" };
+        return finding.help(format!(
+            "{which} {verb} it; add `{pattern}` to `{setting}` of `allow`"
+        ));
+    }
+    let available = subject
+        .plan
+        .allow
+        .as_ref()
+        .map(|grant| need.door.patterns(grant))
+        .unwrap_or_default();
+    let finding = finding.available(available);
+    let help = format!(
+        "to allow it, write `allow {{ {setting}: [{}] }}`",
+        quoted(&pattern)
+    );
+    match addition(subject, need.door, &quoted(&pattern)) {
+        Some(edit) => finding
+            .help(help)
+            .unsafe_fix(format!("allow `{pattern}`"), vec![edit]),
+        None => finding.help(help),
+    }
+}
+
+/// What the door is used for, before the thing behind it.
+fn doing(door: Door) -> &'static str {
+    match door {
+        Door::Net => "a request to",
+        Door::Read => "reading",
+        Door::Write => "writing",
+        Door::Run => "running",
+        Door::Env => "setting the variable",
+    }
+}
+
+fn noun(door: Door) -> &'static str {
+    match door {
+        Door::Net => "a request",
+        Door::Read => "a look",
+        Door::Write => "a change",
+        Door::Run => "a run",
+        Door::Env => "a value",
+    }
+}
+
+fn quoted(pattern: &str) -> String {
+    serde_json::Value::from(pattern)
+        .to_string()
+        .replace("${", "\\${")
+}
+
+/// The edit that adds a pattern to what the plan allows.
+fn addition(subject: &Subject<'_>, door: Door, pattern: &str) -> Option<Edit> {
+    if !subject.is_text() {
+        return None;
+    }
+    let Some(written) = subject.setting(allow) else {
+        let at = subject.written.body.span.start as usize + 1;
+        let text = format!("\n    allow {{ {}: [{pattern}] }}", door.name());
+        return Some(Edit {
+            span: Span::at(at),
+            text,
+        });
+    };
+    match entry(written, door.name()) {
+        Some(list) => behind_last(list, pattern),
+        None => behind_last(written, &format!("{}: [{pattern}]", door.name())),
+    }
+}
+
+/// A further element behind the last one of a list or of settings.
+fn behind_last(within: &ast::Expr, text: &str) -> Option<Edit> {
+    let last = match &within.kind {
+        ast::ExprKind::List(items) => items.last().map(|item| item.span),
+        ast::ExprKind::Object(entries) => entries.last().map(|entry| entry.span),
+        _ => return None,
+    };
+    let (at, text) = match last {
+        Some(last) => (last.end as usize, format!(", {text}")),
+        None => (within.span.start as usize + 1, text.to_owned()),
+    };
+    Some(Edit {
+        span: Span::at(at),
+        text,
+    })
+}

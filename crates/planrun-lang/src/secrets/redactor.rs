@@ -1,0 +1,441 @@
+//! Finding secrets by their value, in whatever form they come, and putting a mark in their place.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use serde_json::Value as Json;
+
+use super::form::{Form, ReadBack, forms};
+use crate::value::{Key, Map, Value};
+
+/// What stands in the place of a secret.
+pub const MARK: &str = "[redacted]";
+/// Shorter secrets, in characters, cannot be told from the text around them.
+pub const LEAST_LENGTH: usize = 4;
+
+/// The secrets that are known so far.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    secrets: BTreeSet<Arc<str>>,
+    /// Each knows some of the secrets; an earlier one at least twice as many as the one behind it.
+    searches: Vec<Search>,
+    /// Whether one of them has a space, which forms send as `+`.
+    has_space: bool,
+}
+
+#[derive(Clone)]
+struct Search {
+    secrets: Vec<Arc<str>>,
+    automaton: AhoCorasick,
+    /// By pattern: whether the letters before and behind it have bits of the secret.
+    edges: Arc<[(bool, bool)]>,
+}
+
+impl Redactor {
+    /// Whether nothing is secret.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// From now on this text is secret; false where it is too short to be recognized.
+    pub fn add(&mut self, secret: &str) -> bool {
+        if secret.chars().take(LEAST_LENGTH).count() < LEAST_LENGTH {
+            return false;
+        }
+        let secret: Arc<str> = secret.into();
+        if !self.secrets.insert(secret.clone()) {
+            return true;
+        }
+        self.has_space |= secret.contains(' ');
+        let mut secrets = vec![secret];
+        while self
+            .searches
+            .last()
+            .is_some_and(|last| last.secrets.len() < 2 * secrets.len())
+        {
+            secrets.extend(
+                self.searches
+                    .pop()
+                    .into_iter()
+                    .flat_map(|search| search.secrets),
+            );
+        }
+        self.searches.extend(Search::new(secrets));
+        true
+    }
+
+    /// What the other one knows is secret here, too.
+    pub fn join(&mut self, others: &Self) {
+        for secret in &others.secrets {
+            self.add(secret);
+        }
+    }
+
+    /// Every text and number within a value is secret.
+    pub fn add_value(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => {
+                self.add(text);
+            }
+            Value::Bytes(bytes) => {
+                if let Ok(text) = std::str::from_utf8(bytes) {
+                    self.add(text);
+                }
+            }
+            Value::List(items) => items.iter().for_each(|item| self.add_value(item)),
+            Value::Map(map) => map.values().for_each(|inner| self.add_value(inner)),
+            Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Exact(_) => {
+                self.add(&value.to_json_text());
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Timestamp(_)
+            | Value::Duration(_)
+            | Value::Type(_) => {}
+        }
+    }
+
+    /// The text with marks for secrets.
+    #[must_use]
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let found = self.find(text.as_bytes());
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        // What was found ends where a character does, or in the middle of one that is part of a secret in another form.
+        Cow::Owned(String::from_utf8_lossy(&marked(text.as_bytes(), &found)).into_owned())
+    }
+
+    /// The value with marks for secrets; nothing where there are none in it.
+    #[must_use]
+    pub fn value(&self, value: &Value) -> Option<Value> {
+        match value {
+            _ if self.is_empty() => None,
+            Value::String(text) => match self.text(text) {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(text) => Some(Value::from(text)),
+            },
+            Value::Bytes(bytes) => {
+                let found = self.find(bytes);
+                (!found.is_empty()).then(|| Value::Bytes(marked(bytes, &found).into()))
+            }
+            Value::List(items) => {
+                let shown: Vec<Option<Value>> = items.iter().map(|item| self.value(item)).collect();
+                let changed = shown.iter().any(Option::is_some);
+                let whole = || {
+                    shown
+                        .into_iter()
+                        .zip(&**items)
+                        .map(|(shown, item)| shown.unwrap_or_else(|| item.clone()))
+                };
+                changed.then(|| Value::list(whole()))
+            }
+            Value::Map(map) => self.map(map).map(|map| Value::Map(Arc::new(map))),
+            Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Exact(_) => self
+                .secrets
+                .contains(&*value.to_json_text())
+                .then(|| Value::from(MARK)),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Timestamp(_)
+            | Value::Duration(_)
+            | Value::Type(_) => None,
+        }
+    }
+
+    fn map(&self, map: &Map) -> Option<Map> {
+        let key = |key: &Key| match key {
+            Key::String(text) => match self.text(text) {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(text) => Some(Key::from(&*text)),
+            },
+            Key::Bool(_) | Key::Int(_) | Key::Uint(_) => None,
+        };
+        let shown: Vec<_> = map
+            .iter()
+            .map(|(name, inner)| (key(name), self.value(inner)))
+            .collect();
+        if shown
+            .iter()
+            .all(|(key, inner)| key.is_none() && inner.is_none())
+        {
+            return None;
+        }
+        let entries = shown
+            .into_iter()
+            .zip(map)
+            .map(|((key, inner), (old_key, old))| {
+                (
+                    key.unwrap_or_else(|| old_key.clone()),
+                    inner.unwrap_or_else(|| old.clone()),
+                )
+            });
+        Some(entries.collect())
+    }
+
+    /// Puts marks in the place of secrets.
+    pub fn json(&self, json: &mut Json) {
+        match json {
+            _ if self.is_empty() => {}
+            Json::String(text) => {
+                if let Cow::Owned(shown) = self.text(text) {
+                    *text = shown;
+                }
+            }
+            Json::Array(items) => items.iter_mut().for_each(|item| self.json(item)),
+            Json::Object(fields) => {
+                for inner in fields.values_mut() {
+                    self.json(inner);
+                }
+                if fields
+                    .keys()
+                    .any(|name| matches!(self.text(name), Cow::Owned(_)))
+                {
+                    let entries = std::mem::take(fields);
+                    fields.extend(
+                        entries
+                            .into_iter()
+                            .map(|(name, inner)| (self.text(&name).into_owned(), inner)),
+                    );
+                }
+            }
+            Json::Number(number) => {
+                if self.secrets.contains(&*number.to_string()) {
+                    *json = MARK.into();
+                }
+            }
+            Json::Null | Json::Bool(_) => {}
+        }
+    }
+
+    /// Where secrets stand, in order and apart.
+    fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
+        if self.searches.is_empty() {
+            return Vec::new();
+        }
+        let mut found = self.direct(text);
+        let plus = self
+            .has_space
+            .then(|| ReadBack::percent(text, true))
+            .flatten();
+        let read = [ReadBack::percent(text, false), plus, ReadBack::json(text)];
+        for read in read.iter().flatten() {
+            found.extend(
+                self.direct(&read.bytes)
+                    .iter()
+                    .filter_map(|range| read.place(range)),
+            );
+        }
+        found.sort_by_key(|range| (range.start, range.end));
+        let mut apart: Vec<Range<usize>> = Vec::with_capacity(found.len());
+        for range in found {
+            match apart.last_mut().filter(|last| range.start <= last.end) {
+                Some(last) => last.end = last.end.max(range.end),
+                None => apart.push(range),
+            }
+        }
+        apart
+    }
+
+    fn direct(&self, text: &[u8]) -> Vec<Range<usize>> {
+        self.searches
+            .iter()
+            .flat_map(|search| search.find(text))
+            .collect()
+    }
+}
+
+/// Nobody finds a secret in what is printed for debugging.
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Redactor({} secrets)", self.secrets.len())
+    }
+}
+
+impl Search {
+    /// Nothing where the patterns are more than can be searched for; they are bounded, so that does not happen.
+    fn new(secrets: Vec<Arc<str>>) -> Option<Self> {
+        let forms: Vec<Form> = secrets
+            .iter()
+            .flat_map(|secret| forms(secret.as_bytes()))
+            .collect();
+        let edges = forms
+            .iter()
+            .map(|form| (form.before, form.behind))
+            .collect();
+        let mut builder = AhoCorasick::builder();
+        let automaton = builder
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(forms.iter().map(|form| &form.text));
+        Some(Self {
+            secrets,
+            automaton: automaton.ok()?,
+            edges,
+        })
+    }
+
+    fn find(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+        let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+        self.automaton.find_iter(text).map(move |found| {
+            let (before, behind) = self.edges[found.pattern().as_usize()];
+            let before = before
+                && found
+                    .start()
+                    .checked_sub(1)
+                    .and_then(|at| text.get(at))
+                    .is_some_and(is_letter);
+            let behind = behind && text.get(found.end()).is_some_and(is_letter);
+            found.start() - usize::from(before)..found.end() + usize::from(behind)
+        })
+    }
+}
+
+/// The text with a mark for each of these parts.
+fn marked(text: &[u8], parts: &[Range<usize>]) -> Vec<u8> {
+    let mut shown = Vec::with_capacity(text.len());
+    let mut end = 0;
+    for part in parts {
+        shown.extend_from_slice(&text[end..part.start]);
+        shown.extend_from_slice(MARK.as_bytes());
+        end = part.end;
+    }
+    shown.extend_from_slice(&text[end..]);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, BASE64_URL_SAFE_NO_PAD};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn knows(secrets: &[&str]) -> Redactor {
+        let mut redactor = Redactor::default();
+        for secret in secrets {
+            assert!(redactor.add(secret));
+        }
+        redactor
+    }
+
+    #[test]
+    fn a_secret_is_found_in_every_form() {
+        let secret = "p/+ä \"w\"=s3cr%t";
+        let redactor = knows(&[secret]);
+        let hex = secret
+            .bytes()
+            .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        let url = url::Url::parse_with_params("http://a/", [("k", secret)]).unwrap();
+        let mut user = url::Url::parse("http://a/").unwrap();
+        user.set_password(Some(secret)).unwrap();
+        let json = serde_json::to_string(secret).unwrap();
+        let ascii = secret
+            .encode_utf16()
+            .fold(String::new(), |text, unit| format!("{text}\\u{unit:04X}"));
+        for text in [
+            secret,
+            &hex,
+            &hex.to_uppercase(),
+            url.as_str(),
+            user.as_str(),
+            &json,
+            &ascii,
+        ] {
+            let shown = redactor.text(text);
+            assert!(
+                shown.contains(MARK) && !shown.contains("s3cr"),
+                "{text}: {shown}"
+            );
+            assert!(
+                shown.len() <= text.len().max(MARK.len() + 16),
+                "{text}: {shown}"
+            );
+        }
+        for around in ["", "u", "us", "user:", "some:user:"] {
+            let pair = format!("{around}{secret}{around}");
+            for text in [
+                BASE64_STANDARD.encode(&pair),
+                BASE64_URL_SAFE.encode(&pair),
+                BASE64_URL_SAFE_NO_PAD.encode(&pair),
+                BASE64_STANDARD
+                    .encode(&pair)
+                    .replace('+', "%2B")
+                    .replace('/', "%2f"),
+            ] {
+                let shown = redactor.text(&text);
+                let left = shown.replace(MARK, "").len();
+                assert!(
+                    shown.contains(MARK) && left <= 4 * around.len() + 4,
+                    "{text}: {shown}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_stays_as_it_is() {
+        let redactor = knows(&["hunter2", "48151623"]);
+        for text in [
+            "",
+            "hunter",
+            "Hunter2",
+            "100% of \\u0068unter3 + %zz",
+            "aHVudGVy",
+        ] {
+            assert!(matches!(redactor.text(text), Cow::Borrowed(_)), "{text}");
+        }
+        assert!(redactor.value(&Value::Int(48_151_624)).is_none());
+        assert!(matches!(
+            Redactor::default().text("hunter2"),
+            Cow::Borrowed(_)
+        ));
+        assert!(!Redactor::default().add("abc") && Redactor::default().add("äöüß"));
+    }
+
+    #[test]
+    fn values_are_searched_at_every_depth() {
+        let redactor = knows(&["hunter2", "48151623"]);
+        let json = serde_json::json!({"a": ["x hunter2 hunter2", {"hunter2": 48_151_623}], "n": 1, "b": null});
+        let expected =
+            serde_json::json!({"a": [format!("x {MARK} {MARK}"), {MARK: MARK}], "n": 1, "b": null});
+        assert_eq!(
+            redactor.value(&Value::from_json(&json)).unwrap().to_json(),
+            expected
+        );
+        let mut changed = json;
+        redactor.json(&mut changed);
+        assert_eq!(changed, expected);
+        let bytes = Value::Bytes(b"\xffhunter2\xfe".as_slice().into());
+        assert!(
+            matches!(redactor.value(&bytes), Some(Value::Bytes(shown)) if &*shown == b"\xff[redacted]\xfe")
+        );
+    }
+
+    #[test]
+    fn many_secrets_are_found_each() {
+        let secrets: Vec<String> = (0..300)
+            .map(|number| format!("secret-{number:03}-x"))
+            .collect();
+        let redactor = knows(&secrets.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(redactor.searches.len() < 12);
+        for secret in &secrets {
+            assert_eq!(redactor.text(&format!("<{secret}>")), format!("<{MARK}>"));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_of_a_secret_is_left_in_base64(secret in "[ -~]{8,40}", before in "[ -~]{0,9}", behind in "[ -~]{0,9}") {
+            let redactor = knows(&[&secret]);
+            let text = BASE64_STANDARD.encode(format!("{before}{secret}{behind}"));
+            let shown = redactor.text(&text).into_owned();
+            let (head, tail) = shown.split_once(MARK).unwrap();
+            prop_assert!(head.len() <= 8 * before.len() / 6 && tail.trim_end_matches('=').len() <= (8 * behind.len()).div_ceil(6));
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! What a call means: a tool or a plan, or the one that is nearly written.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::checker::{PlanChecker, Shared};
+use super::file::Namespace;
+use super::finding::{quoted, unknown_near};
+use super::own_plans::{OwnCall, OwnPlans, own_call};
+use super::plan::{Footprint, OrderClass, Plan, PlanParameter, Target};
+use crate::diag::{Code, Diagnostic, Edit, codes};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Parameter, Signature, Type};
+
+/// A call as written: `namespace.tool(arguments)`, or `plan(arguments)` for a plan of the file.
+pub(super) struct Written<'a> {
+    pub namespace: Option<(&'a str, Span)>,
+    pub tool: &'a ast::Name,
+    pub arguments: &'a [ast::Argument],
+    pub span: Span,
+}
+
+/// What is called, whatever its kind.
+pub(super) struct Callee<'a> {
+    pub path: Path<'a>,
+    pub parameters: Cow<'a, [Parameter]>,
+    pub extra_arguments: bool,
+    pub target: Target,
+    pub returns: Type,
+    pub does: Footprint,
+}
+
+/// `namespace.name`, or the name alone.
+#[derive(Clone, Copy)]
+pub(super) struct Path<'a> {
+    namespace: Option<&'a str>,
+    name: &'a str,
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.namespace {
+            Some(namespace) => write!(f, "{namespace}.{}", self.name),
+            None => f.write_str(self.name),
+        }
+    }
+}
+
+/// What can be called in a namespace.
+#[derive(Clone, Copy)]
+enum Offer<'a> {
+    /// The tools of a namespace of the catalog.
+    Tools(&'a str),
+    Plans(&'a [Arc<Plan>]),
+    /// Reported where the file names it.
+    Unresolved,
+}
+
+impl Written<'_> {
+    /// Whether there is an argument of this name.
+    pub(super) fn gives(&self, name: &str) -> bool {
+        gives(self.arguments, name)
+    }
+}
+
+/// What a call takes and gives, for places where only values may stand.
+pub(super) struct Contract<'a> {
+    parameters: Cow<'a, [Parameter]>,
+    extra_arguments: bool,
+    pub returns: &'a Type,
+}
+
+impl Contract<'_> {
+    pub fn parameter(&self, name: &str) -> Option<&Parameter> {
+        self.parameters
+            .iter()
+            .find(|parameter| &*parameter.name == name)
+    }
+
+    /// Whether the arguments are those of the parameters, by their names.
+    pub fn fits(&self, arguments: &[ast::Argument]) -> bool {
+        let known = |argument: &ast::Argument| {
+            let name = argument.name.as_ref();
+            name.is_some_and(|name| self.extra_arguments || self.parameter(&name.text).is_some())
+        };
+        arguments.iter().all(known)
+            && self
+                .parameters
+                .iter()
+                .all(|parameter| !parameter.required || gives(arguments, &parameter.name))
+    }
+}
+
+fn gives(arguments: &[ast::Argument], name: &str) -> bool {
+    arguments.iter().any(|argument| {
+        argument
+            .name
+            .as_ref()
+            .is_some_and(|given| &*given.text == name)
+    })
+}
+
+/// The type of the values that a parameter takes.
+pub(super) fn accepted(parameter: &Parameter) -> Type {
+    if parameter.required {
+        parameter.ty.clone()
+    } else {
+        // A null for an argument that may be left out leaves it out.
+        Type::union([parameter.ty.clone(), Type::Null])
+    }
+}
+
+/// The tools and plans that can be called in a plan.
+#[derive(Clone, Copy)]
+pub(super) struct Callees<'a> {
+    pub shared: &'a Shared<'a>,
+    pub own: &'a OwnPlans,
+}
+
+impl<'a> Callees<'a> {
+    /// What a call of this name takes and gives.
+    pub fn find(self, namespace: Option<&str>, name: &str) -> Option<Contract<'a>> {
+        let Some(namespace) = namespace else {
+            return self
+                .own
+                .get(name)
+                .and_then(Option::as_ref)
+                .map(|plan| contract_of_plan(plan));
+        };
+        self.offer(namespace)?.find(self.shared, name)
+    }
+
+    /// What can be called in a namespace of the file or of the catalog.
+    fn offer(self, namespace: &str) -> Option<Offer<'a>> {
+        match self.shared.namespaces.get(namespace) {
+            Some(Namespace::Unresolved) => Some(Offer::Unresolved),
+            Some(Namespace::Tools(catalog)) => Some(Offer::Tools(catalog)),
+            Some(Namespace::Plans(plans)) => Some(Offer::Plans(plans)),
+            None => self
+                .shared
+                .tools
+                .namespaces()
+                .find(|known| *known == namespace)
+                .map(Offer::Tools),
+        }
+    }
+}
+
+impl<'a> Offer<'a> {
+    fn find(self, shared: &'a Shared<'a>, name: &str) -> Option<Contract<'a>> {
+        match self {
+            Offer::Tools(catalog) => shared.tools.find(catalog, name).map(|tool| Contract {
+                parameters: Cow::Borrowed(&tool.parameters),
+                extra_arguments: tool.extra_arguments,
+                returns: &tool.returns,
+            }),
+            Offer::Plans(plans) => plans
+                .iter()
+                .find(|plan| &*plan.name == name)
+                .map(|plan| contract_of_plan(plan)),
+            Offer::Unresolved => None,
+        }
+    }
+}
+
+fn contract_of_plan(plan: &Plan) -> Contract<'_> {
+    Contract {
+        parameters: parameters_of(plan).into(),
+        extra_arguments: false,
+        returns: &plan.returns,
+    }
+}
+
+impl<'s> PlanChecker<'s> {
+    /// The parts of an expression that has the shape of a call.
+    pub(super) fn written<'w>(&self, expression: &'w ast::Expr) -> Option<Written<'w>> {
+        let span = expression.span;
+        if let Some(OwnCall {
+            name, arguments, ..
+        }) = own_call(expression, self.own)
+        {
+            return Some(Written {
+                namespace: None,
+                tool: name,
+                arguments,
+                span,
+            });
+        }
+        let ast::ExprKind::Path { base, links } = &expression.kind else {
+            return None;
+        };
+        let (ast::ExprKind::Name(namespace), [link]) = (&base.kind, links.as_slice()) else {
+            return None;
+        };
+        let ast::LinkKind::Call {
+            name,
+            safe: false,
+            arguments,
+        } = &link.kind
+        else {
+            return None;
+        };
+        Some(Written {
+            namespace: Some((namespace, base.span)),
+            tool: name,
+            arguments,
+            span,
+        })
+    }
+
+    /// What is called. A name that does not exist is reported; where it can be told which other one is meant, the call is
+    /// checked as one of that, so that all that is wrong with it is told at once.
+    pub(super) fn callee<'w>(&mut self, written: &Written<'w>) -> Option<Callee<'w>>
+    where
+        's: 'w,
+    {
+        let Some((namespace, place)) = written.namespace else {
+            return self.own_callee(written);
+        };
+        let namespace = if self.names.is_namespace(namespace) {
+            namespace
+        } else if self.own.contains_key(&written.tool.text)
+            && !self.shared.tools.has_namespace(namespace)
+        {
+            return self.own_with_namespace(written, namespace, place);
+        } else {
+            self.unknown_namespace(namespace, place, &written.tool.text)?
+        };
+        self.used.insert(namespace.into());
+        let offer = self.callees().offer(namespace)?;
+        match offer {
+            Offer::Unresolved => None,
+            Offer::Tools(catalog) => self.tool(written, namespace, catalog),
+            Offer::Plans(plans) => self.plan_of(written, namespace, plans),
+        }
+    }
+
+    pub(super) fn callees(&self) -> Callees<'s> {
+        Callees {
+            shared: self.shared,
+            own: self.own,
+        }
+    }
+
+    /// `self.other(…)`: a plan of this file behind a name that means nothing.
+    fn own_with_namespace<'w>(
+        &mut self,
+        written: &Written<'w>,
+        namespace: &str,
+        place: Span,
+    ) -> Option<Callee<'w>>
+    where
+        's: 'w,
+    {
+        let name = &written.tool.text;
+        let message = format!("there is no namespace `{namespace}`");
+        let help = format!(
+            "`{name}` is a plan of this file, which is called by its name alone: `{}(…)`",
+            quoted(name)
+        );
+        let mut diagnostic =
+            Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, place, message).help(help);
+        if self.callees().find(None, name).is_some() {
+            let edit = Edit {
+                span: Span {
+                    start: place.start,
+                    end: written.tool.span.start,
+                },
+                text: String::new(),
+            };
+            diagnostic = diagnostic.fix_all(format!("leave out `{namespace}.`"), vec![edit]);
+        }
+        self.diagnostics.push(diagnostic);
+        let Written {
+            tool,
+            arguments,
+            span,
+            ..
+        } = *written;
+        self.own_callee(&Written {
+            namespace: None,
+            tool,
+            arguments,
+            span,
+        })
+    }
+
+    /// Reports a namespace that the file does not name, or that does not exist, and tells which one is meant: the nearest,
+    /// where it can only be that or the tool is its own.
+    fn unknown_namespace<'n>(&mut self, name: &'n str, place: Span, callee: &str) -> Option<&'n str>
+    where
+        's: 'n,
+    {
+        let (shared, code) = (self.shared, &codes::names::UNKNOWN_NAMESPACE);
+        let used = |name: &str| Edit {
+            span: shared.first_use,
+            text: format!("use {}\n", quoted(name)),
+        };
+        if shared.tools.has_namespace(name) {
+            let message = format!("`{name}` is not among the namespaces that this file uses");
+            let diagnostic = Diagnostic::new(code, place, message)
+                .help(format!(
+                    "write `use {}` at the head of the file",
+                    quoted(name)
+                ))
+                .fix_all(format!("add `use {name}`"), vec![used(name)]);
+            self.diagnostics.push(diagnostic);
+            return Some(name);
+        }
+        let named = shared.namespaces.keys().map(|name| &**name);
+        let known = named
+            .chain(shared.tools.namespaces())
+            .collect::<std::collections::BTreeSet<_>>();
+        let (mut diagnostic, near) =
+            unknown_near(code, "namespace", name, place, known.into_iter());
+        let own = |near: &str| {
+            self.callees()
+                .offer(near)
+                .is_some_and(|offer| offer.find(shared, callee).is_some())
+        };
+        let meant = near
+            .filter(|near| near.certain || own(near.name))
+            .map(|near| near.name);
+        match (&mut diagnostic.fix, meant) {
+            (Some(fix), Some(meant)) if !shared.namespaces.contains_key(meant) => {
+                fix.edits.push(used(meant));
+            }
+            (_, Some(_)) => {}
+            (fix, None) => *fix = None,
+        }
+        self.diagnostics.push(diagnostic);
+        meant
+    }
+
+    fn tool<'w>(
+        &mut self,
+        written: &Written<'w>,
+        namespace: &str,
+        catalog: &'s str,
+    ) -> Option<Callee<'w>>
+    where
+        's: 'w,
+    {
+        let tools = self.shared.tools;
+        let signature = if let Some(signature) = tools.find(catalog, &written.tool.text) {
+            signature
+        } else {
+            let what = format!("tool in `{namespace}` named");
+            let near = self.meant(
+                &codes::names::UNKNOWN_TOOL,
+                &what,
+                (Some(namespace), written),
+                tools.names(catalog),
+            )?;
+            tools.find(catalog, near)?
+        };
+        Some(tool_callee(signature))
+    }
+
+    /// A plan of another file.
+    fn plan_of<'w>(
+        &mut self,
+        written: &Written<'w>,
+        namespace: &str,
+        plans: &'s [Arc<Plan>],
+    ) -> Option<Callee<'w>>
+    where
+        's: 'w,
+    {
+        let find = |name: &str| plans.iter().find(|plan| &*plan.name == name);
+        let plan = if let Some(plan) = find(&written.tool.text) {
+            plan
+        } else {
+            let what = format!("plan in `{namespace}` named");
+            let names = plans.iter().map(|plan| &*plan.name);
+            find(self.meant(
+                &codes::names::UNKNOWN_PLAN,
+                &what,
+                (Some(namespace), written),
+                names,
+            )?)?
+        };
+        Some(self.plan_callee(written, plan))
+    }
+
+    /// A plan of this file.
+    fn own_callee<'w>(&mut self, written: &Written<'w>) -> Option<Callee<'w>>
+    where
+        's: 'w,
+    {
+        let (own, name) = (self.own, &*written.tool.text);
+        if self.circular.contains(&written.span) {
+            return None;
+        }
+        let name = if own.contains_key(name) {
+            name
+        } else {
+            let names = own.keys().map(|name| &**name);
+            self.meant(
+                &codes::names::UNKNOWN_PLAN,
+                "plan in this file named",
+                (None, written),
+                names,
+            )?
+        };
+        own.get(name)
+            .and_then(Option::as_ref)
+            .map(|plan| self.plan_callee(written, plan))
+    }
+
+    /// Reports a name that does not exist, and tells which other one is meant: the nearest, where it can only be that or
+    /// the arguments are its own. Else the finding has no fix, which would lead to other errors.
+    fn meant<'c>(
+        &mut self,
+        code: &'static Code,
+        what: &str,
+        (namespace, written): (Option<&str>, &Written<'_>),
+        names: impl Iterator<Item = &'c str>,
+    ) -> Option<&'c str> {
+        let (mut diagnostic, near) =
+            unknown_near(code, what, &written.tool.text, written.tool.span, names);
+        let meant = near.filter(|near| {
+            let contract = self.callees().find(namespace, near.name);
+            contract.is_some_and(|contract| near.certain || contract.fits(written.arguments))
+        });
+        if meant.is_none() {
+            diagnostic.fix = None;
+        }
+        self.diagnostics.push(diagnostic);
+        meant.map(|near| near.name)
+    }
+
+    fn plan_callee<'w>(&mut self, written: &Written<'w>, plan: &'w Arc<Plan>) -> Callee<'w> {
+        let known = self.plans.iter().position(|known| Arc::ptr_eq(known, plan));
+        let index = known.unwrap_or_else(|| {
+            self.plans.push(plan.clone());
+            self.plans.len() - 1
+        });
+        let path = Path {
+            namespace: written.namespace.map(|(namespace, _)| namespace),
+            name: &plan.name,
+        };
+        if let Some((_, what)) = plan.not_yet.first() {
+            self.not_yet.push((written.span, what));
+        }
+        Callee {
+            parameters: parameters_of(plan).into(),
+            extra_arguments: false,
+            target: Target::Plan(index, path.to_string().into()),
+            path,
+            returns: plan.returns.clone(),
+            does: plan.does.clone(),
+        }
+    }
+}
+
+fn tool_callee(signature: &Arc<Signature>) -> Callee<'_> {
+    Callee {
+        path: Path {
+            namespace: Some(&signature.namespace),
+            name: &signature.name,
+        },
+        parameters: Cow::Borrowed(&signature.parameters),
+        extra_arguments: signature.extra_arguments,
+        target: Target::Tool(signature.clone()),
+        returns: signature.returns.clone(),
+        does: Footprint::of(signature.effect, OrderClass::of(signature.effect)),
+    }
+}
+
+fn parameters_of(plan: &Plan) -> Vec<Parameter> {
+    let parameter = |parameter: &PlanParameter| Parameter {
+        name: parameter.name.clone(),
+        ty: parameter.ty.clone(),
+        required: parameter.required,
+        description: None,
+        schema: None,
+        // The called plan gives its defaults itself.
+        default: None,
+    };
+    plan.parameters.iter().map(parameter).collect()
+}

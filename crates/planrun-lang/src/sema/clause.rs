@@ -1,0 +1,481 @@
+//! The clauses of a step: which may stand there, and what they say.
+
+use std::collections::BTreeSet;
+
+use super::checker::PlanChecker;
+use super::expr::{Code, Expectation};
+use super::plan::{After, Clauses, Confirm, Footprint, Recover, StepKind, Until};
+use super::step::CheckedBody;
+use crate::diag::{Diagnostic, Edit, codes};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Effect, ErrorPattern, Type};
+
+/// A checked `recover` arm.
+pub(super) struct RecoverArm {
+    pub arm: Recover,
+    pub ty: Type,
+    pub does: Footprint,
+}
+
+impl PlanChecker<'_> {
+    /// The steps that a step names in `after`.
+    pub(super) fn named_after(&mut self, clauses: &[ast::Clause]) -> Vec<After> {
+        let mut after = Vec::new();
+        for clause in clauses {
+            if let ast::ClauseKind::After(names) = &clause.kind {
+                after.extend(names.iter().flat_map(|name| self.steps_above(name)));
+            }
+        }
+        after
+    }
+
+    /// The steps of this block with this name that stand above: several where branches of one `if` give it.
+    pub(super) fn steps_above(&mut self, name: &ast::Name) -> Vec<After> {
+        self.note_read(&name.text);
+        if let Some(nodes) = self
+            .open
+            .last()
+            .and_then(|block| block.steps.get(&name.text))
+        {
+            return nodes
+                .iter()
+                .map(|node| After {
+                    node: *node,
+                    span: name.span,
+                })
+                .collect();
+        }
+        // Steps of outer blocks stand above the step that holds this block; it has waited for them already.
+        if self
+            .open
+            .iter()
+            .rev()
+            .skip(1)
+            .any(|block| block.steps.contains_key(&name.text))
+        {
+            return Vec::new();
+        }
+        let diagnostic = match super::Scope::lookup(&self.names, &name.text) {
+            super::Lookup::Later(span) => {
+                let message = format!("`{}` comes later", name.text);
+                Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, name.span, message)
+                    .label(span, "it is introduced here")
+                    .help("a step can only wait for what stands above it; move this step below")
+            }
+            super::Lookup::Found(_) => {
+                let message = format!(
+                    "`{}` is no step, so nothing can wait for it to end",
+                    name.text
+                );
+                Diagnostic::new(&codes::names::UNKNOWN_NAME, name.span, message)
+                    .help("`after` names steps")
+            }
+            super::Lookup::Namespace | super::Lookup::Missing => self.unknown_step(name),
+        };
+        self.diagnostics.push(diagnostic);
+        Vec::new()
+    }
+
+    /// What is said of a name that no step has.
+    fn unknown_step(&self, name: &ast::Name) -> Diagnostic {
+        let blocks = self.open.iter().rev();
+        let steps = blocks.flat_map(|block| block.steps.keys()).cloned();
+        let steps = steps.collect::<Vec<_>>();
+        let unknown = super::finding::unknown(
+            &codes::names::UNKNOWN_NAME,
+            "step",
+            &name.text,
+            name.span,
+            steps.iter().map(|name| &**name),
+        );
+        if &*name.text != "none" {
+            return unknown;
+        }
+        unknown.help(
+            "name the steps to wait for; what waits for nothing above it stands in `parallel { … }`",
+        )
+    }
+
+    /// Everything but `when`, `after` and `recover`. The step's own name is visible.
+    pub(super) fn clauses(&mut self, step: &ast::Step, body: &CheckedBody) -> Clauses {
+        let mut checked = Clauses::default();
+        let subject = Subject::of(&step.body, body);
+        checked.places = step
+            .clauses
+            .iter()
+            .map(|clause| (clause_word(&clause.kind), clause.span))
+            .collect();
+        for clause in &step.clauses {
+            let reason = not_applicable(&clause.kind, subject);
+            if let Some(reason) = reason.or_else(|| self.refused_in_undo(&clause.kind)) {
+                self.refuse_clause(step, clause, subject, reason);
+                continue;
+            }
+            self.clause(step, clause, body, &mut checked);
+        }
+        self.bounds(step, &checked);
+        checked
+    }
+
+    fn clause(
+        &mut self,
+        step: &ast::Step,
+        clause: &ast::Clause,
+        body: &CheckedBody,
+        checked: &mut Clauses,
+    ) {
+        match &clause.kind {
+            ast::ClauseKind::When(_)
+            | ast::ClauseKind::After(_)
+            | ast::ClauseKind::Recover { .. }
+            // Said with the form, and with the clause that is refused.
+            | ast::ClauseKind::By(_)
+            | ast::ClauseKind::Expires(_)
+            | ast::ClauseKind::Error => {}
+            ast::ClauseKind::Timeout(duration) => checked.timeout = Some(self.duration(duration, "`timeout`")),
+            ast::ClauseKind::Within(duration) => checked.within = Some(self.duration(duration, "`within`")),
+            ast::ClauseKind::Retry(settings) => checked.retry = Some(self.settings().retry(settings)),
+            ast::ClauseKind::Until { condition, every } => {
+                let condition = self.condition(condition);
+                let every = self.duration(every, "`every`");
+                checked.until = Some(Until { condition, every });
+                if !body.does.effect.floats() {
+                    let message = format!("`until` polls, and this call is of class `{}`", body.does.effect);
+                    self.diagnostics.push(
+                        Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, clause.span, message)
+                            .help("start the effect in one step, and poll a read in the next"),
+                    );
+                }
+            }
+            ast::ClauseKind::Cache(duration) => {
+                checked.cache = Some(self.duration(duration, "`cache`"));
+                self.mark_not_yet(clause.span, "`cache`");
+                if !body.does.effect.floats() {
+                    let message = format!("a call of class `{}` cannot be cached", body.does.effect);
+                    self.diagnostics.push(
+                        Diagnostic::new(&codes::effects::CACHE_WITH_EFFECT, clause.span, message)
+                            .help("only `pure` and `read` calls may be answered from memory")
+                            .unsafe_fix("remove the clause", vec![Edit { span: clause.span, text: String::new() }]),
+                    );
+                }
+            }
+            ast::ClauseKind::Confirm { text, by, expires } => {
+                let text = self.text(text, "the question of `confirm`");
+                let (by, expires) = self.role_and_expiry(by.as_deref(), expires.as_deref());
+                checked.confirm = Some(Confirm { span: clause.span, text, by, expires });
+            }
+            ast::ClauseKind::Verify { .. } => {
+                checked.verify = self.without_value(step, body, |checker| checker.verify(clause, body));
+            }
+            ast::ClauseKind::Undo(undo) => checked.undo = self.undo(step, undo, body),
+        }
+    }
+
+    /// Checks a clause in which the step may have no value, since its answer was lost.
+    fn without_value<T>(
+        &mut self,
+        step: &ast::Step,
+        body: &CheckedBody,
+        check: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let optional = self.seen_type(&step.name.text, body.ty.clone().optional());
+        self.names.retype(&step.name.text, optional, None);
+        let checked = check(self);
+        let own = self.seen_type(&step.name.text, body.ty.clone());
+        self.names.retype(&step.name.text, own, None);
+        checked
+    }
+
+    /// `by "role"` and `expires d`.
+    pub(super) fn role_and_expiry(
+        &mut self,
+        by: Option<&ast::Expr>,
+        expires: Option<&ast::Expr>,
+    ) -> (Option<Code>, Option<Code>) {
+        let by = by.map(|by| self.text(by, "the role in `by`"));
+        (
+            by,
+            expires.map(|expires| self.duration(expires, "`expires`")),
+        )
+    }
+
+    /// An expression that gives a length of time.
+    pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> Code {
+        self.value_of(expression, &Type::Duration, Expectation::of(&what))
+    }
+
+    /// The `recover` arms of a step; its own name is not visible in them.
+    pub(super) fn recover_arms(&mut self, step: &ast::Step, result: &Type) -> Vec<RecoverArm> {
+        let mut arms = Vec::new();
+        let mut caught = BTreeSet::new();
+        let mut all: Option<Span> = None;
+        for clause in &step.clauses {
+            let ast::ClauseKind::Recover {
+                pattern,
+                binding,
+                body: arm,
+            } = &clause.kind
+            else {
+                continue;
+            };
+            if matches!(step.body, ast::StepBody::Error) {
+                continue;
+            }
+            let patterns = self.error_patterns(pattern);
+            let names = patterns.iter().map(pattern_name).collect::<BTreeSet<_>>();
+            let hidden =
+                all.is_some() && !names.contains("unknown_outcome") && !names.contains("internal");
+            let repeated = !names.is_empty() && names.iter().all(|name| is_caught(&caught, name));
+            if hidden || repeated {
+                let message = "an earlier arm catches all of this already";
+                let diagnostic =
+                    Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
+                        .help(
+                            "the first arm that matches is taken; remove this one, or put it first",
+                        );
+                self.diagnostics.push(diagnostic);
+            }
+            match pattern {
+                ast::ErrorPattern::Any => all = all.or(Some(clause.span)),
+                ast::ErrorPattern::Classes(_) => caught.extend(names),
+            }
+            let checked = self.arm(
+                "recover",
+                arm,
+                Some((binding.as_ref(), Type::Error)),
+                Some(result),
+            );
+            arms.push(RecoverArm {
+                arm: Recover {
+                    patterns,
+                    body: checked.id,
+                },
+                ty: checked.ty,
+                does: checked.does,
+            });
+        }
+        arms
+    }
+
+    /// Dotted names to what they catch; unknown ones are reported.
+    pub(super) fn error_patterns(&mut self, pattern: &ast::ErrorPattern) -> Vec<ErrorPattern> {
+        let ast::ErrorPattern::Classes(names) = pattern else {
+            return Vec::new();
+        };
+        names
+            .iter()
+            .filter_map(|name| self.settings().error_pattern(&name.text, name.span))
+            .collect()
+    }
+
+    fn refuse_clause(
+        &mut self,
+        step: &ast::Step,
+        clause: &ast::Clause,
+        subject: Subject,
+        reason: &str,
+    ) {
+        let word = clause_word(&clause.kind);
+        let message = format!("`{word}` cannot stand here: {reason}");
+        let diagnostic =
+            Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message);
+        // Of one that waits for somebody there is one bound; where it has that already, which of the two is meant?
+        let bounded = step
+            .clauses
+            .iter()
+            .any(|clause| matches!(clause.kind, ast::ClauseKind::Within(_)));
+        let expires = matches!(clause.kind, ast::ClauseKind::Expires(_));
+        let bounds = expires || matches!(clause.kind, ast::ClauseKind::Timeout(_));
+        let waits = matches!(subject, Subject::Form | Subject::Event);
+        let renamed = (expires && subject == Subject::Form) || (bounds && waits && !bounded);
+        self.diagnostics.push(if renamed {
+            let place = Span {
+                start: clause.span.start,
+                end: clause.span.start + Span::at(word.len()).start,
+            };
+            diagnostic
+                .help("write `within`: the same bound under its name")
+                .fix("write `within`", place, "within")
+        } else {
+            let edit = Edit {
+                span: clause.span,
+                text: String::new(),
+            };
+            diagnostic
+                .help("remove the clause")
+                .unsafe_fix("remove the clause", vec![edit])
+        });
+    }
+
+    /// What clauses say of each other.
+    fn bounds(&mut self, step: &ast::Step, checked: &Clauses) {
+        let clause = |wanted: &str| {
+            step.clauses
+                .iter()
+                .find(|clause| clause_word(&clause.kind) == wanted)
+        };
+        if let Some(until) = clause("until")
+            && checked.within.is_none()
+        {
+            let end = until.span.end as usize;
+            let diagnostic = Diagnostic::new(
+                &codes::failure::POLL_WITHOUT_END,
+                until.span,
+                "this poll may never end",
+            )
+            .help("say how long to poll: `within 10m`")
+            .unsafe_fix(
+                "add `within 10m`",
+                vec![Edit {
+                    span: Span::at(end),
+                    text: " within 10m".to_owned(),
+                }],
+            );
+            self.diagnostics.push(diagnostic);
+        }
+        let constant = |code: &Option<Code>| match code.as_ref()?.constant()? {
+            crate::value::Value::Duration(nanos) => Some(*nanos),
+            _ => None,
+        };
+        if let (Some(timeout), Some(within)) =
+            (constant(&checked.timeout), constant(&checked.within))
+            && timeout > within
+            && let (Some(timeout), Some(within)) = (clause("timeout"), clause("within"))
+        {
+            let diagnostic = Diagnostic::new(
+                &codes::failure::TIMEOUT_OVER_WITHIN,
+                timeout.span,
+                "one attempt may take longer than the whole step",
+            )
+            .label(within.span, "the whole step ends here")
+            .help("`within` bounds all attempts together; make it the longer one");
+            self.diagnostics.push(diagnostic);
+        }
+    }
+}
+
+/// What a clause would be attached to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Tool(Effect),
+    SubPlan,
+    Model,
+    Block,
+    Poll,
+    Wait,
+    /// `wait for`
+    Event,
+    /// `input`
+    Form,
+    Damaged,
+}
+
+impl Subject {
+    fn of(step: &ast::StepBody, body: &CheckedBody) -> Self {
+        match step {
+            ast::StepBody::Call(_) => match &body.kind {
+                StepKind::Call(call) => match call.target {
+                    super::plan::Target::Tool(_) => Self::Tool(body.does.effect),
+                    super::plan::Target::Plan(..) => Self::SubPlan,
+                },
+                _ => Self::Damaged,
+            },
+            ast::StepBody::Ask { .. } | ast::StepBody::Infer { .. } => Self::Model,
+            ast::StepBody::Do(_) | ast::StepBody::Each { .. } | ast::StepBody::Repeat { .. } => {
+                Self::Block
+            }
+            ast::StepBody::Race(_) | ast::StepBody::Match { .. } => Self::Poll,
+            ast::StepBody::Wait(ast::WaitFor::Condition { .. }) => Self::Event,
+            ast::StepBody::Input { .. } => Self::Form,
+            ast::StepBody::Wait(_) => Self::Wait,
+            ast::StepBody::Error => Self::Damaged,
+        }
+    }
+}
+
+/// Why a clause makes no sense there; `None` where it does.
+fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static str> {
+    use Subject::{Block, Damaged, Event, Form, Model, Poll, SubPlan, Tool, Wait};
+    match clause {
+        ast::ClauseKind::When(_)
+        | ast::ClauseKind::After(_)
+        | ast::ClauseKind::Recover { .. }
+        | ast::ClauseKind::Error => None,
+        ast::ClauseKind::Timeout(_) => match subject {
+            Tool(_) | Model | Damaged => None,
+            SubPlan | Block | Poll | Wait | Event | Form => {
+                Some("it bounds one attempt of one call; `within` bounds the whole step")
+            }
+        },
+        ast::ClauseKind::Within(_) => match subject {
+            Wait => Some("a timer ends by itself"),
+            Tool(_) | SubPlan | Model | Block | Poll | Event | Form | Damaged => None,
+        },
+        ast::ClauseKind::By(_) => match subject {
+            Form | Damaged => None,
+            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => Some(
+                "it says who fills in an `input`; whoever confirms is named right behind `confirm \"…\"`",
+            ),
+        },
+        ast::ClauseKind::Expires(_) => match subject {
+            Damaged => None,
+            Form => Some("how long a form waits is `within`"),
+            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => Some(
+                "it bounds a question, right behind `confirm \"…\"`; a step is bounded by `within`",
+            ),
+        },
+        ast::ClauseKind::Retry(_) => match subject {
+            Tool(_) | Model | Damaged => None,
+            SubPlan | Block | Poll => {
+                Some("only single calls are retried; put it on the calls inside")
+            }
+            Wait | Event | Form => Some("there is no call to retry"),
+        },
+        ast::ClauseKind::Until { .. } | ast::ClauseKind::Cache(_) => match subject {
+            Tool(_) | Damaged => None,
+            SubPlan | Model | Block | Poll | Wait | Event | Form => {
+                Some("it goes with one call of a tool")
+            }
+        },
+        ast::ClauseKind::Confirm { .. } => match subject {
+            Wait | Event | Form => Some("this step asks somebody already, or calls nothing"),
+            Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
+        },
+        ast::ClauseKind::Verify { .. } | ast::ClauseKind::Undo(_) => match subject {
+            Wait | Event | Form => Some("it calls nothing that could be looked at or taken back"),
+            Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
+        },
+    }
+}
+
+fn clause_word(clause: &ast::ClauseKind) -> &'static str {
+    match clause {
+        ast::ClauseKind::When(_) => "when",
+        ast::ClauseKind::After(_) => "after",
+        ast::ClauseKind::Confirm { .. } => "confirm",
+        ast::ClauseKind::Timeout(_) => "timeout",
+        ast::ClauseKind::Within(_) => "within",
+        ast::ClauseKind::By(_) => "by",
+        ast::ClauseKind::Expires(_) => "expires",
+        ast::ClauseKind::Retry(_) => "retry",
+        ast::ClauseKind::Until { .. } => "until",
+        ast::ClauseKind::Cache(_) => "cache",
+        ast::ClauseKind::Verify { .. } => "verify",
+        ast::ClauseKind::Recover { .. } => "recover",
+        ast::ClauseKind::Undo(_) => "undo",
+        ast::ClauseKind::Error => "clause",
+    }
+}
+
+fn pattern_name(pattern: &ErrorPattern) -> String {
+    match pattern {
+        ErrorPattern::Class(class) => class.to_string(),
+        ErrorPattern::Family(family) => (*family).to_owned(),
+    }
+}
+
+fn is_caught(caught: &BTreeSet<String>, name: &str) -> bool {
+    let family = name.split('.').next().unwrap_or(name);
+    caught.contains(name) || caught.contains(family)
+}

@@ -1,0 +1,297 @@
+//! What the context of a task is sure to hold: at first nothing, and after that what the `set`s give.
+//!
+//! A listener may stand above the `set`s that fire it, so these are read from the tree first and believed: a field that
+//! is written there is given. Where the types then show that a value may be null, the plan is checked again without
+//! that belief. This is sound, since events come one after the other: what a `set` gives depends on earlier ones only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::plan::{FAILED, Status, Task};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Field, Type};
+
+/// After so many rounds nothing is believed any more.
+const MOST_ROUNDS: usize = 8;
+
+/// The `set`s of a plan.
+#[derive(Default)]
+pub(super) struct Contexts {
+    sets: BTreeMap<Arc<str>, Vec<Written>>,
+    /// Fields that may be null in what a `set` gives, by the start of its statement.
+    unsure: BTreeSet<(u32, Arc<str>)>,
+    rounds: usize,
+    changed: bool,
+    /// How many listeners stand around the statements that are being read.
+    listeners: usize,
+}
+
+/// One `set`, as far as the text tells.
+struct Written {
+    span: Span,
+    status: Arc<str>,
+    in_listener: bool,
+    /// The fields that it names; `None` where the context is no object literal, so that its type has to tell.
+    fields: Option<BTreeSet<Arc<str>>>,
+}
+
+impl Contexts {
+    /// Reads every `set` of a plan, those in inner blocks included.
+    pub(super) fn of_plan(body: &ast::Block) -> Self {
+        let mut contexts = Self::default();
+        contexts.collect(&body.statements);
+        contexts
+    }
+
+    /// Begins another round, if the last one has shown something that the one before did not know.
+    pub(super) fn again(&mut self) -> bool {
+        self.rounds += 1;
+        std::mem::take(&mut self.changed) && self.rounds <= MOST_ROUNDS
+    }
+
+    /// Whether some `set` of the task may give null for a field that was given before.
+    pub(super) fn may_empty(&self, task: &str) -> bool {
+        let sets = self.sets.get(task).map_or(&[][..], Vec::as_slice);
+        let own = |written: &Written| {
+            self.unsure
+                .iter()
+                .any(|(set, _)| *set == written.span.start)
+        };
+        sets.iter()
+            .any(|written| written.fields.is_none() || own(written))
+    }
+
+    /// The type of a context of which nothing is known.
+    pub(super) fn at_first(task: &Task) -> Type {
+        fields(&task.context, optional)
+    }
+
+    /// The type of the context in a snapshot in which the task has one of these statuses.
+    pub(super) fn in_snapshot(&self, task: &Task, statuses: &BTreeSet<Status>) -> Type {
+        // Nobody gives a context at the start, nor when the task is moved from outside.
+        if task.external || statuses.contains(&Status(0)) || self.fails_by_itself(task, statuses) {
+            return Self::at_first(task);
+        }
+        let leads = |written: &&Written| {
+            task.status(&written.status)
+                .is_some_and(|status| statuses.contains(&status))
+        };
+        let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
+        let sets = sets.iter().filter(leads).collect::<Vec<_>>();
+        fields(&task.context, |field| {
+            if sets.iter().all(|written| self.gives(written, &field.name)) {
+                field.clone()
+            } else {
+                optional(field)
+            }
+        })
+    }
+
+    /// Whether one of these statuses is that of a task whose work has failed: see [`Plan::fails_with`](super::Plan::fails_with).
+    fn fails_by_itself(&self, task: &Task, statuses: &BTreeSet<Status>) -> bool {
+        let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
+        task.status(FAILED)
+            .is_some_and(|failed| statuses.contains(&failed))
+            && sets.iter().any(|written| written.in_listener)
+            && sets.iter().all(|written| &*written.status != FAILED)
+    }
+
+    /// The type of the context for readers below a `set` that surely happens, from the type above it.
+    pub(super) fn below(&self, task: &Task, set: Span, above: &Type) -> Type {
+        let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
+        let own = sets.iter().find(|written| written.span == set);
+        fields(above, |field| {
+            let given = own.is_some_and(|own| self.gives(own, &field.name));
+            // A later `set` may run before the reader does.
+            let taken = sets.iter().any(|other| {
+                self.unsure
+                    .contains(&(other.span.start, field.name.clone()))
+            });
+            let declared = declared(task, &field.name);
+            match declared {
+                Some(declared) if given && !taken => declared.clone(),
+                Some(_) | None => field.clone(),
+            }
+        })
+    }
+
+    /// Remembers what the value of a `set` has shown.
+    pub(super) fn note(&mut self, task: &Task, set: Span, given: Option<&Type>) {
+        let Type::Object(context) = &task.context else {
+            return;
+        };
+        let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
+        let Some(written) = sets.iter().find(|written| written.span == set) else {
+            return;
+        };
+        for field in context
+            .fields
+            .iter()
+            .filter(|field| !field.ty.is_optional())
+        {
+            let named = written
+                .fields
+                .as_ref()
+                .is_none_or(|names| names.contains(&field.name));
+            if !named || given.is_some_and(|given| is_sure(given, &field.name)) {
+                continue;
+            }
+            self.changed |= self.unsure.insert((set.start, field.name.clone()));
+        }
+    }
+
+    fn gives(&self, written: &Written, field: &Arc<str>) -> bool {
+        let named = written
+            .fields
+            .as_ref()
+            .is_none_or(|names| names.contains(field));
+        named
+            && self.rounds < MOST_ROUNDS
+            && !self.unsure.contains(&(written.span.start, field.clone()))
+    }
+
+    fn collect(&mut self, statements: &[ast::Statement]) {
+        for statement in statements {
+            match &statement.kind {
+                ast::StatementKind::Set {
+                    task,
+                    status,
+                    context,
+                    ..
+                } => {
+                    let fields = match context.as_ref().map(|context| &context.kind) {
+                        None => Some(BTreeSet::new()),
+                        Some(ast::ExprKind::Object(entries)) => named(entries),
+                        Some(_) => None,
+                    };
+                    let (status, in_listener) = (status.text.clone(), self.listeners > 0);
+                    let written = Written {
+                        span: statement.span,
+                        status,
+                        in_listener,
+                        fields,
+                    };
+                    self.sets
+                        .entry(task.text.clone())
+                        .or_default()
+                        .push(written);
+                }
+                ast::StatementKind::If { arms, otherwise } => {
+                    arms.iter()
+                        .map(|(_, block)| block)
+                        .chain(otherwise)
+                        .for_each(|block| self.inner(block));
+                }
+                ast::StatementKind::Listener { body, .. } => {
+                    self.listeners += 1;
+                    self.inner(body);
+                    self.listeners -= 1;
+                }
+                ast::StatementKind::Parallel(body) => self.inner(body),
+                ast::StatementKind::Step(step) => self.collect_step(step),
+                ast::StatementKind::Policy(_)
+                | ast::StatementKind::Allow(_)
+                | ast::StatementKind::Let { .. }
+                | ast::StatementKind::Task { .. }
+                | ast::StatementKind::Ensure { .. }
+                | ast::StatementKind::Fail { .. }
+                | ast::StatementKind::Reply(_)
+                | ast::StatementKind::Yield(_)
+                | ast::StatementKind::Next(_)
+                | ast::StatementKind::Error => {}
+            }
+        }
+    }
+
+    fn inner(&mut self, block: &ast::Block) {
+        self.collect(&block.statements);
+    }
+
+    fn collect_step(&mut self, step: &ast::Step) {
+        match &step.body {
+            ast::StepBody::Do(body)
+            | ast::StepBody::Each { body, .. }
+            | ast::StepBody::Repeat { body, .. } => {
+                self.inner(body);
+            }
+            ast::StepBody::Race(branches) => {
+                for (_, body) in branches {
+                    self.collect_arm(body);
+                }
+            }
+            ast::StepBody::Match { arms, .. } => {
+                for arm in arms {
+                    self.collect_arm(&arm.body);
+                }
+            }
+            ast::StepBody::Call(_)
+            | ast::StepBody::Ask { .. }
+            | ast::StepBody::Infer { .. }
+            | ast::StepBody::Input { .. }
+            | ast::StepBody::Wait(_)
+            | ast::StepBody::Error => {}
+        }
+        for clause in &step.clauses {
+            match &clause.kind {
+                ast::ClauseKind::Recover { body, .. } => self.collect_arm(body),
+                ast::ClauseKind::Undo(ast::Undo::Do(body)) => self.inner(body),
+                _ => {}
+            }
+        }
+    }
+
+    fn collect_arm(&mut self, body: &ast::ArmBody) {
+        if let ast::ArmBody::Do(block) = body {
+            self.inner(block);
+        }
+    }
+}
+
+/// The fields of an object literal, if all its keys are names.
+fn named(entries: &[ast::Entry]) -> Option<BTreeSet<Arc<str>>> {
+    let name = |entry: &ast::Entry| match &entry.key {
+        ast::EntryKey::Name(name) => Some(name.text.clone()),
+        ast::EntryKey::Expr(_) => None,
+    };
+    entries.iter().map(name).collect()
+}
+
+/// Whether a value of this type surely has a field that is not null.
+fn is_sure(given: &Type, field: &str) -> bool {
+    match given {
+        Type::Object(object) => object
+            .field(field)
+            .is_some_and(|known| known.required && !known.ty.admits_null()),
+        // Reported: one finding is enough.
+        Type::Invalid => true,
+        _ => false,
+    }
+}
+
+fn declared<'a>(task: &'a Task, name: &str) -> Option<&'a Field> {
+    if let Type::Object(object) = &task.context {
+        object.field(name)
+    } else {
+        None
+    }
+}
+
+/// A field that is there and may be null: contexts store null and never delete.
+fn optional(field: &Field) -> Field {
+    Field {
+        ty: field.ty.clone().optional(),
+        required: true,
+        ..field.clone()
+    }
+}
+
+fn fields(context: &Type, change: impl Fn(&Field) -> Field) -> Type {
+    let Type::Object(object) = context else {
+        return context.clone();
+    };
+    Type::object(
+        object.fields.iter().map(change).collect(),
+        object.rest.clone(),
+    )
+}

@@ -1,0 +1,390 @@
+//! What conditions say about names: atoms, and which paths they show to be there.
+
+use std::sync::Arc;
+
+use super::canonical::canonical;
+use super::report::written;
+use super::{Checker, Local};
+use crate::sema::presence::Known;
+use crate::sema::{Atom, Binding, Definition};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Refinement, Type, refine};
+
+/// The parts of a condition that all have to hold: `a && !b` is the atoms `a` and not `b`.
+///
+/// `x != null` is the negation of `x == null`, and `has(x)` of a name is the same, however it was written.
+#[must_use]
+pub fn atoms(condition: &ast::Expr) -> Vec<Atom> {
+    let mut atoms = Vec::new();
+    collect(condition, false, &mut atoms);
+    atoms
+}
+
+/// What holds where the condition is known to be false.
+#[must_use]
+pub fn negated_atoms(condition: &ast::Expr) -> Vec<Atom> {
+    let mut atoms = Vec::new();
+    collect(condition, true, &mut atoms);
+    atoms
+}
+
+fn collect(condition: &ast::Expr, negated: bool, atoms: &mut Vec<Atom>) {
+    match &condition.kind {
+        ast::ExprKind::Unary { operators, operand }
+            if operators
+                .iter()
+                .all(|(operator, _)| *operator == ast::UnaryOp::Not) =>
+        {
+            collect(operand, negated ^ (operators.len() % 2 == 1), atoms);
+        }
+        ast::ExprKind::Chain { first, rest } => match rest.first().map(|link| link.operator) {
+            Some(ast::BinaryOp::And) if !negated => each(first, rest, negated, atoms),
+            Some(ast::BinaryOp::Or) if negated => each(first, rest, negated, atoms),
+            Some(ast::BinaryOp::And | ast::BinaryOp::Or) => {
+                let mut parts = Vec::new();
+                each(first, rest, !negated, &mut parts);
+                atoms.push(Atom {
+                    not_all: parts.into(),
+                    ..atom(condition, negated)
+                });
+            }
+            Some(ast::BinaryOp::NotEqual) if rest.len() == 1 => {
+                let mut positive = condition.clone();
+                if let ast::ExprKind::Chain { rest, .. } = &mut positive.kind {
+                    for link in rest {
+                        link.operator = ast::BinaryOp::Equal;
+                    }
+                }
+                atoms.push(atom(&positive, !negated));
+            }
+            _ => atoms.push(atom(condition, negated)),
+        },
+        ast::ExprKind::Call {
+            function,
+            arguments,
+        } if &*function.text == "has" => match arguments.as_slice() {
+            [
+                ast::Argument {
+                    value:
+                        ast::Expr {
+                            kind: ast::ExprKind::Name(name),
+                            ..
+                        },
+                    ..
+                },
+            ] => {
+                atoms.push(simple(null_test(name), !negated));
+            }
+            _ => atoms.push(atom(condition, negated)),
+        },
+        _ => atoms.push(atom(condition, negated)),
+    }
+}
+
+/// The type of the values of a type for which a condition over `variable` holds.
+pub(super) fn refined(ty: &Type, variable: &str, condition: &ast::Expr) -> Type {
+    let mut tests = Vec::new();
+    tests_of(condition, false, variable, &mut tests);
+    tests
+        .iter()
+        .fold(ty.clone(), |ty, (path, known)| refine(&ty, path, *known))
+}
+
+/// What a condition says of a variable and of its fields.
+fn tests_of(
+    condition: &ast::Expr,
+    negated: bool,
+    variable: &str,
+    tests: &mut Vec<(Vec<Arc<str>>, Refinement)>,
+) {
+    match &condition.kind {
+        ast::ExprKind::Unary { operators, operand }
+            if operators
+                .iter()
+                .all(|(operator, _)| *operator == ast::UnaryOp::Not) =>
+        {
+            tests_of(
+                operand,
+                negated ^ (operators.len() % 2 == 1),
+                variable,
+                tests,
+            );
+        }
+        ast::ExprKind::Chain { first, rest } => {
+            chain_tests_of(first, rest, negated, variable, tests);
+        }
+        ast::ExprKind::Call {
+            function,
+            arguments,
+        } if &*function.text == "has" && !negated => {
+            let [argument] = arguments.as_slice() else {
+                return;
+            };
+            let Some(path) = fields_of(&argument.value, variable) else {
+                return;
+            };
+            let known = if path.is_empty() {
+                Refinement::NotNull
+            } else {
+                Refinement::NotMissing
+            };
+            tests.push((path, known));
+        }
+        _ => tests
+            .extend(fields_of(condition, variable).map(|path| (path, Refinement::Is(!negated)))),
+    }
+}
+
+/// What operands between operators of one level say: all of `a && b`, nothing of `a || b`, and of `a != null` that.
+fn chain_tests_of(
+    first: &ast::Expr,
+    rest: &[ast::ChainLink],
+    negated: bool,
+    variable: &str,
+    tests: &mut Vec<(Vec<Arc<str>>, Refinement)>,
+) {
+    match (rest.first().map(|link| link.operator), rest) {
+        (Some(ast::BinaryOp::And), _) if !negated => {
+            all_tests_of(first, rest, negated, variable, tests);
+        }
+        (Some(ast::BinaryOp::Or), _) if negated => {
+            all_tests_of(first, rest, negated, variable, tests);
+        }
+        (Some(operator @ (ast::BinaryOp::Equal | ast::BinaryOp::NotEqual)), [link])
+            if (operator == ast::BinaryOp::NotEqual) != negated =>
+        {
+            let sides = [(first, &link.operand), (&link.operand, first)];
+            let tested = sides.into_iter().find(|(_, other)| is_null(other));
+            let path = tested.and_then(|(tested, _)| fields_of(tested, variable));
+            tests.extend(path.map(|path| (path, Refinement::NotNull)));
+        }
+        _ => {}
+    }
+}
+
+fn all_tests_of(
+    first: &ast::Expr,
+    rest: &[ast::ChainLink],
+    negated: bool,
+    variable: &str,
+    tests: &mut Vec<(Vec<Arc<str>>, Refinement)>,
+) {
+    for operand in std::iter::once(first).chain(rest.iter().map(|link| &link.operand)) {
+        tests_of(operand, negated, variable, tests);
+    }
+}
+
+fn is_null(expression: &ast::Expr) -> bool {
+    matches!(expression.kind, ast::ExprKind::Literal(ast::Literal::Null))
+}
+
+/// The fields behind a variable, where an expression is a path of nothing else.
+fn fields_of(expression: &ast::Expr, variable: &str) -> Option<Vec<Arc<str>>> {
+    match &expression.kind {
+        ast::ExprKind::Name(name) if **name == *variable => Some(Vec::new()),
+        ast::ExprKind::Path { base, links } => {
+            let mut path = fields_of(base, variable)?;
+            for link in links {
+                let ast::LinkKind::Field { name, .. } = &link.kind else {
+                    return None;
+                };
+                path.push(name.text.clone());
+            }
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
+fn each(first: &ast::Expr, rest: &[ast::ChainLink], negated: bool, atoms: &mut Vec<Atom>) {
+    collect(first, negated, atoms);
+    for link in rest {
+        collect(&link.operand, negated, atoms);
+    }
+}
+
+fn atom(condition: &ast::Expr, negated: bool) -> Atom {
+    simple(canonical(condition), negated)
+}
+
+/// A condition without parts.
+pub(super) fn simple(text: impl Into<Arc<str>>, negated: bool) -> Atom {
+    Atom {
+        text: text.into(),
+        negated,
+        not_all: Arc::default(),
+    }
+}
+
+/// What holds where a condition does not.
+pub(in crate::sema) fn opposite(atom: &Atom) -> Vec<Atom> {
+    if atom.not_all.is_empty() {
+        vec![simple(atom.text.clone(), !atom.negated)]
+    } else {
+        atom.not_all.to_vec()
+    }
+}
+
+/// The condition that a name is null, in canonical text.
+pub(super) fn null_test(name: &str) -> String {
+    format!("{} == null", written(name))
+}
+
+/// The path that an atom shows to be there, in canonical text.
+fn shown(atom: &Atom) -> Option<&str> {
+    if atom.negated {
+        let text = &*atom.text;
+        return text
+            .strip_suffix(" == null")
+            .or_else(|| text.strip_prefix("null == "));
+    }
+    atom.text.strip_prefix("has(")?.strip_suffix(')')
+}
+
+/// Whether a path that is there shows that a shorter one is there as well.
+fn covers(shown: &str, path: &str) -> bool {
+    match shown.strip_prefix(path) {
+        Some("") => true,
+        Some(rest) => rest.starts_with(['.', '[', '?']),
+        None => false,
+    }
+}
+
+/// `a?.b` and `a.b` are the same place. Paths with text in them are left alone, since the text could look like a link.
+fn plain(path: &str) -> String {
+    if path.contains('"') {
+        path.to_owned()
+    } else {
+        path.replace("?.[", "[").replace("?.", ".")
+    }
+}
+
+/// The canonical text of a path's first links.
+pub(super) fn path_text(base: &ast::Expr, links: &[ast::Link]) -> String {
+    if links.is_empty() {
+        return plain(&canonical(base));
+    }
+    let kind = ast::ExprKind::Path {
+        base: Box::new(base.clone()),
+        links: links.to_vec(),
+    };
+    plain(&canonical(&ast::Expr {
+        span: Span::default(),
+        kind,
+    }))
+}
+
+impl Checker<'_> {
+    /// Checks something where further conditions hold.
+    pub(super) fn with_facts<T>(
+        &mut self,
+        facts: Vec<Atom>,
+        check: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = self.facts.len();
+        self.facts.extend(facts);
+        let result = check(self);
+        self.facts.truncate(before);
+        result
+    }
+
+    /// Whether a condition shows that the value at this path is there. `has` of a field only shows that it is not
+    /// missing: that counts where the field, once it is there, is not null (`by_has`).
+    pub(super) fn is_shown(&self, root: Option<&str>, path: &str, by_has: bool) -> bool {
+        self.known(root).any(|atom| {
+            let Some(shown) = shown(atom).map(plain) else {
+                return false;
+            };
+            covers(&shown, path) && (by_has || atom.negated || shown != path)
+        })
+    }
+
+    /// Whether exactly this is known, such as `r.ok` or its negation.
+    pub(super) fn is_known(&self, root: Option<&str>, text: &str, negated: bool) -> bool {
+        self.known(root)
+            .any(|atom| atom.negated == negated && plain(&atom.text) == text)
+    }
+
+    /// What is known here.
+    pub(super) fn knowledge(&self) -> Known<'_> {
+        Known {
+            facts: [self.scope.facts(), &self.facts],
+            excluded: [self.scope.excluded(), &self.excluded],
+        }
+    }
+
+    /// The type of a name here and whether it may be absent: that of the statements that may have given it.
+    pub(super) fn given(&self, binding: &Binding) -> (Type, bool) {
+        let known = self.knowledge();
+        let open = !known.gives(&binding.definitions);
+        if let [only] = &*binding.definitions {
+            return (only.ty.clone(), open);
+        }
+        (
+            Type::union(possible(&known, binding).map(|definition| definition.ty.clone())),
+            open,
+        )
+    }
+
+    /// The type of `winner(x)`, if one of the statements that may have given the name is a race. Where another has, there
+    /// is none.
+    pub(super) fn winner_type(&self, binding: &Binding) -> Option<Type> {
+        let known = self.knowledge();
+        let winners = possible(&known, binding)
+            .map(|definition| definition.winner.clone())
+            .collect::<Vec<_>>();
+        let races = winners.iter().any(Option::is_some);
+        races.then(|| {
+            Type::union(
+                winners
+                    .into_iter()
+                    .map(|winner| winner.unwrap_or(Type::Null)),
+            )
+        })
+    }
+
+    /// The facts that may speak of a path that begins with this name.
+    fn known(&self, root: Option<&str>) -> impl Iterator<Item = &Atom> {
+        let local = root.and_then(|name| self.local(name));
+        let outer: &[Atom] = if local.is_some() {
+            &[]
+        } else {
+            self.scope.facts()
+        };
+        let inner = self
+            .facts
+            .get(local.map_or(0, |local| local.facts)..)
+            .unwrap_or(&[]);
+        outer.iter().chain(inner)
+    }
+
+    /// The innermost variable of a macro with this name.
+    pub(super) fn local(&self, name: &str) -> Option<&Local> {
+        self.locals.iter().rev().find(|local| &*local.name == name)
+    }
+
+    /// What a `match` around this says about its subject, where this is it.
+    pub(super) fn narrowed_type(&self, path: &str) -> Option<&Type> {
+        self.narrowed
+            .iter()
+            .rev()
+            .find(|(subject, _)| subject == path)
+            .map(|(_, ty)| ty)
+    }
+}
+
+/// The statements that may have given a name, as far as is known.
+fn possible<'a>(known: &Known<'_>, binding: &'a Binding) -> impl Iterator<Item = &'a Definition> {
+    let refuted =
+        |definition: &Definition| binding.definitions.len() > 1 && known.refutes(&definition.guard);
+    let none = binding.definitions.iter().all(refuted);
+    let live = binding
+        .definitions
+        .iter()
+        .map(move |definition| (definition, none || !refuted(definition)));
+    live.collect::<Vec<_>>()
+        .into_iter()
+        .filter(|(_, live)| *live)
+        .map(|(definition, _)| definition)
+}

@@ -1,0 +1,325 @@
+//! Patterns of `match`: what they take, whether they take everything, and what is known in their arms.
+
+use super::{Checker, Matcher, combine, literal, narrow, report};
+use crate::sema::Atom;
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{FieldLookup, Literal, ObjectType, Type, field, field_names, result_union};
+use crate::value::Key;
+
+/// One arm of a `match`, checked.
+#[derive(Clone, Debug)]
+pub struct CheckedPattern {
+    pub matcher: Matcher,
+    /// The type of the subject where this arm is taken.
+    pub subject: Type,
+    /// What holds in the arm, to be added to the facts of its scope.
+    pub facts: Vec<Atom>,
+}
+
+/// So many cases are told apart; beyond, only `_` counts as taking everything.
+const MAX_CASES: usize = 256;
+
+impl Checker<'_> {
+    /// The arms of a `match` over `subject`: what they take, which are never reached, and what none of them takes.
+    ///
+    /// Each arm comes with the span of the whole arm; `head` is where missing cases are reported. `of_step` where the arms
+    /// act, so that they can fail, too.
+    pub fn check_patterns(
+        &mut self,
+        (subject, ty): (&ast::Expr, &Type),
+        arms: &[(&ast::Pattern, Span)],
+        head: Span,
+        of_step: bool,
+    ) -> Vec<CheckedPattern> {
+        let text = narrow::path_text(subject, &[]);
+        let mut cases = cases_of(ty, arms.iter().map(|(pattern, _)| *pattern));
+        let mut facts: Vec<Atom> = Vec::new();
+        let mut checked = Vec::with_capacity(arms.len());
+        let mut previous: Option<Span> = None;
+        for (position, (pattern, span)) in arms.iter().enumerate() {
+            let findings = self.diagnostics.len();
+            let matcher = self.matcher(pattern, ty, &text);
+            let left = cases
+                .iter()
+                .filter(|case| may_take(pattern, case))
+                .cloned()
+                .collect::<Vec<_>>();
+            if left.is_empty() && *ty != Type::Invalid && self.diagnostics.len() == findings {
+                let next = arms.get(position + 1).map(|(_, span)| *span);
+                self.report(report::unreachable_arm(pattern, *span, previous, next));
+            }
+            let mut own = facts.clone();
+            arm_facts(pattern, &text, &mut own);
+            checked.push(CheckedPattern {
+                matcher,
+                subject: Type::union(left),
+                facts: own,
+            });
+            cases.retain(|case| !takes_all(pattern, case));
+            if takes_null(pattern) {
+                facts.push(narrow::simple(format!("{text} == null"), true));
+            }
+            previous = Some(*span);
+        }
+        let open = matches!(ty, Type::Invalid | Type::Never);
+        if !cases.is_empty() && !open {
+            self.report(report::non_exhaustive(
+                &cases,
+                head,
+                previous.filter(|_| of_step),
+            ));
+        }
+        checked
+    }
+
+    /// A pattern against the type of what it is held against.
+    fn matcher(&mut self, pattern: &ast::Pattern, ty: &Type, place: &str) -> Matcher {
+        match &pattern.kind {
+            ast::PatternKind::Any => Matcher::Any,
+            ast::PatternKind::Literal(written) => {
+                let (value, own) = literal::value(written);
+                let possible = if own == Type::Null {
+                    ty.admits_null()
+                } else {
+                    combine::may_equal(&own, ty)
+                };
+                if !possible && *ty != Type::Never {
+                    self.report(report::impossible_pattern(&own, ty, pattern.span));
+                }
+                Matcher::Value(value)
+            }
+            ast::PatternKind::Or(alternatives) => Matcher::Or(
+                alternatives
+                    .iter()
+                    .map(|alternative| self.matcher(alternative, ty, place))
+                    .collect(),
+            ),
+            ast::PatternKind::Object(fields) => {
+                let present = ty.without_null();
+                let parts = fields.iter().map(|(name, inner)| {
+                    let part = self.part(name, ty, &present, place);
+                    (
+                        Key::String(name.text.clone()),
+                        self.matcher(inner, &part, &format!("{place}.{}", name.text)),
+                    )
+                });
+                Matcher::Object(parts.collect())
+            }
+        }
+    }
+
+    /// The type of the field that a pattern names, of a value that is not null.
+    fn part(&mut self, name: &ast::Name, ty: &Type, present: &Type, place: &str) -> Type {
+        match field(present, &name.text) {
+            FieldLookup::Found { ty, required } => {
+                if required {
+                    ty
+                } else {
+                    ty.optional()
+                }
+            }
+            FieldLookup::Any => {
+                if *ty == Type::Invalid {
+                    Type::Invalid
+                } else {
+                    Type::Any
+                }
+            }
+            FieldLookup::Missing => {
+                let names = field_names(present);
+                self.report(report::unknown_field(name, present, place, &names, false));
+                Type::Invalid
+            }
+            FieldLookup::NotAnObject => {
+                self.report(report::not_an_object(name, present, place));
+                Type::Invalid
+            }
+        }
+    }
+}
+
+/// The cases of a type that patterns tell apart: alternatives, truth values, and objects by the fields that patterns name.
+fn cases_of<'p>(ty: &Type, patterns: impl Iterator<Item = &'p ast::Pattern>) -> Vec<Type> {
+    let mut names: Vec<&str> = Vec::new();
+    for pattern in patterns {
+        named_fields(pattern, &mut names);
+    }
+    let mut cases = Vec::new();
+    for member in ty.members() {
+        match member {
+            Type::Bool => {
+                cases.extend([true, false].map(|truth| Type::Literal(Literal::Bool(truth))));
+            }
+            Type::Result(value) => cases.extend(result_union(value).members().iter().cloned()),
+            Type::Object(object) => expand(object, &names, &mut cases),
+            Type::Never => {}
+            other => cases.push(other.clone()),
+        }
+    }
+    cases
+}
+
+fn named_fields<'p>(pattern: &'p ast::Pattern, names: &mut Vec<&'p str>) {
+    match &pattern.kind {
+        ast::PatternKind::Or(alternatives) => {
+            for one in alternatives {
+                named_fields(one, names);
+            }
+        }
+        ast::PatternKind::Object(fields) => {
+            for (name, _) in fields {
+                if !names.contains(&&*name.text) {
+                    names.push(&name.text);
+                }
+            }
+        }
+        ast::PatternKind::Any | ast::PatternKind::Literal(_) => {}
+    }
+}
+
+/// An object, once for each value of its fields that patterns name and that have few values.
+fn expand(object: &ObjectType, names: &[&str], cases: &mut Vec<Type>) {
+    let mut variants = vec![object.clone()];
+    for (position, field) in object.fields.iter().enumerate() {
+        let ty = if field.required {
+            field.ty.clone()
+        } else {
+            field.ty.clone().optional()
+        };
+        let values = cases_of(&ty, std::iter::empty());
+        let finite = values
+            .iter()
+            .all(|value| matches!(value, Type::Literal(_) | Type::Null));
+        if !names.contains(&&*field.name)
+            || !finite
+            || values.len() < 2
+            || variants.len() * values.len() > MAX_CASES
+        {
+            continue;
+        }
+        let mut next = Vec::with_capacity(variants.len() * values.len());
+        for variant in &variants {
+            for value in &values {
+                let mut one = variant.clone();
+                if let Some(field) = one.fields.get_mut(position) {
+                    field.ty = value.clone();
+                    field.required = *value != Type::Null || field.required;
+                }
+                next.push(one);
+            }
+        }
+        variants = next;
+    }
+    cases.extend(
+        variants
+            .into_iter()
+            .map(|variant| Type::Object(variant.into())),
+    );
+}
+
+/// Whether a pattern takes every value of a case.
+fn takes_all(pattern: &ast::Pattern, case: &Type) -> bool {
+    match &pattern.kind {
+        ast::PatternKind::Any => true,
+        ast::PatternKind::Literal(written) => {
+            let (_, own) = literal::value(written);
+            own == *case && matches!(own, Type::Literal(_) | Type::Null)
+        }
+        ast::PatternKind::Or(alternatives) => {
+            let whole = alternatives
+                .iter()
+                .any(|alternative| takes_all(alternative, case));
+            whole
+                || case.members().len() > 1
+                    && case
+                        .members()
+                        .iter()
+                        .all(|member| takes_all(pattern, member))
+        }
+        ast::PatternKind::Object(fields) => {
+            let Type::Object(object) = case else {
+                return false;
+            };
+            fields
+                .iter()
+                .all(|(name, inner)| match object.field(&name.text) {
+                    Some(field) => {
+                        let ty = if field.required {
+                            field.ty.clone()
+                        } else {
+                            field.ty.clone().optional()
+                        };
+                        cases_of(&ty, std::iter::once(inner))
+                            .iter()
+                            .all(|case| takes_all(inner, case))
+                    }
+                    None => takes_all(inner, &Type::Null),
+                })
+        }
+    }
+}
+
+/// Whether a pattern takes some value of a case.
+fn may_take(pattern: &ast::Pattern, case: &Type) -> bool {
+    match &pattern.kind {
+        ast::PatternKind::Any => true,
+        ast::PatternKind::Literal(written) => {
+            let (_, own) = literal::value(written);
+            if own == Type::Null {
+                case.admits_null()
+            } else {
+                *case != Type::Null && combine::may_equal(&own, case)
+            }
+        }
+        ast::PatternKind::Or(alternatives) => alternatives
+            .iter()
+            .any(|alternative| may_take(alternative, case)),
+        ast::PatternKind::Object(fields) => match case {
+            Type::Object(object) => {
+                fields
+                    .iter()
+                    .all(|(name, inner)| match object.field(&name.text) {
+                        Some(field) => {
+                            let ty = if field.required {
+                                field.ty.clone()
+                            } else {
+                                field.ty.clone().optional()
+                            };
+                            ty.members().iter().any(|member| may_take(inner, member))
+                        }
+                        None => {
+                            object.rest != crate::types::Rest::Closed
+                                || may_take(inner, &Type::Null)
+                        }
+                    })
+            }
+            Type::Any | Type::Invalid | Type::Map(_) | Type::Result(_) | Type::Error => true,
+            _ => false,
+        },
+    }
+}
+
+fn takes_null(pattern: &ast::Pattern) -> bool {
+    takes_all(pattern, &Type::Null)
+}
+
+/// What is known of the subject where this pattern was the first to take it.
+fn arm_facts(pattern: &ast::Pattern, place: &str, facts: &mut Vec<Atom>) {
+    match &pattern.kind {
+        ast::PatternKind::Any | ast::PatternKind::Or(_) => {}
+        ast::PatternKind::Literal(ast::Literal::Bool(truth)) => {
+            facts.push(narrow::simple(place.to_owned(), !*truth));
+        }
+        ast::PatternKind::Literal(written) => {
+            let is_null = matches!(written, ast::Literal::Null);
+            facts.push(narrow::simple(format!("{place} == null"), !is_null));
+        }
+        ast::PatternKind::Object(fields) => {
+            facts.push(narrow::simple(format!("{place} == null"), true));
+            for (name, inner) in fields {
+                arm_facts(inner, &format!("{place}.{}", name.text), facts);
+            }
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The plans of a file: the heads of each, and the checker that walks through its statements.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use foldhash::HashSet;
+
+use super::annotation::{NamedTypes, is_optional};
+use super::block::ends;
+use super::checker::{BlockKind, PlanChecker, Shared};
+use super::context::Contexts;
+use super::expr::Expectation;
+use super::finding::duplicate_name;
+use super::names::Names;
+use super::own_plans::{CallOrder, OwnPlans};
+use super::passed_on;
+use super::plan::{Footprint, Plan, PlanParameter, Policy};
+use super::scope::NameKind;
+use super::unread::Made;
+use crate::diag::{Diagnostic, codes};
+use crate::permission::Grant;
+use crate::source::Span;
+use crate::syntax::{ast, map_parts};
+use crate::types::Type;
+
+/// Checks every plan, those first that others call. Beside that none sees into another, so in a large file many are
+/// checked at a time.
+pub(super) fn check(
+    file: &ast::File,
+    shared: &Shared<'_>,
+    types: &mut NamedTypes,
+    called: &mut BTreeSet<Arc<str>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Arc<Plan>> {
+    let plans = own_names(file, diagnostics);
+    let trees = plans.iter().map(|(_, plan)| *plan).collect::<Vec<_>>();
+    let CallOrder { rows, circular } = CallOrder::of(&trees, diagnostics);
+    let known = types.again();
+    let mut own = trees
+        .iter()
+        .map(|plan| (plan.name.text.clone(), None))
+        .collect::<OwnPlans>();
+    let names = Arc::new(own.keys().cloned().collect::<BTreeSet<_>>());
+    let mut checked: Vec<Option<Arc<Plan>>> = vec![None; plans.len()];
+    for row in rows {
+        let check = |index: &usize| {
+            let (item, plan) = plans.get(*index)?;
+            let mut found = Found {
+                types: known.again(),
+                called: BTreeSet::new(),
+                diagnostics: Vec::new(),
+            };
+            let around = Around {
+                shared,
+                own: &own,
+                names: &names,
+                circular: &circular,
+            };
+            let plan = check_plan(item, plan, around, &mut found);
+            Some((*index, Arc::new(plan), found))
+        };
+        let made = map_parts(shared.source, &row, check);
+        for (index, plan, found) in made.into_iter().flatten() {
+            types.join(found.types);
+            called.extend(found.called);
+            diagnostics.extend(found.diagnostics);
+            own.insert(plan.name.clone(), Some(plan.clone()));
+            if let Some(place) = checked.get_mut(index) {
+                *place = Some(plan);
+            }
+        }
+    }
+    checked.into_iter().flatten().collect()
+}
+
+/// What is around a plan in its file.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    shared: &'a Shared<'a>,
+    own: &'a OwnPlans,
+    /// The names of all plans of the file.
+    names: &'a Arc<BTreeSet<Arc<str>>>,
+    circular: &'a BTreeSet<Span>,
+}
+
+/// What the check of one plan adds to that of its file.
+struct Found {
+    types: NamedTypes,
+    /// The namespaces that it calls.
+    called: BTreeSet<Arc<str>>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// The plans but for those whose name another has before them, which are reported.
+fn own_names<'a>(
+    file: &'a ast::File,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<(&'a ast::Item, &'a ast::Plan)> {
+    let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
+    let mut plans = Vec::new();
+    for item in &file.items {
+        let ast::ItemKind::Plan(plan) = &item.kind else {
+            continue;
+        };
+        if let Some(first) = seen.get(&*plan.name.text) {
+            diagnostics.push(duplicate_name("plan", &plan.name, *first));
+            continue;
+        }
+        seen.insert(&plan.name.text, plan.name.span);
+        plans.push((item, plan));
+    }
+    plans
+}
+
+fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mut Found) -> Plan {
+    let Around {
+        shared,
+        own,
+        names,
+        circular,
+    } = around;
+    let mut contexts = Contexts::of_plan(&plan.body);
+    loop {
+        let declared = plan
+            .returns
+            .as_ref()
+            .map(|returns| found.types.resolve(returns, &mut found.diagnostics));
+        let mut checker = PlanChecker {
+            shared,
+            own,
+            circular,
+            types: &mut found.types,
+            diagnostics: &mut found.diagnostics,
+            used: &mut found.called,
+            names: Names::new(shared.namespaces.keys().cloned(), names.clone()),
+            open: Vec::new(),
+            blocks: Vec::new(),
+            tasks: Vec::new(),
+            contexts,
+            plans: Vec::new(),
+            not_yet: Vec::new(),
+            declared,
+            replies: Vec::new(),
+            read: HashSet::default(),
+            valued: HashSet::default(),
+            made: Made::default(),
+            ambiguous: BTreeSet::new(),
+            statement: None,
+            undoing: false,
+        };
+        let result = checker.plan(item, plan);
+        contexts = checker.contexts;
+        if !contexts.again() {
+            return result;
+        }
+        found.diagnostics.clear();
+    }
+}
+
+impl PlanChecker<'_> {
+    fn plan(&mut self, item: &ast::Item, plan: &ast::Plan) -> Plan {
+        self.open_block(BlockKind::Plan, None, &plan.body.statements);
+        let mut parameters = self.parameters(&plan.parameters);
+        let (policy, allow) = self.head(&plan.body);
+        self.statements(&plan.body.statements);
+        let does = self
+            .close_block()
+            .map_or(Footprint::none(), |block| block.does);
+        passed_on::follow(&mut parameters, &self.blocks, &self.plans);
+        let always = plan
+            .body
+            .statements
+            .iter()
+            .any(|statement| ends(statement, BlockKind::Plan));
+        self.replies_always(plan, always);
+        self.unread(plan);
+        let absent = if always { None } else { Some(Type::Null) };
+        let returns = self.declared.clone();
+        let mut digest = blake3::Hasher::new();
+        digest.update(self.shared.source.slice(item.span).as_bytes());
+        for plan in &self.plans {
+            digest.update(plan.digest.as_bytes());
+        }
+        Plan {
+            name: plan.name.text.clone(),
+            doc: item.doc.clone(),
+            span: plan.name.span,
+            source: self.shared.source.clone(),
+            digest: digest.finalize().to_hex().as_str().into(),
+            parameters,
+            returns: returns
+                .unwrap_or_else(|| Type::union(self.replies.iter().cloned().chain(absent))),
+            policy,
+            allow,
+            blocks: std::mem::take(&mut self.blocks),
+            tasks: std::mem::take(&mut self.tasks),
+            does,
+            plans: std::mem::take(&mut self.plans),
+            not_yet: std::mem::take(&mut self.not_yet),
+        }
+    }
+
+    fn parameters(&mut self, parameters: &[ast::Parameter]) -> Vec<PlanParameter> {
+        let mut checked = Vec::new();
+        for parameter in parameters {
+            self.claim("parameter", &parameter.name, NameKind::Parameter);
+            let ty = self.types.resolve(&parameter.ty, self.diagnostics);
+            let default = parameter.default.as_ref().map(|default| {
+                let what = format_args!("the default of `{}`", parameter.name.text);
+                self.value_of(default, &ty, Expectation::default(&what))
+            });
+            let optional = parameter.optional || is_optional(&parameter.ty);
+            let seen = if optional && default.is_none() {
+                Type::union([ty.clone(), Type::Null])
+            } else {
+                ty.clone()
+            };
+            self.introduce(&parameter.name, NameKind::Parameter, seen);
+            let required = !optional && default.is_none();
+            let sensitive = self.types.secrets(&parameter.ty);
+            let name = parameter.name.text.clone();
+            checked.push(PlanParameter {
+                name,
+                ty,
+                required,
+                default,
+                sensitive,
+                passed_on: Vec::new(),
+            });
+        }
+        checked
+    }
+
+    /// The settings at the head of a plan; a second one of a kind is reported.
+    fn head(&mut self, body: &ast::Block) -> (Policy, Option<Grant>) {
+        let (mut policy, mut allow) = (None, None);
+        for statement in &body.statements {
+            let repeated = match &statement.kind {
+                ast::StatementKind::Policy(settings) => {
+                    policy.replace(self.settings().policy(settings)).is_some()
+                }
+                ast::StatementKind::Allow(settings) => {
+                    allow.replace(self.settings().allow(settings)).is_some()
+                }
+                _ => false,
+            };
+            if repeated {
+                let message = "these settings stand twice in this plan";
+                let diagnostic =
+                    Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
+                self.diagnostics.push(diagnostic.help("join them into one"));
+            }
+        }
+        (policy.unwrap_or_default(), allow)
+    }
+
+    fn replies_always(&mut self, plan: &ast::Plan, always: bool) {
+        let damaged = plan
+            .body
+            .statements
+            .iter()
+            .any(|statement| matches!(statement.kind, ast::StatementKind::Error));
+        let wanted = match &self.declared {
+            Some(ty) => {
+                !always
+                    && !ty.admits_null()
+                    && !matches!(ty, Type::Any | Type::Invalid | Type::Never)
+            }
+            None => false,
+        };
+        if !wanted || damaged {
+            return;
+        }
+        let ty = self
+            .declared
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let message = format!(
+            "`{}` promises a reply of type {ty}, and not every path gives one",
+            plan.name.text
+        );
+        let end = plan.body.span.end.saturating_sub(1) as usize;
+        let diagnostic = Diagnostic::new(&codes::types::MISSING_REPLY, plan.name.span, message)
+            .label(Span::at(end), "this end is reached without a reply")
+            .help("end the plan with `reply …`, or end the other paths with `fail`");
+        self.diagnostics.push(diagnostic);
+    }
+}

@@ -1,0 +1,482 @@
+//! `answer` and `signal`: what people and other systems say to the run.
+
+use std::sync::Arc;
+
+use super::TestChecker;
+use super::item::{Reaction, TestAnswer, TestSignal};
+use crate::diag::{Diagnostic, codes, nearest};
+use crate::sema::finding::{listed, quoted_path, unknown_as};
+use crate::sema::plan::{
+    BlockId, Call, Event, EventKind, Input, NodeKind, Plan, Step, StepKind, Target, Wait,
+};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Denied, ErrorClass, Field, ObjectType, Rest, Type};
+
+/// The last part of the path of a gate.
+const GATE: &str = "confirm";
+
+/// What stands at the path of an answer.
+enum Question<'p> {
+    Gate(&'p Step),
+    Form(&'p Step, &'p Input),
+    /// A call of which nobody knows whether it happened.
+    Doubt(&'p Step),
+}
+
+impl TestChecker<'_> {
+    pub(super) fn answer(
+        &mut self,
+        path: &ast::Expr,
+        outcome: &ast::MockOutcome,
+    ) -> Option<TestAnswer> {
+        let plan = self.plan.clone();
+        let Some((text, place)) = path_of(path) else {
+            if path.kind != ast::ExprKind::Error {
+                let message =
+                    "an answer names the step that asks: `step`, `step.confirm`, `steps[0].inner`";
+                let finding = Diagnostic::new(&codes::tests::TEST_PATH, path.span, message);
+                self.diagnostics.push(
+                    finding.help(
+                        "an index is a number or a text; without one it is for every element",
+                    ),
+                );
+            }
+            return None;
+        };
+        let Some(question) = question(&plan, &place) else {
+            let known = questions(&plan);
+            let known = known.iter().map(String::as_str);
+            let code = &codes::tests::TEST_PATH;
+            self.diagnostics.push(unknown_as(
+                code,
+                "question at",
+                &text,
+                path.span,
+                known,
+                quoted_path,
+            ));
+            return None;
+        };
+        let reaction = match &outcome.kind {
+            ast::MockOutcomeKind::Value(value) => {
+                let what = format_args!("the answer to `{text}`");
+                Reaction::Value(self.constant_of(value, &question.ty(), &what))
+            }
+            ast::MockOutcomeKind::Fail { class, message } => {
+                let class = self.refusal(class, &question)?;
+                let message = message
+                    .as_ref()
+                    .map(|message| self.constant_of(message, &Type::String, &"the note"));
+                Reaction::Fail { class, message }
+            }
+            ast::MockOutcomeKind::Generated | ast::MockOutcomeKind::Crash { .. } => {
+                self.no_answer(outcome.span, &question);
+                return None;
+            }
+        };
+        let times = outcome.times.as_ref().map(|times| self.times(times));
+        Some(TestAnswer {
+            span: outcome.span,
+            path: text.into(),
+            reaction,
+            times,
+            delay: self.delay(outcome),
+        })
+    }
+
+    /// Reports an outcome that only tools have.
+    fn no_answer(&mut self, span: Span, question: &Question<'_>) {
+        let message = "people answer with a value, or not at all";
+        let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, span, message);
+        let refusals = question.refusals();
+        let refusals = refusals.iter().map(|way| format!("`fail {way}`"));
+        let ways = std::iter::once("write the answer".to_owned()).chain(refusals);
+        let ways = ways.collect::<Vec<_>>().join(", or ");
+        self.diagnostics.push(finding.help(ways));
+    }
+
+    /// How people refuse.
+    fn refusal(&mut self, name: &ast::Name, question: &Question<'_>) -> Option<ErrorClass> {
+        let class = ErrorClass::find(&name.text);
+        match (&class, question) {
+            (Some(ErrorClass::Denied(Denied::Human)), Question::Gate(_)) => return class,
+            (Some(ErrorClass::Expired), question) if question.expires() => return class,
+            (Some(ErrorClass::Expired), _) => {
+                let message = "this question never expires";
+                let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
+                let end = match question {
+                    Question::Form(..) => "`within 1d`",
+                    Question::Gate(_) | Question::Doubt(_) => "`expires 1d`",
+                };
+                self.diagnostics
+                    .push(finding.help(format!("give it an end with {end} in the plan")));
+                return None;
+            }
+            _ => {}
+        }
+        let can = question.refusals();
+        let message = format!("nobody answers with `{}`", name.text);
+        let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
+        let finding = match nearest(&name.text, can.iter().copied()) {
+            Some(near) => finding.did_you_mean(near, name.span, near.name),
+            None if can.is_empty() => {
+                finding.help("nobody can refuse this, and it never expires: write the answer")
+            }
+            None => finding.help(format!(
+                "what people say instead of an answer is {}",
+                listed(can)
+            )),
+        };
+        self.diagnostics.push(finding.available(can.to_vec()));
+        None
+    }
+
+    pub(super) fn signal(
+        &mut self,
+        name: &ast::Text,
+        payload: Option<&ast::Expr>,
+        at: &ast::Expr,
+    ) -> Option<TestSignal> {
+        let at = self.duration(at, "the time of a signal");
+        let plan = self.plan.clone();
+        let ty = match name.text.split_once('=') {
+            Some((task, status)) => self.moved(&plan, task, status, name.span)?,
+            None => self.signalled(&plan, name)?,
+        };
+        let what = format_args!("what the signal `{}` brings", name.text);
+        let payload = payload.map(|payload| self.constant_of(payload, &ty, &what));
+        Some(TestSignal {
+            span: name.span,
+            name: name.text.clone(),
+            payload,
+            at,
+        })
+    }
+
+    /// The type of what a signal brings.
+    fn signalled(&mut self, plan: &Plan, name: &ast::Text) -> Option<Type> {
+        let mut heard: Vec<(Arc<str>, Type)> = Vec::new();
+        signals(plan, &mut heard);
+        let types: Vec<Type> = heard
+            .iter()
+            .filter(|(known, _)| *known == name.text)
+            .map(|(_, ty)| ty.clone())
+            .collect();
+        let Some(first) = types.first() else {
+            let mut names = heard.iter().map(|(name, _)| &**name).collect::<Vec<_>>();
+            names.sort_unstable();
+            let (code, what) = (
+                &codes::tests::TEST_PATH,
+                "signal that the plan listens to called",
+            );
+            let finding = unknown_as(code, what, &name.text, name.span, names.into_iter(), text);
+            self.diagnostics.push(finding);
+            return None;
+        };
+        Some(first.clone())
+    }
+
+    /// The context that a move from outside may bring.
+    fn moved(&mut self, plan: &Plan, task: &str, status: &str, span: Span) -> Option<Type> {
+        let external = || plan.tasks.iter().filter(|task| task.external);
+        let Some(found) = external().find(|known| &*known.name == task) else {
+            let names = external().map(|task| &*task.name);
+            let written = |near: &str| text(&format!("{near}={status}"));
+            let code = &codes::tests::TEST_PATH;
+            self.diagnostics.push(unknown_as(
+                code,
+                "external task",
+                task,
+                span,
+                names,
+                written,
+            ));
+            return None;
+        };
+        if !found.statuses.iter().any(|known| &**known == status) {
+            let names = found.statuses.iter().map(|status| &**status);
+            let written = |near: &str| text(&format!("{task}={near}"));
+            let code = &codes::names::UNKNOWN_STATUS;
+            self.diagnostics
+                .push(unknown_as(code, "status", status, span, names, written));
+            return None;
+        }
+        Some(partial(&found.context))
+    }
+}
+
+impl Question<'_> {
+    /// What is taken as an answer.
+    fn ty(&self) -> Type {
+        match self {
+            Self::Gate(_) => {
+                let fields = [
+                    ("approve", Type::Bool, true),
+                    ("by", Type::String, false),
+                    ("note", Type::String, false),
+                ];
+                Type::union([Type::Bool, object(fields)])
+            }
+            Self::Form(_, input) => {
+                let fields = input.fields.iter().map(|field| {
+                    let required = field.must_be_given();
+                    Field {
+                        name: field.name.clone(),
+                        ty: field.ty.clone(),
+                        required,
+                    }
+                });
+                Type::Object(Arc::new(ObjectType {
+                    fields: fields.collect(),
+                    rest: Rest::Closed,
+                }))
+            }
+            Self::Doubt(step) => object([
+                ("happened", Type::Bool, true),
+                ("value", step.ty.clone(), false),
+            ]),
+        }
+    }
+
+    /// What people say who do not answer it.
+    fn refusals(&self) -> &'static [&'static str] {
+        match (self, self.expires()) {
+            (Self::Gate(_), true) => &["denied.human", "expired"],
+            (Self::Gate(_), false) => &["denied.human"],
+            (Self::Form(..), true) => &["expired"],
+            (Self::Form(..) | Self::Doubt(_), _) => &[],
+        }
+    }
+
+    fn expires(&self) -> bool {
+        match self {
+            Self::Gate(step) => {
+                let confirm = step
+                    .clauses
+                    .as_ref()
+                    .and_then(|clauses| clauses.confirm.as_ref());
+                confirm.is_some_and(|confirm| confirm.expires.is_some())
+            }
+            Self::Form(step, _) => step.within().is_some(),
+            Self::Doubt(_) => false,
+        }
+    }
+}
+
+/// A text as a plan writes it.
+fn text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn object<const N: usize>(fields: [(&str, Type, bool); N]) -> Type {
+    let fields = fields.into_iter().map(|(name, ty, required)| Field {
+        name: name.into(),
+        ty,
+        required,
+    });
+    Type::Object(Arc::new(ObjectType {
+        fields: fields.collect(),
+        rest: Rest::Closed,
+    }))
+}
+
+/// A context of which only a part need be given.
+fn partial(context: &Type) -> Type {
+    let Type::Object(object) = context else {
+        return context.clone();
+    };
+    let fields = object
+        .fields
+        .iter()
+        .map(|field| Field {
+            required: false,
+            ..field.clone()
+        })
+        .collect();
+    Type::Object(Arc::new(ObjectType {
+        fields,
+        rest: object.rest.clone(),
+    }))
+}
+
+/// The path that an expression spells, and the same without the indices of elements.
+fn path_of(expression: &ast::Expr) -> Option<(String, String)> {
+    match &expression.kind {
+        ast::ExprKind::Name(name) => Some((name.to_string(), name.to_string())),
+        ast::ExprKind::Path { base, links } => {
+            let (mut text, mut place) = path_of(base)?;
+            for link in links {
+                match &link.kind {
+                    ast::LinkKind::Field { name, safe: false } => {
+                        for path in [&mut text, &mut place] {
+                            path.push('.');
+                            path.push_str(&name.text);
+                        }
+                    }
+                    ast::LinkKind::Index { index, safe: false } => match &index.kind {
+                        ast::ExprKind::Literal(ast::Literal::Int(index)) => {
+                            text.extend(["[", &index.to_string(), "]"]);
+                        }
+                        ast::ExprKind::Literal(ast::Literal::String(key)) => {
+                            text.extend(["[", &serde_json::Value::from(&**key).to_string(), "]"]);
+                        }
+                        _ => return None,
+                    },
+                    _ => return None,
+                }
+            }
+            Some((text, place))
+        }
+        _ => None,
+    }
+}
+
+/// What stands at a path without indices.
+fn question<'p>(plan: &'p Plan, place: &str) -> Option<Question<'p>> {
+    let mut found = None;
+    each_step((plan, true), BlockId(0), "", &mut |path, step, _| {
+        let rest = place.strip_prefix(path);
+        let asks = match (rest, &step.kind) {
+            (Some(rest), _) if rest.strip_prefix('.') == Some(GATE) => {
+                has_gate(step).then_some(Question::Gate(step))
+            }
+            (Some(""), StepKind::Input(input)) => Some(Question::Form(step, input)),
+            (Some(""), StepKind::Call(call)) if may_be_asked_about(step, call) => {
+                Some(Question::Doubt(step))
+            }
+            _ => None,
+        };
+        found = found.take().or(asks);
+    });
+    found
+}
+
+/// Whether somebody may be asked what became of a call: where it cannot be sent again, and where what takes it back reads
+/// what it gave.
+fn may_be_asked_about(step: &Step, call: &Call) -> bool {
+    let stays_unknown = match &call.target {
+        Target::Tool(signature) => signature.can_stay_unknown(),
+        Target::Plan(..) => false,
+    };
+    stays_unknown || !step.effect.repeatable() || step.undo().is_some_and(|undo| undo.reads)
+}
+
+fn has_gate(step: &Step) -> bool {
+    step.clauses
+        .as_ref()
+        .is_some_and(|clauses| clauses.confirm.is_some())
+}
+
+/// Every path at which a plan asks people, without the indices of elements.
+fn questions(plan: &Plan) -> Vec<String> {
+    let mut known = Vec::new();
+    each_step((plan, true), BlockId(0), "", &mut |path, step, _| {
+        if has_gate(step) {
+            known.push(format!("{path}.{GATE}"));
+        }
+        if matches!(step.kind, StepKind::Input(_)) {
+            known.push(path.to_owned());
+        }
+    });
+    known.sort();
+    known
+}
+
+/// The steps at a path without indices, and whether they are the plan's own and not of one that it calls: several where
+/// branches of one `if` give the name.
+#[must_use]
+pub fn steps_at<'p>(plan: &'p Plan, place: &str) -> Vec<(&'p Step, bool)> {
+    let mut found = Vec::new();
+    each_step(
+        (plan, true),
+        BlockId(0),
+        "",
+        &mut |path, step, (own, named)| {
+            // What takes a step back, or looks whether it happened, has no name of its own.
+            if path == place && named {
+                found.push((step, own));
+            }
+        },
+    );
+    found
+}
+
+/// Every step of a plan and of those that it calls, with its path without the indices of elements, whether it is the
+/// plan's own, and whether it has a name.
+#[expect(clippy::type_complexity, reason = "one callback")]
+fn each_step<'p>(
+    (plan, own): (&'p Plan, bool),
+    block: BlockId,
+    before: &str,
+    visit: &mut dyn FnMut(&str, &'p Step, (bool, bool)),
+) {
+    for node in &plan.block(block).nodes {
+        let name = node.name.as_deref().unwrap_or_default();
+        let path = if before.is_empty() || name.is_empty() {
+            format!("{before}{name}")
+        } else {
+            format!("{before}.{name}")
+        };
+        if let Some(step) = node.step() {
+            visit(&path, step, (own, node.name.is_some()));
+            if let StepKind::Call(Call {
+                target: Target::Plan(index, _),
+                ..
+            }) = &step.kind
+                && let Some(called) = plan.plans.get(*index)
+            {
+                each_step((called, false), BlockId(0), &path, visit);
+            }
+        }
+        node.inner(&mut |inner| {
+            let label = plan.block(inner).label.as_deref();
+            let path = label.map_or_else(|| path.clone(), |label| format!("{path}.{label}"));
+            each_step((plan, own), inner, &path, visit);
+        });
+    }
+}
+
+/// The signals that a plan listens to or waits for, with what they bring.
+fn signals(plan: &Plan, heard: &mut Vec<(Arc<str>, Type)>) {
+    for node in plan.blocks.iter().flat_map(|block| &block.nodes) {
+        let (on, ty): (&Event, Type) = match &node.kind {
+            NodeKind::Listener(listener) => {
+                (&listener.on, listener.payload.clone().unwrap_or(Type::Any))
+            }
+            NodeKind::Step(step) => match &step.kind {
+                StepKind::Wait(wait) => match &**wait {
+                    Wait::Event { on, payload } => (on, payload.clone().unwrap_or(Type::Any)),
+                    Wait::For(_) | Wait::Until(_) => continue,
+                },
+                _ => continue,
+            },
+            _ => continue,
+        };
+        let only = matches!(on.kind, EventKind::Signal(_));
+        on.leaves(&mut |leaf| {
+            if let EventKind::Signal(name) = &leaf.kind {
+                heard.push((name.clone(), if only { ty.clone() } else { Type::Any }));
+            }
+        });
+    }
+    plan.plans.iter().for_each(|plan| signals(plan, heard));
+}
+
+/// A path without what stands in brackets.
+#[must_use]
+pub fn without_indices(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    let (mut inside, mut quoted, mut escaped) = (false, false, false);
+    for character in path.chars() {
+        match character {
+            '[' if !inside => inside = true,
+            ']' if inside && !quoted => inside = false,
+            '"' if inside && !escaped => quoted = !quoted,
+            _ if !inside => text.push(character),
+            _ => {}
+        }
+        escaped = inside && character == '\\' && !escaped;
+    }
+    text
+}

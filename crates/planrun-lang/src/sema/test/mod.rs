@@ -1,0 +1,297 @@
+//! `test` items: what is given, what stands in for the world, and what must come out, typed like the plan itself.
+
+mod answer;
+mod expect;
+mod given;
+mod item;
+mod mock;
+mod scope;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::checker::Shared;
+use super::expr::{Checker, Code, Expectation};
+use super::file::Namespace;
+use super::finding::{duplicate_name, unknown, unknown_meant};
+use super::plan::Plan;
+use super::scope::NoNames;
+use crate::diag::{Diagnostic, codes};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::Type;
+use crate::value::Value;
+
+pub use answer::{steps_at, without_indices};
+pub use expect::{Asked, Caller, Place as OutcomePlace};
+pub use item::{
+    Comparison, Expect, ExpectedCodes, Mock, MockReaction, Reaction, Row, Snapshot, SnapshotOf,
+    Test, TestAnswer, TestSignal,
+};
+pub use mock::{called, raisable};
+
+/// Checks the `test` items of a file, in source order.
+pub(super) fn check(
+    file: &ast::File,
+    plans: &[Arc<Plan>],
+    shared: &Shared<'_>,
+    used: &mut BTreeSet<Arc<str>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Arc<Test>> {
+    let mut names: Vec<ast::Name> = Vec::new();
+    let mut tests = Vec::new();
+    for item in &file.items {
+        let ast::ItemKind::Test(test) = &item.kind else {
+            continue;
+        };
+        let name = ast::Name {
+            text: test.name.text.clone(),
+            span: test.name.span,
+        };
+        if let Some(first) = names.iter().find(|other| other.text == name.text) {
+            diagnostics.push(duplicate_name("test", &name, first.span));
+        }
+        names.push(name);
+        let plan = find_plan(test, plans, shared, used, diagnostics);
+        // What cannot be read of the plan cannot be held against the test.
+        let Some(plan) = plan else {
+            note_namespaces(test, used);
+            continue;
+        };
+        let mut checker = TestChecker {
+            shared,
+            used,
+            diagnostics,
+            plan: &plan,
+        };
+        tests.push(Arc::new(checker.test(item.span, test)));
+    }
+    tests
+}
+
+/// The checker of one test.
+struct TestChecker<'a> {
+    shared: &'a Shared<'a>,
+    used: &'a mut BTreeSet<Arc<str>>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+    plan: &'a Arc<Plan>,
+}
+
+impl TestChecker<'_> {
+    fn test(&mut self, item: Span, test: &ast::Test) -> Test {
+        let mut checked = Test {
+            name: test.name.text.clone(),
+            span: test.name.span,
+            item,
+            plan: self.plan.clone(),
+            tables: Vec::new(),
+            mocks: Vec::new(),
+            answers: Vec::new(),
+            signals: Vec::new(),
+            expects: Vec::new(),
+            asked: Vec::new(),
+            diagnostics: None,
+            snapshots: Vec::new(),
+        };
+        for statement in &test.body {
+            match &statement.kind {
+                ast::TestStatementKind::Given(given) => checked.tables.push(self.table(given)),
+                ast::TestStatementKind::Mock {
+                    target,
+                    arguments,
+                    outcomes,
+                } => {
+                    let mock = self.mock(statement.span, target, arguments.as_deref(), outcomes);
+                    checked.mocks.extend(mock);
+                }
+                ast::TestStatementKind::Answer { path, outcome } => {
+                    checked.answers.extend(self.answer(path, outcome));
+                }
+                ast::TestStatementKind::Signal { name, payload, at } => {
+                    checked
+                        .signals
+                        .extend(self.signal(name, payload.as_ref(), at));
+                }
+                ast::TestStatementKind::Expect(condition) => {
+                    let expect = self.expect(condition, &mut checked.asked);
+                    checked.expects.push(expect);
+                }
+                ast::TestStatementKind::ExpectDiagnostics(wanted) => {
+                    self.expect_codes(&mut checked.diagnostics, statement.span, wanted);
+                }
+                ast::TestStatementKind::Snapshot(what) => {
+                    checked.snapshots.extend(self.snapshot(what));
+                }
+                ast::TestStatementKind::Error => {}
+            }
+        }
+        self.needs_inputs(test, &checked);
+        checked
+    }
+
+    /// The diagnostics that a test expects, once.
+    fn expect_codes(
+        &mut self,
+        expected: &mut Option<ExpectedCodes>,
+        span: Span,
+        wanted: &[ast::Name],
+    ) {
+        let codes = self.codes(span, wanted);
+        if let Some(earlier) = expected.replace(codes) {
+            let message = "the diagnostics of a plan are expected twice";
+            let finding = Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, span, message)
+                .label(earlier.span, "first here")
+                .help("join them into one");
+            self.diagnostics.push(finding);
+        }
+    }
+
+    fn codes(&mut self, span: Span, wanted: &[ast::Name]) -> ExpectedCodes {
+        for name in wanted {
+            if codes::find(&name.text).is_none() {
+                let known = codes::all().map(|code| code.name);
+                let code = &codes::tests::UNKNOWN_CODE;
+                self.diagnostics
+                    .push(unknown(code, "diagnostic", &name.text, name.span, known));
+            }
+        }
+        ExpectedCodes {
+            span,
+            codes: wanted.iter().map(|name| name.text.clone()).collect(),
+        }
+    }
+
+    fn snapshot(&mut self, what: &ast::Name) -> Option<Snapshot> {
+        let of = SnapshotOf::find(&what.text);
+        if of.is_none() {
+            let names = SnapshotOf::ALL.iter().map(|of| of.name());
+            let code = &codes::names::UNKNOWN_SETTING;
+            self.diagnostics.push(unknown(
+                code,
+                "snapshot called",
+                &what.text,
+                what.span,
+                names,
+            ));
+        }
+        Some(Snapshot {
+            of: of?,
+            span: what.span,
+        })
+    }
+
+    /// A value of this type that reads no names.
+    fn constant_of(
+        &mut self,
+        expression: &ast::Expr,
+        ty: &Type,
+        what: &dyn std::fmt::Display,
+    ) -> Code {
+        Checker::new(&NoNames, self.diagnostics).check_against(
+            expression,
+            ty,
+            Expectation::of(what),
+        )
+    }
+
+    /// A length of time that is known now; zero where it is not, which is reported.
+    fn duration(&mut self, expression: &ast::Expr, what: &str) -> Duration {
+        let before = self.diagnostics.len();
+        let code = self.constant_of(expression, &Type::Duration, &what);
+        if let Some(Value::Duration(nanos)) = code.constant() {
+            return Duration::from_nanos(u64::try_from(*nanos).unwrap_or(0));
+        }
+        self.must_be_known(before, expression.span, what);
+        Duration::ZERO
+    }
+
+    /// A number of times that is known now, at least 1.
+    fn times(&mut self, expression: &ast::Expr) -> u32 {
+        let before = self.diagnostics.len();
+        let code = self.constant_of(expression, &Type::Int, &"`times`");
+        let Some(Value::Int(times)) = code.constant() else {
+            self.must_be_known(before, expression.span, "`times`");
+            return 1;
+        };
+        let known = u32::try_from(*times).ok().filter(|times| *times > 0);
+        if known.is_none() {
+            let message = format!(
+                "`times` is at least 1 and at most {}, and this is {times}",
+                u32::MAX
+            );
+            let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, expression.span, message);
+            self.diagnostics
+                .push(finding.help("what never answers is left out"));
+        }
+        known.unwrap_or(1)
+    }
+
+    fn must_be_known(&mut self, before: usize, span: Span, what: &str) {
+        if self.diagnostics.len() == before {
+            let message = format!("{what} must be known before the test runs");
+            let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, span, message);
+            self.diagnostics
+                .push(finding.help("write the value itself"));
+        }
+    }
+}
+
+fn find_plan(
+    test: &ast::Test,
+    plans: &[Arc<Plan>],
+    shared: &Shared<'_>,
+    used: &mut BTreeSet<Arc<str>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Arc<Plan>> {
+    let (plans, what) = match &test.namespace {
+        None => (plans, "plan".to_owned()),
+        Some(namespace) => {
+            used.insert(namespace.text.clone());
+            match shared.namespaces.get(&namespace.text) {
+                Some(Namespace::Plans(plans)) => (
+                    plans.as_slice(),
+                    format!("plan in `{}` named", namespace.text),
+                ),
+                Some(Namespace::Unresolved) => return None,
+                Some(Namespace::Tools(_)) | None => {
+                    let files = shared
+                        .namespaces
+                        .iter()
+                        .filter(|(_, of)| matches!(of, Namespace::Plans(_)));
+                    let names = files.map(|(name, _)| &**name);
+                    let (code, what) = (&codes::names::UNKNOWN_NAMESPACE, "file of plans named");
+                    let finding = unknown(code, what, &namespace.text, namespace.span, names);
+                    let remedy =
+                        format!("name the file: `use \"./FILE.plan\" as {}`", namespace.text);
+                    diagnostics.push(if finding.help.is_none() {
+                        finding.help(remedy)
+                    } else {
+                        finding
+                    });
+                    return None;
+                }
+            }
+        }
+    };
+    let find = |name: &str| plans.iter().find(|plan| &*plan.name == name).cloned();
+    find(&test.plan.text).or_else(|| {
+        let names = plans.iter().map(|plan| &*plan.name);
+        let (finding, meant) = unknown_meant(&codes::names::UNKNOWN_PLAN, &what, &test.plan, names);
+        diagnostics.push(finding);
+        find(meant?)
+    })
+}
+
+/// The namespaces that a test names are used, though its plan is not known.
+fn note_namespaces(test: &ast::Test, used: &mut BTreeSet<Arc<str>>) {
+    for statement in &test.body {
+        if let ast::TestStatementKind::Mock {
+            target: ast::MockTarget::Tool { namespace, .. },
+            ..
+        } = &statement.kind
+        {
+            used.insert(namespace.text.clone());
+        }
+    }
+}

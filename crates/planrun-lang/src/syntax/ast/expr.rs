@@ -1,0 +1,251 @@
+//! Expressions: CEL and what the language adds to it.
+
+use std::sync::Arc;
+
+use super::{Name, Text};
+use crate::source::Span;
+
+/// An expression; parentheses leave no node, and the span is that of the text inside them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expr {
+    pub span: Span,
+    pub kind: ExprKind,
+}
+
+impl Expr {
+    /// Every expression that stands directly in this one, in source order.
+    pub fn parts<'e>(&'e self, visit: &mut dyn FnMut(&'e Self)) {
+        match &self.kind {
+            ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Signal(_) | ExprKind::Error => {}
+            ExprKind::Template(parts) => {
+                for part in parts {
+                    if let TemplatePart::Expr(expression) = part {
+                        visit(expression);
+                    }
+                }
+            }
+            ExprKind::Call { arguments, .. } => arguments
+                .iter()
+                .map(|argument| &argument.value)
+                .for_each(visit),
+            ExprKind::Path { base, links } => {
+                visit(base);
+                for link in links {
+                    link.parts(visit);
+                }
+            }
+            ExprKind::List(elements) | ExprKind::Coalesce(elements) => {
+                elements.iter().for_each(visit);
+            }
+            ExprKind::Object(entries) => {
+                for entry in entries {
+                    if let EntryKey::Expr(key) = &entry.key {
+                        visit(key);
+                    }
+                    visit(&entry.value);
+                }
+            }
+            ExprKind::Unary { operand, .. } => visit(operand),
+            ExprKind::Chain { first, rest } => {
+                visit(first);
+                rest.iter().map(|link| &link.operand).for_each(visit);
+            }
+            ExprKind::Conditional { arms, otherwise } => {
+                arms.iter()
+                    .flat_map(|(condition, value)| [condition, value])
+                    .for_each(&mut *visit);
+                visit(otherwise);
+            }
+            ExprKind::Match { subject, arms } => {
+                visit(subject);
+                arms.iter().map(|arm| &arm.value).for_each(visit);
+            }
+            ExprKind::Is { subject, .. } => visit(subject),
+        }
+    }
+}
+
+impl Link {
+    fn parts<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        match &self.kind {
+            LinkKind::Field { .. } => {}
+            LinkKind::Index { index, .. } => visit(index),
+            LinkKind::Call { arguments, .. } => arguments
+                .iter()
+                .map(|argument| &argument.value)
+                .for_each(visit),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExprKind {
+    Literal(Literal),
+    /// `"… ${e} …"` with at least one `${`.
+    Template(Vec<TemplatePart>),
+    Name(Arc<str>),
+    /// `size(xs)`, `has(x.y)`: a function or macro without a receiver.
+    Call {
+        function: Name,
+        arguments: Vec<Argument>,
+    },
+    /// `base.a[0]?.b(c)`: at least one link.
+    Path {
+        base: Box<Expr>,
+        links: Vec<Link>,
+    },
+    List(Vec<Expr>),
+    Object(Vec<Entry>),
+    /// `!`, `-` in the order written; at least one.
+    Unary {
+        operators: Vec<(UnaryOp, Span)>,
+        operand: Box<Expr>,
+    },
+    /// Operators of one precedence level, applied from the left; at least one link.
+    Chain {
+        first: Box<Expr>,
+        rest: Vec<ChainLink>,
+    },
+    /// `a ?? b ?? c`, two operands at least.
+    Coalesce(Vec<Expr>),
+    /// `c ? a : d ? b : e`: at least one pair of condition and value.
+    Conditional {
+        arms: Vec<(Expr, Expr)>,
+        otherwise: Box<Expr>,
+    },
+    /// `match e { pattern => value, … }`
+    Match {
+        subject: Box<Expr>,
+        arms: Vec<MatchArm>,
+    },
+    /// `x is failed`
+    Is {
+        subject: Box<Expr>,
+        state: Name,
+    },
+    /// `signal "name"`, in the conditions of listeners and waits.
+    Signal(Text),
+    /// Already reported.
+    Error,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Literal {
+    Null,
+    Bool(bool),
+    /// Sizes such as `8MiB` are integers of bytes.
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Arc<str>),
+    Bytes(Arc<[u8]>),
+    /// `200ms`, `1d`, in nanoseconds.
+    Duration(i128),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum TemplatePart {
+    Text(Arc<str>),
+    /// The expression between `${` and `}`.
+    Expr(Expr),
+}
+
+/// An argument of a call: named for tools, positional for functions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Argument {
+    pub span: Span,
+    pub name: Option<Name>,
+    pub value: Expr,
+}
+
+/// One step of a path; the span begins at its `.`, `?.` or `[`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    pub span: Span,
+    pub kind: LinkKind,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum LinkKind {
+    /// `.name`, or `?.name` where `safe`.
+    Field { name: Name, safe: bool },
+    /// `[e]`, or `?.[e]` where `safe`.
+    Index { index: Expr, safe: bool },
+    /// `.name(…)`, or `?.name(…)` where `safe`: a method, or a tool or function of a namespace.
+    Call {
+        name: Name,
+        safe: bool,
+        arguments: Vec<Argument>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    pub span: Span,
+    pub key: EntryKey,
+    pub value: Expr,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum EntryKey {
+    /// `name: …`, a field name.
+    Name(Name),
+    /// `"text": …`, `1: …`, `true: …` or `(e): …`.
+    Expr(Expr),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnaryOp {
+    Not,
+    Negate,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChainLink {
+    pub operator: BinaryOp,
+    pub operator_span: Span,
+    pub operand: Expr,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    Or,
+    And,
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    In,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+/// One arm of a `match` expression.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MatchArm {
+    pub span: Span,
+    pub pattern: Pattern,
+    pub value: Expr,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pattern {
+    pub span: Span,
+    pub kind: PatternKind,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum PatternKind {
+    /// `_`
+    Any,
+    Literal(Literal),
+    /// `a | b`, two at least.
+    Or(Vec<Pattern>),
+    /// `{ field: pattern }`
+    Object(Vec<(Name, Pattern)>),
+}

@@ -1,0 +1,190 @@
+//! The edits that write a phrase of another language as it is written here.
+
+use super::Context;
+use crate::diag::Edit;
+use crate::diag::foreign::{self, Certainty, MARKS};
+use crate::source::Span;
+use crate::syntax::scan::{Token, TokenKind};
+
+impl Context<'_> {
+    /// The edits that write every function of one variable as a macro takes it.
+    pub fn lambdas(&self) -> Vec<Edit> {
+        let all = self.all();
+        let text = |index: usize| all.get(index).map_or("", |token| self.slice(*token));
+        let mut edits = Vec::new();
+        for (index, token) in all.iter().enumerate() {
+            let back = |count: usize| {
+                index
+                    .checked_sub(count)
+                    .and_then(|index| all.get(index))
+                    .copied()
+            };
+            let edit = match (self.slice(*token), back(1), back(2), back(3)) {
+                ("=>" | "->", Some(close), Some(name), Some(open))
+                    if self.slice(close) == ")" && self.slice(open) == "(" =>
+                {
+                    Edit {
+                        span: open.span().to(token.span()),
+                        text: format!("{},", self.slice(name)),
+                    }
+                }
+                ("=>" | "->", Some(name), Some(open), _)
+                    if Self::is_word(Some(name)) && self.slice(open) == "(" =>
+                {
+                    Edit {
+                        span: name.span().to(token.span()),
+                        text: format!("{},", self.slice(name)),
+                    }
+                }
+                ("lambda", ..) if text(index + 2) == ":" => {
+                    let Some(colon) = all.get(index + 2) else {
+                        continue;
+                    };
+                    Edit {
+                        span: token.span().to(colon.span()),
+                        text: format!("{},", text(index + 1)),
+                    }
+                }
+                _ => continue,
+            };
+            edits.push(edit);
+        }
+        edits
+    }
+
+    /// The edits that name every argument with `:`.
+    pub fn named_arguments(&self) -> Vec<Edit> {
+        let all = self.all();
+        let named = |window: &&[Token]| {
+            matches!(self.slice(window[0]), "(" | ",")
+                && Self::is_word(Some(window[1]))
+                && self.slice(window[2]) == "="
+        };
+        let edit = |window: &[Token]| Edit {
+            span: window[1].span().to(window[2].span()),
+            text: format!("{}:", self.slice(window[1])),
+        };
+        all.windows(3).filter(named).map(edit).collect()
+    }
+
+    /// `{{` and `}}` in the damaged text.
+    pub fn double_braces(&self) -> Option<(Span, Span)> {
+        let pair = |mark: &str| {
+            let both = |window: &&[Token]| {
+                window[0].end == window[1].start
+                    && window.iter().all(|token| self.slice(*token) == mark)
+            };
+            self.all()
+                .windows(2)
+                .find(both)
+                .map(|window| window[0].span().to(window[1].span()))
+        };
+        pair("{").zip(pair("}"))
+    }
+
+    /// The edits that write every operator of another language as it is written here.
+    pub fn translated(&self) -> Vec<Edit> {
+        let all = self.all();
+        let mut edits = Vec::new();
+        let mut index = 0;
+        while let Some(token) = all.get(index) {
+            let next = all
+                .get(index + 1)
+                .filter(|next| next.start == token.end && next.kind == TokenKind::Symbol);
+            let joined = next.map(|next| {
+                (
+                    format!("{}{}", self.slice(*token), self.slice(*next)),
+                    *next,
+                )
+            });
+            let find = |mark: &str| {
+                let certain = |phrase: &&foreign::Phrase| {
+                    phrase.wrong == mark && phrase.certainty == Certainty::Certain
+                };
+                MARKS.iter().find(certain).map(|phrase| phrase.right)
+            };
+            if let Some((right, last)) = joined.and_then(|(mark, last)| Some((find(&mark)?, last)))
+            {
+                edits.push(Edit {
+                    span: token.span().to(last.span()),
+                    text: right.to_owned(),
+                });
+                index += 2;
+                continue;
+            }
+            let word = self.slice(*token);
+            match find(word).filter(|_| matches!(token.kind, TokenKind::Word | TokenKind::Symbol)) {
+                Some("!") => {
+                    let Some(end) = self.negatable(index) else {
+                        return Vec::new();
+                    };
+                    edits.push(Edit {
+                        span: Span {
+                            start: token.start,
+                            end,
+                        },
+                        text: "!".to_owned(),
+                    });
+                }
+                Some(right) => edits.push(Edit {
+                    span: token.span(),
+                    text: right.to_owned(),
+                }),
+                None => {}
+            }
+            index += 1;
+        }
+        edits
+    }
+
+    /// Where the operand of a `not` begins, if `!` before it means the same: `not a == b` is `!(a == b)`.
+    fn negatable(&self, index: usize) -> Option<u32> {
+        let rest = self.all().get(index + 1..)?;
+        let mut depth = 0_usize;
+        for token in rest {
+            match (token.kind, self.slice(*token)) {
+                (TokenKind::Open(_), _) => depth += 1,
+                (TokenKind::Close(_), _) if depth == 0 => break,
+                (TokenKind::Close(_), _) => depth -= 1,
+                (
+                    _,
+                    "==" | "!=" | "<" | ">" | "<=" | ">=" | "in" | "is" | "+" | "-" | "*" | "/"
+                    | "%" | "??",
+                ) if depth == 0 => {
+                    return None;
+                }
+                (_, "and" | "or" | "&&" | "||" | "," | "?") if depth == 0 => break,
+                _ => {}
+            }
+        }
+        rest.first().map(|first| first.start)
+    }
+
+    /// The edits that take away the parentheses behind a word.
+    pub fn without_parentheses(&self, word: &str) -> Vec<Edit> {
+        let all = self.all();
+        let Some(at) = all.iter().position(|token| self.slice(*token) == word) else {
+            return Vec::new();
+        };
+        let Some(open) = all.get(at + 1) else {
+            return Vec::new();
+        };
+        let close = all
+            .iter()
+            .skip(at)
+            .find(|token| matches!(token.kind, TokenKind::Close(_)));
+        let Some(close) = close else {
+            return Vec::new();
+        };
+        vec![
+            Edit {
+                span: open.span(),
+                text: " ".to_owned(),
+            },
+            Edit {
+                span: close.span(),
+                text: String::new(),
+            },
+        ]
+    }
+}

@@ -1,0 +1,192 @@
+//! Values as other languages write them: functions, filled texts, spreads, slices.
+
+use super::context::{Around, Context};
+use super::hint::{Hint, note_of, replace};
+use crate::diag::foreign;
+use crate::syntax::scan::TokenKind;
+
+/// `x => e`, `(x) => e`, `x -> e` and `lambda x: e` where a macro takes `x, e`.
+pub(super) fn lambda(context: &Context<'_>) -> Option<Hint> {
+    let found = context.found_text();
+    let folded = ["reduce", "fold", "inject", "accumulate"]
+        .iter()
+        .any(|function| context.calls_before(function));
+    let arrow =
+        matches!(found, "=>" | "->") && !context.wants_mark("=>") && !context.wants_mark("->");
+    let in_parens = context.before_text(1) == ")" && arrow;
+    let written = context.before_text(1) == "lambda"
+        || (arrow && (in_parens || Context::is_word(context.before(1))));
+    // Two variables in parentheses stop the reader at their comma.
+    let pair = found == "," && context.wants_mark(")") && context.arrow_behind();
+    if !written && !pair || !context.is_value() {
+        return None;
+    }
+    let span = context.found_span();
+    let note = if folded {
+        foreign_note("reduce")
+    } else {
+        note_of("=>")
+    };
+    let hint = Hint::new(span, "functions are not written as values here", note);
+    let edits = context.lambdas();
+    Some(if folded || edits.is_empty() {
+        hint
+    } else {
+        hint.certainly(edits)
+    })
+}
+
+fn foreign_note(function: &str) -> String {
+    let mut phrases = foreign::phrases(foreign::Shape::Call, "", function);
+    phrases
+        .next()
+        .map_or_else(String::new, |(phrase, _)| phrase.help(None))
+}
+
+/// `f"… {x} …"`
+pub(super) fn filled_text(context: &Context<'_>) -> Option<Hint> {
+    let found = context.found()?;
+    let prefix = context.before(1)?;
+    let word = context.slice(prefix);
+    if found.kind != TokenKind::Text
+        || !matches!(word, "f" | "F" | "fr" | "rf" | "s" | "$")
+        || prefix.end != found.start
+    {
+        return None;
+    }
+    let help = "a text in double quotes is filled where `${…}` stands: `\"Hello ${name}\"`";
+    let hint = Hint::new(
+        prefix.span(),
+        format!("a text has no `{word}` before it"),
+        help,
+    );
+    let text = filled(context.slice(found));
+    Some(match text {
+        Some(text) => hint.certainly(vec![replace(prefix.span().to(found.span()), &text)]),
+        None => hint,
+    })
+}
+
+/// The text with `${x}` for `{x}`, in double quotes; nothing where a brace holds more than a path.
+fn filled(text: &str) -> Option<String> {
+    let inner = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let inner = inner.or_else(|| {
+        text.strip_prefix('\'')
+            .and_then(|rest| rest.strip_suffix('\''))
+    })?;
+    if inner.starts_with('"') || inner.contains(['"', '\'', '\\', '$']) {
+        return None;
+    }
+    let mut out = String::from("\"");
+    let mut rest = inner;
+    while let Some(open) = rest.find('{') {
+        let close = rest.get(open..)?.find('}')? + open;
+        let path = rest.get(open + 1..close)?;
+        if path.is_empty()
+            || !path
+                .chars()
+                .all(|c| c.is_alphanumeric() || "._[]".contains(c))
+        {
+            return None;
+        }
+        out.push_str(rest.get(..open)?);
+        out.extend(["${", path, "}"]);
+        rest = rest.get(close + 1..)?;
+    }
+    if rest.contains('}') {
+        return None;
+    }
+    out.push_str(rest);
+    out.push('"');
+    Some(out)
+}
+
+/// `...xs`
+pub(super) fn spread(context: &Context<'_>) -> Option<Hint> {
+    let dots =
+        context.found_text() == "." && context.after_text(1) == "." && context.after_text(2) == ".";
+    dots.then(|| {
+        Hint::new(
+            context.found_span(),
+            "nothing is spread with `...` here",
+            note_of("..."),
+        )
+    })
+}
+
+/// `xs[1:2]`, `xs.0`, `o!.a` and `a ?: b`
+pub(super) fn slice(context: &Context<'_>) -> Option<Hint> {
+    let (found, span) = (context.found_text(), context.found_span());
+    let before = context.before(1)?;
+    if found == ":" && context.around().0 == Around::List {
+        let help = "write `xs.slice(1, 2)`, of a text `s.substring(1, 2)`";
+        return Some(Hint::new(
+            span,
+            "a part of a list is not written with `:`",
+            help,
+        ));
+    }
+    let number = context
+        .found()
+        .is_some_and(|token| token.kind == TokenKind::Number);
+    if context.slice(before) == "." && number && before.end == span.start {
+        let edit = replace(before.span().to(span), &format!("[{found}]"));
+        return Some(
+            Hint::new(
+                span,
+                "an element is asked for in brackets",
+                format!("write `[{found}]`"),
+            )
+            .certainly(vec![edit]),
+        );
+    }
+    if found == "!" && context.after_text(1) == "." {
+        let hint = Hint::new(
+            span,
+            "nothing is there because it is said to be",
+            "read it with `?.`, or under `x != null`",
+        );
+        return Some(hint.perhaps(vec![replace(span, "?")]));
+    }
+    if found == ":" && context.slice(before) == "?" && before.end == span.start {
+        let whole = before.span().to(span);
+        return Some(
+            Hint::new(whole, "`?:` is no operator here", "write `??`")
+                .certainly(vec![replace(whole, "??")]),
+        );
+    }
+    None
+}
+
+/// `$x` and `${x}` outside of texts.
+pub(super) fn dollar(context: &Context<'_>) -> Option<Hint> {
+    if context.found_text() != "$" {
+        return None;
+    }
+    let help = "a value is written bare: `x`; in a text in double quotes `${x}`";
+    let hint = Hint::new(context.found_span(), "`$` stands in texts only", help);
+    let next = context.after(1)?;
+    if next.kind == TokenKind::Word {
+        return Some(hint.certainly(vec![replace(context.found_span(), "")]));
+    }
+    let Some(close) = context.closing(1) else {
+        return Some(hint);
+    };
+    let edits = vec![
+        replace(context.found_span().to(next.span()), ""),
+        replace(close.span(), ""),
+    ];
+    Some(hint.certainly(edits))
+}
+
+/// `{{ x }}`
+pub(super) fn double_braces(context: &Context<'_>) -> Option<Hint> {
+    let (open, close) = context.double_braces()?;
+    let help = "a value is written bare: `x`; in a text in double quotes `${x}`";
+    Some(
+        Hint::new(open, "values are not put between `{{` and `}}`", help)
+            .certainly(vec![replace(open, ""), replace(close, "")]),
+    )
+}

@@ -1,0 +1,189 @@
+//! Reads JSON text, and says in the words of planrun where it is none.
+
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::errors::{ParseError, ParseErrorKind};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use crate::diag::Diagnostic;
+use crate::diag::codes::text as codes;
+use crate::source::Span;
+
+/// JSON and nothing that other readers of the same file would refuse.
+const STRICT: ParseOptions = ParseOptions {
+    allow_comments: false,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// The value that a text is, or the one finding that says why it is none.
+pub(super) fn value(text: &str) -> Result<Value<'_>, Box<Diagnostic>> {
+    if let Some(found) = control_in_string(text) {
+        return Err(Box::new(found));
+    }
+    match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
+        Ok(parsed) => parsed.value.ok_or_else(|| {
+            Box::new(
+                Diagnostic::new(
+                    &codes::BAD_JSON,
+                    Span::at(0),
+                    "the file is empty, and a plan is a JSON object",
+                )
+                .help("write at least `{ \"items\": [] }`"),
+            )
+        }),
+        Err(error) => Err(Box::new(finding(text, &error))),
+    }
+}
+
+/// The range of a value in its text.
+pub(super) fn span(value: &impl Ranged) -> Span {
+    Span::new(value.start(), value.end())
+}
+
+/// How deep the brackets of a text nest, at most.
+pub(super) fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// A line break or another control character inside a string, which JSON writes as an escape.
+fn control_in_string(text: &str) -> Option<Diagnostic> {
+    let mut inside = false;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if inside => escaped = true,
+            b'"' => inside = !inside,
+            0..=0x1f if inside => {
+                let (found, written) = match byte {
+                    b'\n' => ("a line break".to_owned(), "\\n".to_owned()),
+                    b'\r' => ("a carriage return".to_owned(), "\\r".to_owned()),
+                    b'\t' => ("a tab".to_owned(), "\\t".to_owned()),
+                    other => (
+                        format!("the control character U+{other:04X}"),
+                        format!("\\u{other:04x}"),
+                    ),
+                };
+                let span = Span::new(at, at + 1);
+                let message = format!("{found} stands inside a string, which JSON does not allow");
+                let finding = Diagnostic::new(&codes::BAD_JSON, span, message);
+                let help = format!("close the string on its line, or write `{written}`");
+                return Some(finding.help(help));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn finding(text: &str, error: &ParseError) -> Diagnostic {
+    let range = error.range();
+    let span =
+        crate::syntax::lower::within(text, Span::new(range.start, range.end.max(range.start)));
+    if matches!(error.kind(), ParseErrorKind::NestingDepthExceeded) {
+        return Diagnostic::new(
+            &codes::TOO_DEEP,
+            Span::at(range.start),
+            "the file nests too deeply",
+        )
+        .help("split the plan into several that call each other");
+    }
+    let (message, help) = words(error.kind());
+    Diagnostic::new(&codes::BAD_JSON, span, message).help(help)
+}
+
+fn words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
+    use ParseErrorKind as Kind;
+    match kind {
+        Kind::CommentsNotAllowed | Kind::UnterminatedCommentBlock => (
+            "JSON has no comments",
+            "remove it, or put what it says into the key `doc` of an item or statement",
+        ),
+        Kind::TrailingCommasNotAllowed | Kind::UnexpectedComma => {
+            ("this comma stands before nothing", "remove the comma")
+        }
+        Kind::ExpectedComma => (
+            "a comma is missing before this",
+            "write `,` between the two",
+        ),
+        Kind::ExpectedColonAfterObjectKey => {
+            ("a key is not followed by a colon", "write `\"key\": value`")
+        }
+        Kind::ExpectedObjectValue => ("a key has no value", "write a value behind the colon"),
+        Kind::ExpectedStringObjectProperty | Kind::UnexpectedTokenInObject => (
+            "a key in double quotes is expected here",
+            "write `\"key\": value`",
+        ),
+        Kind::UnterminatedArray => ("this list is not closed", "write `]` at its end"),
+        Kind::UnterminatedObject => ("this object is not closed", "write `}` at its end"),
+        Kind::UnexpectedCloseBrace => (
+            "this `}` closes nothing",
+            "remove it, or open the object with `{`",
+        ),
+        Kind::UnexpectedCloseBracket => (
+            "this `]` closes nothing",
+            "remove it, or open the list with `[`",
+        ),
+        Kind::UnexpectedColon => (
+            "this colon follows no key",
+            "write `\"key\": value` inside `{ … }`",
+        ),
+        Kind::MultipleRootJsonValues => (
+            "something follows the end of the plan's object",
+            "keep one object in a file",
+        ),
+        _ => value_words(kind),
+    }
+}
+
+/// As [`words`], for what stands in place of a value.
+fn value_words(kind: &ParseErrorKind) -> (&'static str, &'static str) {
+    use ParseErrorKind as Kind;
+    match kind {
+        Kind::SingleQuotedStringsNotAllowed => (
+            "JSON has no single quotes around strings",
+            "write double quotes",
+        ),
+        Kind::UnexpectedWord => (
+            "a bare word is no JSON value",
+            "put it in double quotes; only `true`, `false` and `null` stand alone",
+        ),
+        Kind::String(_) => (
+            "this string is not closed, or holds what is no escape",
+            "close it with `\"`; the escapes are `\\\"` `\\\\` `\\/` `\\b` `\\f` `\\n` `\\r` `\\t` and `\\u00e9`",
+        ),
+        Kind::ExpectedDigit
+        | Kind::ExpectedDigitFollowingNegativeSign
+        | Kind::ExpectedPlusMinusOrDigitInNumberLiteral
+        | Kind::BareDecimalPointNumbersNotAllowed
+        | Kind::HexadecimalNumbersNotAllowed
+        | Kind::NonFiniteNumbersNotAllowed
+        | Kind::UnaryPlusNumbersNotAllowed => (
+            "this is no number of JSON",
+            "write digits such as `3`, `-3` or `2.5`, or an expression in quotes",
+        ),
+        _ => (
+            "this is no JSON",
+            "write a value: a string, a number, `true`, `false`, an object or a list",
+        ),
+    }
+}

@@ -1,0 +1,433 @@
+//! Pairs opening and closing delimiters, finds the one that is missing or too much, and bounds their nesting.
+//!
+//! Pairs are first made by kind alone. Where that leaves a brace over, they are made again with an eye on the
+//! indentation, which tells best where the brace was lost.
+
+mod unmatched;
+
+use crate::diag::Diagnostic;
+use crate::diag::codes::text as codes;
+use crate::source::Span;
+use crate::syntax::scan::mend::Mend;
+use crate::syntax::scan::tokens::{Delimiter, Token, TokenKind};
+use crate::syntax::scan::words::{begins_item, begins_line, opens_block, symbol_at};
+use crate::syntax::scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH, MAX_FINDINGS};
+
+/// How many tokens of a line are looked at ahead.
+const NEAR: usize = 200;
+
+/// What pairing yields.
+#[derive(Default)]
+pub(in crate::syntax::scan) struct Matched {
+    pub diagnostics: Vec<Diagnostic>,
+    pub mends: Vec<Mend>,
+    /// Ranges whose damage was reported.
+    pub reported: Vec<Span>,
+    /// Closing delimiters that the end of the text lacks.
+    pub appended: String,
+    pub depth: usize,
+    /// Closing delimiters that were reported as too much.
+    pub strays: Vec<Span>,
+    lost_brace: bool,
+    spare_brace: bool,
+}
+
+/// Pairs all delimiters of the text.
+pub(in crate::syntax::scan) fn match_all(text: &str, tokens: &[Token]) -> Matched {
+    let plain = Matcher::new(text, tokens, false, false).run();
+    if !plain.lost_brace && !plain.spare_brace {
+        return plain;
+    }
+    let indented = Matcher::new(text, tokens, plain.lost_brace, plain.spare_brace).run();
+    if indented.diagnostics.is_empty() || indented.diagnostics.len() > plain.diagnostics.len() {
+        plain
+    } else {
+        indented
+    }
+}
+
+/// An opening delimiter that waits for its closing one.
+#[derive(Clone, Copy)]
+struct Frame {
+    token: usize,
+    /// `None` for `${`.
+    delimiter: Option<Delimiter>,
+    block: bool,
+    /// `map<` and `match` that nest without brackets, since the last closing delimiter.
+    unbracketed: usize,
+}
+
+struct Matcher<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+    /// Whether indentation shows where closing braces are missing, or too many.
+    seek_lost: bool,
+    seek_spare: bool,
+    frames: Vec<Frame>,
+    blocks: usize,
+    unbracketed: usize,
+    /// The lines in which a text was broken: brackets may have been lost with it.
+    breaks: Vec<u32>,
+    found: Matched,
+}
+
+impl<'a> Matcher<'a> {
+    fn new(text: &'a str, tokens: &'a [Token], seek_lost: bool, seek_spare: bool) -> Self {
+        let broken = tokens
+            .iter()
+            .filter(|token| token.kind == TokenKind::Broken);
+        let breaks = broken.map(|token| token.line).collect();
+        let (frames, found) = (Vec::new(), Matched::default());
+        Self {
+            text,
+            tokens,
+            seek_lost,
+            seek_spare,
+            frames,
+            blocks: 0,
+            unbracketed: 0,
+            breaks,
+            found,
+        }
+    }
+
+    fn run(mut self) -> Matched {
+        let mut index = 0;
+        while let Some(token) = self.tokens.get(index).copied() {
+            if token.line_start && !self.frames.is_empty() {
+                self.begin_line(index, token);
+            }
+            index = match token.kind {
+                TokenKind::Open(delimiter) => self.open(index, Some(delimiter)),
+                TokenKind::Interpolation => self.open(index, None),
+                TokenKind::Close(delimiter) => self.close(index, token, delimiter),
+                TokenKind::InterpolationEnd => self.end_interpolation(index),
+                TokenKind::Word => self.word(index, token),
+                TokenKind::Symbol => self.symbol(index, token),
+                TokenKind::Number | TokenKind::Text | TokenKind::Broken => index + 1,
+            };
+        }
+        if !self.frames.is_empty() {
+            self.lose(0, self.tokens.len());
+        }
+        self.found
+    }
+
+    /// A line that begins a statement or item ends every bracket that cannot hold one.
+    fn begin_line(&mut self, index: usize, token: Token) {
+        let item = begins_item(self.text, self.tokens, index);
+        if !item && !begins_line(self.text, self.tokens, index) {
+            return;
+        }
+        let groups = self
+            .frames
+            .iter()
+            .rev()
+            .take_while(|frame| !frame.block)
+            .count();
+        if groups > 0 {
+            self.lose(self.frames.len() - groups, index);
+        }
+        let outermost = self
+            .frames
+            .first()
+            .and_then(|frame| self.tokens.get(frame.token));
+        let outside = outermost.is_some_and(|open| token.indent <= open.indent);
+        let nested_plan = symbol_at(self.text, self.tokens, index) == "plan" && token.indent == 0;
+        if item && (outside || nested_plan) && !self.frames.is_empty() {
+            self.lose(0, index);
+        }
+        if self.seek_lost {
+            self.dedent(index, token.indent, false);
+        }
+    }
+
+    /// Closes the blocks that a line shows to be over because it is indented no deeper than they are.
+    fn dedent(&mut self, index: usize, indent: u32, closing: bool) {
+        while let Some(frame) = self.frames.last().copied() {
+            let Some(open) = self.tokens.get(frame.token) else {
+                return;
+            };
+            let over = if closing {
+                indent < open.indent
+            } else {
+                indent <= open.indent
+            };
+            let brace = frame.delimiter == Some(Delimiter::Brace) && (frame.block || closing);
+            if !brace || !over || open.line == self.tokens.get(index).map_or(0, |token| token.line)
+            {
+                return;
+            }
+            self.lose(self.frames.len() - 1, index);
+        }
+    }
+
+    fn open(&mut self, index: usize, delimiter: Option<Delimiter>) -> usize {
+        let block =
+            delimiter == Some(Delimiter::Brace) && opens_block(self.text, self.tokens, index);
+        let groups = self.frames.len() - self.blocks + self.unbracketed;
+        let limit = if block {
+            self.blocks >= MAX_BLOCKS
+        } else {
+            groups >= MAX_EXPRESSION_DEPTH
+        };
+        if limit {
+            return self.too_deep(index, block);
+        }
+        let unbracketed = self.unbracketed;
+        self.unbracketed =
+            unbracketed.saturating_sub(usize::from(delimiter == Some(Delimiter::Brace)));
+        self.frames.push(Frame {
+            token: index,
+            delimiter,
+            block,
+            unbracketed: self.unbracketed,
+        });
+        self.blocks += usize::from(block);
+        self.found.depth = self.found.depth.max(self.frames.len() + self.unbracketed);
+        index + 1
+    }
+
+    fn close(&mut self, index: usize, token: Token, delimiter: Delimiter) -> usize {
+        if delimiter == Delimiter::Brace && self.is_spare(token) {
+            self.stray(index, token, delimiter);
+            return index + 1;
+        }
+        if self.seek_lost && token.line_start && delimiter == Delimiter::Brace {
+            self.dedent(index, token.indent, true);
+        }
+        if self.closed_later(index, token) {
+            self.stray(index, token, delimiter);
+            return index + 1;
+        }
+        let reachable = self
+            .frames
+            .iter()
+            .rposition(|frame| frame.delimiter == Some(delimiter))
+            .filter(|at| {
+                let above = self.frames.get(at + 1..).unwrap_or_default();
+                above
+                    .iter()
+                    .all(|frame| !frame.block && frame.delimiter.is_some())
+            });
+        match reachable {
+            Some(at) => {
+                if at + 1 < self.frames.len() {
+                    self.lose(at + 1, index);
+                }
+                self.pop();
+            }
+            None => match self.frames.last().copied() {
+                Some(frame) if self.meant_for(frame, token) => {
+                    self.mistaken(frame, token);
+                    self.pop();
+                }
+                Some(_) | None => self.stray(index, token, delimiter),
+            },
+        }
+        index + 1
+    }
+
+    /// Whether a closing delimiter of another kind was meant to close this: brackets always, braces where the two
+    /// stand in one line or in one column.
+    fn meant_for(&self, frame: Frame, token: Token) -> bool {
+        let Some(open) = self.tokens.get(frame.token) else {
+            return false;
+        };
+        let aligned = open.line == token.line || (token.line_start && token.indent == open.indent);
+        frame.delimiter.is_some() && (frame.delimiter != Some(Delimiter::Brace) || aligned)
+    }
+
+    /// Whether a closing delimiter of the wrong kind is too much, because the rest of its line closes all that was
+    /// opened in the line.
+    fn closed_later(&self, index: usize, token: Token) -> bool {
+        let Some(top) = self.frames.last() else {
+            return false;
+        };
+        let TokenKind::Close(kind) = token.kind else {
+            return false;
+        };
+        if top.delimiter == Some(kind) || top.delimiter.is_none() {
+            return false;
+        }
+        let opened = self.frames.iter().rev().take_while(|frame| {
+            frame.delimiter.is_some()
+                && self
+                    .tokens
+                    .get(frame.token)
+                    .is_some_and(|open| open.line == token.line)
+        });
+        let opened = opened.count();
+        let rest = self
+            .tokens
+            .get(index + 1..)
+            .unwrap_or_default()
+            .iter()
+            .take(NEAR);
+        let mut depth = 0_usize;
+        let mut closed = 0;
+        for next in rest.take_while(|next| next.line == token.line) {
+            match next.kind {
+                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
+                TokenKind::Close(_) | TokenKind::InterpolationEnd if depth == 0 => closed += 1,
+                TokenKind::Close(_) | TokenKind::InterpolationEnd => depth -= 1,
+                TokenKind::Word
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Symbol
+                | TokenKind::Broken => {}
+            }
+        }
+        opened > 0 && closed >= opened
+    }
+
+    /// Whether the indentation shows that a `}` closes nothing.
+    fn is_spare(&self, token: Token) -> bool {
+        if !self.seek_spare {
+            return false;
+        }
+        let Some(open) = self
+            .frames
+            .last()
+            .and_then(|frame| self.tokens.get(frame.token))
+        else {
+            return false;
+        };
+        let brace = self
+            .frames
+            .last()
+            .is_some_and(|frame| frame.delimiter == Some(Delimiter::Brace));
+        brace && open.line != token.line && (!token.line_start || token.indent > open.indent)
+    }
+
+    fn end_interpolation(&mut self, index: usize) -> usize {
+        if let Some(at) = self
+            .frames
+            .iter()
+            .rposition(|frame| frame.delimiter.is_none())
+        {
+            if at + 1 < self.frames.len() {
+                self.lose(at + 1, index);
+            }
+            self.pop();
+        }
+        index + 1
+    }
+
+    /// `match` and `map<` nest without brackets, and are bounded like them.
+    fn word(&mut self, index: usize, token: Token) -> usize {
+        let word = token.text(self.text);
+        let nests = match word {
+            "match" => self
+                .tokens
+                .get(index + 1)
+                .is_some_and(|next| next.kind == TokenKind::Word),
+            "map" | "Result" => symbol_at(self.text, self.tokens, index + 1) == "<",
+            _ => false,
+        };
+        if !nests {
+            if token.line_start && begins_line(self.text, self.tokens, index) {
+                self.unbracketed = 0;
+            }
+            return index + 1;
+        }
+        if self.frames.len() - self.blocks + self.unbracketed >= MAX_EXPRESSION_DEPTH {
+            return self.too_deep(index, false);
+        }
+        self.unbracketed += 1;
+        self.found.depth = self.found.depth.max(self.frames.len() + self.unbracketed);
+        index + 1
+    }
+
+    fn symbol(&mut self, index: usize, token: Token) -> usize {
+        if token.text(self.text) == ">" {
+            self.unbracketed = self.unbracketed.saturating_sub(1);
+        }
+        index + 1
+    }
+
+    fn pop(&mut self) {
+        if let Some(frame) = self.frames.pop() {
+            self.blocks -= usize::from(frame.block);
+            self.unbracketed = frame.unbracketed;
+        }
+    }
+
+    /// Reports nesting beyond the caps and takes the whole group out of the text.
+    fn too_deep(&mut self, index: usize, block: bool) -> usize {
+        let mut depth = 0_usize;
+        let mut end = index;
+        while let Some(token) = self.tokens.get(end) {
+            if end > index && token.line_start && begins_item(self.text, self.tokens, end) {
+                break;
+            }
+            match token.kind {
+                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
+                TokenKind::Close(_) | TokenKind::InterpolationEnd if depth == 0 => break,
+                TokenKind::Close(_) | TokenKind::InterpolationEnd => depth -= 1,
+                TokenKind::Word
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Symbol
+                | TokenKind::Broken => {}
+            }
+            end += 1;
+            let bracket = self
+                .tokens
+                .get(index)
+                .is_some_and(|first| first.kind != TokenKind::Word);
+            if depth == 0 && bracket {
+                break;
+            }
+        }
+        let start = self.tokens.get(index).copied();
+        let last = end.checked_sub(1).and_then(|last| self.tokens.get(last));
+        if let Some((start, last)) = start.zip(last) {
+            let (what, limit) = if block {
+                ("blocks", MAX_BLOCKS)
+            } else {
+                ("expressions and types", MAX_EXPRESSION_DEPTH)
+            };
+            self.push(
+                Diagnostic::new(
+                    &codes::TOO_DEEP,
+                    start.span(),
+                    format!("{what} nest more than {limit} deep here"),
+                )
+                .help("give the inner part a name of its own with `let`, a step or a plan"),
+            );
+            self.found.mends.push(Mend::Damaged(Span {
+                start: start.start,
+                end: last.end,
+            }));
+        }
+        if end >= self.tokens.len() {
+            self.abandon();
+        }
+        end.max(index + 1)
+    }
+
+    /// Closes everything at the end of a text whose nesting was already reported.
+    fn abandon(&mut self) {
+        let lost = self.frames.split_off(0);
+        self.found.appended.push('\n');
+        self.found
+            .appended
+            .extend(lost.iter().rev().map(|frame| closing(frame.delimiter)));
+        self.blocks = 0;
+    }
+
+    fn push(&mut self, diagnostic: Diagnostic) {
+        if self.found.diagnostics.len() < MAX_FINDINGS {
+            self.found.diagnostics.push(diagnostic);
+        }
+    }
+}
+
+fn closing(delimiter: Option<Delimiter>) -> char {
+    match delimiter {
+        Some(Delimiter::Paren) => ')',
+        Some(Delimiter::Bracket) => ']',
+        Some(Delimiter::Brace) | None => '}',
+    }
+}

@@ -1,0 +1,237 @@
+//! Delimiters that match nothing: which one was meant or lost, what is said of it, and the text mended.
+
+use super::{Frame, Matcher, closing};
+use crate::diag::codes::text as codes;
+use crate::diag::{Diagnostic, Edit};
+use crate::source::Span;
+use crate::syntax::scan::mend::Mend;
+use crate::syntax::scan::tokens::{Delimiter, Token, TokenKind};
+
+impl Matcher<'_> {
+    /// Reports that what is open above `keep` is never closed, at the outermost group or the innermost block of it,
+    /// and closes it before the token at `index`.
+    pub(super) fn lose(&mut self, keep: usize, index: usize) {
+        let lost: Vec<Frame> = self.frames.get(keep..).unwrap_or_default().to_vec();
+        let groups = lost.iter().rev().take_while(|frame| !frame.block).count();
+        let culprit = if groups > 0 {
+            lost.len() - groups
+        } else {
+            lost.len().saturating_sub(1)
+        };
+        let behind = index
+            .checked_sub(1)
+            .and_then(|before| self.tokens.get(before))
+            .map_or(0, |token| token.end);
+        let broken = |frame: &Frame| {
+            let line = self.tokens.get(frame.token).map_or(0, |open| open.line);
+            self.breaks.binary_search(&line).is_ok()
+        };
+        if let Some(frame) = lost.get(culprit).filter(|frame| !broken(frame)) {
+            self.found.lost_brace |= lost
+                .iter()
+                .any(|frame| frame.delimiter == Some(Delimiter::Brace));
+            self.report_lost(*frame, index, behind);
+        }
+        self.mend_lost(&lost, behind as usize, index);
+        for _ in &lost {
+            self.pop();
+        }
+    }
+
+    fn report_lost(&mut self, frame: Frame, index: usize, behind: u32) {
+        let Some(open) = self.tokens.get(frame.token).copied() else {
+            return;
+        };
+        let opening = open.text(self.text);
+        let closing = closing(frame.delimiter);
+        let place = Span {
+            start: behind.saturating_sub(1),
+            end: behind,
+        };
+        let mut diagnostic = Diagnostic::new(
+            &codes::UNCLOSED_DELIMITER,
+            open.span(),
+            format!("this `{opening}` is never closed"),
+        );
+        diagnostic = match self.tokens.get(index) {
+            Some(_) => diagnostic.label(place, format!("`{closing}` is missing behind this")),
+            None => diagnostic.label(place, format!("the text ends here without `{closing}`")),
+        };
+        self.push(diagnostic.help(format!("close it with `{closing}`")));
+        let whole = if frame.block {
+            open.span()
+        } else {
+            Span {
+                start: open.start,
+                end: behind,
+            }
+        };
+        self.found.reported.push(whole);
+        self.found.reported.push(Span {
+            start: behind.saturating_sub(1),
+            end: behind + 1,
+        });
+    }
+
+    /// Puts the missing delimiters into the space behind what was read, or gives the brackets up.
+    fn mend_lost(&mut self, lost: &[Frame], behind: usize, index: usize) {
+        let closers: Vec<char> = lost
+            .iter()
+            .rev()
+            .map(|frame| closing(frame.delimiter))
+            .collect();
+        if index >= self.tokens.len() {
+            self.found.appended.push('\n');
+            self.found.appended.extend(closers);
+            return;
+        }
+        let space = self
+            .text
+            .as_bytes()
+            .get(behind..behind + closers.len())
+            .unwrap_or_default();
+        let roomy = space.len() == closers.len() && space.iter().all(u8::is_ascii_whitespace);
+        if roomy {
+            for (offset, closer) in closers.into_iter().enumerate() {
+                let span = Span::new(behind + offset, behind + offset + 1);
+                self.found.mends.push(Mend::Character {
+                    span,
+                    character: closer,
+                    at_end: false,
+                });
+            }
+            return;
+        }
+        let first = lost.first().and_then(|frame| self.tokens.get(frame.token));
+        if let Some(open) = first.filter(|_| lost.iter().all(|frame| !frame.block)) {
+            self.found
+                .mends
+                .push(Mend::Damaged(Span::new(open.start as usize, behind)));
+        }
+    }
+
+    /// Reports a closing delimiter of the wrong kind, and reads it as the right one.
+    pub(super) fn mistaken(&mut self, frame: Frame, token: Token) {
+        let Some(open) = self.tokens.get(frame.token).copied() else {
+            return;
+        };
+        let (opening, found, wanted) = (
+            open.text(self.text),
+            token.text(self.text),
+            closing(frame.delimiter),
+        );
+        self.push(
+            Diagnostic::new(
+                &codes::UNEXPECTED_TOKEN,
+                token.span(),
+                format!("`{found}` does not close `{opening}`"),
+            )
+            .label(open.span(), "opened here")
+            .help(format!("write `{wanted}`"))
+            .unsafe_fix(
+                format!("write `{wanted}`"),
+                vec![Edit {
+                    span: token.span(),
+                    text: wanted.to_string(),
+                }],
+            ),
+        );
+        self.found.mends.push(Mend::Character {
+            span: token.span(),
+            character: wanted,
+            at_end: false,
+        });
+    }
+
+    /// Reports a closing delimiter that nothing opened, or the place where its opening one is missing.
+    pub(super) fn stray(&mut self, index: usize, token: Token, delimiter: Delimiter) {
+        self.found.spare_brace |= delimiter == Delimiter::Brace;
+        if (delimiter != Delimiter::Brace || self.seek_spare)
+            && self.unopened(index, token, delimiter)
+        {
+            return;
+        }
+        self.found.mends.push(Mend::Blank(token.span()));
+        if self.breaks.binary_search(&token.line).is_ok() {
+            return;
+        }
+        let found = token.text(self.text);
+        let edits = vec![Edit {
+            span: token.span(),
+            text: String::new(),
+        }];
+        self.found.strays.push(token.span());
+        self.push(
+            Diagnostic::new(
+                &codes::UNEXPECTED_TOKEN,
+                token.span(),
+                format!("this `{found}` closes nothing"),
+            )
+            .help(format!("remove the `{found}`, or open it where it belongs"))
+            .unsafe_fix(format!("remove the `{found}`"), edits),
+        );
+    }
+
+    /// Where a line begins with a closing delimiter and an earlier line, in the same column, was to open it: opens it.
+    fn unopened(&mut self, index: usize, token: Token, delimiter: Delimiter) -> bool {
+        if !token.line_start {
+            return false;
+        }
+        let Some(last) = self.opening_line(index, token) else {
+            return false;
+        };
+        let opening = match delimiter {
+            Delimiter::Paren => '(',
+            Delimiter::Bracket => '[',
+            Delimiter::Brace => '{',
+        };
+        let room = self
+            .text
+            .as_bytes()
+            .get(last.end as usize)
+            .is_some_and(u8::is_ascii_whitespace);
+        if !room || matches!(last.kind, TokenKind::Open(_)) {
+            return false;
+        }
+        let place = Span {
+            start: last.end,
+            end: last.end + 1,
+        };
+        self.push(
+            Diagnostic::new(
+                &codes::UNEXPECTED_TOKEN,
+                last.span(),
+                format!("expected `{opening}` at the end of this line"),
+            )
+            .label(
+                token.span(),
+                format!(
+                    "this `{}` closes what was not opened",
+                    token.text(self.text)
+                ),
+            )
+            .help(format!("write `{opening}` at the end of the line")),
+        );
+        self.found.mends.push(Mend::Character {
+            span: place,
+            character: opening,
+            at_end: false,
+        });
+        true
+    }
+
+    /// The end of the nearest line above that begins in the column of this one, where deeper lines stand between them.
+    fn opening_line(&self, index: usize, token: Token) -> Option<Token> {
+        let before = self.tokens.get(..index)?;
+        let head = before
+            .iter()
+            .rposition(|other| other.line_start && other.indent <= token.indent)?;
+        let inside = before.get(head..)?;
+        let first = inside
+            .first()
+            .filter(|first| first.indent == token.indent)?;
+        let line = inside.iter().take_while(|other| other.line == first.line);
+        let deeper = inside.last().is_some_and(|end| end.line > first.line);
+        line.last().copied().filter(|_| deeper)
+    }
+}

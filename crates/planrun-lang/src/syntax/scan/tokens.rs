@@ -1,0 +1,467 @@
+//! Cuts the raw text into tokens: just enough to know words, delimiters, texts and comments.
+
+use super::MAX_FINDINGS;
+use super::characters;
+use super::mend::Mend;
+use crate::diag::Diagnostic;
+use crate::diag::codes::text as codes;
+use crate::source::Span;
+use crate::syntax::ast::{Comment, CommentKind};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::syntax) enum TokenKind {
+    /// A word, or a name in back quotes.
+    Word,
+    Number,
+    /// A whole text, or one of its parts around `${…}`.
+    Text,
+    Open(Delimiter),
+    Close(Delimiter),
+    /// `${`
+    Interpolation,
+    /// The `}` of `${`.
+    InterpolationEnd,
+    /// Operators and other marks.
+    Symbol,
+    /// Reported already.
+    Broken,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::syntax) enum Delimiter {
+    Paren,
+    Bracket,
+    Brace,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(in crate::syntax) struct Token {
+    pub kind: TokenKind,
+    /// Whether nothing but space stands before it in its line.
+    pub line_start: bool,
+    pub start: u32,
+    pub end: u32,
+    /// The line, from 0.
+    pub line: u32,
+    /// The bytes of space that its line begins with.
+    pub indent: u32,
+}
+
+impl Token {
+    pub fn text(self, text: &str) -> &str {
+        text.get(self.span().range()).unwrap_or("")
+    }
+
+    pub fn span(self) -> Span {
+        Span {
+            start: self.start,
+            end: self.end,
+        }
+    }
+}
+
+/// Each reading again costs a line at most, and few texts need one.
+const MOST_REWINDS: usize = 100;
+
+/// What cutting yields.
+pub(super) struct Lexed {
+    pub tokens: Vec<Token>,
+    pub comments: Vec<Comment>,
+    pub diagnostics: Vec<Diagnostic>,
+    pub mends: Vec<Mend>,
+}
+
+/// The tokens of a text. Where a text block never ends, the text is cut again, and a line that looks like a statement
+/// then ends the block.
+pub(super) fn lex(text: &str) -> Lexed {
+    let mut lexer = Lexer::new(text, false);
+    lexer.run();
+    if lexer.endless_block {
+        lexer = Lexer::new(text, true);
+        lexer.run();
+    }
+    Lexed {
+        tokens: lexer.tokens,
+        comments: lexer.comments,
+        diagnostics: lexer.diagnostics,
+        mends: lexer.mends,
+    }
+}
+
+/// A text with `${` whose end has not been seen.
+pub(super) struct OpenText {
+    pub start: usize,
+    /// One or three.
+    pub quotes: usize,
+    /// Braces open inside the current `${`.
+    pub braces: usize,
+    /// Where the current `${` stands, and how many tokens and openers came before it.
+    pub interpolation: usize,
+    pub interpolation_tokens: usize,
+    pub interpolation_openers: usize,
+    pub origin: Origin,
+}
+
+/// What had been read where a text began.
+#[derive(Clone, Copy)]
+pub(super) struct Origin {
+    pub tokens: usize,
+    pub openers: usize,
+    pub line: u32,
+    pub indent: usize,
+    pub fresh: bool,
+}
+
+pub(super) struct Lexer<'a> {
+    pub text: &'a str,
+    pub bytes: &'a [u8],
+    pub at: usize,
+    pub line: u32,
+    /// Whether no token of the line has been seen.
+    fresh: bool,
+    indent: usize,
+    pub tokens: Vec<Token>,
+    comments: Vec<Comment>,
+    pub diagnostics: Vec<Diagnostic>,
+    pub mends: Vec<Mend>,
+    pub open_texts: Vec<OpenText>,
+    /// Opening delimiters without their closing ones, with their lines.
+    pub openers: Vec<(u8, u32)>,
+    /// How many of the open texts have one line.
+    pub open_lines: usize,
+    /// How often the rest of a line was read again behind a `${` without end.
+    rewinds: usize,
+    /// Whether a line in a text block that looks like a statement ends the block.
+    pub distrust: bool,
+    pub endless_block: bool,
+}
+
+impl<'a> Lexer<'a> {
+    fn new(text: &'a str, distrust: bool) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            line: 0,
+            fresh: true,
+            indent: indentation(text),
+            tokens: Vec::new(),
+            comments: Vec::new(),
+            diagnostics: Vec::new(),
+            mends: Vec::new(),
+            open_texts: Vec::new(),
+            openers: Vec::new(),
+            open_lines: 0,
+            rewinds: 0,
+            distrust,
+            endless_block: false,
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(byte) = self.bytes.get(self.at).copied() {
+            match byte {
+                b'\n' => self.newline(),
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'/' if self.bytes.get(self.at + 1) == Some(&b'/') => self.comment(),
+                b'"' | b'\'' => self.quoted(self.at, self.at),
+                b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(),
+                b'0'..=b'9' => self.number(),
+                b'`' => self.back_quoted(),
+                b'(' | b'[' | b'{' => self.open(byte),
+                b')' | b']' | b'}' => self.close(byte),
+                0x80.. => self.foreign(),
+                _ => self.symbol(byte),
+            }
+        }
+        if let Some(open) = self.open_texts.first() {
+            let (start, origin, interpolation) = (open.start, open.origin, open.interpolation);
+            self.endless_block = open.quotes == 3;
+            self.unfinished(start, origin, Some(interpolation));
+        }
+    }
+
+    /// Passes a line break in code; a text of one line that is open here has no end.
+    fn newline(&mut self) {
+        if let Some((start, origin, interpolation)) = self.outermost_line_text() {
+            self.unfinished(start, origin, Some(interpolation));
+            return;
+        }
+        if self.distrust && self.rewinds < MOST_REWINDS && !self.open_texts.is_empty() {
+            self.rewinds += 1;
+            self.unfinished_interpolation();
+            return;
+        }
+        self.at += 1;
+        self.line += 1;
+        self.fresh = true;
+        self.indent = indentation(self.text.get(self.at..).unwrap_or(""));
+    }
+
+    /// The outermost text of one line that is open: its start, what came before it, its `${`.
+    pub fn outermost_line_text(&self) -> Option<(usize, Origin, usize)> {
+        if self.open_lines == 0 {
+            return None;
+        }
+        let open = self.open_texts.iter().find(|open| open.quotes == 1)?;
+        Some((open.start, open.origin, open.interpolation))
+    }
+
+    fn comment(&mut self) {
+        let start = self.at;
+        let rest = self.text.get(start..).unwrap_or("");
+        let length = rest.find('\n').unwrap_or(rest.len());
+        let text = rest.get(..length).unwrap_or("").trim_end_matches('\r');
+        let kind = if text.starts_with("///") && !text.starts_with("////") {
+            CommentKind::Doc
+        } else if text.starts_with("//!") {
+            CommentKind::File
+        } else {
+            CommentKind::Plain
+        };
+        self.comments.push(Comment {
+            span: Span::new(start, start + text.len()),
+            kind,
+        });
+        if !text.is_ascii() {
+            for (offset, c) in text.char_indices().filter(|(_, c)| !c.is_ascii()) {
+                self.judge_inside(c, start + offset);
+            }
+        }
+        self.at = start + length;
+    }
+
+    fn word(&mut self) {
+        let start = self.at;
+        let end = self.word_end(start);
+        let prefix = self.text.get(start..end).unwrap_or("");
+        let quote_follows = matches!(self.bytes.get(end), Some(b'"' | b'\''));
+        if quote_follows
+            && prefix.len() <= 2
+            && matches!(prefix, "r" | "R" | "b" | "B" | "br" | "bR" | "Br" | "BR")
+        {
+            self.quoted(start, end);
+            return;
+        }
+        self.push(TokenKind::Word, start, end);
+        if !prefix.is_ascii() {
+            self.judge_word(Span::new(start, end));
+        }
+    }
+
+    fn word_end(&self, start: usize) -> usize {
+        let mut end = start;
+        while let Some(byte) = self.bytes.get(end) {
+            if byte.is_ascii_alphanumeric() || *byte == b'_' {
+                end += 1;
+            } else if byte.is_ascii() {
+                break;
+            } else {
+                let Some(c) = self.text.get(end..).and_then(|rest| rest.chars().next()) else {
+                    break;
+                };
+                if !unicode_ident::is_xid_continue(c) {
+                    break;
+                }
+                end += c.len_utf8();
+            }
+        }
+        end
+    }
+
+    fn number(&mut self) {
+        let start = self.at;
+        let mut end = self.word_end(start);
+        let digit = |at: usize| self.bytes.get(at).is_some_and(u8::is_ascii_digit);
+        if self.bytes.get(end) == Some(&b'.') && digit(end + 1) {
+            end = self.word_end(end + 1);
+        }
+        self.push(TokenKind::Number, start, end);
+    }
+
+    fn back_quoted(&mut self) {
+        let start = self.at;
+        let rest = self.text.get(start + 1..).unwrap_or("");
+        match rest.find(['`', '\n']) {
+            Some(length) if length > 0 && rest.as_bytes().get(length) == Some(&b'`') => {
+                self.push(TokenKind::Word, start, start + length + 2);
+            }
+            Some(_) | None => {
+                let span = Span::new(start, start + 1);
+                self.report(
+                    Diagnostic::new(
+                        &codes::UNTERMINATED_STRING,
+                        span,
+                        "this back quote opens a name that does not end",
+                    )
+                    .help("close the name with a back quote in the same line"),
+                );
+                self.mends.push(Mend::Damaged(span));
+                self.push(TokenKind::Broken, start, start + 1);
+            }
+        }
+    }
+
+    fn open(&mut self, byte: u8) {
+        if byte == b'{'
+            && let Some(open) = self.open_texts.last_mut()
+        {
+            open.braces += 1;
+        }
+        self.openers.push((byte, self.line));
+        self.push(TokenKind::Open(delimiter(byte)), self.at, self.at + 1);
+    }
+
+    fn close(&mut self, byte: u8) {
+        if byte == b'}'
+            && let Some(open) = self.open_texts.last_mut()
+        {
+            if open.braces == 0 {
+                self.push(TokenKind::InterpolationEnd, self.at, self.at + 1);
+                self.interpolated_text();
+                return;
+            }
+            open.braces -= 1;
+        }
+        self.openers.pop();
+        self.push(TokenKind::Close(delimiter(byte)), self.at, self.at + 1);
+    }
+
+    /// Keeps a finding, as long as anybody reads on: a file of nothing but mistakes must not fill the memory.
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        // Warnings, however many, must not push an error out.
+        let alike = self
+            .diagnostics
+            .iter()
+            .filter(|found| found.severity == diagnostic.severity)
+            .count();
+        if alike < MAX_FINDINGS {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn symbol(&mut self, byte: u8) {
+        if byte.is_ascii_control() {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let count = rest
+                .iter()
+                .take_while(|other| other.is_ascii_control() && !other.is_ascii_whitespace())
+                .count();
+            let span = Span::new(self.at, self.at + count.max(1));
+            let message = match count {
+                0 | 1 => format!("a control character U+{byte:04X} stands here"),
+                _ => {
+                    format!("{count} control characters stand here, and the first is U+{byte:04X}")
+                }
+            };
+            self.report(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help("remove it"));
+            self.mends.push(Mend::Blank(span));
+            self.at = span.end as usize;
+            return;
+        }
+        let pair = self.text.get(self.at..self.at + 2).unwrap_or("");
+        let double = matches!(
+            pair,
+            "=>" | "->" | "==" | "!=" | "<=" | ">=" | "&&" | "||" | "??" | "?."
+        );
+        self.push(
+            TokenKind::Symbol,
+            self.at,
+            self.at + if double { 2 } else { 1 },
+        );
+    }
+
+    /// A character beyond ASCII between tokens.
+    fn foreign(&mut self) {
+        let start = self.at;
+        let Some(c) = self.text.get(start..).and_then(|rest| rest.chars().next()) else {
+            self.at += 1;
+            return;
+        };
+        if unicode_ident::is_xid_start(c) {
+            self.word();
+            return;
+        }
+        let end = start + c.len_utf8();
+        if let Some(quote) = self.judge_outside(c, start) {
+            self.curly_quoted(c, quote);
+            return;
+        }
+        match characters::likeness(c) {
+            characters::Likeness::Character(ascii) if ascii.is_ascii_punctuation() => {
+                self.mended(ascii, start, end);
+            }
+            characters::Likeness::Character(_) | characters::Likeness::None => {
+                self.push(TokenKind::Symbol, start, end);
+            }
+            characters::Likeness::Space | characters::Likeness::Direction => self.at = end,
+        }
+    }
+
+    /// A look-alike takes part as what it looks like.
+    fn mended(&mut self, ascii: char, start: usize, end: usize) {
+        let kind = match ascii {
+            '(' => TokenKind::Open(Delimiter::Paren),
+            '[' => TokenKind::Open(Delimiter::Bracket),
+            '{' => TokenKind::Open(Delimiter::Brace),
+            ')' => TokenKind::Close(Delimiter::Paren),
+            ']' => TokenKind::Close(Delimiter::Bracket),
+            '}' => TokenKind::Close(Delimiter::Brace),
+            _ => TokenKind::Symbol,
+        };
+        self.push(kind, start, end);
+    }
+
+    /// Adds a token and stands behind it.
+    pub fn push(&mut self, kind: TokenKind, start: usize, end: usize) {
+        let narrow = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
+        self.tokens.push(Token {
+            kind,
+            line_start: self.fresh,
+            start: narrow(start),
+            end: narrow(end),
+            line: self.line,
+            indent: narrow(self.indent),
+        });
+        self.fresh = false;
+        self.at = end;
+    }
+
+    /// What had been read so far.
+    pub fn origin(&self) -> Origin {
+        Origin {
+            tokens: self.tokens.len(),
+            openers: self.openers.len(),
+            line: self.line,
+            indent: self.indent,
+            fresh: self.fresh,
+        }
+    }
+
+    /// Notes that the line has begun with a token.
+    pub fn mark_seen(&mut self) {
+        self.fresh = false;
+    }
+
+    /// Forgets the tokens behind a place that turned out to be the beginning of a broken text.
+    pub fn forget(&mut self, origin: Origin) {
+        self.tokens.truncate(origin.tokens);
+        self.openers.truncate(origin.openers);
+        (self.line, self.indent, self.fresh) = (origin.line, origin.indent, origin.fresh);
+    }
+}
+
+/// The bytes of space at the beginning of a line.
+fn indentation(line: &str) -> usize {
+    line.bytes()
+        .take_while(|byte| matches!(byte, b' ' | b'\t'))
+        .count()
+}
+
+fn delimiter(byte: u8) -> Delimiter {
+    match byte {
+        b'(' | b')' => Delimiter::Paren,
+        b'[' | b']' => Delimiter::Bracket,
+        _ => Delimiter::Brace,
+    }
+}
