@@ -54,8 +54,11 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     section.rename(format!("the tool {}.{name}", shared.namespace));
     section.expect_keys(&KEYS, &APP_INVALID, Severity::Warning, found);
     let endpoint = endpoint(&section, found);
+    let arguments = arguments(&section, found);
+    let output_schema = schema(&section, "returns", found);
     let errors = errors(&section, found);
-    let signature = Arc::new(signature(&section, (shared, name), &errors, found));
+    let parts = (arguments, output_schema, errors.as_slice());
+    let signature = Arc::new(signature(&section, (shared, name), parts, found));
     let mock = section.get("mock").map(Node::to_json);
     Some(AppTool {
         signature,
@@ -65,15 +68,13 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     })
 }
 
-/// The contract of a tool with these errors.
+/// The contract of a tool with these arguments, this schema of its results and these errors.
 fn signature(
     section: &Section,
     (shared, name): (&Shared, Arc<str>),
-    errors: &[Reason],
+    (arguments, output_schema, errors): (Arguments, Option<Json>, &[Reason]),
     found: &mut Vec<Diagnostic>,
 ) -> Signature {
-    let arguments = arguments(section, found);
-    let output_schema = schema(section, "returns", found);
     let (key_ttl, key_argument) = key(section, &arguments, found).unzip();
     let key_argument = key_argument.flatten();
     let effect = effect(section, key_ttl.is_some(), found);
