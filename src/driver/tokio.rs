@@ -54,8 +54,9 @@ struct Driver<'a> {
     spare_token: Option<CancellationToken>,
     sender: mpsc::UnboundedSender<News>,
     receiver: mpsc::UnboundedReceiver<News>,
-    /// The run waits, for this moment at most.
-    wait: Option<Option<Duration>>,
+    /// The run has nothing to do before something happens, or before a moment.
+    waits: bool,
+    wake: Option<Duration>,
     epoch: Instant,
     now: Moment,
     /// The line of an event that is being written.
@@ -99,7 +100,8 @@ impl<'a> Driver<'a> {
             spare_token: None,
             sender,
             receiver,
-            wait: None,
+            waits: false,
+            wake: None,
             epoch,
             now,
             line: Vec::new(),
@@ -124,13 +126,10 @@ impl<'a> Driver<'a> {
                 self.flush();
                 let flushed = self.written;
                 self.give(Input::Idle);
-                let wait = self.wait.take();
                 // What it has told since is handed on before anything is waited for.
-                if let Some(until) = wait
-                    && self.inputs.is_empty()
-                    && flushed == self.written
-                {
-                    self.wait_until(until).await;
+                let waits = std::mem::take(&mut self.waits);
+                if waits && self.inputs.is_empty() && flushed == self.written {
+                    self.wait().await;
                 }
             }
         }
@@ -162,7 +161,7 @@ impl<'a> Driver<'a> {
                 if let Some(log) = &mut self.log {
                     self.line.clear();
                     event.write_entry(&mut self.line, &mut |digest, content| {
-                        log.keep(digest, content)
+                        log.keep(digest, content);
                     });
                     log.append(event.number, &self.line);
                 }
@@ -203,7 +202,7 @@ impl<'a> Driver<'a> {
                 node,
                 what,
             } => self.observer.reached(&program.plan, block, node, &what),
-            Command::Wait(until) => self.wait = Some(until),
+            Command::Wait(until) => (self.waits, self.wake) = (true, until),
             Command::End => self.ended = true,
         }
     }
@@ -308,11 +307,11 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Waits until something happens outside, or a moment comes.
-    async fn wait_until(&mut self, until: Option<Duration>) {
+    /// Waits until something happens outside, or the moment comes that the run waits for.
+    async fn wait(&mut self) {
         self.observer.idle();
         let cancel = self.cancel.clone();
-        let wake = until.map(|at| self.epoch + at);
+        let wake = self.wake.map(|at| self.epoch + at);
         let (log, receiver) = (&mut self.log, &mut self.receiver);
         let journal = async {
             match log {

@@ -442,7 +442,7 @@ fn plain(path: &Path) -> PathBuf {
             Component::CurDir => {}
             Component::ParentDir => drop(plain.pop()),
             part @ (Component::Normal(_) | Component::RootDir | Component::Prefix(_)) => {
-                plain.push(part)
+                plain.push(part);
             }
         }
     }

@@ -673,10 +673,10 @@ fn b4_no_verdict_over_the_published_cases_contradicts_the_run() {
                         for known in std::iter::once(twice).chain(blurs) {
                             match contract.judge(&known) {
                                 Verdict::Fits if !valid => {
-                                    wrong.push(format!("{name}: {known:?} fits"))
+                                    wrong.push(format!("{name}: {known:?} fits"));
                                 }
                                 Verdict::Cannot(told) if valid => {
-                                    wrong.push(format!("{name}: {known:?}: {told}"))
+                                    wrong.push(format!("{name}: {known:?}: {told}"));
                                 }
                                 _ => {}
                             }

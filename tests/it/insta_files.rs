@@ -127,7 +127,7 @@ fn plays_insta() {
         settings.set_description(description);
         let passes = settings.bind(|| {
             catch_unwind(AssertUnwindSafe(|| {
-                insta::assert_snapshot!(name.clone(), text)
+                insta::assert_snapshot!(name.clone(), text);
             }))
         });
         told.insert(name, passes.is_ok());

@@ -187,11 +187,11 @@ fn ordered_step(step: &mut Step) {
     }
     match &mut step.body {
         StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => {
-            ordered(body)
+            ordered(body);
         }
         StepBody::Race(branches) => arms.extend(branches.iter_mut().map(|(_, body)| body)),
         StepBody::Match { arms: branches, .. } => {
-            arms.extend(branches.iter_mut().map(|arm| &mut arm.body))
+            arms.extend(branches.iter_mut().map(|arm| &mut arm.body));
         }
         _ => {}
     }
@@ -271,6 +271,7 @@ fn plan_of(body: &str) -> String {
     )
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 #[test]
 fn findings_point_into_the_strings_of_the_file() {
     for (body, code, place) in [
@@ -662,12 +663,12 @@ fn objects_with_kind(value: &Value, pointer: &str, found: &mut Vec<String>) {
                 found.push(pointer.to_owned());
             }
             map.iter().for_each(|(key, value)| {
-                objects_with_kind(value, &format!("{pointer}/{key}"), found)
+                objects_with_kind(value, &format!("{pointer}/{key}"), found);
             });
         }
         Value::Array(list) => {
             list.iter().enumerate().for_each(|(at, value)| {
-                objects_with_kind(value, &format!("{pointer}/{at}"), found)
+                objects_with_kind(value, &format!("{pointer}/{at}"), found);
             });
         }
         _ => {}

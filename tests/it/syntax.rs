@@ -143,6 +143,7 @@ plan r() -> int {
     assert_eq!(plan(&parsed, "r").body.statements.len(), 1);
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 #[test]
 fn every_damage_has_its_own_words() {
     let cases = [

@@ -149,8 +149,8 @@ fn language_and_core_reach_nothing_outside() {
         }
         let core = file.name.starts_with("crates/planrun-core/");
         for pattern in outside.into_iter().chain(core.then_some(concurrent)) {
-            let found = file.matches(&Regex::new(pattern).unwrap()).into_iter();
-            broken.extend(found.map(|(line, found)| format!("{}:{line}: `{found}`", file.name)));
+            let strays = file.matches(&Regex::new(pattern).unwrap()).into_iter();
+            broken.extend(strays.map(|(line, found)| format!("{}:{line}: `{found}`", file.name)));
         }
     }
     let clients = [
@@ -179,8 +179,8 @@ fn the_tables_of_rows_are_the_documented_ones() {
     let line = Regex::new(r"(?m)^\| (\d) \| (`[^|]*`) \|").unwrap();
     for one in CRATES {
         let head = format!("\n### `{}`\n", one.name);
-        let (_, section) = text.split_once(&head).unwrap_or_else(|| panic!("no{head}"));
-        let section = section.split("\n#").next().unwrap();
+        let (_, behind) = text.split_once(&head).unwrap_or_else(|| panic!("no{head}"));
+        let section = behind.split("\n#").next().unwrap();
         let mut documented: BTreeMap<String, usize> = BTreeMap::new();
         for found in line.captures_iter(section) {
             for name in found[2].split(", ") {

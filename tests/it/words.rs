@@ -50,7 +50,7 @@ fn faults(wrong: &str, help: &str, certainty: Certainty) -> Vec<String> {
         (None, Certainty::Told) => {}
         (None, _) => faults.push(format!("no fix: {}", told(only))),
         (Some(fix), Certainty::Told) => {
-            faults.push(format!("a fix, `{}`, where nothing is known", fix.title))
+            faults.push(format!("a fix, `{}`, where nothing is known", fix.title));
         }
         (Some(fix), _) => {
             if fix.safe != (certainty == Certainty::Certain) {

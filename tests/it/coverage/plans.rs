@@ -148,7 +148,7 @@ fn reports_hold_together(coverage: &Coverage<'_>) {
     loop {
         match reader.read_event().unwrap() {
             quick_xml::events::Event::Start(tag) => {
-                lines += usize::from(tag.name().as_ref() == "b")
+                lines += usize::from(tag.name().as_ref() == "b");
             }
             quick_xml::events::Event::Eof => break,
             _ => {}

@@ -159,7 +159,7 @@ fn statement(statement: &mut Statement) {
 fn body(body: &mut StepBody) {
     match body {
         StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => {
-            block(body)
+            block(body);
         }
         StepBody::Race(arms) => arms.iter_mut().for_each(|(_, body)| arm(body)),
         StepBody::Match { arms, .. } => arms.iter_mut().for_each(|one| arm(&mut one.body)),

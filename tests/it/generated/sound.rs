@@ -361,7 +361,7 @@ fn leaves_types_open(checked: &CheckedFile) -> bool {
 fn is_open(node: &Node) -> bool {
     let mut open = false;
     node.codes(&mut |code| {
-        open |= has_any(&code.ty) || code.into.as_ref().is_some_and(|place| !place.sure)
+        open |= has_any(&code.ty) || code.into.as_ref().is_some_and(|place| !place.sure);
     });
     open
 }

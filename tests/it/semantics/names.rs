@@ -417,6 +417,7 @@ fn r2_3_a_context_that_may_be_emptied_stays_open() {
     assert_eq!(errors(&of("set t running { note: s }")), ABSENT);
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 #[test]
 fn c7_r1_7_the_branches_of_an_if_give_one_name() {
     hold(&[

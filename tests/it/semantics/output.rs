@@ -193,6 +193,7 @@ fn chinese_project(settings: &str) -> tempfile::TempDir {
     ])
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 #[test]
 fn d17_a_project_sets_the_language_of_observations_summaries_and_questions_once() {
     let place = chinese_project("language: zh\n");

@@ -71,7 +71,10 @@ fn try_plan(seed: u64, tally: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
 
 fn checked(made: &Project) -> Option<Arc<Program>> {
     let checked = Workshop::of(made).check(made);
-    let refused = checked.diagnostics.iter().any(|found| found.is_error());
+    let refused = checked
+        .diagnostics
+        .iter()
+        .any(planrun_lang::diag::Diagnostic::is_error);
     let plan = checked.plans.last().filter(|_| !refused)?;
     Some(Arc::new(Program::new(plan.clone())))
 }

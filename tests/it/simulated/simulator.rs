@@ -228,7 +228,8 @@ struct Process<'w, 'a> {
     /// Events that were written and are not on disk.
     buffer: Vec<Written>,
     begun: i128,
-    wait: Option<Option<Duration>>,
+    waits: bool,
+    wake: Option<Duration>,
     over: bool,
 }
 
@@ -249,7 +250,8 @@ impl<'w, 'a> Process<'w, 'a> {
             inputs: BTreeMap::new(),
             sequence: 0,
             buffer: Vec::new(),
-            wait: None,
+            waits: false,
+            wake: None,
             over: false,
         }
     }
@@ -267,15 +269,14 @@ impl<'w, 'a> Process<'w, 'a> {
         } else {
             None
         };
-        match input {
-            Some(input) => self.give(input)?,
-            None => {
-                self.wait = None;
-                self.flush();
-                self.give(Input::Idle)?;
-                if let Some(until) = self.wait.take().filter(|_| !self.over) {
-                    self.sleep(until)?;
-                }
+        if let Some(input) = input {
+            self.give(input)?;
+        } else {
+            self.waits = false;
+            self.flush();
+            self.give(Input::Idle)?;
+            if self.waits && !self.over {
+                self.sleep()?;
             }
         }
         Ok(self.over)
@@ -305,7 +306,7 @@ impl<'w, 'a> Process<'w, 'a> {
                 self.arrives(60_000, Input::Asked { asking, given });
             }
             Command::Refuse(error) => return Err(format!("an answer is not taken: {error}")),
-            Command::Wait(until) => self.wait = Some(until),
+            Command::Wait(until) => (self.waits, self.wake) = (true, until),
             Command::End => self.over = true,
             Command::Summarize(_)
             | Command::MessageTaken(_)
@@ -426,10 +427,11 @@ impl<'w, 'a> Process<'w, 'a> {
     }
 
     /// Nothing goes on before something arrives, or this moment comes.
-    fn sleep(&mut self, until: Option<Duration>) -> Result<(), String> {
+    fn sleep(&mut self) -> Result<(), String> {
         let arrives = self.arriving.peek().map(|Reverse((at, _))| *at);
-        let wakes =
-            until.map(|until| self.begun + i128::try_from(until.as_nanos()).unwrap_or(i128::MAX));
+        let wakes = self
+            .wake
+            .map(|until| self.begun + i128::try_from(until.as_nanos()).unwrap_or(i128::MAX));
         match (arrives, wakes) {
             (None, None) if self.buffer.is_empty() => Err("the run stands still".to_owned()),
             (None, None) => Ok(()),

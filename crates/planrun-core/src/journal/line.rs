@@ -65,10 +65,10 @@ impl Line<'_, '_> {
             | EventKind::StepRetried { .. }
             | EventKind::ListenerFired { .. } => {}
             EventKind::RunStarted { run, plan, .. } => {
-                self.texts(&[("run", Some(run)), ("plan", Some(plan))])
+                self.texts(&[("run", Some(run)), ("plan", Some(plan))]);
             }
             EventKind::RunPatched { before, after } => {
-                self.texts(&[("before", Some(before)), ("after", Some(after))])
+                self.texts(&[("before", Some(before)), ("after", Some(after))]);
             }
             EventKind::RunCancelling { keep } => self.flag("keep", *keep),
             EventKind::RunPaused { wake, still } => self.paused(*wake, *still),
@@ -386,6 +386,7 @@ const ARGUMENTS: ValueNames = ValueNames {
 };
 
 /// Nanoseconds since 1970 as RFC 3339 with milliseconds; the beginning of 1970 for years without four digits.
+#[must_use]
 pub fn instant(nanos: i128) -> [u8; 24] {
     let mut text = *b"1970-01-01T00:00:00.000Z";
     // Dividing 64 bits is many times as fast, and they last until 2262.
@@ -482,6 +483,7 @@ mod tests {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table of cases")]
     #[test]
     fn every_kind_of_event_is_one_line_of_json() {
         let error = StepError::new(

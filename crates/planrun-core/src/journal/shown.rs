@@ -70,7 +70,7 @@ impl Shown {
             self.hidden.extend(entry.kept(field).cloned());
             if let Some(value) = entry.field(field, kept)? {
                 own.for_each(|path| {
-                    at_path(&value, path, &mut |secret| self.redactor.add_value(secret))
+                    at_path(&value, path, &mut |secret| self.redactor.add_value(secret));
                 });
             }
         }
@@ -167,7 +167,9 @@ impl Event {
             }
             EventKind::StepRecovering { error, .. } => *error = Arc::new(error.shown(redactor)),
             EventKind::StepSettled { output, error, .. } => {
-                output.iter_mut().for_each(|output| redact(OUTPUT, output));
+                if let Some(output) = output {
+                    redact(OUTPUT, output);
+                }
                 redact_error(error, redactor);
             }
             EventKind::StepWaiting { error, .. } => redact_error(error, redactor),

@@ -316,7 +316,7 @@ impl Run {
         match role {
             Role::Body | Role::Recover => self.body_ended(&program, at, role, frame, outcome),
             Role::Element(index) => {
-                self.element_ended(&program, at, index as usize, frame, outcome)
+                self.element_ended(&program, at, index as usize, frame, outcome);
             }
             Role::Round => self.round_ended(&program, at, frame, outcome),
             Role::Branch(index) => self.branch_ended(&program, at, index as usize, frame, outcome),

@@ -119,9 +119,9 @@ impl Run {
             Err(Ending::Failed(error)) if super::aftermath::says_no(&error) => {
                 let sent = self.leaves.get(&at).map_or(MOST_SENDS, |leaf| leaf.sends);
                 if sent < MOST_SENDS {
-                    self.send_again(at)
+                    self.send_again(at);
                 } else {
-                    self.ask_or_fail(at)
+                    self.ask_or_fail(at);
                 }
             }
             Err(Ending::Failed(_) | Ending::Cancelled) => self.ask_or_fail(at),

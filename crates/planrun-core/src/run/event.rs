@@ -105,7 +105,7 @@ impl Run {
             found = found
                 || self
                     .subject(frame, leaf)
-                    .is_some_and(|own| subjects.contains(&own))
+                    .is_some_and(|own| subjects.contains(&own));
         });
         found
     }

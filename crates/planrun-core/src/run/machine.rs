@@ -201,12 +201,11 @@ impl Run {
             Input::JournalBroken(why) if !self.is_let_go() => {
                 self.let_go(Interruption::Journal(why));
             }
-            Input::JournalBroken(_) => {}
             Input::Message(message) => self.recording.post(message),
             Input::Asked { asking, given } => self.hear(asking, given),
             Input::ScopeRefused { scope, message } => self.scope_refused(scope, message),
             Input::Stop if !self.stopped => self.interrupt(),
-            Input::Stop => {}
+            Input::JournalBroken(_) | Input::Stop => {}
         }
     }
 

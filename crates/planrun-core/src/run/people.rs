@@ -352,7 +352,7 @@ impl Run {
                 self.unanswered(at, ErrorClass::Denied(Denied::Human), refusal(answer));
             }
             Waiting::Answer if self.is_told_what_it_gave(at) => {
-                self.told_what_it_gave(at, &answer.value)
+                self.told_what_it_gave(at, &answer.value);
             }
             Waiting::Answer => self.outcome_told(at, &answer.value),
             Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {

@@ -34,9 +34,10 @@ impl Run {
         let labels = self.in_arguments_of(at, &past.arguments);
         self.note_secrets(&past.arguments, &labels);
         let number = self.number();
-        let key = match past.key.is_empty() {
-            true => self.key(effect, &path, past.execution),
-            false => past.key,
+        let key = if past.key.is_empty() {
+            self.key(effect, &path, past.execution)
+        } else {
+            past.key
         };
         let leaf = Leaf {
             number,

@@ -357,7 +357,7 @@ impl Run {
             (NewsKind::Answer { outcome, .. }, Some(at)) => self.answered_before(at, outcome),
             (NewsKind::Timer { path, timer }, _) => self.timer_fired_before(&path, timer),
             (NewsKind::Signal { signal, payload }, _) => {
-                self.receive_signal(&signal, &payload.to_json(), None)
+                self.receive_signal(&signal, &payload.to_json(), None);
             }
             (
                 NewsKind::TaskMoved {

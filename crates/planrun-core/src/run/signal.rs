@@ -36,10 +36,10 @@ impl Run {
         self.end_waits_before(at);
         match Said::read(&message.text) {
             Ok(Said::Signal(signal)) => {
-                self.receive_signal(&signal.name, &signal.payload, Some(id))
+                self.receive_signal(&signal.name, &signal.payload, Some(id));
             }
             Ok(Said::Move(moved)) => {
-                self.receive_move(&moved.task, &moved.status, &moved.context, Some(id))
+                self.receive_move(&moved.task, &moved.status, &moved.context, Some(id));
             }
             Ok(Said::Answer(given)) => {
                 self.receive_answer(&given, at);
@@ -303,7 +303,7 @@ fn payload_types(program: &Program, name: &str) -> Vec<Type> {
         let mut named = false;
         let Some(on) = node.event() else { continue };
         on.leaves(&mut |leaf| {
-            named |= matches!(&leaf.kind, Condition::Signal(own) if **own == *name)
+            named |= matches!(&leaf.kind, Condition::Signal(own) if **own == *name);
         });
         let ty = match &node.kind {
             NodeKind::Listener(listener) => listener.payload.as_ref(),

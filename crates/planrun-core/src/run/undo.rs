@@ -149,7 +149,7 @@ impl Run {
                 self.open_undo(at, gave);
             }
             Err(Ending::Failed(error)) if super::aftermath::says_no(&error) => {
-                self.next_to_take_back(at)
+                self.next_to_take_back(at);
             }
             Ok(()) | Err(_) => self.undo_unknown(at),
         }
