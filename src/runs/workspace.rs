@@ -450,13 +450,7 @@ fn choose(plans: &[Arc<Plan>], name: Option<&str>) -> Result<Arc<Plan>, Error> {
 
 /// The items of a file that have no part in a plan: tests, and plans that neither it nor one of those calls.
 fn others(checked: &CheckedFile, plan: &Arc<Plan>) -> Vec<Span> {
-    let (mut part, mut open) = (Vec::new(), vec![plan]);
-    while let Some(plan) = open.pop() {
-        if !part.iter().any(|known| Arc::ptr_eq(known, plan)) {
-            part.push(plan.clone());
-            open.extend(&plan.plans);
-        }
-    }
+    let part = plan.with_called();
     let is_other = |item: &&Item| match &item.kind {
         ItemKind::Test(_) => true,
         ItemKind::Plan(own) => part
