@@ -7,10 +7,12 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use planrun::engine::{self, Context, Program};
+use planrun::driver::{self, Context};
 use planrun::host::RealHost;
-use planrun::journal::{Event, EventKind};
-use planrun::tools::{Answer, CallError, Catalog, Reply, Request, Transport};
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_core::journal::{Event, EventKind};
+use planrun_core::run::Program;
+use planrun_lang::call::{Answer, CallError};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::{FileReport, Look, human};
 use planrun_lang::permission::Permissions;
@@ -38,26 +40,31 @@ struct Thermometer {
 }
 
 impl Transport for Thermometer {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         if self.calls.fetch_add(1, Ordering::Relaxed) == 0 {
             // `Sent::No`: nothing reached the world, so that even an effect could be tried again.
             let class = ErrorClass::Transient(Transient::Unavailable);
             let message = "the thermometer warms up".to_owned();
-            return Reply::Now(Err(CallError {
+            return Conversation::Now(Err(CallError {
                 class,
                 message,
                 sent: Sent::No,
                 retry_after: None,
             }));
         }
-        // Arguments have been checked against the signature. A slow tool returns `Reply::Later` with a future.
+        // Arguments have been checked against the signature. A slow tool returns
+        // `Conversation::from_future`, one that tells its progress `Conversation::with_events`.
         let city = request
             .arguments
             .get("city")
             .and_then(Value::as_str)
             .unwrap_or_default();
         let degrees = if city == "Oslo" { -4 } else { 21 };
-        Reply::Now(Ok(Answer::Value(Value::Int(degrees))))
+        Conversation::Now(Ok(Answer::Value(Value::Int(degrees))))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([Arc::new(signature())])
     }
 }
 
@@ -115,7 +122,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .ok_or("the plan has errors")?;
 
     // The run: the observer hears of every change.
-    let mut observer = |event: &Event<'_>| match &event.kind {
+    let mut observer = |event: &Event| match &event.kind {
         EventKind::StepWaiting {
             path,
             error: Some(error),
@@ -131,7 +138,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let context = Context::new(host, Arc::new(catalog), "example", &mut observer);
     let cities = Value::list(["Oslo", "Lisbon"].map(Value::from));
-    let outcome = engine::run(
+    let outcome = driver::run(
         &Arc::new(Program::new(plan.clone())),
         &BTreeMap::from([("cities".into(), cities)]),
         context,

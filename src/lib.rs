@@ -5,7 +5,7 @@
 
 pub mod breaking;
 pub mod cli;
-pub mod engine;
+pub mod driver;
 pub mod forecast;
 pub mod host;
 pub mod journal;

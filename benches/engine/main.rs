@@ -15,10 +15,11 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 use peak_alloc::PeakAlloc;
-use planrun::engine::{self, Context, Program};
+use planrun::driver::{self, Context};
 use planrun::host::{Host, RealHost};
-use planrun::journal::Event;
 use planrun::tools::Catalog;
+use planrun_core::journal::Event;
+use planrun_core::run::Program;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::{Files, Plan, Tools, check_file};
@@ -135,10 +136,10 @@ impl Bench {
     }
 
     /// Orders and runs a plan with its events written as lines; the bytes of these.
-    fn run(&self, plan: Arc<Plan>) -> Result<(engine::Outcome, Sink), String> {
+    fn run(&self, plan: Arc<Plan>) -> Result<(planrun_core::run::Outcome, Sink), String> {
         let mut sink = BufWriter::new(Sink::default());
         let program = Arc::new(Program::new(plan));
-        let mut observer = |event: &Event<'_>| {
+        let mut observer = |event: &Event| {
             let _ = event.write_line(&mut sink);
         };
         let context = Context::new(
@@ -149,7 +150,7 @@ impl Bench {
         );
         let outcome = self
             .runtime
-            .block_on(engine::run(&program, &BTreeMap::new(), context));
+            .block_on(driver::run(&program, &BTreeMap::new(), context));
         let sink = sink.into_inner().map_err(|error| error.to_string())?;
         match outcome.state {
             RunState::Completed => Ok((outcome, sink)),

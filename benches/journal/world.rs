@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::engine::{self, Context, Outcome, Program, Silence};
+use planrun::driver::{self, Context, Silence};
 use planrun::host::{Host, RealHost};
-use planrun::journal::{Log, Past};
-use planrun::tools::{Answer, Catalog, Reply, Request, Transport};
+use planrun::journal::Log;
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_core::journal::Past;
+use planrun_core::run::{Outcome, Program};
+use planrun_lang::call::Answer;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::{Files, Plan, check_file};
@@ -34,19 +37,27 @@ struct Gate(std::sync::Mutex<Option<CancellationToken>>);
 struct Put;
 
 impl Transport for Put {
-    fn call(&self, _: Request) -> Reply {
-        Reply::Now(Ok(Answer::Value(Value::Int(1))))
+    fn call(&self, _: Request) -> Conversation {
+        Conversation::Now(Ok(Answer::Value(Value::Int(1))))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 
 impl Transport for Gate {
-    fn call(&self, _: Request) -> Reply {
+    fn call(&self, _: Request) -> Conversation {
         let stop = self.0.lock().map(|stop| stop.clone()).unwrap_or_default();
         let Some(stop) = stop else {
-            return Reply::Now(Ok(Answer::Value(Value::Int(1))));
+            return Conversation::Now(Ok(Answer::Value(Value::Int(1))));
         };
         stop.cancel();
-        Reply::Later(Box::pin(std::future::pending()))
+        Conversation::from_future(std::future::pending())
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 
@@ -142,7 +153,7 @@ impl World {
             ..Context::new(self.host(), self.catalog.clone(), run, &mut observer)
         };
         self.runtime
-            .block_on(engine::run(program, &BTreeMap::new(), context))
+            .block_on(driver::run(program, &BTreeMap::new(), context))
     }
 }
 

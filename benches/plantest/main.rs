@@ -11,13 +11,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::engine::{self, Context, Defaults, Silence};
+use planrun::driver::{self, Context, Silence};
 use planrun::host::{Host, MemoryHost};
 use planrun::plantest::case::Case;
 use planrun::plantest::explore::{Reach, explore};
 use planrun::plantest::play::Stage;
 use planrun::plantest::suite::{Prepared, Suite, Wish};
-use planrun::tools::{Answer, Catalog, Reply, Request, StandIn, Transport};
+use planrun::tools::{
+    BoxFuture, Catalog, Conversation, Described, Request, StandIn, Transport, described,
+};
+use planrun_core::run::Defaults;
+use planrun_lang::call::Answer;
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::lint;
 use planrun_lang::sema::{Files, Policy, Tools};
@@ -135,7 +139,7 @@ fn bare_runs(suite: &Suite) -> Result<(), String> {
             stand_in,
             ..Context::new(host, tools, "bare", &mut nobody)
         };
-        let outcome = runtime.block_on(engine::run(program, &case.inputs, context));
+        let outcome = runtime.block_on(driver::run(program, &case.inputs, context));
         outcome
             .error
             .map_or(Ok(()), |error| Err(error.message.to_string()))
@@ -147,15 +151,19 @@ fn bare_runs(suite: &Suite) -> Result<(), String> {
 struct Echo;
 
 impl Transport for Echo {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         let next = match request.arguments.get("id") {
             Some(Value::Int(id)) => Value::Int(id + 1),
             _ => Value::Int(0),
         };
-        Reply::Now(Ok(Answer::Value(Value::object([
+        Conversation::Now(Ok(Answer::Value(Value::object([
             ("next", next),
             ("name", Value::String("n".into())),
         ]))))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 

@@ -68,32 +68,8 @@ fn beyond<'a>(grant: &'a Grant, other: &Grant) -> Vec<(&'static str, &'a str)> {
 /// Whether one pattern is known to allow all that another one does. A pattern with wild cards is covered by an equal one,
 /// by one that allows everything, and by the folder that it stays in.
 fn covers(setting: &'static str, outer: &str, inner: &str) -> bool {
-    let only = |pattern: &str| {
-        let list = vec![pattern.to_owned()];
-        match setting {
-            "net" => Grant {
-                net: list,
-                ..Grant::default()
-            },
-            "read" => Grant {
-                read: list,
-                ..Grant::default()
-            },
-            "write" => Grant {
-                write: list,
-                ..Grant::default()
-            },
-            "run" => Grant {
-                run: list,
-                ..Grant::default()
-            },
-            _ => Grant {
-                env: list,
-                ..Grant::default()
-            },
-        }
-    };
-    let Ok(permissions) = Permissions::new(&only(outer), Path::new("/"), &MemoryHost::default())
+    let outer_only = only(setting, outer);
+    let Ok(permissions) = Permissions::new(&outer_only, Path::new("/"), &MemoryHost::default())
     else {
         return false;
     };
@@ -127,6 +103,20 @@ fn covers(setting: &'static str, outer: &str, inner: &str) -> bool {
                 && paths.into_iter().all(|path| allows(&path))
         }
     }
+}
+
+/// A grant of one pattern.
+fn only(setting: &str, pattern: &str) -> Grant {
+    let mut grant = Grant::default();
+    let patterns = match setting {
+        "net" => &mut grant.net,
+        "read" => &mut grant.read,
+        "write" => &mut grant.write,
+        "run" => &mut grant.run,
+        _ => &mut grant.env,
+    };
+    patterns.push(pattern.to_owned());
+    grant
 }
 
 /// The addresses that stand for a pattern of hosts without wild cards in its name; `None` for others.

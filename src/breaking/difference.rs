@@ -107,7 +107,7 @@ fn walk(was: &Type, is: &Type, path: &str, found: &mut Vec<Difference>) {
         (Type::List(was), Type::List(is)) => walk(was, is, &format!("{path}[]"), found),
         (Type::Object(was), Type::Object(is)) => fields(was, is, path, found),
         _ if was.is_optional() && is.is_optional() => {
-            walk(&was.without_null(), &is.without_null(), path, found)
+            walk(&was.without_null(), &is.without_null(), path, found);
         }
         _ => found.extend(leaf(was, is).map(|change| Difference {
             path: path.to_owned(),
@@ -121,7 +121,7 @@ fn fields(was: &Arc<ObjectType>, is: &Arc<ObjectType>, path: &str, found: &mut V
         found.push(Difference {
             path: below(path, name),
             change,
-        })
+        });
     };
     for field in was
         .fields

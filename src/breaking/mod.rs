@@ -84,10 +84,10 @@ pub fn compare(then: Option<Version<'_>>, now: Option<Version<'_>>) -> Compariso
                 }));
             }
             (Some(Some(then)), None) if !damaged => {
-                comparison.findings.push(Finding::removed(then.plan))
+                comparison.findings.push(Finding::removed(then.plan));
             }
             (None, Some(Some(now))) if !damaged => {
-                comparison.findings.push(Finding::added(now.plan))
+                comparison.findings.push(Finding::added(now.plan));
             }
             (Some(_) | None, Some(_) | None) => comparison.left_out.push(name.clone()),
         }

@@ -80,32 +80,7 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
             continue;
         };
         let places = (Some(was.span), Some(is.span));
-        for status in was
-            .statuses
-            .iter()
-            .filter(|status| !is.statuses.contains(status))
-        {
-            let message = format!("the task `{name}` has no status `{status}` any more");
-            found.push(pair.finding(
-                &kind::STATUS_REMOVED,
-                format!("{name}.{status}"),
-                message,
-                places,
-            ));
-        }
-        for status in is
-            .statuses
-            .iter()
-            .filter(|status| !was.statuses.contains(status))
-        {
-            let message = format!("the task `{name}` has the new status `{status}`");
-            found.push(pair.finding(
-                &kind::STATUS_ADDED,
-                format!("{name}.{status}"),
-                message,
-                places,
-            ));
-        }
+        statuses(pair, was, is, found);
         for difference in differences(&merged(&was.context), &merged(&is.context), name) {
             let kind = difference
                 .change
@@ -117,6 +92,38 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
             );
             found.push(pair.finding(kind, difference.path, message, places));
         }
+    }
+}
+
+/// The statuses that one of two versions of a task has alone.
+fn statuses(pair: &Pair<'_>, was: &Task, is: &Task, found: &mut Vec<Finding>) {
+    let name = &is.name;
+    let places = (Some(was.span), Some(is.span));
+    let mut tell = |kind, status: &str, told: &str| {
+        let message = format!("the task `{name}` has {told}");
+        found.push(pair.finding(kind, format!("{name}.{status}"), message, places));
+    };
+    for status in was
+        .statuses
+        .iter()
+        .filter(|status| !is.statuses.contains(status))
+    {
+        tell(
+            &kind::STATUS_REMOVED,
+            status,
+            &format!("no status `{status}` any more"),
+        );
+    }
+    for status in is
+        .statuses
+        .iter()
+        .filter(|status| !was.statuses.contains(status))
+    {
+        tell(
+            &kind::STATUS_ADDED,
+            status,
+            &format!("the new status `{status}`"),
+        );
     }
 }
 

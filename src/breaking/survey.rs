@@ -186,7 +186,7 @@ impl Surveyor {
         match &node.kind {
             NodeKind::Step(step) => return self.step(plan, node, step, path),
             NodeKind::Ensure { .. } => {
-                survey.fails(ErrorClass::Validation(Validation::Ensure), node.span)
+                survey.fails(ErrorClass::Validation(Validation::Ensure), node.span);
             }
             NodeKind::Fail(failing) => survey.fails(failing.class.clone(), node.span),
             NodeKind::Listener(listener) => {

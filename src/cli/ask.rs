@@ -12,9 +12,10 @@ use tokio::sync::oneshot;
 use super::arguments::{RunArguments, RunFormat};
 use super::question::{Asked, more_questions};
 use super::{Failure, Terminal};
-use crate::engine::{Answering, Asker, Asking, Outcome};
-use crate::journal::{AnswerError, FormField, Given, Question, Waiting};
+use crate::driver::{Answering, Asker};
 use crate::runs::real_host;
+use planrun_core::journal::{AnswerError, FormField, Given, Question, Waiting};
+use planrun_core::run::{Asking, Outcome};
 
 /// Who answers in this process: what the command line says, then whoever sits at the terminal.
 pub(super) fn answering(

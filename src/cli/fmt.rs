@@ -80,63 +80,76 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
         .into_par_iter()
         .map(|file| form(file, writes))
         .collect();
-    let mut problems: Vec<String> = found
-        .problems
-        .into_iter()
-        .map(|problem| problem.message)
-        .collect();
-    let (mut changed, mut unchanged, mut refused) = (0, 0, Vec::new());
-    let mut out = String::new();
+    let mut sum = Sum::default();
+    sum.problems
+        .extend(found.problems.into_iter().map(|problem| problem.message));
     for result in done {
-        match result {
-            Done::Unchanged(source, file) => {
-                unchanged += 1;
-                if writes && file == PlanFile::Stdin {
-                    out.push_str(source.text());
-                }
-            }
-            Done::Changed { source, file, text } => {
-                changed += 1;
-                if arguments.check {
-                    out.push_str(&visible_text(source.name()));
-                    out.push('\n');
-                }
-                if arguments.diff {
-                    out.push_str(&difference(&source, &text, terminal.look));
-                }
-                if writes && file == PlanFile::Stdin {
-                    out.push_str(&text);
-                }
-            }
-            Done::Refused(report) => refused.push(report),
-            Done::Problem(problem) => problems.push(problem),
-        }
+        sum.add(result, arguments, terminal.look);
     }
     if writes || !terminal.look.color {
-        terminal.print_exactly(&out)?;
+        terminal.print_exactly(&sum.out)?;
     } else {
-        terminal.print(&out)?;
+        terminal.print(&sum.out)?;
     }
-    if !refused.is_empty() {
-        terminal.say_plainly(&human(
-            &refused,
-            Look {
-                color: terminal.color_messages,
-                ..terminal.look
-            },
-        ));
+    if !sum.refused.is_empty() {
+        let color = terminal.color_messages;
+        let look = Look {
+            color,
+            ..terminal.look
+        };
+        terminal.say_plainly(&human(&sum.refused, look));
     }
-    for problem in &problems {
+    for problem in &sum.problems {
         terminal.complain(problem);
     }
-    terminal.say(&sentence(writes, changed, unchanged, refused.len()));
-    Ok(if !problems.is_empty() {
+    terminal.say(&sentence(writes, &sum));
+    Ok(if !sum.problems.is_empty() {
         Exit::Environment
-    } else if refused.is_empty() && (writes || changed == 0) {
+    } else if sum.refused.is_empty() && (writes || sum.changed == 0) {
         Exit::Fine
     } else {
         Exit::Findings
     })
+}
+
+/// What became of all files.
+#[derive(Default)]
+struct Sum {
+    changed: usize,
+    unchanged: usize,
+    refused: Vec<FileReport>,
+    problems: Vec<String>,
+    /// What goes to standard output.
+    out: String,
+}
+
+impl Sum {
+    fn add(&mut self, done: Done, arguments: &Arguments, look: Look) {
+        let writes = !arguments.check && !arguments.diff;
+        match done {
+            Done::Unchanged(source, file) => {
+                self.unchanged += 1;
+                if writes && file == PlanFile::Stdin {
+                    self.out.push_str(source.text());
+                }
+            }
+            Done::Changed { source, file, text } => {
+                self.changed += 1;
+                if arguments.check {
+                    self.out.push_str(&visible_text(source.name()));
+                    self.out.push('\n');
+                }
+                if arguments.diff {
+                    self.out.push_str(&difference(&source, &text, look));
+                }
+                if writes && file == PlanFile::Stdin {
+                    self.out.push_str(&text);
+                }
+            }
+            Done::Refused(report) => self.refused.push(report),
+            Done::Problem(problem) => self.problems.push(problem),
+        }
+    }
 }
 
 /// Whether the file of this name is a plan in the JSON form.
@@ -178,7 +191,8 @@ fn difference(source: &SourceFile, text: &str, look: Look) -> String {
 }
 
 /// The last line: what became of how many files.
-fn sentence(writes: bool, changed: usize, unchanged: usize, refused: usize) -> String {
+fn sentence(writes: bool, sum: &Sum) -> String {
+    let (changed, unchanged, refused) = (sum.changed, sum.unchanged, sum.refused.len());
     let did = if writes { "formatted" } else { "would change" };
     let mut parts = Vec::new();
     if changed > 0 {

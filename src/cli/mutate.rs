@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 use super::check::counted;
 use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal};
-use crate::engine::{Observer, Silence};
+use crate::driver::{Observer, Silence};
 use crate::host::RealHost;
 use crate::plantest::coverage::{Seen, Watching};
 use crate::plantest::mutate::{Kind, Mutant, mutants};
@@ -109,32 +109,7 @@ pub fn run(
         .par_iter()
         .map(|file| used_by(&tested, file))
         .collect();
-    let unchanged: Vec<(Option<(String, String)>, Seen)> = tested
-        .files
-        .par_iter()
-        .map(|file| {
-            let (mut seen, mut nobody) = (Seen::default(), Silence);
-            let mut watching = Watching {
-                seen: &mut seen,
-                inner: &mut nobody,
-            };
-            let failing = failure(&tested, file, &file.suite, &mut watching);
-            (failing, seen)
-        })
-        .collect();
-    let mut seen = Seen::default();
-    for (_, own) in &unchanged {
-        seen.merge(own);
-    }
-    if let Some((file, title)) = unchanged.into_iter().find_map(|(failing, _)| failing) {
-        let message = format!(
-            "the test {title:?} of `{}` fails before anything is changed",
-            visible_line(&file)
-        );
-        return Err(Failure::Environment(format!(
-            "{message}; `planrun test` tells why"
-        )));
-    }
+    let seen = run_unchanged(&tested)?;
     let mut all: Vec<(usize, Mutant)> = Vec::new();
     for (index, file) in tested.files.iter().enumerate() {
         let found = mutants(&file.suite.source, &file.suite.checked.tree);
@@ -163,6 +138,38 @@ pub fn run(
     } else {
         Exit::Fine
     })
+}
+
+/// Runs the tests before anything is changed, and tells what they reach.
+fn run_unchanged(tested: &Tested) -> Result<Seen, Failure> {
+    let unchanged: Vec<(Option<(String, String)>, Seen)> = tested
+        .files
+        .par_iter()
+        .map(|file| {
+            let (mut seen, mut nobody) = (Seen::default(), Silence);
+            let mut watching = Watching {
+                seen: &mut seen,
+                inner: &mut nobody,
+            };
+            let failing = failure(tested, file, &file.suite, &mut watching);
+            (failing, seen)
+        })
+        .collect();
+    let mut seen = Seen::default();
+    for (_, own) in &unchanged {
+        seen.merge(own);
+    }
+    match unchanged.into_iter().find_map(|(failing, _)| failing) {
+        None => Ok(seen),
+        Some((file, title)) => {
+            let file = visible_line(&file);
+            let message =
+                format!("the test {title:?} of `{file}` fails before anything is changed");
+            Err(Failure::Environment(format!(
+                "{message}; `planrun test` tells why"
+            )))
+        }
+    }
 }
 
 /// The files that a file uses, itself first.

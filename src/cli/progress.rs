@@ -8,7 +8,7 @@ use owo_colors::{OwoColorize, Style};
 use planrun_lang::diag::render::{Look, visible_line};
 use planrun_lang::protocol::StepState;
 
-use crate::journal::StepError;
+use planrun_core::journal::StepError;
 
 /// Lines for running steps; the rest is counted in one more line.
 const MOST_LIVE: usize = 8;

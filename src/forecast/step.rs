@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::secrets::hidden;
 use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::expr::Matcher;
 use planrun_lang::sema::{BlockId, Call, Each, Input, Node, Repeat, Step, StepKind, Target, Wait};
 use planrun_lang::types::{Signature, Type, sensitive_arguments};
 use planrun_lang::value::{Key, Value};
@@ -12,7 +13,7 @@ use serde_json::Map;
 
 use super::walk::Walk;
 use super::{Gate, Item, Known, Permission, Runs};
-use crate::tools::wanted_permission;
+use crate::tools::{Origin, RequiredPermission};
 
 /// Whether a step runs, and why not.
 type Fate = (Runs, Option<&'static str>);
@@ -56,16 +57,7 @@ impl Walk<'_> {
             StepKind::Match { subject, arms } => {
                 self.take(frame, "value", subject, &mut item);
                 self.items.push(item);
-                let value = self.value(frame, subject);
-                let matching =
-                    |value: &Value| arms.iter().find(|(matcher, _)| matcher.matches(value));
-                if let Some((_, body)) = value.as_ref().and_then(matching) {
-                    return self.held(frame, *body, path, fate.0);
-                }
-                for (_, body) in arms {
-                    self.held(frame, *body, path.clone(), Runs::Maybe);
-                }
-                None
+                self.arms(frame, (subject, arms), &path, fate.0)
             }
             StepKind::Input(input) => {
                 self.form(frame, input, step, item);
@@ -80,6 +72,25 @@ impl Walk<'_> {
                 None
             }
         }
+    }
+
+    /// Walks through the arm that is taken, or through all where that is not known.
+    fn arms(
+        &mut self,
+        frame: usize,
+        (subject, arms): (&Code, &[(Matcher, BlockId)]),
+        path: &str,
+        runs: Runs,
+    ) -> Option<Value> {
+        let value = self.value(frame, subject);
+        let matching = |value: &Value| arms.iter().find(|(matcher, _)| matcher.matches(value));
+        if let Some((_, body)) = value.as_ref().and_then(matching) {
+            return self.held(frame, *body, path.to_owned(), runs);
+        }
+        for (_, body) in arms {
+            self.held(frame, *body, path.to_owned(), Runs::Maybe);
+        }
+        None
     }
 
     /// Walks through a block that a step holds; what it gives, where that is known.
@@ -168,11 +179,12 @@ impl Walk<'_> {
         for (name, value) in shown.as_map().into_iter().flatten() {
             item.arguments.insert(name.to_string(), value.to_json());
         }
-        let wanted = wanted_permission(signature, &arguments, (self.around.host, self.around.root));
-        item.permission = wanted.map(|wanted| Permission {
-            allow: wanted.setting,
-            granted: wanted.granted(&self.frames[frame].permissions),
-            thing: self.redactor.text(&wanted.thing).into_owned(),
+        let place = (self.around.host, self.around.root);
+        let required = RequiredPermission::of(signature, Origin::Plan, &arguments, place);
+        item.permission = required.setting().map(|(allow, thing)| Permission {
+            allow,
+            granted: required.check(&self.frames[frame].permissions).is_ok(),
+            thing: self.redactor.text(&thing).into_owned(),
         });
         if signature.returns == Type::Null {
             return Some(Value::Null);

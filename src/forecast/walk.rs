@@ -172,13 +172,7 @@ impl<'a> Walk<'a> {
     ) {
         match &node.kind {
             NodeKind::Condition(code) => {
-                let condition = match (runs, come(&self.frames, frame, code)) {
-                    (Runs::No, _) => Condition::Untaken,
-                    (Runs::Yes, Came::Value(Value::Bool(true))) => Condition::True,
-                    (Runs::Yes | Runs::Maybe, Came::Value(Value::Bool(false))) => Condition::False,
-                    (Runs::Yes | Runs::Maybe, _) => Condition::Unknown,
-                };
-                self.frames[frame].conditions[index] = condition;
+                self.frames[frame].conditions[index] = self.condition(frame, code, runs);
             }
             NodeKind::Let(code) => {
                 let value = match self.guard(frame, node) {
@@ -211,10 +205,10 @@ impl<'a> Walk<'a> {
                 self.fail(format!("{}: {}", failing.class, plain(message.as_ref())));
             }
             NodeKind::Reply(code) | NodeKind::Yield(code) if runs != Runs::No => {
-                self.reply(frame, code, runs)
+                self.reply(frame, code, runs);
             }
             NodeKind::Listener(listener) if runs != Runs::No => {
-                self.listener(frame, node, listener)
+                self.listener(frame, node, listener);
             }
             NodeKind::Ensure { .. }
             | NodeKind::Fail(_)
@@ -224,6 +218,15 @@ impl<'a> Walk<'a> {
             | NodeKind::Task(_)
             | NodeKind::Set(_)
             | NodeKind::Listener(_) => {}
+        }
+    }
+
+    fn condition(&self, frame: usize, code: &Code, runs: Runs) -> Condition {
+        match (runs, come(&self.frames, frame, code)) {
+            (Runs::No, _) => Condition::Untaken,
+            (Runs::Yes, Came::Value(Value::Bool(true))) => Condition::True,
+            (Runs::Yes | Runs::Maybe, Came::Value(Value::Bool(false))) => Condition::False,
+            (Runs::Yes | Runs::Maybe, _) => Condition::Unknown,
         }
     }
 

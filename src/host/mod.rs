@@ -4,6 +4,7 @@ mod memory;
 mod pinned;
 mod real;
 mod revision;
+mod runtime_clock;
 mod virtual_clock;
 
 use std::io;
@@ -16,6 +17,7 @@ pub use memory::MemoryHost;
 pub use pinned::{PinnedHost, Pins};
 pub use real::RealHost;
 pub use revision::{Revision, RevisionError};
+pub use runtime_clock::runtime_now;
 pub use virtual_clock::VirtualHost;
 
 /// What stands at a path.

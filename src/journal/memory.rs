@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::entry::{Entry, EntryError};
-use super::log::{Log, Message, Summary};
-use super::past::Past;
+use super::log::Log;
+use planrun_core::journal::{Entry, EntryError, Message, Past, Summary};
 
 /// A log in memory; its clones share what was written.
 #[derive(Clone, Default)]

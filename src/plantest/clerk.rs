@@ -9,8 +9,9 @@ use planrun_lang::types::ErrorClass;
 use serde_json::{Value as Json, json};
 
 use super::slots::Slots;
-use crate::engine::{Asker, Asking};
-use crate::journal::{Given, Waiting};
+use crate::driver::Asker;
+use planrun_core::journal::{Given, Waiting};
+use planrun_core::run::Asking;
 
 /// The answers of one test, in one run. Clones share what was said.
 #[derive(Clone)]
@@ -157,14 +158,16 @@ impl Asker for Clerk {
             .as_ref()
             .filter(|(path, _)| *path == asking.path)
         {
-            let given = Given {
-                path: asking.path.clone(),
-                value: json!(false),
-                by: asking.question.by.clone(),
-                note: None,
-            };
             return match instead {
-                Instead::Refuse => Box::pin(async { Some(given) }),
+                Instead::Refuse => {
+                    let by = asking.question.by.clone();
+                    Box::pin(std::future::ready(Some(given(
+                        &asking,
+                        json!(false),
+                        by,
+                        None,
+                    ))))
+                }
                 Instead::Expire => Box::pin(std::future::pending()),
             };
         }
@@ -198,17 +201,21 @@ impl Asker for Clerk {
         } else {
             asking.question.by.clone()
         };
-        let given = Given {
-            path: asking.path.clone(),
-            value,
-            by,
-            note,
-        };
+        let given = given(&asking, value, by, note);
         let delay = answer.delay;
         Box::pin(async move {
             tokio::time::sleep(delay).await;
             Some(given)
         })
+    }
+}
+
+fn given(asking: &Asking, value: Json, by: Option<Arc<str>>, note: Option<Arc<str>>) -> Given {
+    Given {
+        path: asking.path.clone(),
+        value,
+        by,
+        note,
     }
 }
 

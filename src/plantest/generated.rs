@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Choice, ErrorClass, Examples, Signature, Validation};
 use serde_json::Map;
 
 use super::world::Call;
-use crate::tools::{Answer, CallError, Outcome};
 
 /// What makes up results, prepared once for each tool.
 #[derive(Default)]
@@ -26,8 +26,8 @@ struct Prepared {
 impl MadeUp {
     /// A result that fits the tool's contract: the same for the same tool, arguments and seed; at an edge of the contract
     /// where one is wanted.
-    pub(super) fn answer(&self, call: &Call<'_>, seed: u64, edge: Option<u64>) -> Outcome {
-        let signature = &call.request.signature;
+    pub(super) fn answer(&self, call: &Call<'_>, seed: u64, edge: Option<u64>) -> CallOutcome {
+        let signature = call.request.signature();
         let arguments = call.request.arguments.to_json();
         let hash = blake3::hash(format!("{seed} {} {arguments}", signature.path()).as_bytes());
         let seed = hash

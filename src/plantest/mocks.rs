@@ -12,7 +12,7 @@ use super::generated::MadeUp;
 use super::play::Manner;
 use super::slots::Slots;
 use super::world::{Call, Reaction, Response, Source, failure, is_system};
-use crate::tools::{Answer, CallError, Outcome};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// Which of the mocks of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,7 +66,7 @@ impl Mocks {
                 Reaction::Answer(Err(failure(
                     class.clone(),
                     message,
-                    &call.request.signature,
+                    call.request.signature(),
                 )))
             }
             Written::Crash { after } => Reaction::Crash { after: *after },
@@ -78,7 +78,7 @@ impl Mocks {
     }
 
     /// The value of an expression over the arguments of a call.
-    fn value(mock: &Mock, code: &Code, call: &Call<'_>) -> Outcome {
+    fn value(mock: &Mock, code: &Code, call: &Call<'_>) -> CallOutcome {
         let parameters = mock
             .signature
             .as_ref()
@@ -100,11 +100,11 @@ impl Mocks {
         );
         slots
             .evaluate(code)
-            .map(|value| answered(&call.request.signature, value))
+            .map(|value| answered(call.request.signature(), value))
             .map_err(|error| {
                 let message = format!(
                     "the mock of `{}` has no value: {error}",
-                    call.request.signature.path()
+                    call.request.signature().path()
                 );
                 let class = ErrorClass::Validation(Validation::Result);
                 CallError {
@@ -155,7 +155,7 @@ impl Source for Mocks {
 }
 
 fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
-    let signature = &call.request.signature;
+    let signature = call.request.signature();
     let same = mock
         .signature
         .as_ref()

@@ -10,7 +10,7 @@ use super::case::Case;
 use super::play::Played;
 use super::slots::Slots;
 use super::world::Called;
-use crate::engine::{Outcome, StepReport};
+use planrun_core::run::{Outcome, StepReport};
 
 /// The values of a test's frame after its run.
 #[must_use]

@@ -16,12 +16,12 @@ use super::recording::{Recorder, Replay, Replayed};
 use super::replay::Lives;
 use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
-use crate::engine::{
-    self, Answering, Asker, Context, Defaults, Interruption, Observer, Order, Outcome, Program,
-};
+use crate::driver::{self, Answering, Asker, Context, Observer};
 use crate::host::{Host, MemoryHost, VirtualHost};
-use crate::journal::{Log, MOST_DEATHS, MemoryLog, Move, Past, Said, Signal};
+use crate::journal::{Log, MemoryLog};
 use crate::tools::{Catalog, StandIn};
+use planrun_core::journal::{MOST_DEATHS, Move, Past, Said, Signal};
+use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program};
 
 /// More processes than this no run needs.
 const MOST_PROCESSES: usize = 100;
@@ -266,7 +266,7 @@ impl Performance<'_> {
             answering,
             ..self.context(host, observer)
         };
-        let running = engine::run(self.program, &self.case.inputs, context);
+        let running = driver::run(self.program, &self.case.inputs, context);
         if let Some(again) = &self.again {
             again.lives.arm(&self.log);
         }
@@ -290,12 +290,12 @@ impl Performance<'_> {
 
     /// The run as its journal tells it, without doing anything.
     async fn look(&self, host: &Arc<dyn Host>) -> Option<Outcome> {
-        let mut nobody = engine::Silence;
+        let mut nobody = driver::Silence;
         let context = Context {
             only_looks: true,
             ..self.context(host, &mut nobody)
         };
-        let mut outcome = engine::run(self.program, &self.case.inputs, context).await;
+        let mut outcome = driver::run(self.program, &self.case.inputs, context).await;
         outcome.interruption = Some(Interruption::Asked);
         Some(outcome)
     }

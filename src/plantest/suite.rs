@@ -21,8 +21,9 @@ use super::recording::{self, Recordings, Replay};
 use super::trace::trace;
 use super::verdict::{fault, faults, unused};
 use super::world::Source;
-use crate::engine::{Observer, Order, Outcome, Program, Silence};
+use crate::driver::{Observer, Silence};
 use crate::host::{Host, RealHost};
+use planrun_core::run::{Order, Outcome, Program};
 
 /// A checked file with tests.
 pub struct Suite {
@@ -199,51 +200,19 @@ impl Suite {
         let Some(program) = self.program(&case.test).filter(|_| case.test.runs()) else {
             return;
         };
-        if let Some((span, what)) = case.test.plan.not_yet.first() {
-            let message = format!(
-                "`{}` cannot run in this version: it uses {what}",
-                case.test.plan.name
-            );
-            ran.faults
-                .push(Diagnostic::new(&codes::contracts::NOT_YET, *span, message));
-            return;
-        }
-        if let Some(Err(broken)) = self.recordings.of(case) {
-            let finding =
-                Diagnostic::new(&codes::tests::RECORDING, case.test.span, broken.to_string());
-            ran.faults.push(finding.help(broken.remedy.clone()));
+        if let Some(refused) = self.refused(case) {
+            ran.faults.push(refused);
             return;
         }
         let perform = |manner: Manner, observer: &mut dyn Observer| {
-            play(
-                stage,
-                program,
-                case,
-                cast(stage, case, manner),
-                manner,
-                observer,
-            )
+            let doubles = cast(stage, case, manner);
+            play(stage, program, case, doubles, manner, observer)
         };
         let faults = |played: &Played| self.faults(case, played);
         let played = perform(wish.manner, observer);
         ran.faults.extend(faults(&played));
         ran.unused.clone_from(&played.unused);
-        for snapshot in case
-            .test
-            .snapshots
-            .iter()
-            .filter(|snapshot| snapshot.of.needs_run())
-        {
-            let text = if snapshot.of == SnapshotOf::Trace {
-                trace(program, &played)
-            } else {
-                reply(&played)
-            };
-            ran.kept.push(Kept {
-                snapshot: *snapshot,
-                text,
-            });
-        }
+        ran.kept.extend(kept(program, case, &played));
         if !ran.faults.is_empty() {
             return;
         }
@@ -264,6 +233,19 @@ impl Suite {
                 return;
             }
         }
+    }
+
+    /// Why a case cannot be played.
+    fn refused(&self, case: &Case) -> Option<Diagnostic> {
+        let plan = &case.test.plan;
+        if let Some((span, what)) = plan.not_yet.first() {
+            let name = &plan.name;
+            let message = format!("`{name}` cannot run in this version: it uses {what}");
+            return Some(Diagnostic::new(&codes::contracts::NOT_YET, *span, message));
+        }
+        let broken = self.recordings.of(case)?.as_ref().err()?;
+        let finding = Diagnostic::new(&codes::tests::RECORDING, case.test.span, broken.to_string());
+        Some(finding.help(broken.remedy.clone()))
     }
 
     /// What is wrong with a case that was played.
@@ -436,4 +418,23 @@ fn item_of(checked: &CheckedFile, plan: &Plan) -> Option<Span> {
         ast::ItemKind::Plan(written) => (written.name.span == plan.span).then_some(item.span),
         _ => None,
     })
+}
+
+/// The texts of the snapshots of a case that speak of its run.
+fn kept(program: &Program, case: &Case, played: &Played) -> Vec<Kept> {
+    let snapshots = case.test.snapshots.iter();
+    let of_run = snapshots.filter(|snapshot| snapshot.of.needs_run());
+    let text = |of: SnapshotOf| {
+        if of == SnapshotOf::Trace {
+            trace(program, played)
+        } else {
+            reply(played)
+        }
+    };
+    of_run
+        .map(|snapshot| Kept {
+            snapshot: *snapshot,
+            text: text(snapshot.of),
+        })
+        .collect()
 }

@@ -13,8 +13,9 @@ use planrun_lang::value::Value;
 
 use super::play::Played;
 use super::world::Called;
-use crate::engine::{Outcome, Program, StepReport};
-use crate::journal::{Entry, EventName, MemoryLog};
+use crate::journal::MemoryLog;
+use planrun_core::journal::{Entry, EventName};
+use planrun_core::run::{Outcome, Program, StepReport};
 
 /// The trace of what was played.
 #[must_use]
@@ -186,13 +187,7 @@ fn tell(text: &mut String, step: &StepReport, attempts: &[String], answers: Opti
     }
     for (word, error) in [("error", &step.error), ("recovered from", &step.recovered)] {
         if let Some(error) = error {
-            let part = |name: &str| {
-                error
-                    .get(name)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned()
-            };
+            let part = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
             line(
                 text,
                 1,

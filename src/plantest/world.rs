@@ -10,7 +10,8 @@ use planrun_lang::value::Value;
 
 use super::recording::Recorder;
 use crate::journal::MemoryLog;
-use crate::tools::{CallError, Outcome, Reply, Request, StandIn, Transport};
+use crate::tools::{BoxFuture, Conversation, Described, Request, StandIn, Transport, described};
+use planrun_lang::call::{CallError, CallOutcome};
 
 /// The namespace whose tools compute and look at the clock: they answer themselves.
 const SYSTEM: &str = "sys";
@@ -44,7 +45,7 @@ pub struct Response {
 
 #[derive(Clone, Debug)]
 pub enum Reaction {
-    Answer(Outcome),
+    Answer(CallOutcome),
     /// The process dies: before the call has gone out, or after it has happened.
     Crash {
         after: bool,
@@ -161,26 +162,29 @@ impl World {
         };
         self.state().calls.push(Called {
             path: request.path.clone(),
-            tool: request.signature.path().into(),
-            signature: request.signature.clone(),
+            tool: request.signature().path().into(),
+            signature: request.signature().clone(),
             arguments: request.arguments.clone(),
             key: request.idempotency_key.clone(),
-            effect: request.signature.effect,
+            effect: request.signature().effect,
             failed,
             happened,
             crashed,
         });
     }
 
-    fn refuse(&self, request: &Request) -> Reply {
+    fn refuse(&self, request: &Request) -> Conversation {
         let mut state = self.state();
         state.unanswered.push(Unanswered {
             path: request.path.clone(),
-            signature: request.signature.clone(),
+            signature: request.signature().clone(),
             arguments: request.arguments.clone(),
         });
-        let message = format!("nothing in the test answers `{}`", request.signature.path());
-        Reply::Now(Err(CallError {
+        let message = format!(
+            "nothing in the test answers `{}`",
+            request.signature().path()
+        );
+        Conversation::Now(Err(CallError {
             class: ErrorClass::Internal,
             message,
             sent: Sent::No,
@@ -190,10 +194,10 @@ impl World {
 }
 
 impl World {
-    fn call_over(&self, request: Request, tool: Option<&dyn Transport>) -> Reply {
+    fn call_over(&self, request: Request, tool: Option<&dyn Transport>) -> Conversation {
         let Some(occurrence) = self.occurrence(&request) else {
             // The process is gone, and what it still does is never seen.
-            return Reply::Later(Box::pin(std::future::pending()));
+            return Conversation::from_future(std::future::pending());
         };
         let Some(response) = self.respond(&request, occurrence) else {
             return self.beyond(request, occurrence, tool);
@@ -202,10 +206,10 @@ impl World {
         match response.reaction {
             Reaction::Crash { .. } => {
                 self.log.die();
-                Reply::Later(Box::pin(std::future::pending()))
+                Conversation::from_future(std::future::pending())
             }
-            Reaction::Answer(outcome) if response.delay.is_zero() => Reply::Now(outcome),
-            Reaction::Answer(outcome) => Reply::Later(Box::pin(async move {
+            Reaction::Answer(outcome) if response.delay.is_zero() => Conversation::Now(outcome),
+            Reaction::Answer(outcome) => Conversation::from_future(async move {
                 tokio::select! {
                     biased;
                     () = tokio::time::sleep(response.delay) => outcome,
@@ -216,20 +220,25 @@ impl World {
                         retry_after: None,
                     }),
                 }
-            })),
+            }),
         }
     }
 }
 
 impl World {
     /// A call to which nobody has an answer.
-    fn beyond(&self, request: Request, occurrence: u32, tool: Option<&dyn Transport>) -> Reply {
+    fn beyond(
+        &self,
+        request: Request,
+        occurrence: u32,
+        tool: Option<&dyn Transport>,
+    ) -> Conversation {
         match (&self.recorder, tool) {
             (Some(recorder), Some(tool)) => {
                 self.note(&request, None);
                 recorder.call(request, occurrence + 1, tool)
             }
-            (None, Some(tool)) if is_system(&request.signature) => tool.call(request),
+            (None, Some(tool)) if is_system(request.signature()) => tool.call(request),
             (Some(_) | None, _) => self.refuse(&request),
         }
     }
@@ -240,8 +249,12 @@ impl World {
 }
 
 impl Transport for World {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         self.call_over(request, None)
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 
@@ -252,8 +265,15 @@ struct Door {
 }
 
 impl Transport for Door {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         self.world.call_over(request, self.tool.as_deref())
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        match &self.tool {
+            Some(tool) => tool.describe(),
+            None => described([]),
+        }
     }
 }
 
@@ -285,7 +305,7 @@ fn may_have_happened(error: &CallError) -> bool {
 impl Response {
     /// An answer at once.
     #[must_use]
-    pub fn now(outcome: Outcome) -> Self {
+    pub fn now(outcome: CallOutcome) -> Self {
         Self {
             reaction: Reaction::Answer(outcome),
             delay: Duration::ZERO,

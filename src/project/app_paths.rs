@@ -122,7 +122,7 @@ fn walk(
         let relative = folder.join(name);
         match host.kind(&root.join(&relative)) {
             Ok(FileKind::Folder) if depth > 1 => {
-                walk(host, root, &relative, depth - 1, glob, files)
+                walk(host, root, &relative, depth - 1, glob, files);
             }
             Ok(FileKind::File) if is_app_file(&relative) && glob.is_match(&relative) => {
                 files.push(root.join(&relative));

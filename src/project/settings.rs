@@ -118,6 +118,33 @@ pub(super) fn read(
     // Nothing here is sent anywhere.
     let _ = variables::fill_in(&mut node, host, found);
     let section = section("planrun.yaml", &node, &KEYS, found)?;
+    warn_of_later(&node, found);
+    let part = |name: &str| section.get(name);
+    let apps = part("apps").map(|node| texts(node, "apps")).transpose()?;
+    let allow = part("allow").map(|node| allow(node, found)).transpose()?;
+    let policy = part("policy").map(|node| policy(node, found)).transpose()?;
+    let retry = part("retry").map(|node| retry(node, found)).transpose()?;
+    let confirm = part("confirm")
+        .map(|node| texts(node, "confirm"))
+        .transpose()?;
+    let confirm = confirm.into_iter().flatten().map(|(tool, _)| tool);
+    let check = part("check").map(|node| check(node, found)).transpose()?;
+    let language = part("language").and_then(|node| language(node, found));
+    Ok(Read {
+        settings: Settings {
+            allow,
+            policy: policy.unwrap_or_default(),
+            retry: retry.unwrap_or_default(),
+            confirm: confirm.collect(),
+            check: check.unwrap_or_default(),
+            language,
+        },
+        apps,
+    })
+}
+
+/// Warns of keys that a later version will read.
+fn warn_of_later(node: &Node, found: &mut Vec<Diagnostic>) {
     for entry in node
         .entries()
         .unwrap_or_default()
@@ -130,49 +157,6 @@ pub(super) fn read(
         finding.severity = Severity::Warning;
         found.push(finding);
     }
-    let apps = section
-        .get("apps")
-        .map(|node| texts(node, "apps"))
-        .transpose()?;
-    let allow = section
-        .get("allow")
-        .map(|node| allow(node, found))
-        .transpose()?;
-    let policy = section
-        .get("policy")
-        .map(|node| policy(node, found))
-        .transpose()?
-        .unwrap_or_default();
-    let retry = section
-        .get("retry")
-        .map(|node| retry(node, found))
-        .transpose()?
-        .unwrap_or_default();
-    let confirm = section
-        .get("confirm")
-        .map(|node| texts(node, "confirm"))
-        .transpose()?
-        .unwrap_or_default();
-    let confirm = confirm.into_iter().map(|(tool, _)| tool).collect();
-    let check = section
-        .get("check")
-        .map(|node| check(node, found))
-        .transpose()?
-        .unwrap_or_default();
-    let language = section
-        .get("language")
-        .and_then(|node| language(node, found));
-    Ok(Read {
-        settings: Settings {
-            allow,
-            policy,
-            retry,
-            confirm,
-            check,
-            language,
-        },
-        apps,
-    })
 }
 
 /// A mapping with known keys.

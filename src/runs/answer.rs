@@ -7,7 +7,7 @@ use super::inbox::OpenRun;
 use super::signal::open;
 use super::{Error, Journal, Planrun};
 use crate::journal::store::Seen;
-use crate::journal::{Accepted, Given, Said};
+use planrun_core::journal::{Accepted, Given, Said};
 
 /// Whose questions are answered.
 #[derive(Clone, Copy, Debug)]

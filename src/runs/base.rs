@@ -12,7 +12,7 @@ use planrun_lang::syntax::{json::definitions, parse};
 use planrun_lang::types::{Effect, Signature};
 
 use super::{Error, Inputs, Planrun};
-use crate::engine::{Again, Copied, Copies, Program, StepReport};
+use planrun_core::run::{Again, Copied, Copies, Program, StepReport};
 
 /// Another run, from which a new one takes what it need not do again.
 pub struct Base {

@@ -2,8 +2,8 @@
 
 use planrun_lang::diag::render::{FileReport, visible_line};
 
-use crate::journal::AnswerError;
 use crate::journal::store::JournalError;
+use planrun_core::journal::AnswerError;
 
 /// Why the service did not do what was asked. Nothing has changed then, unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]

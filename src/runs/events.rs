@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::redaction::{learn, redaction};
 use super::{Error, Journal, Planrun};
-use crate::journal::Shown;
 use crate::journal::store::RecordedEvents;
+use planrun_core::journal::Shown;
 
 /// How often a journal is looked at that another process writes.
 const LOOK: Duration = Duration::from_millis(100);

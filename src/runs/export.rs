@@ -5,7 +5,8 @@ use std::io::Write;
 use super::pinned::Pinned;
 use super::redaction::redaction;
 use super::{Error, Planrun};
-use crate::journal::{Shown, store};
+use crate::journal::store;
+use planrun_core::journal::Shown;
 
 pub use crate::journal::store::{ExportFault, Exported, verify_export};
 

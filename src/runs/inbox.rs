@@ -8,7 +8,7 @@ use super::recorded::replay;
 use super::redaction::redaction;
 use super::{Error, Journal, Planrun};
 use crate::journal::store::{Filter, RunRow, Seen};
-use crate::journal::{Accepted, AnswerError, Given, Past, Question, Said, Shown};
+use planrun_core::journal::{Accepted, AnswerError, Given, Past, Question, Said, Shown};
 
 /// What a run asks, with what has been said to it and is not journaled yet.
 pub struct OpenRun {

@@ -5,8 +5,8 @@ use planrun_lang::protocol::RunState;
 use super::recorded::replay;
 use super::signal::open;
 use super::{Error, Journal, Planrun};
-use crate::journal::Past;
 use crate::journal::store::{Filter, RunRow};
+use planrun_core::journal::Past;
 
 /// What is known of a run without reading its events. Moments are nanoseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,14 +2,14 @@
 //!
 //! [`Planrun`] is one project with the journal of its runs. It never prints, never asks on a terminal and never ends the
 //! process: questions go through [`engine::Asker`](crate::engine::Asker), events to an
-//! [`engine::Observer`](crate::engine::Observer), and why something did not work is an [`Error`] with an [`ErrorKind`].
+//! [`driver::Observer`](crate::engine::Observer), and why something did not work is an [`Error`] with an [`ErrorKind`].
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let folder = folder.path();
-//! use planrun::engine::Silence;
-//! use planrun::journal::Given;
+//! use planrun::driver::{Silence};
+//! use planrun_core::journal::{Given};
 //! use planrun_lang::protocol::RunState;
 //! use planrun::runs::{Addressee, EventOptions, PlanText, Planrun, ResumeOptions, RunOptions};
 //! use serde_json::{Map, json};

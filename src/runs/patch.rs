@@ -14,9 +14,9 @@ use planrun_lang::types::{Effect, check_value};
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, above};
-use crate::engine::Program;
 use crate::journal::store::Digest;
-use crate::journal::{Event, EventKind, Past, PastStep, StepError};
+use planrun_core::journal::{Event, EventKind, Past, PastStep, StepError};
+use planrun_core::run::Program;
 
 /// What a patch has changed: the names of statements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -264,15 +264,15 @@ fn write_down(
     let digest = Digest::of(&is).to_string();
     lease.keep(&digest, &is);
     let kind = EventKind::RunPatched {
-        before: &was,
-        after: &digest,
+        before: was.into(),
+        after: digest.as_str().into(),
     };
     let mut line = Vec::new();
     Event {
         number: lease.last() + 1,
         at,
         kind,
-        sensitive: &[],
+        sensitive: Vec::new(),
     }
     .write_entry(&mut line, &mut |_, _| {});
     lease.append(lease.last() + 1, &line);

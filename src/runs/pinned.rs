@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use super::{Error, Inputs, Journal};
 use crate::host::Pins;
 use crate::journal::store::{Digest, RunRow};
-use crate::journal::{Past, Shown, labelled};
+use planrun_core::journal::{Past, Shown, labelled};
 
 /// The document that a journal keeps of a run. Paths are relative to the folder of the project.
 #[derive(Debug, Serialize, Deserialize)]

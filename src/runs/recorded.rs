@@ -7,9 +7,9 @@ use planrun_lang::protocol::RunState;
 use super::pinned::Pinned;
 use super::run::Job;
 use super::{Error, Inputs, Journal, Planrun, RunSummary};
-use crate::engine::{Outcome, Program};
 use crate::journal::store::{Digest, RunRow};
-use crate::journal::{Entry, EntryError, Kept, Past};
+use planrun_core::journal::{Entry, EntryError, Kept, Past};
+use planrun_core::run::{Outcome, Program};
 
 /// A run as the journal has it.
 pub struct RecordedRun {

@@ -3,7 +3,7 @@
 use super::pinned::Pinned;
 use super::recorded::kept;
 use super::{Error, Journal};
-use crate::journal::{Entry, Shown};
+use planrun_core::journal::{Entry, Shown};
 
 /// What must not be seen of a run, as far as it has come.
 ///

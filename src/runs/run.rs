@@ -16,14 +16,14 @@ use super::base::Base;
 use super::pinned::Pinned;
 use super::recorded::{RecordedRun, replay};
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
-use crate::engine::{
-    self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence, Until,
-};
+use crate::driver::{self, Answering, Context, Observer, Silence};
 use crate::host::Host;
+use crate::journal::Log;
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
-use crate::journal::{Log, MOST_DEATHS, Past, Summary};
 use crate::mock::{MockOptions, MockServer};
 use crate::tools::{Catalog, StandIn};
+use planrun_core::journal::{MOST_DEATHS, Past, Summary};
+use planrun_core::run::{Copies, Defaults, Outcome, Program, Until};
 
 /// How a new run is begun.
 #[derive(Default)]
@@ -454,7 +454,7 @@ impl Job {
         };
         let mut secrets = tools.secrets();
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
-        let outcome = engine::run(&program, &inputs.0, self.context(tools, observer)).await;
+        let outcome = driver::run(&program, &inputs.0, self.context(tools, observer)).await;
         if let Some(server) = mock {
             server.shutdown().await;
         }
@@ -471,7 +471,7 @@ impl Job {
             only_looks: true,
             ..self.context(tools, &mut nobody)
         };
-        engine::run(&program, &inputs.0, context).await
+        driver::run(&program, &inputs.0, context).await
     }
 
     fn context(self, tools: Arc<Catalog>, observer: &mut dyn Observer) -> Context<'_> {

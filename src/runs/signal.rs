@@ -6,9 +6,9 @@ use serde_json::Value as Json;
 
 use super::recorded::RecordedRun;
 use super::{Error, Journal, Planrun, ResumeOptions, Run};
-use crate::engine::{Program, accepts_move, accepts_signal};
 use crate::journal::store::RunRow;
-use crate::journal::{Cancel, Move, Said, Signal};
+use planrun_core::journal::{Cancel, Move, Said, Signal};
+use planrun_core::run::{Program, accepts_move, accepts_signal};
 
 /// A run that can be told something.
 pub struct Receiver {

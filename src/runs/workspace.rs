@@ -14,10 +14,10 @@ use serde_json::{Map, Value as Json};
 
 use super::plan_text::beside;
 use super::{Error, Inputs};
-use crate::engine::{Defaults, ToolNames, ToolRetry};
 use crate::host::{Host, PinnedHost, Pins, RealHost};
 use crate::project::{Location, Project};
 use crate::tools::Catalog;
+use planrun_core::run::{Defaults, ToolNames, ToolRetry};
 
 /// A project with its tools.
 pub struct Workspace {

@@ -24,11 +24,12 @@ use planrun_lang::protocol::RunState;
 
 use crate::cli::Failure;
 use crate::cli::test::files::{Tested, open};
-use crate::engine::{Order, Silence};
+use crate::driver::Silence;
 use crate::plantest::case::Case;
 use crate::plantest::play::{Manner, Played, play};
 use crate::plantest::suite::{Prepared, Wish, cast};
 use crate::plantest::trace::trace;
+use planrun_core::run::Order;
 
 /// Why tests cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -157,7 +158,7 @@ impl PlanTest {
             let reply = played
                 .outcome
                 .as_ref()
-                .and_then(crate::engine::Outcome::shown_reply);
+                .and_then(planrun_core::run::Outcome::shown_reply);
             outcome.reply = reply.map(|reply| reply.to_json()).unwrap_or_default();
         }
         outcome

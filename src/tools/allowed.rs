@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use planrun_lang::permission::Permissions;
 
-use super::{Reply, Request, Transport, wanted_permission};
+use super::{BoxFuture, Conversation, Described, Origin, Request, RequiredPermission, Transport};
 use crate::host::Host;
 
-/// Holds calls of built-in tools against what a plan may reach, before anybody answers them.
+/// Holds calls against what a plan may reach, before anybody answers them.
 pub struct Allowed {
     pub inner: Arc<dyn Transport>,
+    pub origin: Origin,
     pub permissions: Arc<Permissions>,
     pub host: Arc<dyn Host>,
     /// Where relative paths begin.
@@ -18,15 +19,17 @@ pub struct Allowed {
 }
 
 impl Transport for Allowed {
-    fn call(&self, request: Request) -> Reply {
-        let wanted = wanted_permission(
-            &request.signature,
-            &request.arguments,
-            (&*self.host, &self.root),
-        );
-        match wanted.map_or(Ok(()), |wanted| wanted.check(&self.permissions)) {
+    fn call(&self, request: Request) -> Conversation {
+        let place = (&*self.host, &*self.root);
+        let required =
+            RequiredPermission::of(request.signature(), self.origin, &request.arguments, place);
+        match required.check(&self.permissions) {
             Ok(()) => self.inner.call(request),
-            Err(denied) => Reply::Now(Err(denied)),
+            Err(denied) => Conversation::Now(Err(denied)),
         }
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.inner.describe()
     }
 }

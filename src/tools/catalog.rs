@@ -69,14 +69,14 @@ impl Catalog {
 
     /// Adds a tool, in place of the one that had its name. Credentials that tools of the catalog send do not come back
     /// from it.
-    pub fn add(&mut self, signature: Signature, transport: Arc<dyn Transport>) {
-        self.put(signature, self.credentials.guard(transport));
+    pub fn add(&mut self, signature: impl Into<Arc<Signature>>, transport: Arc<dyn Transport>) {
+        self.put(signature.into(), self.credentials.guard(transport));
     }
 
-    fn put(&mut self, signature: Signature, transport: Arc<dyn Transport>) {
+    fn put(&mut self, signature: Arc<Signature>, transport: Arc<dyn Transport>) {
         let (namespace, name) = (signature.namespace.clone(), signature.name.clone());
         let tool = Tool {
-            signature: Arc::new(signature),
+            signature,
             transport,
         };
         self.namespaces
@@ -158,20 +158,22 @@ impl Catalog {
         for (signature, transport) in file_tools(&Arc::new(files)) {
             self.add(signature, transport);
         }
+        let signature = Arc::new(fetch_signature());
         let fetch = Fetch {
             client: self.client.clone(),
             permissions: permissions.clone(),
             host: host.clone(),
+            signature: signature.clone(),
         };
-        self.add(fetch_signature(), Arc::new(fetch));
-        self.add(
-            process_signature(),
-            Arc::new(ProcessTool {
-                host,
-                permissions: permissions.clone(),
-                root,
-            }),
-        );
+        self.add(signature, Arc::new(fetch));
+        let signature = Arc::new(process_signature());
+        let process = ProcessTool {
+            host,
+            permissions: permissions.clone(),
+            root,
+            signature: signature.clone(),
+        };
+        self.add(signature, Arc::new(process));
     }
 }
 

@@ -1,12 +1,14 @@
 //! Credentials: which texts are ones, and keeping them out of what comes back.
 
+use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::sounds_secret;
 use reqwest::Url;
 
-use super::{Answer, CallError, Outcome, Reply, Request, Transport};
+use super::{BoxFuture, Conversation, Described, Request, Transport};
 
 /// The credentials that the tools of a run send. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -39,8 +41,16 @@ impl Credentials {
         })
     }
 
+    /// What is told in the course of a call.
+    fn clean_text(&self, text: &mut String) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Cow::Owned(clean) = known.text(text) {
+            *text = clean;
+        }
+    }
+
     /// What came back, before it becomes a value, an event or a message.
-    fn clean(&self, outcome: Outcome) -> Outcome {
+    fn clean(&self, outcome: CallOutcome) -> CallOutcome {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if known.is_empty() {
             return outcome;
@@ -66,14 +76,20 @@ struct Guarded {
 }
 
 impl Transport for Guarded {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         match self.transport.call(request) {
-            Reply::Now(outcome) => Reply::Now(self.credentials.clean(outcome)),
-            Reply::Later(answer) => {
-                let credentials = self.credentials.clone();
-                Reply::Later(Box::pin(async move { credentials.clean(answer.await) }))
+            Conversation::Now(outcome) => Conversation::Now(self.credentials.clean(outcome)),
+            later @ Conversation::Later(_) => {
+                let (texts, end) = (self.credentials.clone(), self.credentials.clone());
+                later
+                    .map_texts(move |text| texts.clean_text(text))
+                    .map_outcome(move |outcome| end.clean(outcome))
             }
         }
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.transport.describe()
     }
 }
 
@@ -118,7 +134,14 @@ pub(super) fn in_address(url: &Url) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use planrun_lang::types::Signature;
+    use planrun_lang::value::Value;
+
+    use serde_json::Value as Json;
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
+    use crate::tools::{CallEvent, Callee, Progress, Question};
 
     #[test]
     fn addresses_tell_credentials() {
@@ -132,5 +155,57 @@ mod tests {
         );
         assert_eq!(in_variable("STAGE", "production"), [""; 0]);
         assert_eq!(in_variable("SITE", "https://example.com/a%20b"), [""; 0]);
+    }
+
+    /// Says a credential in everything that it can say.
+    struct Careless;
+
+    impl Transport for Careless {
+        fn call(&self, _: Request) -> Conversation {
+            Conversation::with_events(|mut events| async move {
+                events.progress(Progress::message("with hunter2-token"));
+                let question = Question::new("hunter2-token?".to_owned(), Json::Null).unwrap();
+                events.ask(question).await;
+                Ok(Answer::Json(Json::from("hunter2-token")))
+            })
+        }
+
+        fn describe(&self) -> BoxFuture<'_, Described> {
+            crate::tools::described([])
+        }
+    }
+
+    #[tokio::test]
+    async fn no_credential_comes_back_in_a_conversation() {
+        let credentials = Credentials::default();
+        let mut known = Redactor::default();
+        known.add("hunter2-token");
+        credentials.join(&known);
+        let request = Request {
+            path: "a".into(),
+            callee: Callee::Tool(Arc::new(Signature::unknown("a".into(), "b".into()))),
+            arguments: Value::Null,
+            idempotency_key: "key".into(),
+            handle: None,
+            cancel: CancellationToken::new(),
+        };
+        let Conversation::Later(mut events) = credentials.guard(Arc::new(Careless)).call(request)
+        else {
+            panic!("it tells something")
+        };
+        let mut told = Vec::new();
+        while let Some(event) = events.next().await {
+            told.push(match event {
+                CallEvent::Progress(progress) => progress.text().unwrap().to_owned(),
+                CallEvent::Ask(ask) => ask.question().message().to_owned(),
+                CallEvent::Done(Ok(Answer::Json(json))) => json.to_string(),
+                other => panic!("{other:?}"),
+            });
+        }
+        assert_eq!(told.len(), 3);
+        assert!(
+            told.iter().all(|text| !text.contains("hunter2")),
+            "{told:?}"
+        );
     }
 }

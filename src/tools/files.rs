@@ -1,18 +1,19 @@
 //! The namespace `fs`: reading, listing and replacing files inside of what is allowed.
 
+use planrun_lang::permission::{Permissions, local_path, reached_file};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use planrun_lang::permission::{Permissions, local_path, reached_file};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{
     Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation,
 };
 use planrun_lang::value::Value;
 
-use super::{Answer, CallError, Outcome, Reply, Request, Transport};
+use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::Host;
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// A file above this many bytes is not read.
 pub(super) const MOST_FILE_BYTES: u64 = 8 * 1024 * 1024;
@@ -22,6 +23,7 @@ pub(super) const MOST_ENTRIES: usize = 100_000;
 /// One tool of the namespace.
 pub struct FileTool {
     kind: Kind,
+    signature: Arc<Signature>,
     world: Arc<FileWorld>,
 }
 
@@ -41,15 +43,15 @@ enum Kind {
 }
 
 /// The tools of the namespace with their contracts.
-pub fn file_tools(world: &Arc<FileWorld>) -> Vec<(Signature, Arc<dyn Transport>)> {
-    let tool = |kind, signature: Signature| -> (Signature, Arc<dyn Transport>) {
-        (
-            signature,
-            Arc::new(FileTool {
-                kind,
-                world: world.clone(),
-            }),
-        )
+pub fn file_tools(world: &Arc<FileWorld>) -> Vec<(Arc<Signature>, Arc<dyn Transport>)> {
+    let tool = |kind, signature: Signature| -> (Arc<Signature>, Arc<dyn Transport>) {
+        let signature = Arc::new(signature);
+        let tool = FileTool {
+            kind,
+            signature: signature.clone(),
+            world: world.clone(),
+        };
+        (signature, Arc::new(tool))
     };
     let bytes = Field {
         name: "bytes".into(),
@@ -91,18 +93,25 @@ pub fn file_tools(world: &Arc<FileWorld>) -> Vec<(Signature, Arc<dyn Transport>)
 }
 
 impl Transport for FileTool {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
+        if let Err(error) = request.begins() {
+            return Conversation::Now(Err(error));
+        }
         let (kind, world) = (self.kind, self.world.clone());
-        Reply::Later(Box::pin(async move {
+        Conversation::from_future(async move {
             let work = tokio::task::spawn_blocking(move || world.perform(kind, &request));
             work.await
                 .unwrap_or_else(|_| Err(failed("the file could not be reached", Sent::Maybe)))
-        }))
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([self.signature.clone()])
     }
 }
 
 impl FileWorld {
-    fn perform(&self, kind: Kind, request: &Request) -> Outcome {
+    fn perform(&self, kind: Kind, request: &Request) -> CallOutcome {
         let text = |name: &str| {
             request
                 .arguments

@@ -3,16 +3,24 @@
 mod allowed;
 pub mod app;
 mod catalog;
+mod conversation;
 mod credential;
 mod files;
 pub mod http;
 pub mod pages;
 mod process;
+mod required_permission;
 mod system;
 mod transport;
-mod wanted;
 
 pub use allowed::Allowed;
 pub use catalog::{BUILT_IN, Catalog, Namespace, Tool};
-pub use transport::{Answer, CallError, Outcome, Reply, Request, StandIn, Transport};
-pub use wanted::{Wanted, wanted_permission};
+pub use conversation::{
+    Ask, AskReply, CallEvent, Conversation, EventSender, Events, Handle, MAX_HANDLE_BYTES,
+    MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
+    Question, TooLarge, Usage, broken_off,
+};
+pub use required_permission::{FilePath, Origin, RequiredPermission};
+pub use transport::{
+    BoxFuture, Callee, DescribeError, Described, Request, StandIn, Transport, described,
+};

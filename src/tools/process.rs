@@ -1,10 +1,11 @@
 //! The tool `proc.run`: an allowed program without a shell, with bounded output, and stopped with all its children.
 
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::Arc;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{
@@ -14,7 +15,9 @@ use planrun_lang::value::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
-use super::{Answer, CallError, Outcome, Reply, Request, Transport};
+use super::{
+    BoxFuture, Conversation, Described, EventSender, Progress, Request, Transport, described,
+};
 use crate::host::Host;
 
 /// What a program may write to each of its outputs.
@@ -30,6 +33,7 @@ pub struct ProcessTool {
     pub permissions: Arc<Permissions>,
     /// Where programs run when a call does not say.
     pub root: PathBuf,
+    pub signature: Arc<Signature>,
 }
 
 /// The contract of `proc.run`.
@@ -87,11 +91,15 @@ pub fn process_signature() -> Signature {
 }
 
 impl Transport for ProcessTool {
-    fn call(&self, request: Request) -> Reply {
-        match self.command(&request) {
-            Ok(command) => Reply::Later(Box::pin(run(command, request))),
-            Err(error) => Reply::Now(Err(error)),
+    fn call(&self, request: Request) -> Conversation {
+        match request.begins().and_then(|()| self.command(&request)) {
+            Ok(command) => Conversation::with_events(|events| run(command, request, events)),
+            Err(error) => Conversation::Now(Err(error)),
         }
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([self.signature.clone()])
     }
 }
 
@@ -177,63 +185,62 @@ impl ProcessTool {
     }
 }
 
-async fn run(mut command: Command, request: Request) -> Outcome {
+async fn run(mut command: Command, request: Request, events: EventSender) -> CallOutcome {
     let program = command
         .as_std()
         .get_program()
         .to_string_lossy()
         .into_owned();
-    let child = command.spawn().map_err(|problem| {
-        let told = match problem.kind() {
-            std::io::ErrorKind::NotFound => "there is no such program".to_owned(),
-            std::io::ErrorKind::PermissionDenied => "it is no program that may be run".to_owned(),
-            _ => problem.to_string(),
-        };
-        failed(format!("{program}: {told}"), Sent::No)
-    })?;
+    let child = command
+        .spawn()
+        .map_err(|problem| not_started(&program, &problem))?;
     let mut group = Group::of(&child);
     let input = request
         .arguments
         .get("stdin")
         .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let Some(ended) = request
-        .cancel
-        .run_until_cancelled(converse(child, input))
-        .await
-    else {
+        .unwrap_or_default();
+    let work = converse(child, input.to_owned(), events);
+    let Some(ended) = request.cancel.run_until_cancelled(work).await else {
         group.stop().await;
-        let message = format!("{program} was stopped before it ended");
         return Err(CallError {
             class: ErrorClass::Cancelled,
-            message,
+            message: format!("{program} was stopped before it ended"),
             sent: Sent::Maybe,
             retry_after: None,
         });
     };
-    let (status, stdout, stderr) =
-        ended.map_err(|problem| failed(format!("{program}: {problem}"), Sent::Maybe))?;
+    let ended = ended.map_err(|problem| failed(format!("{program}: {problem}"), Sent::Maybe))?;
     group.disarm();
+    answer(&program, ended)
+}
+
+fn not_started(program: &str, problem: &std::io::Error) -> CallError {
+    let reason = match problem.kind() {
+        std::io::ErrorKind::NotFound => "there is no such program".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "it is no program that may be run".to_owned(),
+        _ => problem.to_string(),
+    };
+    failed(format!("{program}: {reason}"), Sent::No)
+}
+
+/// What a program that has ended gives.
+fn answer(program: &str, (status, stdout, stderr): (ExitStatus, Output, Output)) -> CallOutcome {
+    let error = |class: ErrorClass, message: String, sent: Sent| CallError {
+        class,
+        message,
+        sent,
+        retry_after: None,
+    };
     if stdout.too_much || stderr.too_much {
         let message = format!("{program} wrote more than {MOST_OUTPUT_BYTES} bytes");
         let class = ErrorClass::Validation(Validation::Result);
-        return Err(CallError {
-            class,
-            message,
-            sent: Sent::Answered,
-            retry_after: None,
-        });
+        return Err(error(class, message, Sent::Answered));
     }
     let Some(code) = status.code() else {
         let message = format!("{program} was killed before it ended");
         let class = ErrorClass::Transient(Transient::Unavailable);
-        return Err(CallError {
-            class,
-            message,
-            sent: Sent::Maybe,
-            retry_after: None,
-        });
+        return Err(error(class, message, Sent::Maybe));
     };
     let text = |output: Output| Value::from(String::from_utf8_lossy(&output.bytes).into_owned());
     Ok(Answer::Value(Value::object([
@@ -247,7 +254,8 @@ async fn run(mut command: Command, request: Request) -> Outcome {
 async fn converse(
     mut child: Child,
     input: String,
-) -> std::io::Result<(std::process::ExitStatus, Output, Output)> {
+    events: EventSender,
+) -> std::io::Result<(ExitStatus, Output, Output)> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async move {
         if let Some(mut stdin) = stdin {
@@ -255,8 +263,26 @@ async fn converse(
             let _ = stdin.write_all(input.as_bytes()).await;
         }
     };
-    let ((), stdout, stderr) = tokio::join!(feed, drain(stdout), drain(stderr));
+    let written = Written { bytes: 0, events };
+    let written = Mutex::new(written);
+    let ((), stdout, stderr) = tokio::join!(feed, drain(stdout, &written), drain(stderr, &written));
     Ok((child.wait().await?, stdout?, stderr?))
+}
+
+/// How much a program has written. What it has written is not told: it may hold what nobody may see.
+struct Written {
+    bytes: usize,
+    events: EventSender,
+}
+
+impl Written {
+    fn add(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.events.progress(Progress::message(&format!(
+            "{} bytes of output",
+            self.bytes
+        )));
+    }
 }
 
 #[derive(Default)]
@@ -266,7 +292,10 @@ struct Output {
 }
 
 /// Reads to the end, and keeps no more than is allowed.
-async fn drain(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Output> {
+async fn drain(
+    pipe: Option<impl AsyncRead + Unpin>,
+    written: &Mutex<Written>,
+) -> std::io::Result<Output> {
     let mut output = Output::default();
     let Some(mut pipe) = pipe else {
         return Ok(output);
@@ -280,6 +309,10 @@ async fn drain(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Output> 
         let room = MOST_OUTPUT_BYTES - output.bytes.len();
         output.too_much |= read > room;
         output.bytes.extend_from_slice(&buffer[..read.min(room)]);
+        written
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .add(read);
     }
 }
 

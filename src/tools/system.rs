@@ -7,12 +7,14 @@ use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, Validation};
 use planrun_lang::value::Value;
 
-use super::{Answer, CallError, Outcome, Reply, Request, Transport};
+use super::{BoxFuture, Conversation, Described, Request, Transport, described};
 use crate::host::Host;
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 
 /// One tool of the namespace.
 pub struct SystemTool {
     kind: Kind,
+    signature: Arc<Signature>,
     host: Arc<dyn Host>,
 }
 
@@ -27,94 +29,91 @@ enum Kind {
 }
 
 /// The tools of the namespace with their contracts.
-pub fn system_tools(host: &Arc<dyn Host>) -> Vec<(Signature, Arc<dyn Transport>)> {
-    let tool = |kind, signature: Signature| -> (Signature, Arc<dyn Transport>) {
-        (
-            signature,
-            Arc::new(SystemTool {
-                kind,
-                host: host.clone(),
-            }),
-        )
+pub fn system_tools(host: &Arc<dyn Host>) -> Vec<(Arc<Signature>, Arc<dyn Transport>)> {
+    let tool = |kind: Kind| -> (Arc<Signature>, Arc<dyn Transport>) {
+        let signature = Arc::new(kind.signature());
+        let tool = SystemTool {
+            kind,
+            signature: signature.clone(),
+            host: host.clone(),
+        };
+        (signature, Arc::new(tool))
     };
-    let sent = Type::union(["no", "maybe", "answered"].map(Type::text));
-    vec![
-        tool(
-            Kind::Nothing,
-            signature(
+    Kind::ALL.into_iter().map(tool).collect()
+}
+
+impl Kind {
+    const ALL: [Self; 6] = [
+        Self::Nothing,
+        Self::Echo,
+        Self::Fail,
+        Self::Sleep,
+        Self::Now,
+        Self::Uuid,
+    ];
+
+    fn signature(self) -> Signature {
+        let (name, description, effect, returns) = match self {
+            Self::Nothing => (
                 "nothing",
                 "Does nothing and gives null.",
                 Effect::Pure,
-                vec![],
                 Type::Null,
             ),
-        ),
-        tool(
-            Kind::Echo,
-            Signature {
-                gives_back: Some("value".into()),
-                ..signature(
-                    "echo",
-                    "Gives back its value.",
-                    Effect::Pure,
-                    vec![given("value", Type::Any, true)],
-                    Type::Any,
-                )
-            },
-        ),
-        tool(
-            Kind::Fail,
-            signature(
+            Self::Echo => ("echo", "Gives back its value.", Effect::Pure, Type::Any),
+            Self::Fail => (
                 "fail",
                 "Fails with an error class such as `transient.unavailable`; for trying out plans.",
                 Effect::Pure,
-                vec![
-                    given("class", Type::String, true),
-                    given("message", Type::String, false),
-                    given("sent", sent, false),
-                    given("retry_after", Type::Duration, false),
-                ],
                 Type::Never,
             ),
-        ),
-        tool(
-            Kind::Sleep,
-            signature(
-                "sleep",
-                "Waits.",
-                Effect::Pure,
-                vec![given("duration", Type::Duration, true)],
-                Type::Null,
+            Self::Sleep => ("sleep", "Waits.", Effect::Pure, Type::Null),
+            Self::Now => (
+                "now",
+                "The time by the wall clock.",
+                Effect::Read,
+                Type::Timestamp,
             ),
-        ),
-        tool(
-            Kind::Now,
-            Signature {
-                reads_clock: true,
-                ..signature(
-                    "now",
-                    "The time by the wall clock.",
-                    Effect::Read,
-                    vec![],
-                    Type::Timestamp,
-                )
-            },
-        ),
-        tool(
-            Kind::Uuid,
-            signature(
+            Self::Uuid => (
                 "uuid",
                 "A fresh random id, as text.",
                 Effect::Read,
-                vec![],
                 Type::String,
             ),
-        ),
-    ]
+        };
+        Signature {
+            description: Some(description.into()),
+            parameters: self.parameters(),
+            returns,
+            gives_back: matches!(self, Self::Echo).then(|| "value".into()),
+            reads_clock: matches!(self, Self::Now),
+            effect,
+            effect_declared: true,
+            ..Signature::unknown("sys".into(), name.into())
+        }
+    }
+
+    fn parameters(self) -> Vec<Parameter> {
+        match self {
+            Self::Nothing | Self::Now | Self::Uuid => Vec::new(),
+            Self::Echo => vec![given("value", Type::Any, true)],
+            Self::Fail => vec![
+                given("class", Type::String, true),
+                given("message", Type::String, false),
+                given(
+                    "sent",
+                    Type::union(["no", "maybe", "answered"].map(Type::text)),
+                    false,
+                ),
+                given("retry_after", Type::Duration, false),
+            ],
+            Self::Sleep => vec![given("duration", Type::Duration, true)],
+        }
+    }
 }
 
 impl Transport for SystemTool {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         match self.kind {
             Kind::Nothing => now(Value::Null),
             Kind::Echo => now(request
@@ -122,7 +121,7 @@ impl Transport for SystemTool {
                 .get("value")
                 .cloned()
                 .unwrap_or(Value::Null)),
-            Kind::Fail => Reply::Now(Err(failure(&request.arguments))),
+            Kind::Fail => Conversation::Now(Err(failure(&request.arguments))),
             Kind::Sleep => sleep(request),
             Kind::Now => now(Value::Timestamp(self.host.now())),
             Kind::Uuid => {
@@ -132,10 +131,14 @@ impl Transport for SystemTool {
             }
         }
     }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([self.signature.clone()])
+    }
 }
 
-fn now(value: Value) -> Reply {
-    Reply::Now(Ok(Answer::Value(value)))
+fn now(value: Value) -> Conversation {
+    Conversation::Now(Ok(Answer::Value(value)))
 }
 
 fn failure(arguments: &Value) -> CallError {
@@ -175,7 +178,7 @@ fn failure(arguments: &Value) -> CallError {
     }
 }
 
-fn sleep(request: Request) -> Reply {
+fn sleep(request: Request) -> Conversation {
     let length = request
         .arguments
         .get("duration")
@@ -183,7 +186,7 @@ fn sleep(request: Request) -> Reply {
         .map_or(Duration::ZERO, length);
     // The pause begins with the call, not when the runtime first looks at it.
     let pause = tokio::time::sleep(length);
-    Reply::Later(Box::pin(async move {
+    Conversation::from_future(async move {
         let slept = request.cancel.run_until_cancelled(pause).await;
         let stopped = || {
             let message = "the wait was stopped".to_owned();
@@ -194,33 +197,15 @@ fn sleep(request: Request) -> Reply {
                 retry_after: None,
             }
         };
-        Outcome::Ok(Answer::Value(
+        CallOutcome::Ok(Answer::Value(
             slept.map(|()| Value::Null).ok_or_else(stopped)?,
         ))
-    }))
+    })
 }
 
 /// A negative length is none at all.
 fn length(nanoseconds: i128) -> Duration {
     Duration::from_nanos(u64::try_from(nanoseconds.max(0)).unwrap_or(u64::MAX))
-}
-
-fn signature(
-    name: &str,
-    description: &str,
-    effect: Effect,
-    parameters: Vec<Parameter>,
-    returns: Type,
-) -> Signature {
-    Signature {
-        description: Some(description.into()),
-        parameters,
-        returns,
-        effect,
-        effect_declared: true,
-        usage: None,
-        ..Signature::unknown("sys".into(), name.into())
-    }
 }
 
 fn given(name: &str, ty: Type, required: bool) -> Parameter {

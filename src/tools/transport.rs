@@ -1,67 +1,107 @@
 //! The one way in which the engine calls a tool.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use planrun_lang::permission::Denial;
+use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Signature};
+use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
 use tokio_util::sync::CancellationToken;
 
 /// One attempt at a call. The arguments have been checked against the tool's contract.
+use super::conversation::{Conversation, Handle};
+
+/// A future that a trait object can return.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One attempt at a call. The arguments have been checked against the contract of what is called.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The step that calls, by its path in the run.
     pub path: Arc<str>,
-    pub signature: Arc<Signature>,
+    pub callee: Callee,
     /// A map of argument names to values.
     pub arguments: Value,
     /// Equal for every attempt of one execution, so that the server can tell a repetition.
     pub idempotency_key: Arc<str>,
+    /// What an earlier process was given for this call: it is taken up again there, and nothing is sent a second time.
+    pub handle: Option<Handle>,
     /// Fires when the attempt shall stop: a timeout, a cancelled run, a lost race.
     pub cancel: CancellationToken,
 }
 
-/// What a tool gave: JSON from outside is still to be checked and decoded by the declared type.
+/// What is called. Models are called too, and have no signature: each kind of call has its variant.
 #[derive(Clone, Debug)]
-pub enum Answer {
-    Value(Value),
-    Json(serde_json::Value),
+pub enum Callee {
+    Tool(Arc<Signature>),
 }
 
-/// A failed attempt, before the effect class of the tool is considered.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{class}: {message}")]
-pub struct CallError {
-    pub class: ErrorClass,
-    /// One sentence for people.
-    pub message: String,
-    pub sent: Sent,
-    /// How long the other side asks us to wait.
-    pub retry_after: Option<Duration>,
-}
-
-impl From<Denial> for CallError {
-    fn from(denial: Denial) -> Self {
-        Self {
-            class: ErrorClass::Denied(Denied::Policy),
-            message: denial.message,
-            sent: Sent::No,
-            retry_after: None,
+impl Callee {
+    /// The contract of the tool that is called.
+    #[must_use]
+    pub fn signature(&self) -> &Arc<Signature> {
+        match self {
+            Self::Tool(signature) => signature,
         }
     }
 }
 
-/// How an attempt ended.
-pub type Outcome = Result<Answer, CallError>;
+impl Request {
+    /// The contract of what is called.
+    #[must_use]
+    pub fn signature(&self) -> &Arc<Signature> {
+        self.callee.signature()
+    }
 
-/// An attempt's end, at once or later. Tools that compute answer at once and cost no task.
-pub enum Reply {
-    Now(Outcome),
-    Later(Pin<Box<dyn Future<Output = Outcome> + Send>>),
+    /// Passes where the call begins, for transports that give no handles.
+    ///
+    /// # Errors
+    /// What a call with a handle ends with there: it was sent before, and must not be sent again.
+    pub fn begins(&self) -> Result<(), CallError> {
+        if self.handle.is_none() {
+            return Ok(());
+        }
+        let path = self.signature().path();
+        Err(CallError {
+            class: ErrorClass::Internal,
+            message: format!("a call of {path} cannot be taken up again where it was left"),
+            sent: Sent::Maybe,
+            retry_after: None,
+        })
+    }
+}
+
+/// Why nobody knows what a transport offers at present.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{class}: {message}")]
+pub struct DescribeError {
+    pub class: ErrorClass,
+    /// One sentence for people.
+    pub message: String,
+}
+
+/// The contracts of what a transport offers.
+pub type Described = Result<Vec<Arc<Signature>>, DescribeError>;
+
+/// A way to call tools. Timeouts and retries are the engine's; a transport makes one attempt and tells what it knows.
+pub trait Transport: Send + Sync {
+    /// Starts one attempt. Called within a tokio runtime.
+    fn call(&self, request: Request) -> Conversation;
+
+    /// What it offers at present. May be asked again while a program runs, and tell something else then.
+    ///
+    /// # Errors
+    /// When what it calls cannot be reached, or answers with something else.
+    fn describe(&self) -> BoxFuture<'_, Described>;
+}
+
+/// The answer of a transport to [`Transport::describe`] whose contracts never change.
+pub fn described<'a>(
+    signatures: impl IntoIterator<Item = Arc<Signature>>,
+) -> BoxFuture<'a, Described> {
+    let signatures = signatures.into_iter().collect();
+    Box::pin(std::future::ready(Ok(signatures)))
 }
 
 /// Answers in place of every tool, as tests of plans do.
@@ -77,14 +117,10 @@ pub trait StandIn: Transport {
     fn verifies(&self, signature: &Signature) -> bool;
 }
 
-/// A way to call tools. Timeouts and retries are the engine's; a transport makes one attempt and tells what it knows.
-pub trait Transport: Send + Sync {
-    /// Starts one attempt. Called within a tokio runtime.
-    fn call(&self, request: Request) -> Reply;
-}
-
 #[cfg(test)]
 mod tests {
+    use planrun_lang::permission::Denial;
+
     use super::*;
 
     #[test]

@@ -467,7 +467,8 @@ fn every_kind_of_event_has_its_name_elsewhere() {
     );
     let mut names: Vec<&str> = rows.iter().flat_map(|row| words(&row[0])).collect();
     names.sort_unstable();
-    let mut known = planrun::journal::EventName::ALL.map(planrun::journal::EventName::name);
+    let mut known =
+        planrun_core::journal::EventName::ALL.map(planrun_core::journal::EventName::name);
     known.sort_unstable();
     assert_eq!(names, known, "a row each");
     for row in &rows {
@@ -558,7 +559,7 @@ fn the_worked_cloud_event_is_one_of_an_event_as_it_is_told() {
         .unwrap();
     let example: serde_json::Value = serde_json::from_str(example).unwrap();
     let data = &example["data"];
-    let entry = planrun::journal::Entry::read(data.to_string().as_bytes()).unwrap();
+    let entry = planrun_core::journal::Entry::read(data.to_string().as_bytes()).unwrap();
     let run = example["source"]
         .as_str()
         .unwrap()
@@ -583,7 +584,7 @@ fn the_worked_cloud_event_is_one_of_an_event_as_it_is_told() {
 #[test]
 fn every_kind_of_event_is_documented() {
     let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
-    for name in planrun::journal::EventName::ALL {
+    for name in planrun_core::journal::EventName::ALL {
         assert!(
             text.contains(&format!("\n| `{}` |", name.name())),
             "docs/events.md has no row for {}",

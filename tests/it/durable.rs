@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use planrun::engine::Interruption;
 use planrun::host::Host as _;
 use planrun::journal::MemoryLog;
+use planrun_core::run::Interruption;
 use serde_json::{Value as Json, json};
 
 use crate::world::Script::Fail;
@@ -246,7 +246,7 @@ async fn survives(plan: &str, said: &[&str]) {
     let count = log.lines().len();
     assert!(count > 50, "{count}");
     let moves = |ran: &Ran| -> Vec<Json> {
-        let told = |task: &planrun::engine::TaskReport| {
+        let told = |task: &planrun_core::run::TaskReport| {
             json!([
                 *task.name,
                 *task.status,

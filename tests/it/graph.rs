@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun::engine::{self, Context, Program, Silence};
+use planrun::driver::{self, Context, Silence};
 use planrun::host::{Host, MemoryHost};
 use planrun::tools::Catalog;
+use planrun_core::run::Program;
 use planrun_lang::graph::Vertex::{Barriers, Decisions, Everything};
 use planrun_lang::graph::{self, BlockGraph, Vertex, draw};
 use planrun_lang::permission::Permissions;
@@ -350,7 +351,7 @@ fn run(text: &str) -> RunState {
         ..Context::new(Arc::new(MemoryHost::new(1)), catalog(), "test", &mut nobody)
     };
     runtime
-        .block_on(engine::run(&program, &BTreeMap::new(), context))
+        .block_on(driver::run(&program, &BTreeMap::new(), context))
         .state
 }
 

@@ -17,6 +17,7 @@ mod ci;
 mod commands;
 mod constants;
 mod contracts;
+mod conversation;
 mod coverage;
 mod disturbed;
 mod documents;

@@ -8,7 +8,8 @@ use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::mock::{MockOptions, MockServer};
 use planrun::project::Project;
 use planrun::tools::app::{App, AppTool, load_apps};
-use planrun::tools::{Answer as Answered, Reply, Request};
+use planrun::tools::{Callee, Request};
+use planrun_lang::call::Answer as Answered;
 use planrun_lang::types::{Contract, Effect, Parameter, Signature, Type, decode, from_schema};
 use planrun_lang::value::Value;
 use reqwest::header::HeaderMap;
@@ -546,17 +547,13 @@ async fn an_app_file_its_mock_and_its_transport_agree() {
         let signature = tool.signature.clone();
         let request = Request {
             path: "step".into(),
-            signature,
+            callee: Callee::Tool(signature),
             arguments,
             idempotency_key: key.into(),
+            handle: None,
             cancel: CancellationToken::new(),
         };
-        async {
-            match tool.transport.call(request) {
-                Reply::Now(outcome) => outcome,
-                Reply::Later(outcome) => outcome.await,
-            }
-        }
+        tool.transport.call(request).outcome()
     };
     for _ in 0..2 {
         let Answered::Json(json) = call("WZ001", "key-1").await.unwrap() else {

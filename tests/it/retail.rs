@@ -6,12 +6,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use planrun::engine::{Defaults, Silence};
+use planrun::driver::Silence;
 use planrun::host::MemoryHost;
 use planrun::plantest::play::Stage;
 use planrun::plantest::recording::{Entry, Recorded, Recording};
 use planrun::plantest::suite::{Suite, Wish};
 use planrun::tools::app::load_apps;
+use planrun_core::run::Defaults;
 use planrun_lang::lint;
 use planrun_lang::sema::{Files, Policy, Tools};
 use planrun_lang::source::SourceFile;

@@ -3,14 +3,15 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use planrun::engine::{Answering, Asker, Asking, Silence};
-use planrun::journal::Given;
+use planrun::driver::{Answering, Asker, Silence};
 use planrun::journal::store::MemoryStore;
 use planrun::project::Location;
 use planrun::runs::{
     Addressee, CancelOptions, CheckedPlan, Driven, Error, ErrorKind, EventOptions, PlanText,
     Planrun, Prune, ResumeOptions, Run, RunFilter, RunOptions, RunSummary, real_host,
 };
+use planrun_core::journal::Given;
+use planrun_core::run::Asking;
 use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
 use serde_json::{Map, Value as Json, json};

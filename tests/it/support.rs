@@ -1,5 +1,7 @@
 //! What tests share: the built program, its mock, the folder of cases, temporary folders, blessed text.
 
+pub mod scripted_transport;
+
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -12,7 +12,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::any;
 use planrun::host::{MemoryHost, RealHost};
 use planrun::tools::app::{App, AppTool, Reason};
-use planrun::tools::{Answer, CallError, Catalog, Outcome, Reply, Request, Tool};
+use planrun::tools::{CallEvent, Callee, Catalog, Conversation, Progress, Request, Tool};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::permission::{Grant, Permissions};
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::Redactor;
@@ -65,21 +66,19 @@ fn net(address: &str) -> Catalog {
     catalog(Path::new("/"), &grant("net", &[address]))
 }
 
-async fn finish(reply: Reply) -> Outcome {
-    match reply {
-        Reply::Now(outcome) => outcome,
-        Reply::Later(outcome) => tokio::time::timeout(Duration::from_secs(20), outcome)
-            .await
-            .unwrap(),
-    }
+async fn finish(conversation: Conversation) -> CallOutcome {
+    tokio::time::timeout(Duration::from_secs(20), conversation.outcome())
+        .await
+        .unwrap()
 }
 
 fn request(tool: &Tool, arguments: Value, cancel: CancellationToken) -> Request {
     Request {
         path: "step".into(),
-        signature: tool.signature.clone(),
+        callee: Callee::Tool(tool.signature.clone()),
         arguments,
         idempotency_key: "key-1".into(),
+        handle: None,
         cancel,
     }
 }
@@ -107,6 +106,66 @@ async fn fetch(catalog: &Catalog, method: &str, url: String) -> Result<Value, Ca
         Value::object([("url", Value::from(url)), ("method", Value::from(method))]),
     )
     .await
+}
+
+/// What a call tells of its progress; `heard` is called with each.
+async fn progress(
+    catalog: &Catalog,
+    path: &str,
+    arguments: Value,
+    mut heard: impl FnMut(),
+) -> (Vec<Progress>, CallOutcome) {
+    let (namespace, name) = path.split_once('.').unwrap();
+    let tool = catalog.tool(namespace, name).unwrap();
+    let request = request(tool, arguments, CancellationToken::new());
+    let Conversation::Later(mut events) = tool.transport.call(request) else {
+        panic!("{path} answers later")
+    };
+    let mut all = Vec::new();
+    loop {
+        match events.next().await.unwrap() {
+            CallEvent::Progress(progress) => {
+                all.push(progress);
+                heard();
+            }
+            CallEvent::Done(outcome) => return (all, outcome),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_download_tells_how_much_has_come() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let (go_on, mut may_go_on) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let _ = socket.read(&mut [0; 1024]).await.unwrap();
+        let head = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n";
+        socket
+            .write_all(format!("{head}{}", "x".repeat(25)).as_bytes())
+            .await
+            .unwrap();
+        // The rest comes when the first quarter was told.
+        may_go_on.recv().await.unwrap();
+        socket.write_all("y".repeat(75).as_bytes()).await.unwrap();
+    });
+    let arguments = Value::object([("url", Value::from(url))]);
+    let tell = || go_on.send(()).unwrap();
+    let (told, outcome) = progress(&net("127.0.0.1:*"), "http.fetch", arguments, tell).await;
+    assert_eq!(told, [Progress::of(25, 100)]);
+    assert!(outcome.is_ok());
+}
+
+#[tokio::test]
+async fn a_program_tells_how_much_it_has_written_and_not_what() {
+    let argv = Value::list(["sh", "-c", "echo secret"].map(Value::from));
+    let catalog = catalog(Path::new("/"), &grant("run", &["sh"]));
+    let arguments = Value::object([("argv", argv)]);
+    let (told, outcome) = progress(&catalog, "proc.run", arguments, || ()).await;
+    assert_eq!(told, [Progress::message("7 bytes of output")]);
+    assert!(outcome.is_ok());
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{
-    self, Answering, Asker, Context, Observer, Order, Outcome, Program, StepReport,
-};
+use planrun::driver::{self, Answering, Asker, Context, Observer};
 use planrun::host::{Host, MemoryHost};
-use planrun::journal::{AnswerError, Event, EventKind, Given, Log, MemoryLog};
+use planrun::journal::{Log, MemoryLog};
 use planrun::tools::app::read_app;
-use planrun::tools::{Answer, CallError, Catalog, Reply, Request, Transport};
+use planrun::tools::{
+    BoxFuture, Catalog, Conversation, Described, Progress, Request, Transport, described,
+};
+use planrun_core::journal::{AnswerError, Event, EventKind, Given};
+use planrun_core::run::{Order, Outcome, Program, StepReport};
+use planrun_lang::call::{Answer, CallError};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
@@ -124,6 +127,14 @@ impl World {
         self
     }
 
+    /// Adds a tool such as `hr.create` with a transport of its own, which changes things.
+    pub fn wired(mut self, path: &str, transport: Arc<dyn Transport>) -> Self {
+        let (namespace, name) = path.split_once('.').unwrap();
+        self.catalog
+            .add(Signature::unknown(namespace.into(), name.into()), transport);
+        self
+    }
+
     /// From now on a tool has the contract that an app file with these schemas gives it.
     pub fn contract(
         mut self,
@@ -207,9 +218,11 @@ impl World {
         let program = Arc::new(Program::new(checked.plans.last().unwrap().clone()));
         let events = Arc::new(Mutex::new(Vec::new()));
         let (refused, sink) = (Arc::new(Mutex::new(Vec::new())), events.clone());
+        let progress = Arc::new(Mutex::new(Vec::new()));
         let mut observer = Watcher {
             events: sink,
             refused: refused.clone(),
+            progress: progress.clone(),
         };
         let begun = Instant::now();
         let (log, past) = self.journal.as_ref().map_or((None, None), |log| {
@@ -239,7 +252,7 @@ impl World {
                 cancel.cancel();
             });
         }
-        let running = engine::run(&program, &inputs, context);
+        let running = driver::run(&program, &inputs, context);
         let outcome = tokio::time::timeout(Duration::from_hours(24 * 365), running).await;
         let Ok(outcome) = outcome else { return None };
         let took = begun.elapsed().as_millis();
@@ -251,6 +264,7 @@ impl World {
             self.cancelled.lock().unwrap().clone(),
         );
         let refused = refused.lock().unwrap().clone();
+        let progress = progress.lock().unwrap().clone();
         Some(Ran {
             outcome,
             seen,
@@ -258,6 +272,7 @@ impl World {
             took,
             events,
             refused,
+            progress,
         })
     }
 
@@ -287,10 +302,16 @@ type Told = (&'static str, String, u128);
 struct Watcher {
     events: Arc<Mutex<Vec<Told>>>,
     refused: Arc<Mutex<Vec<String>>>,
+    progress: Arc<Mutex<Vec<(String, Progress)>>>,
 }
 
 impl Observer for Watcher {
-    fn observe(&mut self, event: &Event<'_>) {
+    fn progressed(&mut self, path: &str, progress: &Progress) {
+        let told = (path.to_owned(), progress.clone());
+        self.progress.lock().unwrap().push(told);
+    }
+
+    fn observe(&mut self, event: &Event) {
         let wait = if let EventKind::StepWaiting { wait, .. } = &event.kind {
             wait.as_millis()
         } else {
@@ -318,6 +339,8 @@ pub struct Ran {
     pub events: Vec<(&'static str, String, u128)>,
     /// Why answers were not taken.
     pub refused: Vec<String>,
+    /// What calls told of how far they have come, by the path of the step.
+    pub progress: Vec<(String, Progress)>,
 }
 
 impl Ran {
@@ -372,7 +395,7 @@ impl Ran {
 }
 
 impl Transport for Scripted {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         self.seen.lock().unwrap().push(Seen {
             tool: self.name.clone(),
             at: self.begun.elapsed().as_millis(),
@@ -387,7 +410,7 @@ impl Transport for Scripted {
         };
         let script = script.unwrap_or(Script::Give(serde_json::Value::Null));
         let (name, cancelled) = (self.name.clone(), self.cancelled.clone());
-        Reply::Later(Box::pin(async move {
+        Conversation::from_future(async move {
             tokio::select! {
                 outcome = play(script) => outcome,
                 () = request.cancel.cancelled() => {
@@ -395,7 +418,11 @@ impl Transport for Scripted {
                     Err(failure("cancelled", Sent::Maybe, None))
                 }
             }
-        }))
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 

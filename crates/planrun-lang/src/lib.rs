@@ -5,6 +5,7 @@
 //! [`sema::Files`], links of the file system by [`permission::PathResolver`].
 
 pub mod builtins;
+pub mod call;
 pub mod diag;
 pub mod eval;
 pub mod format;

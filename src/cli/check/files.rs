@@ -51,6 +51,18 @@ struct One {
     entry: Option<Entry>,
 }
 
+impl One {
+    /// A file that was neither counted nor fixed.
+    fn of(report: FileReport, entry: Option<Entry>) -> Self {
+        Self {
+            report,
+            fixed: Fixed::default(),
+            counts: Counts::default(),
+            entry,
+        }
+    }
+}
+
 /// Checks all files, those that have changed at the same time.
 ///
 /// # Errors
@@ -132,12 +144,7 @@ fn known(file: &PlanFile, around: &Surroundings, looked: i64) -> Option<One> {
         ..FileReport::new(source, diagnostics)
     };
     let entry = look_again.then(|| renewed(&*around.workspace.host, entry, looked));
-    Some(One {
-        report,
-        fixed: Fixed::default(),
-        counts: Counts::default(),
-        entry,
-    })
+    Some(One::of(report, entry))
 }
 
 /// The entry with the stamps of now, since its texts are still the same.
@@ -164,12 +171,7 @@ fn check_one(
     let mut source = match plan_files::load(file)? {
         PlanText::Broken(mut report) => {
             workspace.severities.apply(&mut report.diagnostics);
-            return Ok(One {
-                report,
-                fixed: Fixed::default(),
-                counts: Counts::default(),
-                entry: None,
-            });
+            return Ok(One::of(report, None));
         }
         PlanText::Text(source) => source,
     };
@@ -181,18 +183,14 @@ fn check_one(
     };
     let checked = workspace.find(&source, &files);
     let entry = stamp.and_then(|stamp| {
+        let (path, hash) = (file.name(), Some(hash(source.text())));
         let own = Used {
-            path: file.name(),
+            path,
             stamp: Some(stamp),
-            hash: Some(hash(source.text())),
+            hash,
         };
-        Entry::new(
-            own,
-            looked,
-            files.used.take(),
-            checked.unknown,
-            &checked.diagnostics,
-        )
+        let used = files.used.take();
+        Entry::new(own, looked, used, checked.unknown, &checked.diagnostics)
     });
     let counts = Counts::of(&checked, source.text().len());
     let unknown = checked.unknown;
@@ -204,21 +202,26 @@ fn check_one(
             |source: &SourceFile| -> Vec<Diagnostic> { workspace.check(source).diagnostics };
         (source, diagnostics, fixed) = fix::one(host, file, source, diagnostics, wish, check)?;
     }
-    // The text of a file in which nothing is found is not needed, and there may be many.
+    let report = report_of(source, diagnostics, unknown);
+    Ok(One {
+        report,
+        fixed,
+        counts,
+        entry,
+    })
+}
+
+/// The text of a file in which nothing is found is not needed, and there may be many.
+fn report_of(source: SourceFile, diagnostics: Vec<Diagnostic>, unknown: usize) -> FileReport {
     let source = if diagnostics.is_empty() {
         SourceFile::new(source.name(), "")
     } else {
         source
     };
-    Ok(One {
-        report: FileReport {
-            unknown,
-            ..FileReport::new(source, diagnostics)
-        },
-        fixed,
-        counts,
-        entry,
-    })
+    FileReport {
+        unknown,
+        ..FileReport::new(source, diagnostics)
+    }
 }
 
 /// Plan files that are used, and what they were when they were read.

@@ -33,7 +33,7 @@ impl Counts {
         };
         for node in checked.plans.iter().flat_map(|plan| plan.nodes()) {
             node.codes(&mut |code| {
-                counts.unsure += usize::from(code.into.as_ref().is_some_and(|place| !place.sure))
+                counts.unsure += usize::from(code.into.as_ref().is_some_and(|place| !place.sure));
             });
             let NodeKind::Step(step) = &node.kind else {
                 continue;

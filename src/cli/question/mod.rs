@@ -12,7 +12,7 @@ use planrun_lang::value::{Key, Value};
 
 use super::runs::moment;
 use super::shell::{command, quoted};
-use crate::journal::{FormField, Question, Waiting};
+use planrun_core::journal::{FormField, Question, Waiting};
 use words::Words;
 
 /// How many lines one value may take before its middle is cut out.

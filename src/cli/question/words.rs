@@ -3,7 +3,7 @@
 use planrun_lang::diag::render::Language;
 
 use crate::cli::runs::{away, moment};
-use crate::journal::Waiting;
+use planrun_core::journal::Waiting;
 
 /// In nanoseconds.
 const JUST_NOW: i128 = 60_000_000_000;

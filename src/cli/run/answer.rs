@@ -10,8 +10,8 @@ use super::drive::OutputOptions;
 use super::results;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::{Exit, Failure, Terminal, ask};
-use crate::engine::{Interruption, Outcome, StepReport};
-use crate::journal::StepError;
+use planrun_core::journal::StepError;
+use planrun_core::run::{Interruption, Outcome, StepReport};
 
 /// The step that a process was to go up to.
 #[derive(Clone, Copy)]

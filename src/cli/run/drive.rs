@@ -9,7 +9,7 @@ use super::listener::Listener;
 use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::Silence;
+use crate::driver::Silence;
 use crate::runs::{Error, EventOptions, Planrun, ResumeOptions, Run};
 
 /// How a run is shown.

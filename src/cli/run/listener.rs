@@ -12,8 +12,8 @@ use crate::cli::ask::refusal;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::written;
 use crate::cli::{Failure, Terminal};
-use crate::engine::Observer;
-use crate::journal::{AnswerError, Event, EventKind};
+use crate::driver::Observer;
+use planrun_core::journal::{AnswerError, Event, EventKind};
 
 /// Who listens to a run on the command line.
 pub struct Listener {
@@ -85,10 +85,21 @@ impl Listener {
         }
     }
 
-    fn show(&mut self, kind: &EventKind<'_>) {
+    /// One question less is open; after the last one the live lines come back.
+    fn answered(&mut self) {
+        self.open = self.open.saturating_sub(1);
+        if let (0, Audience::People(progress)) = (self.open, &mut self.audience) {
+            **progress = Progress::new(!self.terminal.quiet, self.terminal.look);
+        }
+    }
+
+    fn show(&mut self, kind: &EventKind) {
         let Audience::People(progress) = &mut self.audience else {
             return;
         };
+        if let Some(notice) = notice(kind) {
+            self.terminal.say(&notice);
+        }
         match kind {
             EventKind::StepRunning { path, tool, .. } => progress.started(path, tool),
             EventKind::StepWaiting {
@@ -97,9 +108,7 @@ impl Listener {
                 wait,
                 error: Some(_),
                 ..
-            } => {
-                progress.retrying(path, *attempt, *wait);
-            }
+            } => progress.retrying(path, *attempt, *wait),
             EventKind::StepSettled {
                 path,
                 state,
@@ -107,9 +116,7 @@ impl Listener {
                 duration,
                 error,
                 ..
-            } => {
-                progress.finished(path, *state, *attempts, *duration, *error);
-            }
+            } => progress.finished(path, *state, *attempts, *duration, error.as_deref()),
             EventKind::TaskSet { path, status, .. }
             | EventKind::TaskMoved {
                 path,
@@ -117,35 +124,17 @@ impl Listener {
                 refused: None,
                 ..
             } => {
-                progress.moved(path, self.titles.get(*path).map(|title| &**title), status);
+                progress.moved(path, self.titles.get(path).map(|title| &**title), status);
             }
             EventKind::ListenerFired { path } => progress.fired(path),
             EventKind::StepAsks { .. } => {
                 self.open += 1;
                 progress.close();
             }
-            EventKind::BudgetLow {
-                budget,
-                used,
-                limit,
-            } => {
-                self.terminal.say(&format!(
-                    "{used} of the budget of {limit} for {budget} is used"
-                ));
-            }
-            EventKind::ResultNoted { path, note } => {
-                self.terminal.say(&format!(
-                    "the result of {} counts, but breaks a format: {note}",
-                    visible_line(path)
-                ));
-            }
-            EventKind::AnswerGiven { .. } => {
-                self.open = self.open.saturating_sub(1);
-                if self.open == 0 {
-                    **progress = Progress::new(!self.terminal.quiet, self.terminal.look);
-                }
-            }
+            EventKind::AnswerGiven { .. } => self.answered(),
             EventKind::RunStarted { .. }
+            | EventKind::BudgetLow { .. }
+            | EventKind::ResultNoted { .. }
             | EventKind::StepQueued { .. }
             | EventKind::StepCopied { .. }
             | EventKind::StepRetried { .. }
@@ -165,8 +154,27 @@ impl Listener {
     }
 }
 
+/// What is said of an event in a line of its own.
+fn notice(kind: &EventKind) -> Option<String> {
+    if let EventKind::BudgetLow {
+        budget,
+        used,
+        limit,
+    } = kind
+    {
+        let notice = format!("{used} of the budget of {limit} for {budget} is used");
+        Some(notice)
+    } else if let EventKind::ResultNoted { path, note } = kind {
+        let path = visible_line(path);
+        let notice = format!("the result of {path} counts, but breaks a format: {note}");
+        Some(notice)
+    } else {
+        None
+    }
+}
+
 impl Observer for Listener {
-    fn observe(&mut self, event: &Event<'_>) {
+    fn observe(&mut self, event: &Event) {
         if let Audience::Programs(writer) = &mut self.audience {
             let mut line = Vec::new();
             let result = event.write_line(&mut line);
@@ -179,7 +187,7 @@ impl Observer for Listener {
             signal,
             refused: Some(why),
             ..
-        } = event.kind
+        } = &event.kind
         {
             self.complain(&format!("the signal `{signal}` was not taken: {why}"));
         }
@@ -188,7 +196,7 @@ impl Observer for Listener {
             status,
             refused: Some(why),
             ..
-        } = event.kind
+        } = &event.kind
         {
             self.complain(&format!("`{path}` was not moved to `{status}`: {why}"));
         }

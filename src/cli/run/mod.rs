@@ -17,11 +17,11 @@ use super::arguments::RunArguments;
 use super::journals::journal_of;
 use super::plan_files::checked_plan;
 use super::{Exit, Failure, Terminal, ask};
-use crate::engine::Program;
 use crate::project::{Location, Project};
 use crate::runs::{
     CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host, until_step,
 };
+use planrun_core::run::Program;
 
 pub use drive::{OutputOptions, drive, drive_run, wait};
 
@@ -34,35 +34,39 @@ pub fn run(
     project: Option<&Path>,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    let language = |location: &Location| {
-        arguments
-            .language
-            .or_else(|| Project::language(&*real_host(), location))
-    };
-    let output = |terminal: Terminal| OutputOptions {
-        format: arguments.format,
-        output: arguments.output,
-        terminal,
-    };
-    let record = arguments.record.clone();
-    if let Some(run) = &arguments.resume {
-        let planrun = journal_of(arguments.file.as_deref(), project)?;
-        let terminal = terminal
-            .beside(planrun.location())
-            .speaking(language(planrun.location()));
-        let (output, options) = (output(terminal), options(arguments, terminal)?);
-        return drive(&planrun, (options, record), output, |options| {
-            planrun.resume(run, options)
-        });
+    match (&arguments.resume, &arguments.file) {
+        (Some(run), _) => resume(run, arguments, project, terminal),
+        (None, Some(file)) => start(file, arguments, project, terminal),
+        (None, None) => Err(Failure::Usage("name a plan file".to_owned())),
     }
-    let Some(file) = &arguments.file else {
-        return Err(Failure::Usage("name a plan file".to_owned()));
-    };
+}
+
+/// Goes on with a run.
+fn resume(
+    run: &str,
+    arguments: &RunArguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let planrun = journal_of(arguments.file.as_deref(), project)?;
+    let terminal = speaking(arguments, planrun.location(), terminal);
+    let (output, options) = (output(arguments, terminal), options(arguments, terminal)?);
+    let record = arguments.record.clone();
+    drive(&planrun, (options, record), output, |options| {
+        planrun.resume(run, options)
+    })
+}
+
+/// Checks a plan, and runs it or tells what a run would do.
+fn start(
+    file: &Path,
+    arguments: &RunArguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
     let workspace = Arc::new(Workspace::open(file, project)?);
-    let terminal = terminal
-        .beside(&workspace.location)
-        .speaking(language(&workspace.location));
-    let (output, mut options) = (output(terminal), options(arguments, terminal)?);
+    let terminal = speaking(arguments, &workspace.location, terminal);
+    let (output, mut options) = (output(arguments, terminal), options(arguments, terminal)?);
     let Some(checked) = checked_plan(&workspace, file, arguments.plan.as_deref(), terminal)? else {
         return Ok(Exit::Findings);
     };
@@ -90,6 +94,7 @@ pub fn run(
         return dry::tell(&workspace, &checked, &inputs, (until.as_ref(), output));
     }
     options.until.clone_from(&arguments.until);
+    let record = arguments.record.clone();
     drive(&planrun, (options, record), output, |drive| {
         let options = RunOptions {
             id: arguments.run_id.clone(),
@@ -104,6 +109,22 @@ pub fn run(
         };
         planrun.start(&checked, inputs, options)
     })
+}
+
+/// The terminal beside the project, in the language that is asked for there.
+fn speaking(arguments: &RunArguments, location: &Location, terminal: Terminal) -> Terminal {
+    let language = arguments
+        .language
+        .or_else(|| Project::language(&*real_host(), location));
+    terminal.beside(location).speaking(language)
+}
+
+fn output(arguments: &RunArguments, terminal: Terminal) -> OutputOptions {
+    OutputOptions {
+        format: arguments.format,
+        output: arguments.output,
+        terminal,
+    }
 }
 
 /// How this process drives the run.

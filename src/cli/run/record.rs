@@ -6,12 +6,12 @@ use std::sync::Arc;
 use planrun_lang::secrets::Redactor;
 
 use crate::cli::Failure;
-use crate::engine::Outcome;
 use crate::host::Host;
 use crate::journal::MemoryLog;
 use crate::plantest::recording::Recorder;
 use crate::plantest::world::World;
 use crate::tools::StandIn;
+use planrun_core::run::Outcome;
 
 /// What is written down of the calls of a run.
 pub struct Recording {

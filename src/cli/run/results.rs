@@ -8,7 +8,7 @@ use planrun_lang::value::Value;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::engine::{Outcome, StepReport};
+use planrun_core::run::{Outcome, StepReport};
 
 /// The last row is about the run.
 const META: &str = "__meta__";

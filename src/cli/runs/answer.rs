@@ -13,8 +13,8 @@ use super::{nothing_told, resume};
 use crate::cli::ask::{Reply, refusal, reply};
 use crate::cli::run::OutputOptions;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::journal::{AnswerError, Given};
 use crate::runs::{Addressee, Answered, Error, Planrun, ResumeOptions, split_answer};
+use planrun_core::journal::{AnswerError, Given};
 
 /// Answer what a run asks: a gate (`STEP.confirm=true`), a form (`STEP={"field": 1}`), or whether a call happened
 /// (`STEP={"happened": true, "value": …}`).
@@ -156,7 +156,7 @@ impl Arguments {
                 match planrun.answer(Addressee::Run(open.run()), &[given]) {
                     Ok(taken) => answered.extend(taken),
                     Err(error @ Error::Answer { .. }) => {
-                        terminal.complain(&refused(error, terminal).to_string())
+                        terminal.complain(&refused(error, terminal).to_string());
                     }
                     Err(error) => return Err(refused(error, terminal)),
                 }

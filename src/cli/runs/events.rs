@@ -7,8 +7,8 @@ use planrun_lang::value::Value;
 use crate::cli::question::{Asked, said};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::journal::{Entry, EventName, Waiting};
 use crate::runs::{EventOptions, Planrun, RunEvent};
+use planrun_core::journal::{Entry, EventName, Waiting};
 
 /// Print the events of a run.
 #[derive(Debug, Args)]

@@ -8,9 +8,9 @@ use planrun_lang::diag::render::Look;
 use super::Format;
 use crate::cli::question::{Asked, documents};
 use crate::cli::{Exit, Failure, Terminal};
-use crate::journal::Question;
 use crate::project::{Location, Project, journal_file};
 use crate::runs::{OpenRun, Planrun, real_host};
+use planrun_core::journal::Question;
 
 /// Show every open question: what is asked, of whom, what an answer lets happen, and how to answer.
 ///

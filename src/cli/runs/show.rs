@@ -10,8 +10,8 @@ use super::inbox::questions_of;
 use super::when::{length, moment};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::{Outcome, StepReport, TaskReport, Verification};
 use crate::runs::Planrun;
+use planrun_core::run::{Outcome, StepReport, TaskReport, Verification};
 
 /// Show one run, step by step.
 #[derive(Debug, Args)]
@@ -48,11 +48,33 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         moment(row.created_at),
         row.events
     );
+    text.push_str(&timeline(&outcome, row.created_at));
+    text.push_str(&tasks(&outcome));
+    text.push_str(&looks(&outcome));
+    if let Some(error) = &outcome.error {
+        let place = error
+            .place
+            .as_ref()
+            .map(|place| format!(" ({})", visible_line(place)))
+            .unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{}: {}{place}",
+            error.class,
+            visible_line(&error.message)
+        );
+    }
+    text.push_str(&questions_of(planrun, &row.run, terminal)?);
+    terminal.print(&text)?;
+    Ok(Exit::Fine)
+}
+
+/// The steps, one a line, with a bar from its begin to its end. `began` is the begin of the run, in nanoseconds since
+/// 1970.
+fn timeline(outcome: &Outcome, began: i128) -> String {
+    let mut text = String::new();
     let steps = outcome.steps();
-    let offsets: Vec<Option<u64>> = steps
-        .iter()
-        .map(|step| since(step, row.created_at))
-        .collect();
+    let offsets: Vec<Option<u64>> = steps.iter().map(|step| since(step, began)).collect();
     let ends = steps
         .iter()
         .zip(&offsets)
@@ -79,24 +101,7 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    text.push_str(&tasks(&outcome));
-    text.push_str(&looks(&outcome));
-    if let Some(error) = &outcome.error {
-        let place = error
-            .place
-            .as_ref()
-            .map(|place| format!(" ({})", visible_line(place)))
-            .unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "{}: {}{place}",
-            error.class,
-            visible_line(&error.message)
-        );
-    }
-    text.push_str(&questions_of(planrun, &row.run, terminal)?);
-    terminal.print(&text)?;
-    Ok(Exit::Fine)
+    text
 }
 
 /// How the tasks of the plan stand, where it has some.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use planrun_lang::diag::render::Language;
 use planrun_lang::value::timestamp_text;
 
-use crate::engine::short_duration;
+use planrun_core::run::short_duration;
 
 /// The moment in RFC 3339 with seconds; nanoseconds since 1970 come in.
 pub fn moment(nanos: i128) -> String {

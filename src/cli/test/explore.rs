@@ -9,12 +9,13 @@ use rayon::prelude::*;
 use super::FileRun;
 use super::files::{Tested, TestedFile};
 use crate::cli::check::counted;
-use crate::engine::{Order, Silence};
+use crate::driver::Silence;
 use crate::plantest::case::Case;
 use crate::plantest::explore::invariants::breaches;
 use crate::plantest::explore::{Discovery, Explored, Fault, Reach, explore, reproducer};
 use crate::plantest::play::{Manner, play};
 use crate::plantest::suite::{Prepared, Suite, cast};
+use planrun_core::run::Order;
 
 /// In how many orders every case is explored where nobody says.
 const SEEDS: u64 = 8;

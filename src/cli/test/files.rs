@@ -9,12 +9,12 @@ use rayon::prelude::*;
 
 use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile};
-use crate::engine::Defaults;
 use crate::host::{Host, RealHost};
 use crate::plantest::play::Stage;
 use crate::plantest::suite::Suite;
 use crate::project::Location;
 use crate::runs::{PlanText, Workspace};
+use planrun_core::run::Defaults;
 
 /// Everything that is to be tested.
 pub(crate) struct Tested {

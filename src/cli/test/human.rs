@@ -10,7 +10,7 @@ use super::files::Tested;
 use super::snapshots::Snapshots;
 use crate::cli::check::counted;
 use crate::cli::{Failure, Terminal};
-use crate::engine::short_duration;
+use planrun_core::run::short_duration;
 
 /// Prints what failed, and the counts.
 ///
@@ -38,6 +38,36 @@ pub(super) fn tell(
             terminal,
         ))?;
     }
+    let (passed, failed) = tell_runs(runs, terminal)?;
+    let broken = tested
+        .files
+        .iter()
+        .filter(|file| !file.suite.broken.is_empty())
+        .count();
+    let mut parts = vec![format!("{passed} passed")];
+    parts.extend((failed > 0).then(|| format!("{failed} failed")));
+    parts.extend((broken > 0).then(|| format!("{} not tested", counted(broken, "file"))));
+    for path in &snapshots.unreferenced {
+        terminal.say(&format!(
+            "no test names the snapshot `{path}`; `--unreferenced delete` removes it"
+        ));
+    }
+    for (count, what) in [
+        (snapshots.accepted, "taken"),
+        (snapshots.removed, "removed"),
+        (snapshots.pending, "to look at"),
+    ] {
+        parts.extend((count > 0).then(|| format!("{} {what}", counted(count, "snapshot"))));
+    }
+    terminal.print(&format!(
+        "{} ({})\n",
+        parts.join(", "),
+        short_duration(took)
+    ))
+}
+
+/// Prints what failed in each run, and counts those that passed and those that did not.
+fn tell_runs(runs: &[FileRun<'_>], terminal: Terminal) -> Result<(u32, u32), Failure> {
     let (mut passed, mut failed) = (0, 0);
     for run in runs {
         for ran in &run.ran {
@@ -65,36 +95,7 @@ pub(super) fn tell(
             }
         }
     }
-    let broken = tested
-        .files
-        .iter()
-        .filter(|file| !file.suite.broken.is_empty())
-        .count();
-    let mut parts = vec![format!("{passed} passed")];
-    parts.extend((failed > 0).then(|| format!("{failed} failed")));
-    parts.extend((broken > 0).then(|| format!("{} not tested", counted(broken, "file"))));
-    for path in &snapshots.unreferenced {
-        terminal.say(&format!(
-            "no test names the snapshot `{path}`; `--unreferenced delete` removes it"
-        ));
-    }
-    parts.extend(
-        (snapshots.accepted > 0)
-            .then(|| format!("{} taken", counted(snapshots.accepted, "snapshot"))),
-    );
-    parts.extend(
-        (snapshots.removed > 0)
-            .then(|| format!("{} removed", counted(snapshots.removed, "snapshot"))),
-    );
-    parts.extend(
-        (snapshots.pending > 0)
-            .then(|| format!("{} to look at", counted(snapshots.pending, "snapshot"))),
-    );
-    terminal.print(&format!(
-        "{} ({})\n",
-        parts.join(", "),
-        short_duration(took)
-    ))
+    Ok((passed, failed))
 }
 
 fn findings(

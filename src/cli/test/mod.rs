@@ -19,9 +19,9 @@ use self::files::{Tested, TestedFile};
 use self::record::Record;
 use self::snapshots::Wanted;
 use super::{Exit, Failure, Terminal, plan_files, review, watch};
-use crate::engine::{Observer, Silence};
+use crate::driver::{Observer, Silence};
 use crate::host::{Host as _, RealHost};
-use crate::plantest::coverage::{Seen, Watching};
+use crate::plantest::coverage::{Goals, Seen, Watching};
 use crate::plantest::report::{github, json, junit};
 use crate::plantest::snapshot::Mode;
 use crate::plantest::suite::{Prepared, Ran, Wish, unused_in_every_row};
@@ -191,35 +191,16 @@ fn once(
         let told = explore::told(&explored);
         // Beside a document for programs.
         if arguments.format == Format::Human {
-            terminal.print(&told)?
+            terminal.print(&told)?;
         } else {
-            terminal.say_plainly(&told)
+            terminal.say_plainly(&told);
         }
     }
-    let reached = if measures {
-        let (goals, beside) = (coverage::goals(&tested), arguments.format != Format::Human);
-        Some(
-            coverage::tell(
-                &goals,
-                &seen,
-                &arguments.coverage,
-                &arguments.coverage_dir,
-                beside,
-                terminal,
-            )?
-            .percent(),
-        )
-    } else {
-        None
+    let goals = measures.then(|| coverage::goals(&tested));
+    let too_little = match goals {
+        Some(goals) => covers_too_little(&goals, &seen, arguments, terminal)?,
+        None => false,
     };
-    let too_little = reached
-        .zip(arguments.min)
-        .is_some_and(|(reached, min)| (reached as u64) < min);
-    if let (true, Some(reached), Some(min)) = (too_little, reached, arguments.min) {
-        terminal.complain(&format!(
-            "{reached} % is reached, and --min asks for {min} %"
-        ));
-    }
     let discovered = explored
         .iter()
         .any(|file| !file.explored.discoveries.is_empty());
@@ -232,6 +213,28 @@ fn once(
     } else {
         Exit::Fine
     })
+}
+
+/// Tells what the tests reach, and whether it is less than `--min` asks for.
+fn covers_too_little(
+    goals: &[Goals],
+    seen: &Seen,
+    arguments: &Arguments,
+    terminal: Terminal,
+) -> Result<bool, Failure> {
+    let (formats, folder) = (&arguments.coverage, &arguments.coverage_dir);
+    let beside = arguments.format != Format::Human;
+    let told = coverage::tell(goals, seen, formats, folder, beside, terminal)?;
+    let reached = told.percent();
+    match arguments.min {
+        Some(min) if (reached as u64) < min => {
+            terminal.complain(&format!(
+                "{reached} % is reached, and --min asks for {min} %"
+            ));
+            Ok(true)
+        }
+        Some(_) | None => Ok(false),
+    }
 }
 
 /// What is wanted of snapshots.

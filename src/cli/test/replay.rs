@@ -20,11 +20,12 @@ use crate::cli::journals::journal_of;
 use crate::cli::plan_files::checked_plan;
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::{Defaults, Program};
 use crate::plantest::play::Stage;
 use crate::plantest::replay::{Difference, Kind, Then, Told, Views, differences, live_again};
 use crate::project::Location;
 use crate::runs::{CheckedPlan, Error, Loaded, RecordedRun, Workspace};
+use planrun_core::run::Outcome;
+use planrun_core::run::{Defaults, Program};
 
 /// So many differences are told to people.
 const MOST_TOLD: usize = 10;
@@ -56,14 +57,7 @@ pub(super) fn replay(
         )));
     }
     let file = place(named, recorded.file(), location)?;
-    let workspace = Arc::new(Workspace::open(&file, project)?);
-    if workspace.location.folder != location.folder {
-        return Err(Failure::Usage(format!(
-            "`{}` is of another project than the run, which is written down in {}",
-            file.display(),
-            location.folder.display()
-        )));
-    }
+    let workspace = workspace_of(&file, project, location)?;
     let Some(checked) = checked_plan(&workspace, &file, Some(recorded.plan()), terminal)? else {
         return Ok(Exit::Findings);
     };
@@ -74,45 +68,81 @@ pub(super) fn replay(
     let loaded = recorded.load()?;
     let then = then(&recorded, &row.run, &loaded)?;
     let outcome = wait(recorded.outcome())??;
-    let mut found = inputs(&checked.plan, &then.inputs);
-    let (mut steps, mut ended) = (0, RunState::Running);
-    if found.is_empty() {
-        let defaults = Defaults {
-            max_steps: loaded.max_steps,
-            strict: loaded.strict,
-            ..workspace.defaults()
-        };
-        let stage = Stage {
-            defaults,
-            ..files::stage(&workspace)
-        };
-        let program = Arc::new(Program::new(checked.plan.clone()));
-        let now = live_again(&stage, &program, &then)
-            .map_err(|error| Failure::Environment(error.to_string()))?;
-        let views = Views::of(&outcome, now.played.outcome.as_ref());
-        steps = now
-            .played
-            .outcome
-            .as_ref()
-            .map_or(0, |outcome| outcome.steps().len());
-        ended = now.played.state;
-        found = differences(&program, &then, &now, &views);
+    let mut again = Again {
+        found: inputs(&checked.plan, &then.inputs),
+        steps: 0,
+        ended: RunState::Running,
+    };
+    if again.found.is_empty() {
+        again = run_again(&workspace, &checked, &loaded, (&then, &outcome))?;
     }
     let told = Report {
         run: &row.run,
         checked: &checked,
-        steps,
-        ended,
-        found: &found,
+        steps: again.steps,
+        ended: again.ended,
+        found: &again.found,
     };
     match arguments.format {
         Format::Json => terminal.print_json(&told.json())?,
         Format::Human | Format::Junit | Format::Github => told.tell(terminal)?,
     }
-    Ok(if found.is_empty() {
+    Ok(if again.found.is_empty() {
         Exit::Fine
     } else {
         Exit::Findings
+    })
+}
+
+/// The project of a plan file, which is that of the run.
+fn workspace_of(
+    file: &Path,
+    project: Option<&Path>,
+    location: &Location,
+) -> Result<Arc<Workspace>, Failure> {
+    let workspace = Workspace::open(file, project)?;
+    if workspace.location.folder == location.folder {
+        return Ok(Arc::new(workspace));
+    }
+    Err(Failure::Usage(format!(
+        "`{}` is of another project than the run, which is written down in {}",
+        file.display(),
+        location.folder.display()
+    )))
+}
+
+/// What came of a run that was lived through again.
+struct Again {
+    found: Vec<Difference>,
+    /// How many steps it had.
+    steps: usize,
+    ended: RunState,
+}
+
+fn run_again(
+    workspace: &Workspace,
+    checked: &CheckedPlan,
+    loaded: &Loaded,
+    (then, outcome): (&Then, &Outcome),
+) -> Result<Again, Failure> {
+    let defaults = Defaults {
+        max_steps: loaded.max_steps,
+        strict: loaded.strict,
+        ..workspace.defaults()
+    };
+    let stage = Stage {
+        defaults,
+        ..files::stage(workspace)
+    };
+    let program = Arc::new(Program::new(checked.plan.clone()));
+    let now = live_again(&stage, &program, then)
+        .map_err(|error| Failure::Environment(error.to_string()))?;
+    let replayed = now.played.outcome.as_ref();
+    let views = Views::of(outcome, replayed);
+    Ok(Again {
+        steps: replayed.map_or(0, |outcome| outcome.steps().len()),
+        ended: now.played.state,
+        found: differences(&program, then, &now, &views),
     })
 }
 
@@ -182,7 +212,7 @@ fn inputs(plan: &Plan, given: &BTreeMap<Arc<str>, Value>) -> Vec<Difference> {
     for parameter in &plan.parameters {
         match given.get(&parameter.name) {
             None if parameter.required => {
-                tell(format!("the run was given no input `{}`", parameter.name))
+                tell(format!("the run was given no input `{}`", parameter.name));
             }
             Some(value) if decode(&value.to_json(), &parameter.ty).is_err() => {
                 tell(format!(

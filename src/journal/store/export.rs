@@ -11,7 +11,7 @@ use super::digest::{Digest, link};
 use super::failure::JournalError;
 use super::interface::{RecordedEvents, Store};
 use super::rows::RunRow;
-use crate::journal::Shown;
+use planrun_core::journal::Shown;
 
 /// What the header says that the text is, and in which version.
 pub(super) const FORMAT: &str = "planrun journal";

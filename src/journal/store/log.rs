@@ -8,7 +8,8 @@ use tokio::sync::watch;
 use super::digest::Digest;
 use super::driver::Driver;
 use super::queue;
-use crate::journal::log::{Log, Message, Summary};
+use crate::journal::Log;
+use planrun_core::journal::{Message, Summary};
 
 impl Log for Driver {
     fn append(&mut self, number: u64, line: &[u8]) {

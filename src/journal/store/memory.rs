@@ -16,7 +16,8 @@ use super::{
     Created, Filter, Holder, Message, NewRun, Prune, Pruned, Recorded, RunRow, Seen, nanos,
 };
 use crate::host::Host;
-use crate::journal::log::{self, Log, Summary};
+use crate::journal::Log;
+use planrun_core::journal::{self, Summary};
 
 /// How many runs an ambiguous beginning names.
 const MAX_NAMED: usize = 5;
@@ -480,7 +481,7 @@ impl Log for MemoryLease {
         })
     }
 
-    fn messages(&mut self) -> Vec<log::Message> {
+    fn messages(&mut self) -> Vec<journal::Message> {
         self.heard.mark_unchanged();
         let said = self.store.said(&self.run).unwrap_or_default();
         let new: Vec<Message> = said
@@ -489,7 +490,7 @@ impl Log for MemoryLease {
             .collect();
         self.seen = new.last().map_or(self.seen, |message| message.id);
         new.into_iter()
-            .map(|message| log::Message {
+            .map(|message| journal::Message {
                 id: message.id,
                 at: Some(message.at),
                 text: message.text,

@@ -1,5 +1,6 @@
 //! What of a plan its tests have reached, what they have not, and reports of both.
 
+mod finder;
 mod goals;
 mod html;
 mod json;

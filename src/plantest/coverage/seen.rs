@@ -6,8 +6,9 @@ use std::sync::Arc;
 use planrun_lang::sema::{BlockId, NodeId, Plan};
 
 use super::What;
-use crate::engine::{Observer, Reached};
-use crate::journal::{AnswerError, Event};
+use crate::driver::Observer;
+use planrun_core::journal::{AnswerError, Event};
+use planrun_core::run::Reached;
 
 /// One thing that a statement of a plan can come to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +70,7 @@ pub struct Watching<'a> {
 }
 
 impl Observer for Watching<'_> {
-    fn observe(&mut self, event: &Event<'_>) {
+    fn observe(&mut self, event: &Event) {
         self.inner.observe(event);
     }
 
@@ -85,7 +86,7 @@ impl Observer for Watching<'_> {
         true
     }
 
-    fn reached(&mut self, plan: &Plan, block: BlockId, node: NodeId, what: Reached<'_>) {
+    fn reached(&mut self, plan: &Plan, block: BlockId, node: NodeId, what: &Reached) {
         self.seen.note(
             plan,
             Item {

@@ -12,8 +12,8 @@ use serde_json::Value as Json;
 
 use super::super::play::Played;
 use super::super::world::Called;
-use crate::engine::{Outcome, StepReport};
-use crate::journal::Waiting;
+use planrun_core::journal::Waiting;
+use planrun_core::run::{Outcome, StepReport};
 
 /// What is wrong with a run.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

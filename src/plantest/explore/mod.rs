@@ -18,11 +18,12 @@ use super::clerk::{Doubts, Instead};
 use super::play::{Manner, Played, Stage, play};
 use super::suite::{Suite, cast};
 use super::world::Called;
-use crate::engine::{Order, Outcome, Program, Silence};
-use crate::journal::Waiting;
+use crate::driver::Silence;
 pub use fault::Fault;
 use fault::Trouble;
 use invariants::{Breach, breaches};
+use planrun_core::journal::Waiting;
+use planrun_core::run::{Order, Outcome, Program};
 pub use reproduce::{literal, reproducer, word};
 
 /// How far is explored.
@@ -63,6 +64,18 @@ struct Trip {
     called: Option<(Arc<Signature>, planrun_lang::value::Value)>,
 }
 
+impl Trip {
+    /// With something that befalls no call.
+    fn of(case: usize, fault: Fault) -> Self {
+        Self {
+            case,
+            fault,
+            happened: None,
+            called: None,
+        }
+    }
+}
+
 /// Explores around the cases of a file, all of which pass.
 #[must_use]
 pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Explored {
@@ -72,17 +85,9 @@ pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Ex
         .map(|case| {
             let program = suite.program(&case.test)?;
             let manner = Manner::default();
-            Some((
-                program,
-                play(
-                    stage,
-                    program,
-                    case,
-                    cast(stage, case, manner),
-                    manner,
-                    &mut Silence,
-                ),
-            ))
+            let cast = cast(stage, case, manner);
+            let played = play(stage, program, case, cast, manner, &mut Silence);
+            Some((program, played))
         })
         .collect();
     let trips = trips(stage, &cases, &based, reach);
@@ -200,29 +205,13 @@ fn trips(
                     instead,
                 };
                 if (instead == Instead::Refuse || expires) && new(&fault) {
-                    trips.push(Trip {
-                        case,
-                        fault,
-                        happened: None,
-                        called: None,
-                    });
+                    trips.push(Trip::of(case, fault));
                 }
             }
         }
         let edges = (0..edges(stage, cases[case], played)).map(Fault::Edge);
-        trips.extend(edges.map(|fault| Trip {
-            case,
-            fault,
-            happened: None,
-            called: None,
-        }));
         let orders = (0..reach.seeds).map(Fault::Order);
-        trips.extend(orders.map(|fault| Trip {
-            case,
-            fault,
-            happened: None,
-            called: None,
-        }));
+        trips.extend(edges.chain(orders).map(|fault| Trip::of(case, fault)));
         debug_assert!(cases.len() == based.len(), "each case was played");
     }
     trips

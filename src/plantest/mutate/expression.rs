@@ -43,7 +43,9 @@ impl Mutants<'_> {
             }
             ExprKind::Call { arguments, .. } => self.arguments(arguments),
             ExprKind::List(items) | ExprKind::Coalesce(items) => {
-                items.iter().for_each(|item| self.inside(item))
+                for item in items {
+                    self.inside(item);
+                }
             }
             ExprKind::Object(entries) => entries.iter().for_each(|entry| self.inside(&entry.value)),
             ExprKind::Conditional { arms, otherwise } => {
@@ -193,9 +195,9 @@ impl Mutants<'_> {
         let is_call = matches!(&expression.kind, ExprKind::Path { links, .. }
             if links.iter().any(|link| matches!(link.kind, LinkKind::Call { .. })));
         if is_call {
-            self.call(expression)
+            self.call(expression);
         } else {
-            self.values(expression)
+            self.values(expression);
         }
     }
 
@@ -257,9 +259,9 @@ impl Mutants<'_> {
             );
         }
         if matches!(value.kind, ExprKind::Object(_)) {
-            self.values(value)
+            self.values(value);
         } else {
-            self.inside(value)
+            self.inside(value);
         }
     }
 }

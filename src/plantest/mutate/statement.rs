@@ -63,7 +63,7 @@ impl Mutants<'_> {
             }
             StatementKind::Policy(settings) => self.policy(settings),
             StatementKind::Let { name, value, .. } => {
-                self.value(value, &format!("`{}`", name.text))
+                self.value(value, &format!("`{}`", name.text));
             }
             StatementKind::Allow(_) | StatementKind::Task { .. } | StatementKind::Error => {}
         }
@@ -126,7 +126,7 @@ impl Mutants<'_> {
             }
             ClauseKind::After(_) => self.remove(Kind::Order, clause.span, "the `after` is gone"),
             ClauseKind::Confirm { .. } => {
-                self.remove(Kind::Safety, clause.span, "the `confirm` is gone")
+                self.remove(Kind::Safety, clause.span, "the `confirm` is gone");
             }
             ClauseKind::Retry(settings) => {
                 self.retry(settings);

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use planrun_lang::call::CallError;
 use serde_json::Value as Json;
 
 use super::RecordingError;
-use crate::tools::CallError;
 
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;

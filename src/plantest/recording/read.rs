@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::call::CallError;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::Sent;
 use planrun_lang::source::{SourceFile, Span};
@@ -12,7 +13,6 @@ use serde_json::Value as Json;
 
 use super::RecordingError;
 use super::kept::{Entry, Recorded, Recording, VERSION};
-use crate::tools::CallError;
 use crate::tools::app::yaml::{self, Content, Node};
 
 /// The keys of a call.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use planrun_lang::call::{Answer, CallOutcome};
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::{Signature, sensitive_arguments, sensitive_result};
 use planrun_lang::value::Value;
@@ -10,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::kept::{Entry, Recorded, Recording};
 use super::veil::{canonical, veil};
-use crate::tools::{Answer, Outcome, Reply, Request, Transport};
+use crate::tools::{Conversation, Request, Transport};
 
 /// What real tools were asked and answered, so far.
 #[derive(Default)]
@@ -26,35 +27,27 @@ struct Taken {
 
 impl Recorder {
     /// Makes a call, the `number`th of its step from 1, and writes down what it comes to.
-    pub fn call(self: &Arc<Self>, request: Request, number: u32, tool: &dyn Transport) -> Reply {
+    pub fn call(
+        self: &Arc<Self>,
+        request: Request,
+        number: u32,
+        tool: &dyn Transport,
+    ) -> Conversation {
         let place = (request.path.clone(), number);
-        let (signature, arguments) = (request.signature.clone(), request.arguments.clone());
-        self.taken().insert(
-            place.clone(),
-            Taken {
-                signature,
-                arguments,
-                outcome: Recorded::Unanswered,
-            },
-        );
-        let cancel = request.cancel.clone();
-        match tool.call(request) {
-            Reply::Now(outcome) => {
-                self.ended(&place, &outcome);
-                Reply::Now(outcome)
+        let taken = Taken {
+            signature: request.signature().clone(),
+            arguments: request.arguments.clone(),
+            outcome: Recorded::Unanswered,
+        };
+        self.taken().insert(place.clone(), taken);
+        let (recorder, cancel) = (self.clone(), request.cancel.clone());
+        tool.call(request).map_outcome(move |outcome| {
+            // Nobody waits any more for an answer that comes after that.
+            if !cancel.is_cancelled() {
+                recorder.ended(&place, &outcome);
             }
-            Reply::Later(answer) => {
-                let recorder = self.clone();
-                Reply::Later(Box::pin(async move {
-                    let outcome = answer.await;
-                    // Nobody waits any more for an answer that comes after that.
-                    if !cancel.is_cancelled() {
-                        recorder.ended(&place, &outcome);
-                    }
-                    outcome
-                }))
-            }
-        }
+            outcome
+        })
     }
 
     /// Whether any call was made.
@@ -75,7 +68,7 @@ impl Recorder {
         )
     }
 
-    fn ended(&self, place: &(Arc<str>, u32), outcome: &Outcome) {
+    fn ended(&self, place: &(Arc<str>, u32), outcome: &CallOutcome) {
         if let Some(taken) = self.taken().get_mut(place) {
             taken.outcome = match outcome {
                 Ok(Answer::Json(json)) => Recorded::Value(json.clone()),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::call::Answer;
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::diag::{Diagnostic, codes};
 use planrun_lang::source::Span;
@@ -15,7 +16,6 @@ use super::super::world::{Call, Reaction, Response, Source};
 use super::kept::{Entry, Recorded, Recording};
 use super::recorder::shown_arguments;
 use super::veil::fits;
-use crate::tools::Answer;
 
 /// Longer than any run waits.
 const NEVER: Duration = Duration::from_hours(24 * 365 * 100);
@@ -121,7 +121,7 @@ impl Source for Arc<Replay> {
             .find(&request.path, call.occurrence + 1)
             .or_else(other)?;
         let entry = &self.recording.calls[index];
-        if let Some(mismatch) = mismatch(entry, &request.signature, call) {
+        if let Some(mismatch) = mismatch(entry, request.signature(), call) {
             let answers = self.answers_misfits && !matches!(mismatch, Mismatch::OtherTool(_));
             state.mismatches.push((index, mismatch));
             if !answers {
@@ -138,7 +138,7 @@ impl Source for Arc<Replay> {
                         planrun_lang::types::Transient::Timeout,
                     ),
                     None,
-                    &request.signature,
+                    request.signature(),
                 ))),
                 delay: NEVER,
             },

@@ -10,7 +10,8 @@ use super::super::play::{Live, Manner, Stage, play};
 use super::super::suite::cast_with;
 use super::super::verdict::faults;
 use super::{Entry, Recorded, Recording, Replay};
-use crate::engine::{Program, Silence};
+use crate::driver::Silence;
+use planrun_core::run::Program;
 
 /// What came of recording a case.
 pub struct Session {

@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use planrun_lang::call::CallError;
 use serde_json::Value as Json;
 
 use super::kept::{Entry, Recorded, Recording, VERSION};
-use crate::tools::CallError;
 use crate::tools::app::yaml;
 
 /// Words that are no text where they stand alone.

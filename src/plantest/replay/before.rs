@@ -12,9 +12,10 @@ use planrun_lang::value::Value;
 use super::super::world::{Call, Reaction, Response, Source, failure};
 use super::lives::Lives;
 use super::told::{Answered, Answers, Attempt, Ended, Told};
-use crate::engine::{Asker, Asking};
-use crate::journal::{Given, StepError, Waiting};
-use crate::tools::{Answer, CallError};
+use crate::driver::Asker;
+use planrun_core::journal::{Given, StepError, Waiting};
+use planrun_core::run::Asking;
+use planrun_lang::call::{Answer, CallError};
 
 /// Longer than any run waits.
 const NEVER: Duration = Duration::from_hours(24 * 365 * 100);
@@ -97,7 +98,7 @@ impl Source for Before {
         if answered
             .tool
             .as_ref()
-            .is_some_and(|tool| **tool != *call.request.signature.path())
+            .is_some_and(|tool| **tool != *call.request.signature().path())
         {
             return None;
         }
@@ -105,7 +106,7 @@ impl Source for Before {
             Err(failure(
                 ErrorClass::Transient(Transient::Timeout),
                 None,
-                &call.request.signature,
+                call.request.signature(),
             ))
         };
         let (outcome, delay) = answered.outcome.clone().map_or_else(

@@ -13,8 +13,8 @@ use serde_json::Value as Json;
 
 use super::told::{Attempt, End, Told, ToldStep};
 use super::{Now, Then};
-use crate::engine::{Outcome, Program};
-use crate::journal::StepError;
+use planrun_core::journal::StepError;
+use planrun_core::run::{Outcome, Program};
 
 /// A value is shown up to this length, in characters.
 const LONGEST: usize = 400;

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::clock;
-use crate::journal::{Entry, EventName, MemoryLog};
+use crate::host::runtime_now;
+
+use crate::journal::MemoryLog;
+use planrun_core::journal::{Entry, EventName};
 
 /// What an event is about: its name, its path, the number of its attempt.
 type Mark = (&'static str, Arc<str>, u32);
@@ -102,7 +104,7 @@ impl Lives {
 
     /// The run begins now.
     pub fn begin(&self) {
-        let _ = self.begun.set(clock::now());
+        let _ = self.begun.set(runtime_now());
     }
 
     /// How long the run has been going on.

@@ -20,8 +20,9 @@ use self::before::{Before, People};
 use super::case::Case;
 use super::clerk::Clerk;
 use super::play::{Again, Cast, Manner, Played, Stage, play};
-use crate::engine::{Program, Silence};
-use crate::journal::{Entry, EntryError};
+use crate::driver::Silence;
+use planrun_core::journal::{Entry, EntryError};
+use planrun_core::run::Program;
 
 /// A run of then, as its journal tells it.
 pub struct Then {

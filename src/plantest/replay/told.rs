@@ -10,7 +10,7 @@ use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::lives::Death;
-use crate::journal::{
+use planrun_core::journal::{
     ARGUMENTS, Bound, Cancel, Entry, EntryError, EventName, Given, Kept, Move, OUTPUT, Said,
     Signal, StepError, Waiting, paths_below,
 };
@@ -119,44 +119,20 @@ impl Told {
                 (self.reply, self.error) = (entry.reply, entry.error);
             }
             EventName::RunCancelling => {
-                self.say(
-                    at,
-                    Said::Cancel(Cancel {
-                        cancel: true,
-                        keep: entry.keep,
-                        force: false,
-                    }),
-                );
+                let (cancel, keep, force) = (true, entry.keep, false);
+                let cancel = Cancel {
+                    cancel,
+                    keep,
+                    force,
+                };
+                self.say(at, Said::Cancel(cancel));
             }
             EventName::SignalReceived => {
-                let payload = entry
-                    .payload(kept)?
-                    .map_or(Json::Null, |payload| payload.to_json());
-                self.say(
-                    at,
-                    Said::Signal(Signal {
-                        name: entry.signal.unwrap_or_default(),
-                        payload,
-                    }),
-                );
+                let payload = payload(&mut entry, kept)?;
+                let name = entry.signal.unwrap_or_default();
+                self.say(at, Said::Signal(Signal { name, payload }));
             }
-            EventName::TaskMoved => {
-                let context = entry
-                    .payload(kept)?
-                    .map_or(Json::Null, |payload| payload.to_json());
-                let (task, status) = (
-                    entry.path.unwrap_or_default(),
-                    entry.status.unwrap_or_default(),
-                );
-                self.say(
-                    at,
-                    Said::Move(Move {
-                        task,
-                        status,
-                        context,
-                    }),
-                );
-            }
+            EventName::TaskMoved => self.moved(entry, at, kept)?,
             EventName::AnswerGiven => self.answered(entry, at, kept)?,
             EventName::StepRunning => self.running(entry, at, kept)?,
             EventName::StepWaiting => self.waiting(entry, at),
@@ -165,12 +141,8 @@ impl Told {
                 self.taken(entry.path.unwrap_or_default(), output);
             }
             EventName::StepRecovering => {
-                let moment = (at, entry.number);
-                self.failed(
-                    &entry.path.unwrap_or_default(),
-                    moment,
-                    entry.error.map(Arc::new),
-                );
+                let (moment, error) = ((at, entry.number), entry.error.map(Arc::new));
+                self.failed(&entry.path.unwrap_or_default(), moment, error);
             }
             EventName::StepSettled => self.settled(entry, at, kept)?,
             EventName::TimerFired => self.timer(&entry.path.unwrap_or_default(), entry.timer),
@@ -183,6 +155,21 @@ impl Told {
             | EventName::TaskSet
             | EventName::ListenerFired => {}
         }
+        Ok(())
+    }
+
+    fn moved(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+        let context = payload(&mut entry, kept)?;
+        let (task, status) = (
+            entry.path.unwrap_or_default(),
+            entry.status.unwrap_or_default(),
+        );
+        let moved = Move {
+            task,
+            status,
+            context,
+        };
+        self.say(at, Said::Move(moved));
         Ok(())
     }
 
@@ -300,7 +287,7 @@ impl Told {
         let path = entry.path.unwrap_or_default();
         match entry.waits_for.unwrap_or(Waiting::Retry) {
             Waiting::Retry | Waiting::Outcome => {
-                self.failed(&path, (at, entry.number), entry.error.map(Arc::new))
+                self.failed(&path, (at, entry.number), entry.error.map(Arc::new));
             }
             Waiting::Poll => {
                 if let Some(last) = self
@@ -424,4 +411,10 @@ impl Told {
 
 fn since(begun: i128, at: i128) -> Duration {
     Duration::from_nanos(u64::try_from(at - begun).unwrap_or(0))
+}
+
+/// What came with a signal or a move; null where nothing did.
+fn payload(entry: &mut Entry, kept: &mut Kept<'_>) -> Result<Json, EntryError> {
+    let payload = entry.payload(kept)?;
+    Ok(payload.map_or(Json::Null, |payload| payload.to_json()))
 }

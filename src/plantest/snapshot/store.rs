@@ -375,7 +375,7 @@ impl Shelf<'_> {
         match kept {
             Kept::Pending => {
                 self.folder
-                    .write(host, &pending, &written(&self.metadata(place, true), new))?
+                    .write(host, &pending, &written(&self.metadata(place, true), new))?;
             }
             Kept::Accepted => {
                 self.folder

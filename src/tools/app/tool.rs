@@ -54,12 +54,29 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     section.rename(format!("the tool {}.{name}", shared.namespace));
     section.expect_keys(&KEYS, &APP_INVALID, Severity::Warning, found);
     let endpoint = endpoint(&section, found);
-    let arguments = arguments(&section, found);
-    let output_schema = schema(&section, "returns", found);
     let errors = errors(&section, found);
-    let (key_ttl, key_argument) = key(&section, &arguments, found).unzip();
+    let signature = Arc::new(signature(&section, (shared, name), &errors, found));
+    let mock = section.get("mock").map(Node::to_json);
+    Some(AppTool {
+        signature,
+        endpoint,
+        errors,
+        mock,
+    })
+}
+
+/// The contract of a tool with these errors.
+fn signature(
+    section: &Section,
+    (shared, name): (&Shared, Arc<str>),
+    errors: &[Reason],
+    found: &mut Vec<Diagnostic>,
+) -> Signature {
+    let arguments = arguments(section, found);
+    let output_schema = schema(section, "returns", found);
+    let (key_ttl, key_argument) = key(section, &arguments, found).unzip();
     let key_argument = key_argument.flatten();
-    let effect = effect(&section, key_ttl.is_some(), found);
+    let effect = effect(section, key_ttl.is_some(), found);
     let mut parameters = arguments.parameters;
     for parameter in &mut parameters {
         // The engine gives the key, so the plan need not.
@@ -69,31 +86,31 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         parameters: &parameters,
         extra: arguments.extra,
     };
-    let signature = Signature {
+    let contract = Signature {
         namespace: shared.namespace.clone(),
         description: section.text("description", found).map(Into::into),
         gives_back: None,
         returns: output_schema.as_ref().map_or(Type::Any, from_schema),
         effect: effect.unwrap_or_default(),
         effect_declared: effect.is_some(),
-        raises: raises(&errors),
-        may_have_happened: may_have_happened(&errors),
+        raises: raises(errors),
+        may_have_happened: may_have_happened(errors),
         sensitive: safety::sensitive(
-            &section,
+            section,
             arguments.schema.as_ref(),
             output_schema.as_ref(),
             found,
         ),
-        target: known.named(&section, "target", found),
-        command: known.named(&section, "command", found),
+        target: known.named(section, "target", found),
+        command: known.named(section, "command", found),
         open_world: section.flag("open_world", found),
-        inverse: safety::inverse(&section, shared.namespace, found),
-        deprecated: safety::deprecated(&section, found),
+        inverse: safety::inverse(section, shared.namespace, found),
+        deprecated: safety::deprecated(section, found),
         key_argument,
         key_ttl,
-        resource: resource(&section, &known, found),
+        resource: resource(section, &known, found),
         reads_clock: false,
-        usage: usage(&section, found),
+        usage: usage(section, found),
         input_schema: arguments
             .schema
             .map(|schema| Arc::new(Contract::of_arguments(schema))),
@@ -102,17 +119,10 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         name,
         parameters: Vec::new(),
     };
-    let mock = section.get("mock").map(Node::to_json);
-    let signature = Arc::new(Signature {
+    Signature {
         parameters,
-        ..signature
-    });
-    Some(AppTool {
-        signature,
-        endpoint,
-        errors,
-        mock,
-    })
+        ..contract
+    }
 }
 
 /// `usage: { tokens: PATH, cost: PATH }`

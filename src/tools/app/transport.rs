@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Denied, ErrorClass, Field, Rest, Signature, Type, Validation, encode};
 use planrun_lang::value::Value;
@@ -11,8 +12,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{App, AppTool, Reason};
 use crate::host::Host;
-use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, MOST_BODY_BYTES, failure};
-use crate::tools::{Answer, CallError, Outcome, Reply, Request, Transport};
+use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
+use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 
 /// What a failure tells of an answer's body, in characters.
 const TOLD_OF_BODY: usize = 200;
@@ -25,6 +26,7 @@ pub struct AppTransport {
     endpoint: Result<Url, String>,
     headers: HeaderMap,
     errors: Arc<[Reason]>,
+    signature: Arc<Signature>,
     /// All arguments as one object, for leaving out nulls that the tool does not take.
     arguments: Type,
 }
@@ -51,12 +53,40 @@ impl AppTransport {
                 app.headers.clone()
             },
             errors: tool.errors.clone().into(),
+            signature: tool.signature.clone(),
             arguments: arguments_type(&tool.signature),
         }
     }
 
+    /// Where the call goes, and what is sent there.
+    fn post(&self, request: &Request) -> Result<(Url, HttpRequest), CallError> {
+        let url = self.endpoint.as_ref().map_err(|problem| {
+            let message = format!("{} cannot be called: {problem}", self.signature.path());
+            failed(ErrorClass::Internal, message, Sent::No)
+        })?;
+        let key = &*request.idempotency_key;
+        let json = HeaderValue::from_static("application/json");
+        let mut headers = self.headers.clone();
+        headers.insert(header::CONTENT_TYPE, json.clone());
+        headers.insert(header::ACCEPT, json);
+        if let Ok(key) = HeaderValue::from_str(key) {
+            headers.insert("idempotency-key", key);
+        }
+        let body = Some(self.body(request, key).to_string().into_bytes());
+        let method = Method::POST;
+        Ok((
+            url.clone(),
+            HttpRequest {
+                method,
+                url: url.clone(),
+                headers,
+                body,
+            },
+        ))
+    }
+
     fn body(&self, request: &Request, key: &str) -> Json {
-        let signature = &request.signature;
+        let signature = request.signature();
         let mut arguments = match encode(&request.arguments, &self.arguments) {
             Json::Object(arguments) => arguments,
             _ => Map::new(),
@@ -69,44 +99,26 @@ impl AppTransport {
 }
 
 impl Transport for AppTransport {
-    fn call(&self, request: Request) -> Reply {
-        let path = request.signature.path();
-        let url = match &self.endpoint {
-            Ok(url) => url.clone(),
-            Err(problem) => {
-                let error = failed(
-                    ErrorClass::Internal,
-                    format!("{path} cannot be called: {problem}"),
-                    Sent::No,
-                );
-                return Reply::Now(Err(error));
-            }
+    fn call(&self, request: Request) -> Conversation {
+        let (url, post) = match request.begins().and_then(|()| self.post(&request)) {
+            Ok(prepared) => prepared,
+            Err(error) => return Conversation::Now(Err(error)),
         };
-        let key = &*request.idempotency_key;
-        let mut headers = self.headers.clone();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        );
-        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        if let Ok(key) = HeaderValue::from_str(key) {
-            headers.insert("idempotency-key", key);
-        }
-        let body = Some(self.body(&request, key).to_string().into_bytes());
-        let post = HttpRequest {
-            method: Method::POST,
-            url: url.clone(),
-            headers,
-            body,
-        };
+        let path = self.signature.path();
         let (client, host, errors) = (self.client.clone(), self.host.clone(), self.errors.clone());
-        Reply::Later(Box::pin(async move {
-            let gate = |target: &Url| same_place(target, &url, &path);
-            let response = client
-                .send(post, &gate, MOST_BODY_BYTES, &request.cancel)
-                .await?;
+        Conversation::with_events(|mut events| async move {
+            let limits = Limits {
+                gate: &|target: &Url| same_place(target, &url, &path),
+                max_bytes: MOST_BODY_BYTES,
+                cancel: &request.cancel,
+            };
+            let response = client.send(post, limits, &mut events).await?;
             answer(&response, &path, &errors, host.now())
-        }))
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([self.signature.clone()])
     }
 }
 
@@ -135,7 +147,7 @@ fn same_place(target: &Url, endpoint: &Url, path: &str) -> Result<(), CallError>
     ))
 }
 
-fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> Outcome {
+fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> CallOutcome {
     let body = serde_json::from_slice::<Json>(&response.body);
     let object = body.as_ref().ok().and_then(Json::as_object);
     let success = object

@@ -3,13 +3,14 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Transient, Validation};
 use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Method, Response, Url};
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::CallError;
+use crate::tools::{EventSender, Progress};
 
 /// A chain of redirects longer than this is a failure.
 pub(in crate::tools) const MOST_REDIRECTS: usize = 5;
@@ -42,8 +43,18 @@ pub struct HttpResponse {
 /// Whether a request may go to an address.
 pub type Gate<'a> = &'a (dyn Fn(&Url) -> Result<(), CallError> + Send + Sync);
 
+/// What bounds one request.
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
+    /// Asked before each request, those after a redirect included.
+    pub gate: Gate<'a>,
+    /// Of the body of the response.
+    pub max_bytes: usize,
+    pub cancel: &'a CancellationToken,
+}
+
 impl HttpClient {
-    /// Sends a request and reads the response. `gate` is asked before each request, those after a redirect included.
+    /// Sends a request and reads the response, whose arriving bytes are told as progress.
     ///
     /// # Errors
     /// What kept the whole response from arriving, and whether the request may have been seen. A response of any
@@ -51,11 +62,13 @@ impl HttpClient {
     pub async fn send(
         &self,
         request: HttpRequest,
-        gate: Gate<'_>,
-        most_bytes: usize,
-        cancel: &CancellationToken,
+        limits: Limits<'_>,
+        events: &mut EventSender,
     ) -> Result<HttpResponse, CallError> {
-        let whole = async { read(self.follow(request, gate).await?, most_bytes).await };
+        let whole = async {
+            let response = self.follow(request, limits.gate).await?;
+            read(response, limits.max_bytes, events).await
+        };
         let stopped = || {
             Err(error(
                 ErrorClass::Cancelled,
@@ -63,7 +76,8 @@ impl HttpClient {
                 Sent::Maybe,
             ))
         };
-        cancel
+        limits
+            .cancel
             .run_until_cancelled(whole)
             .await
             .unwrap_or_else(stopped)
@@ -234,7 +248,12 @@ fn keep_harmless(headers: &mut HeaderMap) {
         .collect();
 }
 
-async fn read(mut response: Response, most_bytes: usize) -> Result<HttpResponse, CallError> {
+async fn read(
+    mut response: Response,
+    most_bytes: usize,
+    events: &mut EventSender,
+) -> Result<HttpResponse, CallError> {
+    let total = response.content_length();
     let (status, headers, place) = (
         response.status().as_u16(),
         response.headers().clone(),
@@ -252,7 +271,10 @@ async fn read(mut response: Response, most_bytes: usize) -> Result<HttpResponse,
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) if body.len() + chunk.len() > most_bytes => return too_large(),
-            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(Some(chunk)) => {
+                body.extend_from_slice(&chunk);
+                tell_progress(events, body.len(), total);
+            }
             Ok(None) => {
                 return Ok(HttpResponse {
                     status,
@@ -272,6 +294,16 @@ async fn read(mut response: Response, most_bytes: usize) -> Result<HttpResponse,
                 ));
             }
         }
+    }
+}
+
+/// A body that is complete needs no progress.
+fn tell_progress(events: &mut EventSender, bytes: usize, total: Option<u64>) {
+    let bytes = bytes as u64;
+    match total {
+        Some(total) if bytes < total => events.progress(Progress::of(bytes, total)),
+        Some(_) => {}
+        None => events.progress(Progress::message(&format!("{bytes} bytes"))),
     }
 }
 

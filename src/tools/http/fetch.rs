@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{
@@ -13,9 +14,9 @@ use reqwest::{Method, Url};
 use serde_json::Value as Json;
 
 use super::client::{error, shown};
-use super::{HttpClient, HttpRequest, HttpResponse, MOST_BODY_BYTES, failure};
+use super::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
 use crate::host::Host;
-use crate::tools::{Answer, CallError, Outcome, Reply, Request, Transport};
+use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 
 /// What the answer to a failed request tells of its body, in characters.
 const TOLD_OF_BODY: usize = 200;
@@ -35,23 +36,12 @@ pub struct Fetch {
     pub client: HttpClient,
     pub permissions: Arc<Permissions>,
     pub host: Arc<dyn Host>,
+    pub signature: Arc<Signature>,
 }
 
 /// The contract of `http.fetch`. Its class follows from a constant method: [`planrun_lang::types::method_effect`].
 #[must_use]
 pub fn fetch_signature() -> Signature {
-    let parameter = |name: &str, ty: Type, required: bool, description: &str| Parameter {
-        name: name.into(),
-        ty,
-        required,
-        description: Some(description.into()),
-        schema: None,
-        default: None,
-    };
-    let scalar = Type::union([Type::String, Type::Int, Type::Double, Type::Bool]);
-    let query = Type::union([scalar.clone(), scalar.list()])
-        .optional()
-        .map();
     let field = |name: &str, ty: Type| Field {
         name: name.into(),
         ty,
@@ -67,33 +57,7 @@ pub fn fetch_signature() -> Signature {
             "Sends one HTTP request to an allowed host and gives its status, headers and body."
                 .into(),
         ),
-        parameters: vec![
-            parameter("url", Type::String, true, "An http or https address."),
-            parameter(
-                "method",
-                Type::union(METHODS.map(Type::text)),
-                false,
-                "`GET` where it is not given.",
-            ),
-            parameter(
-                "headers",
-                Type::String.map(),
-                false,
-                "Headers of the request.",
-            ),
-            parameter(
-                "body",
-                Type::Any,
-                false,
-                "Text as it is, bytes as they are, all else as JSON.",
-            ),
-            parameter(
-                "query",
-                query,
-                false,
-                "Added to the query of the address; a list repeats its name.",
-            ),
-        ],
+        parameters: parameters(),
         returns: Type::object(returns, Rest::Closed),
         effect: Effect::Effect,
         effect_declared: true,
@@ -104,25 +68,62 @@ pub fn fetch_signature() -> Signature {
     }
 }
 
+fn parameters() -> Vec<Parameter> {
+    let parameter = |name: &str, ty: Type, description: &str| Parameter {
+        name: name.into(),
+        ty,
+        required: name == "url",
+        description: Some(description.into()),
+        schema: None,
+        default: None,
+    };
+    let scalar = Type::union([Type::String, Type::Int, Type::Double, Type::Bool]);
+    let query = Type::union([scalar.clone(), scalar.list()])
+        .optional()
+        .map();
+    let methods = Type::union(METHODS.map(Type::text));
+    vec![
+        parameter("url", Type::String, "An http or https address."),
+        parameter("method", methods, "`GET` where it is not given."),
+        parameter("headers", Type::String.map(), "Headers of the request."),
+        parameter(
+            "body",
+            Type::Any,
+            "Text as it is, bytes as they are, all else as JSON.",
+        ),
+        parameter(
+            "query",
+            query,
+            "Added to the query of the address; a list repeats its name.",
+        ),
+    ]
+}
+
 impl Transport for Fetch {
-    fn call(&self, request: Request) -> Reply {
-        let prepared = match prepare(&request) {
+    fn call(&self, request: Request) -> Conversation {
+        let prepared = match request.begins().and_then(|()| prepare(&request)) {
             Ok(prepared) => prepared,
-            Err(error) => return Reply::Now(Err(error)),
+            Err(error) => return Conversation::Now(Err(error)),
         };
         let (client, permissions, host) = (
             self.client.clone(),
             self.permissions.clone(),
             self.host.clone(),
         );
-        Reply::Later(Box::pin(async move {
+        Conversation::with_events(|mut events| async move {
             let place = shown(&prepared.url);
-            let gate = |url: &Url| Ok(permissions.net(url)?);
-            let response = client
-                .send(prepared, &gate, MOST_BODY_BYTES, &request.cancel)
-                .await?;
+            let limits = Limits {
+                gate: &|url: &Url| Ok(permissions.net(url)?),
+                max_bytes: MOST_BODY_BYTES,
+                cancel: &request.cancel,
+            };
+            let response = client.send(prepared, limits, &mut events).await?;
             answer(&response, &place, host.now())
-        }))
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([self.signature.clone()])
     }
 }
 
@@ -216,7 +217,7 @@ fn encode(body: &Value, headers: &mut HeaderMap) -> Vec<u8> {
     bytes
 }
 
-fn answer(response: &HttpResponse, place: &str, now: i128) -> Outcome {
+fn answer(response: &HttpResponse, place: &str, now: i128) -> CallOutcome {
     let body = decode(response);
     if let Some(error) = failure(
         response.status,

@@ -5,7 +5,7 @@ mod fetch;
 mod status;
 
 pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, shown};
-pub use client::{HttpClient, HttpRequest, HttpResponse};
+pub use client::{HttpClient, HttpRequest, HttpResponse, Limits};
 pub use fetch::{Fetch, fetch_signature};
 pub use status::failure;
 

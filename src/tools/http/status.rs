@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Auth, ErrorClass, Transient};
 use reqwest::header::{self, HeaderMap};
-
-use crate::tools::CallError;
 
 /// No server makes a plan wait longer than this by `Retry-After`.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use planrun::engine::{self, Context, Program, Silence};
+use planrun::driver::{self, Context, Silence};
 use planrun::plantest::coverage::{Coverage, Goals, Item, Kind, Seen, Watching, What, lcov, text};
+use planrun_core::run::Program;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{Call, Plan, StepKind, Target};
 use planrun_lang::source::SourceFile;
@@ -106,7 +107,7 @@ fn perform(
     weather: Weather,
     seed: u64,
     reached: &mut Seen,
-) -> engine::Outcome {
+) -> planrun_core::run::Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -123,7 +124,7 @@ fn perform(
             root: "/".into(),
             ..Context::new(host, Arc::new(catalog), "test-run", &mut watching)
         };
-        engine::run(
+        driver::run(
             &Arc::new(Program::new(plan.clone())),
             &stage::inputs(plan, seed),
             context,

@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use planrun::engine::{self, Answering, Context, Outcome, Program, Silence};
+use planrun::driver::{self, Answering, Context, Silence};
 use planrun::host::{Host, MemoryHost};
-use planrun::journal::Given;
 use planrun::plantest::coverage::{Coverage, Goals, Kind, Seen, Watching, html, json, lcov, text};
 use planrun::tools::Catalog;
+use planrun_core::journal::Given;
+use planrun_core::run::{Outcome, Program};
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
@@ -49,7 +50,7 @@ fn watch(
             },
             ..Context::new(host, Arc::new(tools), "test-run", &mut watching)
         };
-        engine::run(&Arc::new(Program::new(plan.clone())), inputs, context).await
+        driver::run(&Arc::new(Program::new(plan.clone())), inputs, context).await
     })
 }
 
@@ -373,14 +374,14 @@ fn listeners_and_what_looks_again_are_goals_too() {
 #[test]
 fn who_does_not_watch_is_told_nothing() {
     struct Deaf;
-    impl engine::Observer for Deaf {
-        fn observe(&mut self, _: &planrun::journal::Event<'_>) {}
+    impl driver::Observer for Deaf {
+        fn observe(&mut self, _: &planrun_core::journal::Event) {}
         fn reached(
             &mut self,
             _: &Plan,
             _: sema::BlockId,
             _: sema::NodeId,
-            what: engine::Reached<'_>,
+            what: &planrun_core::run::Reached,
         ) {
             panic!("{what:?}");
         }
@@ -401,7 +402,7 @@ fn who_does_not_watch_is_told_nothing() {
             &mut deaf,
         );
         let inputs = BTreeMap::from([(Arc::from("total"), Value::Int(3))]);
-        engine::run(
+        driver::run(
             &Arc::new(Program::new(shop.plan.plans[0].clone())),
             &inputs,
             context,

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::plantest::coverage::{Coverage, Goals, Seen, html, json, lcov, text};
 use planrun::project::Project;
-use planrun::tools::{Answer, Catalog, Reply, Request, Transport};
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_lang::call::Answer;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, Call, Files, Plan, StepKind, Target, Tools};
 use planrun_lang::source::SourceFile;
@@ -39,14 +40,18 @@ struct MadeUp {
 type Answers = Vec<(Arc<Signature>, Arc<Examples>)>;
 
 impl Transport for MadeUp {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         let arguments = match request.arguments.to_json() {
             Json::Object(arguments) => arguments,
             _ => Map::new(),
         };
-        Reply::Now(Ok(Answer::Json(
+        Conversation::Now(Ok(Answer::Json(
             self.examples.make(&arguments, 0, self.choice).unwrap(),
         )))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 

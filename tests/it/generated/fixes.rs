@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use planrun::engine::Outcome;
+use planrun_core::run::Outcome;
 use planrun_lang::diag::{Diagnostic, fix};
 use rayon::prelude::*;
 

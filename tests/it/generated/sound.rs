@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use planrun::engine::Outcome;
-use planrun::journal::StepError;
+use planrun_core::journal::StepError;
+use planrun_core::run::Outcome;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{CheckedFile, Node, Plan, Step, StepKind};
 use planrun_lang::types::{ErrorClass, FailureKind, Type, Validation, check_value};

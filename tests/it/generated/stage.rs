@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{self, Context, Outcome, Program};
+use planrun::driver::{self, Context};
 use planrun::host::{Host, MemoryHost};
-use planrun::journal::{Event, EventKind, StepError};
-use planrun::tools::{Answer, CallError, Catalog, Reply, Request, Transport};
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_core::journal::{Event, EventKind, StepError};
+use planrun_core::run::{Outcome, Program};
+use planrun_lang::call::{Answer, CallError};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::Plan;
@@ -47,12 +49,12 @@ pub fn perform(
     seed: u64,
 ) -> (Outcome, Vec<StepError>) {
     let failures = Mutex::new(Vec::new());
-    let mut listener = |event: &Event<'_>| {
-        let failure = match event.kind {
+    let mut listener = |event: &Event| {
+        let failure = match &event.kind {
             EventKind::StepWaiting { error, .. }
             | EventKind::StepSettled { error, .. }
-            | EventKind::RunSettled { error, .. } => error,
-            EventKind::StepRecovering { error, .. } => Some(error),
+            | EventKind::RunSettled { error, .. } => error.as_deref(),
+            EventKind::StepRecovering { error, .. } => Some(&**error),
             _ => None,
         };
         failures.lock().unwrap().extend(failure.cloned());
@@ -68,7 +70,7 @@ pub fn perform(
             root: PathBuf::from("/"),
             ..Context::new(host, Arc::new(catalog), "test-run", &mut listener)
         };
-        engine::run(
+        driver::run(
             &Arc::new(Program::new(plan.clone())),
             &inputs(plan, seed),
             context,
@@ -130,7 +132,7 @@ pub fn inputs(plan: &Plan, seed: u64) -> BTreeMap<Arc<str>, Value> {
 }
 
 impl Transport for Double {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         // What comes of a call hangs on the call, not on what else was called before.
         let arguments = request.arguments.to_json().to_string();
         let attempt = {
@@ -140,7 +142,7 @@ impl Transport for Double {
             *attempt
         };
         let call = [
-            &request.signature.path(),
+            &request.signature().path(),
             &*request.idempotency_key,
             &arguments,
         ]
@@ -156,12 +158,16 @@ impl Transport for Double {
             Ok(Answer::Json(answer(&self.tool.returns, &mut dice)))
         };
         if wait == 0 {
-            return Reply::Now(outcome);
+            return Conversation::Now(outcome);
         }
-        Reply::Later(Box::pin(async move {
+        Conversation::from_future(async move {
             tokio::time::sleep(Duration::from_millis(wait)).await;
             outcome
-        }))
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun::tools::CallError;
+use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{ErrorClass, decode};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use planrun::journal::Given;
+use planrun_core::journal::Given;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{Type, decode};
 use planrun_lang::value::Value;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
 
-use planrun::engine::Order;
+use planrun_core::run::Order;
 use planrun_lang::sema::{Block, Plan, StepKind};
 
 use super::play::{Call, Play, Played};

@@ -13,11 +13,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use planrun::engine::{self, Answering, Context, Order, Program, Silence};
+use planrun::driver::{self, Answering, Context, Silence};
 use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::mock::{MockOptions, MockServer};
 use planrun::project::Project;
 use planrun::tools::Catalog;
+use planrun_core::run::{Order, Program};
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
@@ -246,7 +247,7 @@ async fn recorded(command: &Command) -> Play {
             &mut nobody,
         )
     };
-    engine::run(&Arc::new(Program::new(plan.clone())), &inputs, context).await;
+    driver::run(&Arc::new(Program::new(plan.clone())), &inputs, context).await;
     server.shutdown().await;
     let stage = Box::new(move || {
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(7));

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{self, Answering, Context, Order, Program};
+use planrun::driver::{self, Answering, Context};
 use planrun::host::Host;
-use planrun::journal::{Event, EventKind, Given};
 use planrun::tools::Catalog;
+use planrun_core::journal::{Event, EventKind, Given};
+use planrun_core::run::{Order, Program};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::value::Value;
@@ -61,7 +62,7 @@ impl Play {
             let (host, tools) = (self.stage)();
             let calls = Arc::new(Mutex::new(Vec::new()));
             let heard = calls.clone();
-            let mut observer = move |event: &Event<'_>| heard.lock().unwrap().extend(call(event));
+            let mut observer = move |event: &Event| heard.lock().unwrap().extend(call(event));
             let context = Context {
                 root: PathBuf::from("/"),
                 answering: Answering {
@@ -72,7 +73,7 @@ impl Play {
                 ..Context::new(host, Arc::new(tools), "test-run", &mut observer)
             };
             let program = Arc::new(Program::new(self.plan.clone()));
-            let running = engine::run(&program, &self.inputs, context);
+            let running = driver::run(&program, &self.inputs, context);
             let outcome = tokio::time::timeout(Duration::from_hours(24 * 365), running).await;
             let outcome = outcome.unwrap_or_else(|_| panic!("{}: the run stands still", self.name));
             let calls = calls.lock().unwrap().clone();
@@ -132,27 +133,27 @@ impl Played {
     }
 }
 
-fn call(event: &Event<'_>) -> Option<Call> {
+fn call(event: &Event) -> Option<Call> {
     let EventKind::StepRunning {
         path,
         tool,
         attempt,
         call: Some(call),
-    } = event.kind
+    } = &event.kind
     else {
         return None;
     };
     Some(Call {
-        path: path.to_owned(),
-        attempt,
-        tool: tool.to_owned(),
+        path: path.to_string(),
+        attempt: *attempt,
+        tool: tool.to_string(),
         arguments: call.arguments.to_json().to_string(),
-        key: call.key.to_owned(),
+        key: call.key.to_string(),
         changes: !call.effect.floats(),
     })
 }
 
-fn told(step: &engine::StepReport) -> Json {
+fn told(step: &planrun_core::run::StepReport) -> Json {
     let class =
         |error: &Option<Value>| error.as_ref().map(|error| error.to_json()["class"].clone());
     json!({

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::tools::{CallError, Catalog, Outcome, Reply, Request, Transport};
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
+use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::ErrorClass;
 use tokio::time::Instant;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 const GRAIN: u128 = 10;
 
 /// The attempts at one call, by tool and arguments, with how long each took.
-type Answers = BTreeMap<String, VecDeque<(Outcome, Duration)>>;
+type Answers = BTreeMap<String, VecDeque<(CallOutcome, Duration)>>;
 
 /// What was answered.
 #[derive(Clone, Default)]
@@ -56,7 +57,7 @@ fn rewired(catalog: &Catalog, wrap: impl Fn(&Arc<dyn Transport>) -> Arc<dyn Tran
 fn name(request: &Request) -> String {
     format!(
         "{} {}",
-        request.signature.path(),
+        request.signature().path(),
         request.arguments.to_json()
     )
 }
@@ -67,29 +68,22 @@ struct Recorder {
 }
 
 impl Transport for Recorder {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         let (name, begun, answers) = (name(&request), Instant::now(), self.answers.clone());
-        let keep = move |outcome: &Outcome| {
+        self.inner.call(request).map_outcome(move |outcome| {
             let grains = begun.elapsed().as_millis().div_ceil(GRAIN).max(1) * GRAIN;
             let took = Duration::from_millis(u64::try_from(grains).unwrap());
+            let mut answers = answers.lock().unwrap();
             answers
-                .lock()
-                .unwrap()
                 .entry(name)
                 .or_default()
                 .push_back((outcome.clone(), took));
-        };
-        match self.inner.call(request) {
-            Reply::Now(outcome) => {
-                keep(&outcome);
-                Reply::Now(outcome)
-            }
-            Reply::Later(answer) => Reply::Later(Box::pin(async move {
-                let outcome = answer.await;
-                keep(&outcome);
-                outcome
-            })),
-        }
+            outcome
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.inner.describe()
     }
 }
 
@@ -98,7 +92,7 @@ struct Replayer {
 }
 
 impl Transport for Replayer {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         let answer = self
             .answers
             .lock()
@@ -115,13 +109,17 @@ impl Transport for Replayer {
         let (outcome, took) = answer.unwrap_or_else(|| (Err(unknown()), Duration::ZERO));
         // One that was stopped then never answered.
         let stopped = matches!(&outcome, Err(error) if error.class == ErrorClass::Cancelled);
-        Reply::Later(Box::pin(async move {
+        Conversation::from_future(async move {
             if !stopped {
                 tokio::time::sleep(took).await;
                 return outcome;
             }
             request.cancel.cancelled().await;
             outcome
-        }))
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }

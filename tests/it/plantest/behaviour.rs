@@ -3,10 +3,10 @@
 
 use std::path::PathBuf;
 
-use planrun::engine::Order;
 use planrun::plantest::play::Manner;
 use planrun::plantest::suite::{Wish, unused_in_every_row};
 use planrun::plantest::trace::trace;
+use planrun_core::run::Order;
 use planrun_lang::types::check_value;
 
 use super::kit::bench;

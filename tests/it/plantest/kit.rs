@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun::engine::{Defaults, Program, Silence};
+use planrun::driver::Silence;
 use planrun::host::MemoryHost;
 use planrun::plantest::case::Case;
 use planrun::plantest::play::{Manner, Played, Stage, play};
 use planrun::plantest::suite::{Ran, Suite, Wish, cast};
 use planrun::tools::Catalog;
+use planrun_core::run::{Defaults, Program};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use planrun::engine::Order;
 use planrun::testing::tests;
+use planrun_core::run::Order;
 use rayon::prelude::*;
 use serde_json::Value as Json;
 use tempfile::TempDir;

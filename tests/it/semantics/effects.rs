@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
-use planrun::engine::Interruption;
 use planrun::journal::MemoryLog;
+use planrun_core::run::Interruption;
 use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
 
 const TOOLS: &str = "

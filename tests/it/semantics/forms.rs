@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use planrun::journal::{Accepted, AnswerError, Given, MemoryLog};
+use planrun::journal::MemoryLog;
+use planrun_core::journal::{Accepted, AnswerError, Given};
 use serde_json::{Value as Json, json};
 
 use crate::world::{Ran, World, give};

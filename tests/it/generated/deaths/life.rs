@@ -6,12 +6,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{
-    self, Answering, Asker, Asking, Context, Interruption, Outcome, Program, Silence,
-};
+use planrun::driver::{self, Answering, Asker, Context, Silence};
 use planrun::host::{Host, MemoryHost, VirtualHost};
-use planrun::journal::{Given, Log, MemoryLog, Waiting};
-use planrun::tools::{Catalog, Reply, Request, Transport};
+use planrun::journal::{Log, MemoryLog};
+use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport};
+use planrun_core::journal::{Given, Waiting};
+use planrun_core::run::{Asking, Interruption, Outcome, Program};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::value::Value;
@@ -172,7 +172,7 @@ impl Stand<'_> {
             Arc::new(Program::new(self.life.plan.clone())),
             self.inputs(),
         );
-        let running = engine::run(&program, &inputs, context);
+        let running = driver::run(&program, &inputs, context);
         tokio::time::timeout(Duration::from_hours(24 * 365), running)
             .await
             .ok()
@@ -202,7 +202,7 @@ impl Stand<'_> {
             Arc::new(Program::new(self.life.plan.clone())),
             self.inputs(),
         );
-        let looked = engine::run(&program, &inputs, context);
+        let looked = driver::run(&program, &inputs, context);
         let looked = tokio::time::timeout(Duration::from_hours(1), looked).await;
         let looked = looked.map_err(|_| "who only looks at the journal stands still".to_owned())?;
         if self.calls.lock().unwrap().len() > before {
@@ -274,7 +274,7 @@ fn reply(outcome: &Outcome) -> Json {
 }
 
 fn tasks(outcome: &Outcome) -> Vec<Json> {
-    let told = |task: &engine::TaskReport| {
+    let told = |task: &planrun_core::run::TaskReport| {
         json!([
             *task.name,
             *task.status,
@@ -288,7 +288,7 @@ fn tasks(outcome: &Outcome) -> Vec<Json> {
 fn steps(outcome: &Outcome) -> Vec<Json> {
     let class =
         |error: &Option<Value>| error.as_ref().map(|error| error.to_json()["class"].clone());
-    let told = |mut step: engine::StepReport| {
+    let told = |mut step: planrun_core::run::StepReport| {
         // That an earlier process had done it is what differs.
         step.attributes.retain(|attribute| *attribute != "reused");
         json!({
@@ -307,17 +307,21 @@ struct Watched {
 }
 
 impl Transport for Watched {
-    fn call(&self, request: Request) -> Reply {
+    fn call(&self, request: Request) -> Conversation {
         self.calls.lock().unwrap().push(Call {
-            tool: request.signature.path(),
+            tool: request.signature().path(),
             key: request.idempotency_key.to_string(),
-            effect: !request.signature.effect.floats(),
+            effect: !request.signature().effect.floats(),
         });
         // Nothing outside answers before the next thing is done.
         match self.inner.call(request) {
-            Reply::Now(outcome) => Reply::Later(Box::pin(std::future::ready(outcome))),
-            Reply::Later(answer) => Reply::Later(answer),
+            Conversation::Now(outcome) => Conversation::from_future(std::future::ready(outcome)),
+            Conversation::Later(events) => Conversation::Later(events),
         }
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        self.inner.describe()
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::tools::{Answer, CallError, Reply, Request, Transport};
+use planrun::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
+use planrun_lang::call::{Answer, CallError};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::ErrorClass;
 use serde_json::{Value as Json, json};
@@ -122,8 +123,8 @@ pub fn answer(
 }
 
 impl Transport for Double {
-    fn call(&self, request: Request) -> Reply {
-        let (path, tool) = (request.path.to_string(), request.signature.path());
+    fn call(&self, request: Request) -> Conversation {
+        let (path, tool) = (request.path.to_string(), request.signature().path());
         let arguments = request.arguments.to_json().to_string();
         let now = |begun: Instant| begun.elapsed().as_millis();
         // Reads are not written down, and answer by their arguments alone, since nothing orders them.
@@ -153,14 +154,18 @@ impl Transport for Double {
             if let Some(number) = number {
                 book.lock().unwrap().end(number, now(begun));
             }
-            return Reply::Now(outcome);
+            return Conversation::Now(outcome);
         }
-        Reply::Later(Box::pin(async move {
+        Conversation::from_future(async move {
             tokio::time::sleep(Duration::from_millis(wait)).await;
             if let Some(number) = number {
                 book.lock().unwrap().end(number, now(begun));
             }
             outcome
-        }))
+        })
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        described([])
     }
 }

@@ -19,10 +19,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{self, Context, Order, Outcome, Program};
+use planrun::driver::{self, Context};
 use planrun::host::{Host, MemoryHost};
-use planrun::journal::{Event, EventKind, StepError};
 use planrun::tools::Catalog;
+use planrun_core::journal::{Event, EventKind, StepError};
+use planrun_core::run::{Order, Outcome, Program};
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
@@ -322,7 +323,7 @@ fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran
         let mut world = World::default();
         let (mut number, mut waits) = (0, BTreeMap::new());
         let heard = book.clone();
-        let mut observer = |event: &Event<'_>| {
+        let mut observer = |event: &Event| {
             number += 1;
             note(event, number, &mut world);
             note_wait(
@@ -347,7 +348,7 @@ fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran
             order,
             ..Context::new(host, Arc::new(catalog), "test-run", &mut observer)
         };
-        let running = engine::run(program, &inputs, context);
+        let running = driver::run(program, &inputs, context);
         let outcome = tokio::time::timeout(Duration::from_hours(24), running)
             .await
             .expect("the run ends");
@@ -368,27 +369,27 @@ fn perform(program: &Arc<Program>, made: &Effects, seed: u64, order: u64) -> Ran
 }
 
 /// What the world decided, as far as an event tells of it.
-fn note(event: &Event<'_>, number: usize, world: &mut World) {
+fn note(event: &Event, number: usize, world: &mut World) {
     let (path, error) = match &event.kind {
         EventKind::StepSettled {
             path, state, error, ..
         } => {
-            world.settled.insert((*path).to_owned(), (number, *state));
-            (path, *error)
+            world.settled.insert(path.to_string(), (number, *state));
+            (path, error.as_ref())
         }
-        EventKind::StepRecovering { path, error } => (path, Some(*error)),
+        EventKind::StepRecovering { path, error } => (path, Some(error)),
         _ => return,
     };
     if let Some(error) = error {
         world
             .origins
-            .entry((*path).to_owned())
+            .entry(path.to_string())
             .or_insert_with(|| chain(error));
     }
 }
 
 /// A wait of the plan counts as a call, from its beginning to its end.
-fn note_wait(event: &Event<'_>, waits: &mut BTreeMap<String, usize>, book: &mut Book, at: u128) {
+fn note_wait(event: &Event, waits: &mut BTreeMap<String, usize>, book: &mut Book, at: u128) {
     let is_wait = |path: &str| {
         path.rsplit('.')
             .next()
@@ -396,10 +397,10 @@ fn note_wait(event: &Event<'_>, waits: &mut BTreeMap<String, usize>, book: &mut 
     };
     match &event.kind {
         EventKind::StepRunning { path, .. } if is_wait(path) => {
-            waits.insert((*path).to_owned(), book.begin(path, "wait", "", at));
+            waits.insert(path.to_string(), book.begin(path, "wait", "", at));
         }
         EventKind::StepSettled { path, .. } => {
-            if let Some(call) = waits.remove(*path) {
+            if let Some(call) = waits.remove(&**path) {
                 book.end(call, at);
             }
         }

@@ -1,0 +1,25 @@
+//! What happened in a run: versioned events, their one encoding, and what another process needs to go on from them.
+
+mod call;
+mod entry;
+mod event;
+mod failure;
+mod line;
+mod news;
+mod past;
+mod question;
+mod said;
+mod shown;
+mod summary;
+
+pub use call::{PastCall, PastPhase};
+pub use entry::{ARGUMENTS, Entry, EntryError, Kept, OUTPUT, VALUE};
+pub use event::{Bound, Dispatch, Event, EventKind, EventName, Used, Waiting};
+pub use failure::StepError;
+pub use line::{Keep, instant};
+pub use news::{News, NewsKind};
+pub use past::{MOST_DEATHS, Past, PastQuestion, PastStep};
+pub use question::{Accepted, Answer, AnswerError, FormField, Given, Question, Questions};
+pub use said::{Cancel, Move, Said, Signal};
+pub use shown::{Shown, labelled, paths_below};
+pub use summary::{Message, Summary};

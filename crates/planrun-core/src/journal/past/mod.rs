@@ -1,0 +1,464 @@
+//! The fold of a journal: where every step stood when the last event was written, and what came from outside, in order.
+
+mod steps;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::value::Value;
+use serde_json::Value as Json;
+
+use crate::journal::call::{PastCall, PastPhase};
+use crate::journal::entry::{Entry, EntryError, Kept};
+use crate::journal::event::{Bound, EventName, Used};
+use crate::journal::failure::StepError;
+use crate::journal::news::{News, NewsKind};
+use crate::journal::question::{Accepted, Answer, AnswerError, Given, Question, Questions};
+
+/// After so many deaths at one place a run is paused, and a person has to want it tried once more.
+pub const MOST_DEATHS: u32 = 3;
+
+/// What a journal tells of a run.
+#[derive(Debug, Default)]
+pub struct Past {
+    pub run: Arc<str>,
+    pub plan: Arc<str>,
+    /// The number of the last event.
+    pub last: u64,
+    /// When the first and the last event happened, in nanoseconds since 1970.
+    pub begun_at: i128,
+    pub last_at: i128,
+    pub state: Option<RunState>,
+    pub reply: Option<Json>,
+    pub error: Option<StepError>,
+    /// When it wants to go on by itself, in nanoseconds since 1970.
+    pub wake: Option<i128>,
+    /// The hash of what the run is bound to, where it was patched.
+    pub patched: Option<Arc<str>>,
+    /// By path, in the order in which they were first told of.
+    pub steps: IndexMap<Arc<str>, PastStep>,
+    /// The status of each task that was ever moved, by path.
+    pub tasks: BTreeMap<Arc<str>, Arc<str>>,
+    /// What the dispatcher could not have computed itself, in the order in which it learned of it.
+    pub news: VecDeque<News>,
+    /// What people were asked.
+    pub questions: Questions,
+    /// How often a process took the run over from one that had died, without anything new since.
+    crashes: u32,
+    /// How many processes have driven it.
+    pub processes: u32,
+    /// Times in which it neither went on nor waited for a moment of its own: when each ended, and how long it was.
+    idle: Vec<(i128, i128)>,
+    /// The moment that the run itself waits for while no process drives it.
+    rests_until: Option<i128>,
+    /// The moment of the event before the last one.
+    before_last: i128,
+    /// How often each kind of event was told of each path and has not been lived through again, by their `place`.
+    told: HashMap<u64, u32>,
+}
+
+/// Where a step stood.
+#[derive(Debug)]
+pub struct PastStep {
+    pub state: StepState,
+    pub tool: Option<Arc<str>>,
+    /// When it began and ended, in nanoseconds since 1970.
+    pub begun_at: i128,
+    pub duration_ms: u64,
+    pub attempts: u32,
+    pub recovered: bool,
+    pub reason: Option<Arc<str>>,
+    /// The number of the process that it has last settled in, from 1.
+    pub process: u32,
+    pub error: Option<Arc<StepError>>,
+    pub output: Option<Value>,
+    /// Of a call that was dispatched at least once.
+    pub call: Option<PastCall>,
+    /// Executions of it that ended, and after which it was made again, oldest first.
+    pub earlier: VecDeque<PastCall>,
+    /// What was taken over from another run.
+    pub copied: Option<Value>,
+    /// What people were asked about it, one question an execution.
+    pub asked: Vec<PastQuestion>,
+    /// The moment that it waits for, in nanoseconds since 1970.
+    pub until: Option<i128>,
+}
+
+/// A question that was asked.
+#[derive(Clone, Debug)]
+pub struct PastQuestion {
+    pub question: Arc<Question>,
+    pub answer: Option<Answer>,
+    /// Whether an attempt went out on the answer.
+    used: bool,
+    /// Whether what asked it is done again since, so that the same question is another one.
+    over: bool,
+}
+
+impl Past {
+    /// Takes the next event.
+    ///
+    /// # Errors
+    /// When the event does not follow on those before it, or its values cannot be had.
+    pub fn take(&mut self, mut entry: Entry, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+        if entry.number != self.last + 1 {
+            return Err(EntryError::new(format!(
+                "event {} follows on event {}",
+                entry.number, self.last
+            )));
+        }
+        self.last = entry.number;
+        let at = entry.instant();
+        let idle = self.rest_since_last(at);
+        self.before_last = self.last_at;
+        self.last_at = self.last_at.max(at);
+        match entry.event {
+            EventName::RunStarted => self.started(entry, at),
+            EventName::RunResumed => self.resumed(idle, at),
+            EventName::RunPaused => {
+                self.leave_out_people(at);
+                self.paused(entry.wake.as_deref(), entry.still);
+            }
+            EventName::RunPatched => (self.patched, self.crashes) = (entry.after, 0),
+            EventName::RunCancelling => self.cancelling(entry.keep, at),
+            EventName::RunSettled => {
+                self.state = entry.run_state();
+                (self.reply, self.error) = (entry.reply, entry.error);
+            }
+            EventName::TimerFired => self.timer(entry.path.unwrap_or_default(), entry.timer, at),
+            EventName::StepQueued => self.queued(&entry.path.unwrap_or_default(), at),
+            EventName::StepRunning => self.running(&mut entry, at, kept)?,
+            EventName::StepWaiting => self.waiting(entry, at, kept)?,
+            EventName::AnswerGiven => self.answered(entry, at, kept)?,
+            EventName::UsageReported => self.used(&entry),
+            // Only an answer tells it, and no answer is lived through again.
+            EventName::ResultNoted => {}
+            EventName::BudgetLow => {
+                self.told(EventName::BudgetLow, &entry.path.unwrap_or_default());
+            }
+            EventName::StepCopied => self.copied(entry, at, kept)?,
+            EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),
+            EventName::StepRecovering => self.recovering(entry, at),
+            EventName::StepSettled => self.settled(entry, at, kept)?,
+            EventName::ListenerFired => {
+                self.told(EventName::ListenerFired, &entry.path.unwrap_or_default());
+            }
+            EventName::TaskSet => {
+                let path = entry.path.unwrap_or_default();
+                self.told(EventName::TaskSet, &path);
+                self.tasks.insert(path, entry.status.unwrap_or_default());
+            }
+            // What was refused has changed nothing, and is not lived through again.
+            EventName::TaskMoved | EventName::SignalReceived if entry.reason.is_some() => {}
+            EventName::TaskMoved => self.moved(entry, at, kept)?,
+            EventName::SignalReceived => {
+                let payload = entry.payload(kept)?.unwrap_or(Value::Null);
+                let signal = entry.signal.unwrap_or_default();
+                self.told(EventName::SignalReceived, &signal);
+                self.learn(at, NewsKind::Signal { signal, payload });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an event of this kind and place was written down that has not been lived through again; it is crossed
+    /// off then.
+    pub fn cross_off(&mut self, event: EventName, path: &str) -> bool {
+        if self.told.is_empty() {
+            return false;
+        }
+        let place = place(event, path);
+        let Some(count) = self.told.get_mut(&place) else {
+            return false;
+        };
+        *count -= 1;
+        if *count == 0 {
+            self.told.remove(&place);
+        }
+        true
+    }
+
+    /// Whether an event of this kind and place was written down that has not been lived through again.
+    #[must_use]
+    pub fn tells(&self, event: EventName, path: &str) -> bool {
+        self.told.contains_key(&place(event, path))
+    }
+
+    /// The answer to a call whose step begins only after everything else was lived through: a patch has put something
+    /// before it.
+    pub fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
+        let of_call = |news: &News| matches!(&news.kind, NewsKind::Answer { path: own, .. } if **own == *path);
+        let index = self.news.iter().position(of_call)?;
+        match self.news.remove(index)?.kind {
+            NewsKind::Answer { outcome, .. } => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// How long, from a moment to now, the run neither went on nor waited for a moment of its own: waits for people, and
+    /// for somebody to resume it. Both are in nanoseconds since 1970.
+    #[must_use]
+    pub fn idle_since(&self, moment: i128, now: i128) -> Duration {
+        let known: i128 = self
+            .idle
+            .iter()
+            .filter(|(end, _)| *end > moment)
+            .map(|(_, length)| length)
+            .sum();
+        Duration::from_nanos(u64::try_from(known + self.rest_since_last(now)).unwrap_or(0))
+    }
+
+    /// The idle part of the time since the last event, after which no process drove the run.
+    fn rest_since_last(&self, now: i128) -> i128 {
+        let rested = self
+            .rests_until
+            .map_or(0, |until| (until.min(now) - self.last_at).max(0));
+        (now - self.last_at - rested).max(0)
+    }
+
+    /// How many processes have died since it last got further.
+    #[must_use]
+    pub fn deaths(&self) -> u32 {
+        self.crashes + u32::from(self.state == Some(RunState::Running))
+    }
+
+    /// Holds an answer against what the run asks. `now` is in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When the answer cannot be taken.
+    pub fn accept(&self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
+        match self.state {
+            Some(state) if state.is_ended() => Err(AnswerError::Withdrawn(given.path.clone())),
+            _ => self.questions.accept(given, now),
+        }
+    }
+
+    /// Takes an answer out: what it was given for is not what the run asks now.
+    pub fn forget_answer(&mut self, path: &str) {
+        self.news
+            .retain(|news| !matches!(&news.kind, NewsKind::Given(answer) if *answer.path == *path));
+        self.cross_off(EventName::AnswerGiven, path);
+    }
+
+    fn started(&mut self, entry: Entry, at: i128) {
+        (self.run, self.plan) = (
+            entry.run.unwrap_or_default(),
+            entry.plan.unwrap_or_default(),
+        );
+        self.begun_at = at;
+        self.processes = 1;
+        self.state = Some(RunState::Running);
+        self.told(EventName::RunStarted, "");
+    }
+
+    fn cancelling(&mut self, keep: bool, at: i128) {
+        self.told(EventName::RunCancelling, "");
+        self.learn(at, NewsKind::Cancel { keep });
+    }
+
+    fn paused(&mut self, wake: Option<&str>, still: bool) {
+        self.crashes = 0;
+        self.state = Some(RunState::Paused);
+        self.wake = wake.and_then(planrun_lang::value::parse_timestamp);
+        // A moment that the run itself waits for comes nearer without a process, too.
+        self.rests_until = self
+            .wake
+            .filter(|_| !still && !self.only_people_are_awaited());
+    }
+
+    fn used(&mut self, entry: &Entry) {
+        let step = entry
+            .path
+            .as_ref()
+            .and_then(|path| self.steps.get_mut(path));
+        if let Some(call) = step.and_then(|step| step.call.as_mut()) {
+            call.used.add(Used {
+                tokens: entry.tokens,
+                cost: entry.cost,
+            });
+        }
+    }
+
+    fn copied(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
+        let output = entry.output(kept)?.unwrap_or(Value::Null);
+        let path = entry.path.unwrap_or_default();
+        self.told(EventName::StepCopied, &path);
+        self.step(path, at).copied = Some(output);
+        Ok(())
+    }
+
+    fn recovering(&mut self, entry: Entry, at: i128) {
+        let path = entry.path.unwrap_or_default();
+        self.told(EventName::StepRecovering, &path);
+        if let Some(error) = entry.error {
+            self.failed(&path, at, Arc::new(error));
+        }
+    }
+
+    fn moved(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+        let context = entry.payload(kept)?.unwrap_or(Value::Null);
+        let (path, status) = (
+            entry.path.unwrap_or_default(),
+            entry.status.unwrap_or_default(),
+        );
+        self.told(EventName::TaskMoved, &path);
+        self.tasks.insert(path.clone(), status.clone());
+        self.learn(
+            at,
+            NewsKind::TaskMoved {
+                path,
+                status,
+                context,
+            },
+        );
+        Ok(())
+    }
+
+    /// A step is done again, and so is what worked for it: what was called so far has ended.
+    fn retried(&mut self, path: Arc<str>, at: i128) {
+        let inside = |own: &str| {
+            own.strip_prefix(&*path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        for (_, step) in self.steps.iter_mut().filter(|(own, _)| inside(own)) {
+            step.earlier.extend(step.call.take());
+            step.asked.iter_mut().for_each(|asked| asked.over = true);
+        }
+        self.told(EventName::StepRetried, &path);
+        self.learn(at, NewsKind::Retried { path });
+    }
+
+    fn resumed(&mut self, idle: i128, at: i128) {
+        if self.state == Some(RunState::Running) {
+            self.crashes += 1;
+        }
+        self.processes += 1;
+        self.idle.push((at, idle));
+        self.rests_until = None;
+        self.state = Some(RunState::Running);
+    }
+
+    fn timer(&mut self, path: Arc<str>, timer: Option<Bound>, at: i128) {
+        self.leave_out_people(at);
+        let timer = timer.unwrap_or(Bound::Within);
+        match timer {
+            Bound::Within | Bound::Deadline => {
+                let call = self
+                    .steps
+                    .get_mut(&path)
+                    .and_then(|step| step.call.as_mut());
+                if let Some(call) = call.filter(|call| call.phase == PastPhase::InFlight) {
+                    call.phase = PastPhase::Ended;
+                }
+            }
+            Bound::Expires => self.questions.close(&path, true),
+            Bound::Wait => {}
+        }
+        self.told(EventName::TimerFired, &path);
+        self.learn(at, NewsKind::Timer { path, timer });
+    }
+
+    fn answered(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
+        self.leave_out_people(at);
+        let path = entry.path.take().unwrap_or_default();
+        let value = entry.answer(kept)?.unwrap_or(Value::Null);
+        let answer = Answer {
+            path: path.clone(),
+            value,
+            by: entry.by.take(),
+            note: entry.note.take(),
+        };
+        let step = self.questions.step(&path).cloned();
+        self.questions.answered(&answer, at);
+        if let Some(asked) = step.and_then(|step| self.steps.get_mut(&step)?.asked.last_mut()) {
+            asked.answer = Some(answer.clone());
+        }
+        self.told(EventName::AnswerGiven, &path);
+        self.learn(at, NewsKind::Given(answer));
+        Ok(())
+    }
+
+    /// Where everything has waited for people since the event before, that time is nobody's.
+    fn leave_out_people(&mut self, at: i128) {
+        if self.state == Some(RunState::Running) && self.only_people_are_awaited() {
+            self.idle.push((at, at - self.before_last));
+        }
+    }
+
+    fn only_people_are_awaited(&self) -> bool {
+        let questions = self
+            .questions
+            .open()
+            .filter_map(|(path, _)| self.questions.step(path));
+        let asked: BTreeSet<&Arc<str>> = questions.collect();
+        let goes_on = |step: &PastStep| {
+            let calls = step.call.as_ref().is_some_and(|call| match call.phase {
+                PastPhase::InFlight | PastPhase::Waiting { .. } => true,
+                PastPhase::Answered | PastPhase::Ended => false,
+            });
+            !step.state.is_settled() && (calls || step.until.is_some())
+        };
+        !asked.is_empty()
+            && self
+                .steps
+                .iter()
+                .all(|(path, step)| asked.contains(path) || !goes_on(step))
+    }
+
+    fn learn(&mut self, at: i128, kind: NewsKind) {
+        self.crashes = 0;
+        self.news.push_back(News {
+            number: self.last,
+            at,
+            kind,
+        });
+    }
+
+    fn told(&mut self, event: EventName, path: &str) {
+        *self.told.entry(place(event, path)).or_default() += 1;
+    }
+
+    fn step(&mut self, path: Arc<str>, at: i128) -> &mut PastStep {
+        self.steps.entry(path).or_insert_with(|| PastStep {
+            state: StepState::Pending,
+            tool: None,
+            begun_at: at,
+            duration_ms: 0,
+            attempts: 0,
+            recovered: false,
+            reason: None,
+            process: 0,
+            error: None,
+            output: None,
+            call: None,
+            earlier: VecDeque::new(),
+            copied: None,
+            asked: Vec::new(),
+            until: None,
+        })
+    }
+}
+
+/// A kind of event and a path as one number, wide enough that two of a run do not meet.
+fn place(event: EventName, path: &str) -> u64 {
+    let mut hash = blake3::Hasher::new();
+    hash.update(event.name().as_bytes());
+    hash.update(b" ");
+    hash.update(path.as_bytes());
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hash.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(bytes)
+}

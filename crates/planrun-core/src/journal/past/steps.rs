@@ -1,0 +1,270 @@
+//! What the events of steps tell of them: calls, their attempts and ends, and questions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Past, PastQuestion};
+use crate::journal::call::{PastCall, PastPhase};
+use crate::journal::entry::{Entry, EntryError, Kept};
+use crate::journal::event::{EventName, Waiting};
+use crate::journal::failure::StepError;
+use crate::journal::news::NewsKind;
+use planrun_lang::protocol::{Sent, StepState};
+use planrun_lang::types::ErrorClass;
+use planrun_lang::value::Value;
+
+impl Past {
+    pub(super) fn waiting(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
+        self.crashes = 0;
+        let path = entry.path.take().unwrap_or_default();
+        let what = entry.waits_for.unwrap_or(Waiting::Retry);
+        if what == Waiting::Outcome {
+            self.lost(&path, at, entry.error.take());
+            return Ok(());
+        }
+        if matches!(what, Waiting::Confirm | Waiting::Input | Waiting::Answer) {
+            return self.asked(path, (what, entry), at, kept);
+        }
+        let step = self.step(path, at);
+        step.state = StepState::Waiting;
+        step.until = entry.until();
+        let Some(call) = &mut step.call else {
+            return Ok(());
+        };
+        call.phase = PastPhase::Waiting {
+            since: at,
+            wait: Duration::from_millis(entry.wait_ms.unwrap_or(0)),
+        };
+        if let Some(error) = entry.error.as_ref().filter(|error| error.sent != Sent::No) {
+            call.arrived = call.arrived.or(Some(call.sent_at));
+            call.may_have_happened |= error.sent == Sent::Maybe;
+        }
+        let polls = what == Waiting::Poll;
+        if polls || entry.error.as_ref().is_some_and(StepError::ends_execution) {
+            (call.execution, call.key, call.arrived) = (call.execution + 1, "".into(), None);
+        }
+        if polls {
+            call.trial = 0;
+            call.unheard = entry.error.map(Arc::new);
+        }
+        Ok(())
+    }
+
+    /// The answer to an attempt was lost. If the attempt is made again, that belongs to the same execution.
+    fn lost(&mut self, path: &Arc<str>, at: i128, error: Option<StepError>) {
+        if let Some(error) = error {
+            self.failed(path, at, Arc::new(error));
+        }
+        self.told(EventName::StepWaiting, path);
+        let step = self.step(path.clone(), at);
+        step.state = StepState::Waiting;
+        step.earlier.extend(step.call.take());
+    }
+
+    /// A question is put to somebody.
+    fn asked(
+        &mut self,
+        path: Arc<str>,
+        (what, mut entry): (Waiting, Entry),
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
+        let question = Arc::new(entry.question(kept)?);
+        self.questions.ask(&path, question.clone());
+        let same =
+            |one: &PastQuestion| one.question.concerns(what, question.execution) && !one.over;
+        // Of a gate that asks again what it let through has changed; a call that was lost again is another question.
+        let again = what == Waiting::Answer;
+        let void = self
+            .steps
+            .get(&path)
+            .and_then(|step| step.asked.iter().find(|one| same(one) && !again));
+        if let Some(answer) = void
+            .and_then(|void| void.answer.as_ref())
+            .map(|answer| answer.path.clone())
+        {
+            self.forget_answer(&answer);
+        }
+        let step = self.step(path, at);
+        step.state = StepState::Waiting;
+        step.asked.retain(|one| again || !same(one));
+        step.asked.push(PastQuestion {
+            question,
+            answer: None,
+            used: false,
+            over: false,
+        });
+        Ok(())
+    }
+
+    /// A call waits for a slot. One that had been announced never went out, then.
+    pub(super) fn queued(&mut self, path: &str, at: i128) {
+        let call = self.steps.get_mut(path).and_then(|step| step.call.as_mut());
+        match call.filter(|call| call.phase == PastPhase::InFlight) {
+            Some(call) => {
+                call.phase = PastPhase::Waiting {
+                    since: at,
+                    wait: Duration::ZERO,
+                };
+                call.trial = call.trial.saturating_sub(1);
+            }
+            None => self.told(EventName::StepQueued, path),
+        }
+    }
+
+    pub(super) fn running(
+        &mut self,
+        entry: &mut Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
+        let path = entry.path.take().unwrap_or_default();
+        let arguments = entry.arguments(kept)?;
+        let Some(execution) = entry.execution else {
+            self.told(EventName::StepRunning, &path);
+            let step = self.step(path, at);
+            (step.state, step.tool) = (StepState::Running, entry.tool.take());
+            return Ok(());
+        };
+        let answered = self.steps.get(&path).and_then(|step| step.call.as_ref());
+        if answered.is_some_and(|call| call.phase == PastPhase::Answered) {
+            // It was made again after it had ended: the answer of then is void.
+            self.news.retain(
+                |news| !matches!(&news.kind, NewsKind::Answer { path: old, .. } if *old == path),
+            );
+            self.cross_off(EventName::StepSettled, &path);
+        }
+        let goes_on = self
+            .steps
+            .get(&path)
+            .is_some_and(|step| step.call.is_some());
+        if execution > 0 && goes_on {
+            // The gate before this execution is behind the run; the first one tells when the step began.
+            self.forget_last_answer(&path, execution);
+        }
+        let step = self.step(path, at);
+        (step.state, step.tool) = (StepState::Running, entry.tool.take());
+        step.attempts = entry.attempt.unwrap_or(step.attempts + 1);
+        let before = step.call.take();
+        let same = before.as_ref().filter(|call| call.execution == execution);
+        let lost = before
+            .as_ref()
+            .filter(|call| call.phase == PastPhase::InFlight);
+        let call = PastCall {
+            execution,
+            sent_at: at,
+            arrived: same.and_then(|call| call.arrived.or(lost.map(|lost| lost.sent_at))),
+            may_have_happened: lost.is_some()
+                || before.as_ref().is_some_and(|call| call.may_have_happened),
+            unheard: None,
+            trial: entry.trial.unwrap_or(1),
+            attempts: step.attempts,
+            again: entry.again.take(),
+            used: before.as_ref().map(|call| call.used).unwrap_or_default(),
+            key: entry.key.take().unwrap_or_default(),
+            arguments: arguments.unwrap_or(Value::Null),
+            phase: PastPhase::InFlight,
+        };
+        step.call = Some(call);
+        Ok(())
+    }
+
+    fn forget_last_answer(&mut self, path: &str, execution: u32) {
+        let asked = self
+            .steps
+            .get_mut(path)
+            .and_then(|step| step.asked.last_mut());
+        let gate = |asked: &&mut PastQuestion| {
+            asked.question.concerns(Waiting::Confirm, execution) && !asked.used
+        };
+        let Some(asked) = asked.filter(gate) else {
+            return;
+        };
+        asked.used = true;
+        let Some(answer) = asked.answer.as_ref().map(|answer| answer.path.clone()) else {
+            return;
+        };
+        let last = self
+            .news
+            .iter()
+            .rposition(|news| matches!(&news.kind, NewsKind::Given(given) if given.path == answer));
+        if let Some(last) = last {
+            self.news.remove(last);
+            self.cross_off(EventName::AnswerGiven, &answer);
+        }
+    }
+
+    pub(super) fn settled(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
+        let path = entry.path.take().unwrap_or_default();
+        let output = entry.output(kept)?;
+        let error = entry.error.take().map(Arc::new);
+        self.told(EventName::StepSettled, &path);
+        let state = entry.step_state().unwrap_or(StepState::Unknown);
+        match &error {
+            Some(error) if matches!(state, StepState::Failed | StepState::Unknown) => {
+                self.failed(&path, at, error.clone());
+            }
+            _ => {}
+        }
+        self.questions.close(&path, false);
+        let process = self.processes;
+        let step = self.step(path.clone(), at);
+        step.state = state;
+        step.duration_ms = entry.duration_ms.unwrap_or(0);
+        step.recovered = entry.recovered;
+        step.process = process;
+        step.reason = entry.reason;
+        step.output.clone_from(&output);
+        let Some(call) = step
+            .call
+            .as_mut()
+            .filter(|call| call.phase == PastPhase::InFlight)
+        else {
+            return Ok(());
+        };
+        if state == StepState::Completed {
+            call.phase = PastPhase::Answered;
+            let outcome = Ok(output.unwrap_or(Value::Null));
+            self.learn(at, NewsKind::Answer { path, outcome });
+        } else {
+            call.phase = PastPhase::Ended;
+        }
+        Ok(())
+    }
+
+    /// A failure of a step: news where it is the end of an attempt.
+    pub(super) fn failed(&mut self, path: &Arc<str>, at: i128, error: Arc<StepError>) {
+        let step = self.step(path.clone(), at);
+        step.error = Some(error.clone());
+        // A spent budget ends a call before its next attempt, and so does a key that the other side may have forgotten.
+        let spent = matches!(
+            error.class,
+            ErrorClass::Budget(_) | ErrorClass::UnknownOutcome
+        );
+        let ends = |phase: PastPhase| match phase {
+            PastPhase::InFlight => true,
+            PastPhase::Waiting { .. } => spent,
+            PastPhase::Answered | PastPhase::Ended => false,
+        };
+        if let Some(call) = step.call.as_mut().filter(|call| ends(call.phase)) {
+            call.phase = PastPhase::Answered;
+            self.learn(
+                at,
+                NewsKind::Answer {
+                    path: path.clone(),
+                    outcome: Err(error),
+                },
+            );
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Arguments on their way out, results on their way in: each is held against the tool's contract, on every call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use planrun_lang::builtins::FailureKind;
+use planrun_lang::eval::EvalError;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{Call, PlanParameter};
+use planrun_lang::types::{
+    ErrorClass, Signature, Type, Validation, check_value, convert, decode, encode,
+    sensitive_arguments,
+};
+use planrun_lang::value::{Key, Value};
+use serde_json::{Map, Value as Json};
+
+use super::Program;
+use super::frame::FrameId;
+use super::machine::{NodeRef, Run};
+use crate::journal::StepError;
+use planrun_lang::call::Answer;
+
+/// What is wrong with the arguments of a call.
+struct Fault {
+    message: String,
+    /// Nothing where they are of their types, and what types cannot carry is broken.
+    kind: Option<FailureKind>,
+}
+
+fn arguments_fault(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Option<Fault> {
+    let misfit = |message| {
+        Some(Fault {
+            message,
+            kind: Some(FailureKind::Misfit),
+        })
+    };
+    for parameter in &signature.parameters {
+        let value = arguments.get(&Key::String(parameter.name.clone()));
+        match value {
+            None if parameter.required => {
+                return misfit(format!("the argument `{}` is missing", parameter.name));
+            }
+            None => {}
+            Some(value) => {
+                if let Err(mismatch) = check_value(value, &parameter.ty) {
+                    return misfit(format!(
+                        "the argument `{}` does not fit: {mismatch}",
+                        parameter.name
+                    ));
+                }
+            }
+        }
+    }
+    let contract = signature.input_schema.as_ref()?;
+    let violations = contract.violations(&sent(signature, arguments));
+    let message = |violation| format!("the arguments break the tool's contract: {violation}");
+    violations.first().map(|violation| Fault {
+        message: message(violation),
+        kind: None,
+    })
+}
+
+/// The arguments as the tool gets them.
+fn sent(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Json {
+    let argument = |(key, value): (&Key, &Value)| {
+        let ty = key
+            .as_str()
+            .and_then(|name| signature.parameter(name))
+            .map_or(&Type::Any, |known| &known.ty);
+        (key.to_string(), encode(value, ty))
+    };
+    let mut sent: Map<String, Json> = arguments.iter().map(argument).collect();
+    if let Some(name) = &signature.key_argument {
+        // The key itself is known when the call goes out.
+        sent.entry(name.as_ref())
+            .or_insert_with(|| KEY_STAND_IN.into());
+    }
+    Json::Object(sent)
+}
+
+/// The value in an answer, by the declared type; or what is wrong with it.
+pub(super) fn result(
+    signature: &Signature,
+    answer: Answer,
+    max_bytes: u64,
+) -> Result<Value, String> {
+    match answer {
+        Answer::Value(value) => {
+            let small = !matches!(
+                value,
+                Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_)
+            );
+            if !small && serde_json::to_writer(Counter { left: max_bytes }, &value).is_err() {
+                return Err(too_large(max_bytes));
+            }
+            convert(value, &signature.returns).map_err(|mismatch| {
+                format!("the result does not have the declared type: {mismatch}")
+            })
+        }
+        Answer::Json(json) => {
+            if serde_json::to_writer(Counter { left: max_bytes }, &json).is_err() {
+                return Err(too_large(max_bytes));
+            }
+            let contract = signature.output_schema.as_ref();
+            if let Some(violation) =
+                contract.and_then(|contract| contract.violations(&json).into_iter().next())
+            {
+                return Err(format!(
+                    "the result breaks the tool's contract: {violation}"
+                ));
+            }
+            decode(&json, &signature.returns).map_err(|mismatch| {
+                format!("the result does not have the declared type: {mismatch}")
+            })
+        }
+    }
+}
+
+/// What is to be told of a result that keeps its contract in all but a `format`.
+pub(super) fn format_note(signature: &Signature, answer: &Answer) -> Option<String> {
+    let (Some(contract), Answer::Json(json)) = (&signature.output_schema, answer) else {
+        return None;
+    };
+    contract
+        .format_violations(json)
+        .first()
+        .map(ToString::to_string)
+}
+
+impl Run {
+    /// Evaluates the arguments of a call and holds them against its contract.
+    pub(super) fn arguments(
+        &mut self,
+        at: NodeRef,
+        call: &Call,
+        signature: &Signature,
+    ) -> Result<Value, Arc<StepError>> {
+        let map = self.argument_map(at.0, call, |name| {
+            signature
+                .parameter(name)
+                .map(|parameter| (parameter.required, parameter.ty.clone()))
+        });
+        let mut map = map.map_err(|error| {
+            Arc::new(StepError::expression(
+                &error,
+                &self.program(at.0).plan,
+                &self.own_path(at),
+            ))
+        })?;
+        for parameter in &signature.parameters {
+            if let Some(default) = &parameter.default {
+                map.entry(Key::String(parameter.name.clone()))
+                    .or_insert_with(|| default.clone());
+            }
+        }
+        let fault = arguments_fault(signature, &map);
+        let arguments = if map.is_empty() {
+            self.no_arguments.clone()
+        } else {
+            Value::Map(Arc::new(map))
+        };
+        let labels = sensitive_arguments(signature, &arguments);
+        self.note_secrets(&arguments, &labels);
+        let Some(fault) = fault else {
+            return Ok(arguments);
+        };
+        // What was refused is told with the refusal.
+        self.record(at.0, at.1).details_mut().arguments = Some(arguments);
+        let class = ErrorClass::Validation(Validation::Arguments);
+        let error = StepError::new(class, fault.message, &self.own_path(at));
+        Err(Arc::new(StepError {
+            kind: fault.kind,
+            ..error
+        }))
+    }
+
+    /// A null for an argument that may be left out, and does not admit null, leaves it out. One that is not of the type
+    /// of its place is kept as it is: whoever holds it against the contract says so.
+    fn argument_map(
+        &self,
+        frame: FrameId,
+        call: &Call,
+        parameter: impl Fn(&str) -> Option<(bool, Type)>,
+    ) -> Result<IndexMap<Key, Value>, EvalError> {
+        let mut map = IndexMap::with_capacity(call.arguments.len());
+        for (name, code) in &call.arguments {
+            let value = match self.evaluate(frame, code) {
+                Err(error) if error.kind == FailureKind::Misfit && error.span == code.span => self
+                    .evaluate(
+                        frame,
+                        &Code {
+                            into: None,
+                            ..code.clone()
+                        },
+                    ),
+                outcome => outcome,
+            }?;
+            if matches!(value, Value::Null)
+                && parameter(name).is_some_and(|(required, ty)| !required && !ty.admits_null())
+            {
+                continue;
+            }
+            map.insert(Key::String(name.clone()), value);
+        }
+        Ok(map)
+    }
+
+    /// The inputs of a called plan, from the arguments of its call.
+    pub(super) fn plan_inputs(
+        &mut self,
+        at: NodeRef,
+        call: &Call,
+        parameters: &[PlanParameter],
+    ) -> Result<BTreeMap<Arc<str>, Value>, Arc<StepError>> {
+        let program = self.program(at.0);
+        let path = self.path(&program, at);
+        let map = self.argument_map(at.0, call, |name| {
+            let found = parameters.iter().find(|parameter| &*parameter.name == name);
+            found.map(|parameter| (parameter.required, parameter.ty.clone()))
+        });
+        let map =
+            map.map_err(|error| Arc::new(StepError::expression(&error, &program.plan, &path)))?;
+        let mut inputs = BTreeMap::new();
+        for parameter in parameters {
+            if let Some(value) = map.get(&Key::String(parameter.name.clone())) {
+                if let Err(mismatch) = check_value(value, &parameter.ty) {
+                    let message =
+                        format!("the argument `{}` does not fit: {mismatch}", parameter.name);
+                    let class = ErrorClass::Validation(Validation::Arguments);
+                    let error = StepError::new(class, message, &path);
+                    return Err(Arc::new(StepError {
+                        kind: Some(FailureKind::Misfit),
+                        ..error
+                    }));
+                }
+                inputs.insert(parameter.name.clone(), value.clone());
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// Puts inputs and defaults into the first slots of a plan's frame; the error of a default that has no value.
+    pub(super) fn bind_inputs(
+        &mut self,
+        frame: FrameId,
+        inputs: &BTreeMap<Arc<str>, Value>,
+    ) -> Option<StepError> {
+        let program: Arc<Program> = self.program(frame);
+        for (slot, parameter) in program.plan.parameters.iter().enumerate() {
+            let value = match (inputs.get(&parameter.name), &parameter.default) {
+                (Some(value), _) => match convert(value.clone(), &parameter.ty) {
+                    Ok(value) => value,
+                    Err(_) if value.is_null() && !parameter.required => Value::Null,
+                    Err(mismatch) => {
+                        let message =
+                            format!("the input `{}` does not fit: {mismatch}", parameter.name);
+                        let class = ErrorClass::Validation(Validation::Arguments);
+                        return Some(StepError::new(class, message, &self.frames[frame].path));
+                    }
+                },
+                (None, Some(default)) => match self.evaluate(frame, default) {
+                    Ok(value) => value,
+                    Err(error) => {
+                        return Some(StepError::expression(
+                            &error,
+                            &program.plan,
+                            &self.frames[frame].path,
+                        ));
+                    }
+                },
+                (None, None) => Value::Null,
+            };
+            self.note_secrets(&value, &parameter.sensitive);
+            if let Some(place) = self.frames[frame].slots.get_mut(slot) {
+                *place = value;
+            }
+        }
+        None
+    }
+}
+
+/// Stands for an idempotency key where arguments are held against a contract: a text of the same form.
+const KEY_STAND_IN: &str = "00000000000000000000000000000000";
+
+fn too_large(max_bytes: u64) -> String {
+    format!("the result is larger than {max_bytes} bytes, the limit of `max_result`")
+}
+
+/// Counts bytes instead of keeping them, and refuses more than a limit.
+struct Counter {
+    left: u64,
+}
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self.left.checked_sub(bytes.len() as u64) {
+            Some(left) => {
+                self.left = left;
+                Ok(bytes.len())
+            }
+            None => Err(std::io::Error::other("too large")),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

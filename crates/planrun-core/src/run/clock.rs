@@ -1,0 +1,22 @@
+//! Time as a run sees it: two readings that arrive with every input.
+
+use std::time::Duration;
+
+/// The farthest that a timer is set; nobody sees the end of a longer wait.
+pub(super) const FARTHEST: Duration = Duration::from_hours(24 * 365 * 30);
+
+/// A moment on both clocks. A run reads no clock itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// The wall clock, in nanoseconds since 1970: what events and questions carry.
+    pub wall: i128,
+    /// A clock that never goes back, since any fixed moment: what timers follow.
+    pub monotonic: Duration,
+}
+
+impl Moment {
+    /// The monotonic time after a wait.
+    pub(super) fn after(self, wait: Duration) -> Duration {
+        self.monotonic.saturating_add(wait.min(FARTHEST))
+    }
+}

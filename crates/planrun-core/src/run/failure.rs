@@ -1,0 +1,140 @@
+//! A step's failure: its class, what the world saw of it, and whether another attempt can help.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_lang::eval::EvalError;
+use planrun_lang::protocol::Sent;
+use planrun_lang::sema::{Backoff, Jitter, Plan};
+use planrun_lang::types::{Effect, ErrorClass, Validation};
+
+use crate::journal::StepError;
+use planrun_lang::call::CallError;
+
+impl StepError {
+    /// An expression of a plan without a value. What a `let` could not give names the place of the `let`, whoever reads it.
+    pub(super) fn expression(error: &EvalError, plan: &Plan, step: &Arc<str>) -> Self {
+        let place = plan.source.place(error.span).into();
+        let class = ErrorClass::Validation(Validation::Expression);
+        Self {
+            place: Some(place),
+            kind: Some(error.kind),
+            ..Self::new(class, error.message.clone(), step)
+        }
+    }
+
+    /// A failed attempt, seen through the class of the call: of an effect that may have happened the outcome is unknown.
+    pub(super) fn attempt(error: CallError, effect: Effect, step: &Arc<str>, attempt: u32) -> Self {
+        let unknown = error.sent == Sent::Maybe && !effect.repeatable();
+        let plain = Self {
+            class: error.class,
+            message: error.message.into(),
+            step: step.clone(),
+            attempt,
+            retry_after: error.retry_after,
+            sent: error.sent,
+            place: None,
+            cause: None,
+            kind: None,
+        };
+        if !unknown {
+            return plain;
+        }
+        let message = format!("whether this happened is not known: {}", plain.message);
+        Self {
+            class: ErrorClass::UnknownOutcome,
+            message: message.into(),
+            cause: Some(Arc::new(plain.clone())),
+            ..plain
+        }
+    }
+
+    /// The failure of a step whose inner step failed.
+    pub(super) fn of_inner(inner: &Arc<Self>, step: &Arc<str>) -> Self {
+        if inner.step == *step {
+            return (**inner).clone();
+        }
+        Self {
+            step: step.clone(),
+            cause: Some(inner.clone()),
+            ..(**inner).clone()
+        }
+    }
+
+    /// Whether a `recover` arm or a `settle` may see it as a value: budgets and cancels end more than one step.
+    pub(super) fn is_value(&self) -> bool {
+        !matches!(self.class, ErrorClass::Budget(_) | ErrorClass::Cancelled)
+    }
+}
+
+/// The wait after attempt n: `full` draws from zero to the base, seeded, so that a replay waits the same.
+///
+/// What the server asks for is a minimum (RFC 9110, 10.2.3): it stands in the place of the base, without jitter.
+pub(super) fn wait(
+    backoff: &Backoff,
+    run: &str,
+    step: &str,
+    attempt: u32,
+    retry_after: Option<Duration>,
+) -> Duration {
+    if let Some(asked) = retry_after {
+        return asked;
+    }
+    let base = backoff.base(attempt);
+    match backoff.jitter {
+        Jitter::None => base,
+        Jitter::Full => base.mul_f64(fraction(run, step, attempt)),
+    }
+}
+
+/// A number from 0 to 1 that only these three decide.
+fn fraction(run: &str, step: &str, attempt: u32) -> f64 {
+    let mut hash = blake3::Hasher::new();
+    for part in [run.as_bytes(), step.as_bytes(), &attempt.to_le_bytes()] {
+        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let mut bits = [0; 8];
+    hash.finalize_xof().fill(&mut bits);
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "53 random bits are what a double holds"
+    )]
+    let fraction = (u64::from_le_bytes(bits) >> 11) as f64 / (1_u64 << 53) as f64;
+    fraction
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_formula_is_exact_and_full_jitter_stays_below_it() {
+        let backoff = Backoff {
+            jitter: Jitter::None,
+            ..Backoff::default()
+        };
+        let waits = (1..=7)
+            .map(|attempt| wait(&backoff, "r", "s", attempt, None).as_secs())
+            .collect::<Vec<_>>();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
+        let jittered = Backoff::default();
+        for attempt in 1..50 {
+            let drawn = wait(&jittered, "run", "step", attempt, None);
+            assert!(drawn <= jittered.base(attempt));
+            assert_eq!(
+                drawn,
+                wait(&jittered, "run", "step", attempt, None),
+                "the same draw each time"
+            );
+        }
+        assert_ne!(
+            wait(&jittered, "run", "step", 1, None),
+            wait(&jittered, "run", "other", 1, None)
+        );
+        assert_eq!(
+            wait(&jittered, "run", "step", 1, Some(Duration::from_secs(9))),
+            Duration::from_secs(9)
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! A call that has begun: its execution, and how far it has come.
+
+use std::sync::Arc;
+
+use planrun_lang::types::Effect;
+use planrun_lang::value::Value;
+
+use crate::journal::StepError;
+
+/// A call that has begun and not settled.
+pub(super) struct Leaf {
+    /// Tells answers and timers of this phase from those of earlier ones.
+    pub number: u64,
+    pub phase: Phase,
+    pub effect: Effect,
+    pub arguments: Value,
+    /// What every attempt of the execution carries.
+    pub key: Arc<str>,
+    /// The execution that its attempts belong to.
+    pub execution: u32,
+    /// When the first attempt of the execution that may have arrived was sent, in nanoseconds since 1970.
+    pub arrived: Option<i128>,
+    /// When the latest attempt was sent; of one that changes nothing nobody asks.
+    pub sent_at: i128,
+    /// Why the latest poll has told nothing.
+    pub unheard: Option<Arc<StepError>>,
+    /// Of the current series of retries; a poll begins a new one.
+    pub attempt: u32,
+    /// How often it was sent again because it had not happened.
+    pub sends: u32,
+}
+
+/// How far a call has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It has a slot, and goes out as soon as the event with this number is on disk.
+    Held(u64),
+    InFlight,
+    /// Between attempts or polls; holds no slot.
+    Waiting,
+    /// An earlier process of the run has got its answer, and it will be given at its place.
+    Answered,
+    /// An earlier process of the run had sent it, and died before an answer came.
+    Lost,
+    /// An earlier process of the run had sent it, and ended it because of something else.
+    CutOff,
+}
+
+impl Leaf {
+    /// Whether an attempt is under way.
+    pub(super) fn in_flight(&self) -> bool {
+        match self.phase {
+            Phase::InFlight | Phase::Answered | Phase::Lost | Phase::CutOff => true,
+            Phase::Held(_) | Phase::Waiting => false,
+        }
+    }
+
+    /// Whether it was told of and has not gone out.
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self.phase, Phase::Held(_))
+    }
+
+    /// Whether it holds a slot.
+    pub(super) fn has_slot(&self) -> bool {
+        self.phase != Phase::Waiting
+    }
+
+    /// Whether the process must not end before its answer is there, since the next one may not simply make it again.
+    pub(super) fn keeps_the_process(&self) -> bool {
+        self.in_flight() && !self.effect.repeatable()
+    }
+
+    /// Whether cancelling it would leave open if it happened, so that it could land after what takes it back.
+    pub(super) fn must_be_awaited(&self) -> bool {
+        self.in_flight() && self.phase != Phase::CutOff && !self.effect.floats()
+    }
+
+    /// Whether cancelling it leaves open if it happened.
+    pub(super) fn may_land(&self) -> bool {
+        self.in_flight() && !self.effect.floats()
+    }
+
+    /// Nothing of the execution has happened, so nobody knows its key.
+    pub(super) fn forget_attempts(&mut self) {
+        self.arrived = None;
+    }
+
+    /// The same call as another execution.
+    pub(super) fn begins(self, execution: u32, key: Arc<str>) -> Self {
+        Self {
+            key,
+            execution,
+            arrived: None,
+            ..self
+        }
+    }
+
+    /// As the first attempt of a poll, after one that has told nothing for this reason.
+    pub(super) fn polls(self, unheard: Option<Arc<StepError>>) -> Self {
+        Self {
+            attempt: 0,
+            unheard,
+            ..self
+        }
+    }
+}

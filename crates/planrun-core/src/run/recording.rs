@@ -1,0 +1,434 @@
+//! Between the dispatcher and the journal: what is told, when it is on disk, and living through what an earlier
+//! process of the run has written down.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::types::ErrorClass;
+use planrun_lang::value::Value;
+
+use super::command::Command;
+use super::frame::Microseconds;
+use super::machine::{NodeRef, Run};
+use super::settle::End;
+use crate::journal::{
+    Bound, Event, EventKind, EventName, Message, News, NewsKind, Past, PastCall, PastQuestion,
+    Questions, StepError, Summary, Waiting,
+};
+
+/// What a run knows of its journal.
+#[derive(Default)]
+pub(super) struct Recording {
+    /// Whether anything is written down.
+    is_durable: bool,
+    /// Whether anybody wants events.
+    is_observed: bool,
+    /// The number of the last event that cannot be lost any more.
+    durable: u64,
+    past: Option<Past>,
+    /// Calls that have begun again and whose answer is among the news.
+    expecting: HashMap<Arc<str>, NodeRef>,
+    /// The moment of the run that is being lived through again.
+    then: Option<Microseconds>,
+    /// Time of the run before this process took it over.
+    before: Microseconds,
+    /// Said, and not taken yet.
+    mail: VecDeque<Message>,
+    /// The number of the last event that was told.
+    events: u64,
+    /// The steps that have settled, and all that the plan itself holds.
+    steps_done: u64,
+    steps_all: u64,
+}
+
+impl Recording {
+    pub(super) fn new(
+        (is_durable, is_observed): (bool, bool),
+        past: Option<Past>,
+        now: i128,
+    ) -> Self {
+        let (mut events, mut before) = (0, 0);
+        if let Some(past) = &past {
+            events = past.last;
+            // A clock that was set back in between does not make the run younger than its last event.
+            let age = now.max(past.last_at) - past.begun_at;
+            before = u64::try_from(age / 1000).unwrap_or(0);
+        }
+        Self {
+            is_durable,
+            is_observed,
+            durable: events,
+            then: past.as_ref().map(|_| 0),
+            past,
+            before,
+            events,
+            ..Self::default()
+        }
+    }
+
+    /// Whether what an earlier process wrote is still being lived through.
+    pub(super) fn is_replaying(&self) -> bool {
+        self.then.is_some()
+    }
+
+    /// Whether anything is written down.
+    pub(super) fn is_durable(&self) -> bool {
+        self.is_durable
+    }
+
+    /// The number of the last event that cannot be lost any more.
+    pub(super) fn durable(&self) -> u64 {
+        if self.is_durable {
+            self.durable
+        } else {
+            u64::MAX
+        }
+    }
+
+    pub(super) fn set_durable(&mut self, number: u64) {
+        self.durable = self.durable.max(number);
+    }
+
+    /// A call that an earlier process has begun: where it was made again after it had ended, the first time; of the last
+    /// time the latest execution. Each is given once.
+    pub(super) fn begun(&mut self, path: &str) -> Option<PastCall> {
+        let step = self.past.as_mut()?.steps.get_mut(path)?;
+        step.earlier.pop_front().or_else(|| step.call.take())
+    }
+
+    /// Whether an earlier process has begun a call, and it was not given yet.
+    pub(super) fn has_begun(&self, path: &str) -> bool {
+        let step = self.past.as_ref().and_then(|past| past.steps.get(path));
+        step.is_some_and(|step| step.call.is_some() || !step.earlier.is_empty())
+    }
+
+    /// What an earlier process has taken over from another run for a step. It is given once.
+    pub(super) fn copied(&mut self, path: &str) -> Option<Value> {
+        self.past.as_mut()?.steps.get_mut(path)?.copied.take()
+    }
+
+    /// Whether an earlier process has taken over the value of a step.
+    pub(super) fn has_copied(&self, path: &str) -> bool {
+        let step = self.past.as_ref().and_then(|past| past.steps.get(path));
+        step.is_some_and(|step| step.copied.is_some())
+    }
+
+    /// Whether the last process that drove a run which is only looked at found a step settled already.
+    pub(super) fn was_reused(&self, path: &str) -> bool {
+        let Some(past) = &self.past else { return false };
+        past.steps
+            .get(path)
+            .is_some_and(|step| step.process < past.processes)
+    }
+
+    /// Whether what has failed is done again later in what is being lived through.
+    pub(super) fn is_retried_later(&self, path: &str) -> bool {
+        self.past
+            .as_ref()
+            .is_some_and(|past| past.tells(EventName::StepRetried, path))
+    }
+
+    /// Whether an earlier process has written down that it was in doubt about a call, and it was not lived through yet.
+    pub(super) fn has_waited(&self, path: &str) -> bool {
+        self.past
+            .as_ref()
+            .is_some_and(|past| past.tells(EventName::StepWaiting, path))
+    }
+
+    /// Whether an earlier process has written down the end of a step, and it was not lived through yet.
+    pub(super) fn has_settled(&self, path: &str) -> bool {
+        self.past
+            .as_ref()
+            .is_some_and(|past| past.tells(EventName::StepSettled, path))
+    }
+
+    /// Whether the run has got another text.
+    pub(super) fn is_patched(&self) -> bool {
+        self.past
+            .as_ref()
+            .is_some_and(|past| past.patched.is_some())
+    }
+
+    /// Whether an earlier process has come to a step.
+    pub(super) fn knows(&self, path: &str) -> bool {
+        self.past
+            .as_ref()
+            .is_some_and(|past| past.steps.contains_key(path))
+    }
+
+    /// Somebody has said something to the run.
+    pub(super) fn post(&mut self, message: Message) {
+        if self.mail.iter().all(|known| known.id != message.id) {
+            self.mail.push_back(message);
+        }
+    }
+
+    /// Whether something was said that was not taken yet.
+    pub(super) fn has_mail(&self) -> bool {
+        !self.mail.is_empty()
+    }
+
+    /// The oldest of what others have said to the run and no event tells of.
+    pub(super) fn next_message(&mut self) -> Option<Message> {
+        self.mail.pop_front()
+    }
+
+    /// The answer to a call that begins again when everything else was lived through.
+    pub(super) fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
+        self.past
+            .as_mut()
+            .filter(|_| self.then.is_none())?
+            .late_answer(path)
+    }
+
+    /// A call whose answer is among the news has begun again.
+    pub(super) fn expect(&mut self, path: Arc<str>, at: NodeRef) {
+        self.expecting.insert(path, at);
+    }
+
+    /// What an earlier process asked at a step about this execution. It is given once.
+    pub(super) fn asked(
+        &mut self,
+        path: &str,
+        kind: Waiting,
+        execution: u32,
+    ) -> Option<PastQuestion> {
+        let asked = &mut self.past.as_mut()?.steps.get_mut(path)?.asked;
+        let index = asked
+            .iter()
+            .position(|asked| asked.question.concerns(kind, execution))?;
+        Some(asked.remove(index))
+    }
+
+    /// Whether an earlier process asked at a step about this execution.
+    pub(super) fn has_asked(&self, path: &str, kind: Waiting, execution: u32) -> bool {
+        let asked = self
+            .past
+            .as_ref()
+            .and_then(|past| past.steps.get(path))
+            .map(|step| &step.asked);
+        asked.is_some_and(|asked| {
+            asked
+                .iter()
+                .any(|asked| asked.question.concerns(kind, execution))
+        })
+    }
+
+    /// An answer that an earlier process took is not lived through again.
+    pub(super) fn forget_answer(&mut self, path: &str) {
+        if let Some(past) = &mut self.past {
+            past.forget_answer(path);
+        }
+    }
+
+    /// The moment until which a step waited in an earlier process.
+    pub(super) fn slept_until(&mut self, path: &str) -> Option<i128> {
+        self.past.as_mut()?.steps.get_mut(path)?.until.take()
+    }
+
+    /// How long the run has waited for people, or for somebody to resume it, since the moment that is lived through.
+    pub(super) fn idle(&self, now: i128) -> std::time::Duration {
+        let (Some(past), Some(then)) = (&self.past, self.then) else {
+            return std::time::Duration::ZERO;
+        };
+        past.idle_since(past.begun_at + i128::from(then) * 1000, now)
+    }
+
+    /// Counts the plan's own steps: the paths of others name the step that holds them.
+    fn count_steps(&mut self, kind: &EventKind) {
+        if let EventKind::RunStarted { steps, .. } = kind {
+            self.steps_all = *steps as u64;
+        }
+        if let EventKind::StepSettled {
+            path,
+            state,
+            reason,
+            ..
+        } = kind
+            && !path.contains(['.', '['])
+        {
+            let passed_over = *state == StepState::Skipped && *reason != Some("upstream");
+            self.steps_done += u64::from(*state == StepState::Completed || passed_over);
+        }
+    }
+
+    /// The next news that has somebody to go to.
+    fn next_news(&mut self, questions: &Questions) -> Option<(News, Option<NodeRef>)> {
+        let Self {
+            past, expecting, ..
+        } = self;
+        let past = past.as_mut()?;
+        let goes_to = |news: &News| match &news.kind {
+            NewsKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
+            NewsKind::Given(answer) => questions.step(&answer.path).map(|_| None),
+            NewsKind::Timer { .. }
+            | NewsKind::Signal { .. }
+            | NewsKind::TaskMoved { .. }
+            | NewsKind::Cancel { .. }
+            | NewsKind::Retried { .. } => Some(None),
+        };
+        let (index, at) = past
+            .news
+            .iter()
+            .enumerate()
+            .find_map(|(index, news)| Some((index, goes_to(news)?)))?;
+        let news = past.news.remove(index)?;
+        if let NewsKind::Answer { path, .. } = &news.kind {
+            expecting.remove(path);
+        }
+        let age = u64::try_from((news.at - past.begun_at) / 1000).unwrap_or(0);
+        // Time does not go back where the clock was set back.
+        self.then = self.then.max(Some(age));
+        Some((news, at))
+    }
+}
+
+impl Run {
+    /// Tells of a change, unless an earlier process has.
+    pub(super) fn emit(&mut self, kind: EventKind) -> u64 {
+        self.emit_labelled(kind, Vec::new())
+    }
+
+    /// Tells of a change whose values have places that must not be shown.
+    pub(super) fn emit_labelled(&mut self, kind: EventKind, sensitive: Vec<Arc<str>>) -> u64 {
+        self.tell(kind, sensitive).unwrap_or(self.recording.events)
+    }
+
+    /// As the other; nothing where an earlier process has told of it.
+    pub(super) fn tell(&mut self, kind: EventKind, sensitive: Vec<Arc<str>>) -> Option<u64> {
+        let recording = &mut self.recording;
+        recording.count_steps(&kind);
+        if let Some(past) = &mut recording.past
+            && past.cross_off(kind.name(), kind.path())
+        {
+            return None;
+        }
+        recording.events += 1;
+        let number = recording.events;
+        if recording.is_durable || recording.is_observed {
+            self.commands.push(Command::Append(Event {
+                number,
+                at: self.now.wall,
+                kind,
+                sensitive,
+            }));
+        }
+        Some(number)
+    }
+
+    /// Whether nobody hears of events, and none is left from an earlier process.
+    pub(super) fn is_silent(&self) -> bool {
+        let recording = &self.recording;
+        !recording.is_durable && !recording.is_observed && recording.past.is_none()
+    }
+
+    /// A message has become the event that was just told: nothing that follows from it may come before this.
+    pub(super) fn message_taken(&mut self, message: Option<u64>) {
+        self.commands.extend(message.map(Command::MessageTaken));
+    }
+
+    /// Notes where the run stands, for lists of runs.
+    pub(super) fn summarize(&mut self, state: RunState, wake: Option<i128>, error: Option<String>) {
+        let (steps_done, steps_all) = (self.recording.steps_done, self.recording.steps_all);
+        if self.recording.is_durable {
+            self.commands.push(Command::Summarize(Summary {
+                state,
+                wake,
+                error,
+                note: None,
+                steps_done,
+                steps_all,
+            }));
+        }
+    }
+
+    /// Lives through the next thing that an earlier process learned; false where nothing of that is left.
+    pub(super) fn replay(&mut self) -> bool {
+        if !self.recording.is_replaying() {
+            return false;
+        }
+        let Some((news, at)) = self.recording.next_news(&self.people.questions) else {
+            // From here on the run is younger than its journal.
+            self.recording.then = None;
+            return false;
+        };
+        match (news.kind, at) {
+            (NewsKind::Answer { outcome, .. }, Some(at)) => self.answered_before(at, outcome),
+            (NewsKind::Timer { path, timer }, _) => self.timer_fired_before(&path, timer),
+            (NewsKind::Signal { signal, payload }, _) => {
+                self.receive_signal(&signal, &payload.to_json(), None)
+            }
+            (
+                NewsKind::TaskMoved {
+                    path,
+                    status,
+                    context,
+                },
+                _,
+            ) => {
+                self.receive_move(&path, &status, &context.to_json(), None);
+            }
+            (NewsKind::Given(answer), _) => self.take_answer(&answer),
+            (NewsKind::Cancel { keep }, _) => self.stop(keep),
+            (NewsKind::Retried { path }, _) => self.retried_before(&path),
+            (NewsKind::Answer { .. }, None) => {}
+        }
+        true
+    }
+
+    pub(super) fn answered_before(&mut self, at: NodeRef, outcome: Result<Value, Arc<StepError>>) {
+        let Some(leaf) = self.leave_flight(at) else {
+            return;
+        };
+        match outcome {
+            Ok(value) => {
+                self.note_success(at);
+                self.settle(at, End::Completed(value));
+            }
+            Err(error) => {
+                self.note_failure(at, leaf.effect, &error);
+                if matches!(error.class, ErrorClass::Budget(_)) {
+                    self.fatal(error.class.clone(), &error.message);
+                }
+                self.call_failed(at, leaf, error);
+            }
+        }
+    }
+
+    fn timer_fired_before(&mut self, path: &str, timer: Bound) {
+        match timer {
+            Bound::Deadline => self.deadline_is_over(),
+            Bound::Expires | Bound::Wait => self.hold_ended_before(path),
+            Bound::Within => {
+                let running =
+                    |state: StepState| matches!(state, StepState::Running | StepState::Waiting);
+                let found = self
+                    .within
+                    .iter()
+                    .find(|(at, own)| *own.path == *path && running(self.state_of(**at)));
+                if let Some(at) = found.map(|(at, _)| *at) {
+                    self.within_is_over(at);
+                }
+            }
+        }
+    }
+
+    /// Time since the run began; where it is lived through again, that of then.
+    pub(super) fn elapsed(&self) -> Microseconds {
+        self.recording.then.unwrap_or_else(|| self.real_elapsed())
+    }
+
+    /// The moment that is lived through, in nanoseconds since 1970.
+    pub(super) fn lived_moment(&self) -> i128 {
+        let ago = self.real_elapsed().saturating_sub(self.elapsed());
+        self.now.wall - i128::from(ago) * 1000
+    }
+
+    /// Time since the run began, by the clock of this process.
+    pub(super) fn real_elapsed(&self) -> Microseconds {
+        let here = self.now.monotonic.saturating_sub(self.begun);
+        let here = u64::try_from(here.as_micros()).unwrap_or(u64::MAX);
+        self.recording.before.saturating_add(here)
+    }
+}

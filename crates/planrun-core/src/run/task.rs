@@ -1,0 +1,247 @@
+//! Tasks: a status and a context that change together, and the trace of how they did.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use planrun_lang::eval::EvalError;
+use planrun_lang::sema::{Set, Status, Task, TaskId};
+use planrun_lang::types::{Type, check_value};
+use planrun_lang::value::{Key, Value};
+use serde::Serialize;
+
+use super::Program;
+use super::event::{Subject, TaskRef};
+use super::frame::{FrameId, Microseconds};
+use super::machine::{NodeRef, Run};
+use super::settle::End;
+use crate::journal::{EventKind, StepError};
+
+/// Where a task stands. Its context is in the slot of the frame that declares it.
+#[derive(Debug)]
+pub(super) struct TaskState {
+    pub status: Status,
+    trace: Vec<Move>,
+}
+
+/// One change of a task.
+#[derive(Debug)]
+struct Move {
+    status: Status,
+    reason: Arc<str>,
+    at: Microseconds,
+    error: Option<Arc<StepError>>,
+}
+
+/// What became of one task.
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskReport {
+    pub name: Arc<str>,
+    pub status: Arc<str>,
+    pub context: Value,
+    /// Every change, the beginning included.
+    pub trace: Vec<TaskMove>,
+}
+
+/// One change of a task.
+#[derive(Clone, Debug, Serialize)]
+pub struct TaskMove {
+    pub status: Arc<str>,
+    /// `initialized`, `set`, the firing that set it or whose failure it was, `retried`, or `signal`.
+    pub reason: Arc<str>,
+    /// The failure behind it: that of its work, or the one that the arm around the `set` has caught.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    /// RFC 3339.
+    pub at: String,
+}
+
+impl Run {
+    /// A task begins: in its first status, every field of its context null.
+    pub(super) fn declare(&mut self, frame: FrameId, id: TaskId) {
+        let program = self.program(frame);
+        let task = program.plan.task(id);
+        let fields = fields(&task.context).map(|name| (Key::String(name.clone()), Value::Null));
+        let context: IndexMap<Key, Value> = fields.collect();
+        if let Some(place) = self.frames[frame].slots.get_mut(task.slot as usize) {
+            *place = Value::Map(Arc::new(context));
+        }
+        let first = Move {
+            status: Status(0),
+            reason: "initialized".into(),
+            at: self.elapsed(),
+            error: None,
+        };
+        self.reactions.tasks.insert(
+            (frame, id),
+            TaskState {
+                status: Status(0),
+                trace: vec![first],
+            },
+        );
+    }
+
+    /// A task's declaration, in its turn: one under a condition begins here.
+    pub(super) fn run_task(&mut self, at: NodeRef, id: TaskId) {
+        let own = (at.0, id);
+        let begins = !self.reactions.tasks.contains_key(&own);
+        if begins {
+            self.declare(at.0, id);
+        }
+        let context = self.context_of(own);
+        self.settle(at, End::Completed(context));
+        if begins {
+            self.commit(&[Subject::Task(own)]);
+        }
+    }
+
+    /// `set`: status and context in one event.
+    pub(super) fn run_set(&mut self, program: &Program, at: NodeRef, set: &Set) {
+        let home = self.task_at(at.0, set.task);
+        let task = program.plan.task(set.task);
+        let given = set.context.as_ref().map(|code| {
+            let value = self.evaluate(at.0, code)?;
+            fit(task, &value).map_err(|fault| EvalError::plain(fault, code.span))?;
+            Ok(value)
+        });
+        let given = match given.transpose() {
+            Ok(given) => given.unwrap_or(Value::Null),
+            Err(error) => return self.expression_failed(program, at, &error),
+        };
+        let firing = self.firing_around(at.0);
+        let reason = firing.map_or_else(|| "set".into(), |firing| self.frames[firing].path.clone());
+        self.change(home, set.status, &given, reason, self.caught_around(at.0));
+        let (path, context) = (self.task_path(home), self.context_of(home));
+        self.emit(EventKind::TaskSet {
+            path: path.clone(),
+            status: task.status_name(set.status).into(),
+            context,
+        });
+        self.settle(at, End::Completed(Value::Null));
+        self.commit(&[Subject::Task(home)]);
+    }
+
+    /// Moves a task and merges what is given into its context.
+    pub(super) fn change(
+        &mut self,
+        at: TaskRef,
+        status: Status,
+        given: &Value,
+        reason: Arc<str>,
+        error: Option<Arc<StepError>>,
+    ) {
+        if !self.reactions.tasks.contains_key(&at) {
+            // Its declaration stands under a condition that did not hold.
+            self.declare(at.0, at.1);
+        }
+        let slot = self.program(at.0).plan.task(at.1).slot;
+        if let (Some(Value::Map(context)), Value::Map(given)) =
+            (self.frames[at.0].slots.get_mut(slot as usize), given)
+        {
+            let context = Arc::make_mut(context);
+            context.extend(
+                given
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.clone())),
+            );
+        }
+        let now = self.elapsed();
+        if let Some(state) = self.reactions.tasks.get_mut(&at) {
+            state.status = status;
+            state.trace.push(Move {
+                status,
+                reason,
+                at: now,
+                error,
+            });
+        }
+    }
+
+    /// The context of a task, as it is now.
+    pub(super) fn context_of(&self, (frame, id): TaskRef) -> Value {
+        let state = &self.frames[frame];
+        let slot = self.scopes[state.scope].program.plan.task(id).slot;
+        state
+            .slots
+            .get(slot as usize)
+            .cloned()
+            .unwrap_or(Value::Null)
+    }
+
+    /// The path of a task.
+    pub(super) fn task_path(&self, (frame, id): TaskRef) -> Arc<str> {
+        let state = &self.frames[frame];
+        state.path_of(&self.scopes[state.scope].program.plan.task(id).name)
+    }
+
+    /// What became of the tasks of the plan itself; those of the plans that it calls are their own affair.
+    pub(super) fn task_reports(&self) -> Vec<TaskReport> {
+        let own = self
+            .reactions
+            .tasks
+            .iter()
+            .filter(|((frame, _), _)| self.frames[*frame].scope == 0);
+        let report = |(at, state): (&TaskRef, &TaskState)| {
+            let task = self.scopes[0].program.plan.task(at.1);
+            let name = |status: Status| Arc::from(task.status_name(status));
+            let told = |moved: &Move| TaskMove {
+                status: name(moved.status),
+                reason: moved.reason.clone(),
+                at: self.instant(moved.at),
+                error: moved.error.as_ref().map(|error| error.to_value()),
+            };
+            TaskReport {
+                name: self.task_path(*at),
+                status: name(state.status),
+                context: self.context_of(*at),
+                trace: state.trace.iter().map(told).collect(),
+            }
+        };
+        own.map(report).collect()
+    }
+}
+
+/// The names of a context's fields.
+fn fields(context: &Type) -> impl Iterator<Item = &Arc<str>> {
+    let object = if let Type::Object(object) = context {
+        Some(object)
+    } else {
+        None
+    };
+    object
+        .into_iter()
+        .flat_map(|object| &object.fields)
+        .map(|field| &field.name)
+}
+
+/// Holds what a `set` gives against the declared context; null is always stored.
+pub(super) fn fit(task: &Task, given: &Value) -> Result<(), String> {
+    let (Type::Object(object), Value::Map(given)) = (&task.context, given) else {
+        return Err(format!(
+            "the context of `{}` is an object, and this is {}",
+            task.name,
+            given.preview(80)
+        ));
+    };
+    for (key, value) in given.iter() {
+        let field = object
+            .fields
+            .iter()
+            .find(|field| matches!(key, Key::String(name) if *name == field.name));
+        let Some(field) = field else {
+            return Err(format!(
+                "the context of `{}` has no field `{key}`",
+                task.name
+            ));
+        };
+        if matches!(value, Value::Null) {
+            continue;
+        }
+        if let Err(mismatch) = check_value(value, &field.ty) {
+            return Err(format!(
+                "`{}` in the context of `{}` does not fit: {mismatch}",
+                field.name, task.name
+            ));
+        }
+    }
+    Ok(())
+}

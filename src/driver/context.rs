@@ -1,0 +1,126 @@
+//! What a driver needs beside the plan and its inputs.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use planrun_core::journal::{Given, Past};
+use planrun_core::run::{Asking, CanVerify, Copies, Defaults, Order, Setup, Until};
+use planrun_lang::permission::Permissions;
+use tokio_util::sync::CancellationToken;
+
+use super::observer::Observer;
+use crate::host::Host;
+use crate::journal::Log;
+use crate::tools::{Catalog, StandIn};
+
+/// What a run needs beside its plan.
+pub struct Context<'a> {
+    pub host: Arc<dyn Host>,
+    /// Every tool that the plan calls; the built-in ones get their permissions from the plan.
+    pub tools: Arc<Catalog>,
+    /// The limit of what plans may reach: the project's; `None` where it sets none.
+    pub limit: Option<Permissions>,
+    /// Where relative paths in permissions begin.
+    pub root: PathBuf,
+    /// Decides idempotency keys and jitter.
+    pub run_id: String,
+    pub defaults: Defaults,
+    pub observer: &'a mut dyn Observer,
+    /// Fires when somebody stops the process: a run with a journal can go on later, any other ends.
+    pub cancel: CancellationToken,
+    /// Where its events go; without one the run ends with its process.
+    pub log: Option<Box<dyn Log>>,
+    /// What each statement of the plan means, by its name: what approvals are bound to. Without it they are bound to the
+    /// text of the whole plan.
+    pub definitions: BTreeMap<String, String>,
+    /// What earlier processes of the run have written there.
+    pub past: Option<Past>,
+    /// What another run has to give, so that it need not be done again.
+    pub copies: Option<Copies>,
+    /// Somebody wants the run to go on, so what has failed is done again where the plan pauses for that.
+    pub retries: bool,
+    /// Only lives through what was written: nothing is called.
+    pub only_looks: bool,
+    /// Who answers what the plan asks people, while the process lives.
+    pub answering: Answering,
+    /// In what order it takes what it may take in any.
+    pub order: Order,
+    /// Who answers in place of the tools.
+    pub stand_in: Option<Arc<dyn StandIn>>,
+    /// The step after which the process lets go of the run; what it does not need is left.
+    pub until: Option<Until>,
+}
+
+impl<'a> Context<'a> {
+    /// What a run needs at least: it is not written down, nobody answers it, and relative paths begin in the current
+    /// folder.
+    pub fn new(
+        host: Arc<dyn Host>,
+        tools: Arc<Catalog>,
+        run_id: &str,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        Self {
+            host,
+            tools,
+            limit: None,
+            root: PathBuf::from("."),
+            run_id: run_id.to_owned(),
+            defaults: Defaults::default(),
+            observer,
+            cancel: CancellationToken::new(),
+            log: None,
+            definitions: BTreeMap::new(),
+            past: None,
+            copies: None,
+            retries: false,
+            only_looks: false,
+            answering: Answering::default(),
+            order: Order::Source,
+            stand_in: None,
+            until: None,
+        }
+    }
+
+    /// Takes out what decides how the run goes.
+    pub(super) fn take_setup(&mut self) -> Setup {
+        let can_verify = self.stand_in.clone().map(|stand_in| -> CanVerify {
+            Box::new(move |signature| stand_in.verifies(signature))
+        });
+        Setup {
+            run_id: self.run_id.as_str().into(),
+            defaults: self.defaults.clone(),
+            definitions: std::mem::take(&mut self.definitions),
+            past: self.past.take(),
+            copies: self.copies.take(),
+            retries: self.retries,
+            only_looks: self.only_looks,
+            answers: std::mem::take(&mut self.answering.answers),
+            asks: self.answering.asker.is_some(),
+            order: self.order,
+            until: self.until.take(),
+            can_verify,
+            durable: self.log.is_some(),
+            observed: self.observer.observes(),
+            watched: self.observer.watches(),
+        }
+    }
+}
+
+/// Who answers what a plan asks, while the process lives.
+#[derive(Default)]
+pub struct Answering {
+    /// Answers that were given before anything was asked.
+    pub answers: Vec<Given>,
+    /// Somebody who can be asked.
+    pub asker: Option<Arc<dyn Asker>>,
+}
+
+/// Somebody who can be asked while the process lives.
+pub trait Asker: Send + Sync {
+    /// Asks. Without an answer this is not asked again in this process.
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>>;
+}

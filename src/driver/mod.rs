@@ -1,0 +1,11 @@
+//! Drives runs: a driver carries out what the state machine of a run wants done.
+
+mod attempt;
+mod context;
+mod observer;
+mod tokio;
+mod toolbox;
+
+pub use context::{Answering, Asker, Context};
+pub use observer::{Observer, Silence};
+pub use tokio::run;

@@ -1,0 +1,387 @@
+//! Drives a run with tokio: makes its calls, keeps its clock, writes its events, asks its people.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_core::run::{
+    Asking, CallId, CallRequest, Command, Input, Interruption, Moment, Outcome, Program, Run,
+};
+use planrun_lang::value::Value;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::attempt::{Attempt, News, call_ended, unknown_place};
+use super::context::{Asker, Context};
+use super::observer::Observer;
+use super::toolbox::Toolbox;
+use crate::host::{Host, runtime_now};
+use crate::journal::Log;
+use crate::tools::{Callee, Conversation, Request, Usage};
+
+/// After so many turns in a row the driver looks at its clocks and at what has arrived.
+const TURNS: u32 = 64;
+
+/// Runs a plan to its end. The inputs have been checked against its parameters.
+pub async fn run(
+    program: &Arc<Program>,
+    inputs: &BTreeMap<Arc<str>, Value>,
+    context: Context<'_>,
+) -> Outcome {
+    // The state of a run is large, and callers hold it within futures of their own.
+    Box::pin(Driver::new(program, inputs, context).drive()).await
+}
+
+/// Carries out the commands of one run.
+struct Driver<'a> {
+    run: Run,
+    host: Arc<dyn Host>,
+    toolbox: Toolbox,
+    observer: &'a mut dyn Observer,
+    log: Option<Box<dyn Log>>,
+    asker: Option<Arc<dyn Asker>>,
+    cancel: CancellationToken,
+    /// What the run has not been told yet.
+    inputs: VecDeque<Input>,
+    commands: Vec<Command>,
+    /// The number of the last event that was written, and of the last that the run knows to be durable.
+    written: u64,
+    durable: u64,
+    /// Stops attempts in flight.
+    attempts: HashMap<CallId, CancellationToken>,
+    /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
+    spare_token: Option<CancellationToken>,
+    sender: mpsc::UnboundedSender<News>,
+    receiver: mpsc::UnboundedReceiver<News>,
+    /// The run waits, for this moment at most.
+    wait: Option<Option<Duration>>,
+    epoch: Instant,
+    now: Moment,
+    /// The line of an event that is being written.
+    line: Vec<u8>,
+    ended: bool,
+}
+
+impl<'a> Driver<'a> {
+    fn new(
+        program: &Arc<Program>,
+        inputs: &BTreeMap<Arc<str>, Value>,
+        mut context: Context<'a>,
+    ) -> Self {
+        let epoch = runtime_now();
+        let now = Moment {
+            wall: context.host.now(),
+            monotonic: Duration::ZERO,
+        };
+        // As many messages as attempts in flight and open questions can be under way, and both are bounded.
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let setup = context.take_setup();
+        let written = setup.past.as_ref().map_or(0, |past| past.last);
+        Self {
+            run: Run::new(program, inputs, setup, now),
+            toolbox: Toolbox::new(
+                context.tools,
+                (context.limit, context.root),
+                context.stand_in,
+                context.host.clone(),
+            ),
+            host: context.host,
+            observer: context.observer,
+            log: context.log,
+            asker: context.answering.asker,
+            cancel: context.cancel,
+            inputs: VecDeque::new(),
+            commands: Vec::new(),
+            written,
+            durable: written,
+            attempts: HashMap::new(),
+            spare_token: None,
+            sender,
+            receiver,
+            wait: None,
+            epoch,
+            now,
+            line: Vec::new(),
+            ended: false,
+        }
+    }
+
+    async fn drive(mut self) -> Outcome {
+        self.read_messages();
+        self.give(Input::Continue);
+        let mut turns = 0_u32;
+        while !self.ended {
+            if let Some(input) = self.inputs.pop_front() {
+                self.give(input);
+            } else if self.run.has_work() {
+                self.give(Input::Continue);
+                turns += 1;
+                if self.inputs.is_empty() || turns.is_multiple_of(TURNS) {
+                    self.look_around().await;
+                }
+            } else {
+                self.flush();
+                let flushed = self.written;
+                self.give(Input::Idle);
+                let wait = self.wait.take();
+                // What it has told since is handed on before anything is waited for.
+                if let Some(until) = wait
+                    && self.inputs.is_empty()
+                    && flushed == self.written
+                {
+                    self.wait_until(until).await;
+                }
+            }
+        }
+        self.conclude().await
+    }
+
+    /// Calls that answer at once share a reading of the clocks.
+    fn read_clocks(&mut self) {
+        self.now = Moment {
+            wall: self.host.now(),
+            monotonic: self.epoch.elapsed(),
+        };
+    }
+
+    /// Tells the run what has happened, and does what it wants done.
+    fn give(&mut self, input: Input) {
+        let mut commands = std::mem::take(&mut self.commands);
+        self.run.handle(input, self.now, &mut commands);
+        for command in commands.drain(..) {
+            self.carry_out(command);
+        }
+        self.commands = commands;
+    }
+
+    fn carry_out(&mut self, command: Command) {
+        match command {
+            Command::Append(event) => {
+                self.written = event.number;
+                if let Some(log) = &mut self.log {
+                    self.line.clear();
+                    event.write_entry(&mut self.line, &mut |digest, content| {
+                        log.keep(digest, content)
+                    });
+                    log.append(event.number, &self.line);
+                }
+                // The journal needs everything to go on with; whoever looks on does not.
+                self.observer.observe(&event.redacted(self.run.redactor()));
+            }
+            Command::Summarize(summary) => {
+                if let Some(log) = &mut self.log {
+                    log.summarize(&summary);
+                }
+            }
+            Command::MessageTaken(id) => {
+                if let Some(log) = &mut self.log {
+                    log.taken(id);
+                }
+            }
+            Command::OpenScope {
+                scope,
+                outer,
+                program,
+            } => {
+                if let Err(message) = self.toolbox.open_scope(scope, outer, &program.plan) {
+                    self.inputs
+                        .push_back(Input::ScopeRefused { scope, message });
+                }
+            }
+            Command::Call(request) => self.call(request),
+            Command::StopCall(call) => {
+                if let Some(token) = self.attempts.remove(&call) {
+                    token.cancel();
+                }
+            }
+            Command::Ask(asking) => self.ask(asking),
+            Command::Refuse(error) => self.observer.refused(&error),
+            Command::Reached {
+                program,
+                block,
+                node,
+                what,
+            } => self.observer.reached(&program.plan, block, node, &what),
+            Command::Wait(until) => self.wait = Some(until),
+            Command::End => self.ended = true,
+        }
+    }
+
+    fn call(&mut self, request: CallRequest) {
+        let CallRequest {
+            call,
+            scope,
+            signature,
+            timeout,
+            ..
+        } = request;
+        let Some(transport) = self.toolbox.transport(scope, &signature) else {
+            let outcome = Err(unknown_place(&signature.path()));
+            return self
+                .inputs
+                .push_back(call_ended(call, outcome, Usage::default()));
+        };
+        let cancel = self.spare_token.take().unwrap_or_default();
+        let reply = transport.call(Request {
+            path: request.path.clone(),
+            callee: Callee::Tool(signature),
+            arguments: request.arguments,
+            idempotency_key: request.key,
+            handle: None,
+            cancel: cancel.clone(),
+        });
+        match reply {
+            Conversation::Now(outcome) => {
+                self.spare_token = Some(cancel);
+                self.inputs
+                    .push_back(call_ended(call, outcome, Usage::default()));
+            }
+            Conversation::Later(events) => {
+                self.attempts.insert(call, cancel.clone());
+                let attempt = Attempt {
+                    call,
+                    path: request.path,
+                    events,
+                    cancel,
+                    timeout,
+                    sender: self.sender.clone(),
+                };
+                tokio::spawn(attempt.drive());
+            }
+        }
+    }
+
+    fn ask(&mut self, asking: Asking) {
+        match &self.asker {
+            Some(asker) => {
+                let (answer, sender) = (asker.ask(asking.clone()), self.sender.clone());
+                tokio::spawn(async move {
+                    let given = answer.await;
+                    // The other end is gone only when the run is over.
+                    let _ = sender.send(News::Input(Input::Asked { asking, given }));
+                });
+            }
+            None => self.inputs.push_back(Input::Asked {
+                asking,
+                given: None,
+            }),
+        }
+    }
+
+    /// Takes what has happened while the run was working, and lets others work.
+    async fn look_around(&mut self) {
+        self.take_arrived();
+        if self.inputs.is_empty() {
+            tokio::task::yield_now().await;
+            self.take_arrived();
+        }
+        if self.cancel.is_cancelled() && !self.run.is_stopped() {
+            self.inputs.push_back(Input::Stop);
+        }
+        self.read_clocks();
+    }
+
+    fn take_arrived(&mut self) {
+        while let Ok(news) = self.receiver.try_recv() {
+            self.arrived(news);
+        }
+    }
+
+    fn arrived(&mut self, news: News) {
+        match news {
+            News::Progress(path, progress) => self.observer.progressed(&path, &progress),
+            News::Input(input) => {
+                if let Input::CallEnded { call, .. } = &input {
+                    self.attempts.remove(call);
+                }
+                self.inputs.push_back(input);
+            }
+        }
+    }
+
+    /// Hands the events so far to whoever writes, and tells the run how many of them are safe.
+    fn flush(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        log.flush();
+        let durable = log.durable();
+        if durable > self.durable {
+            self.durable = durable;
+            self.give(Input::Durable(durable));
+        }
+    }
+
+    /// Waits until something happens outside, or a moment comes.
+    async fn wait_until(&mut self, until: Option<Duration>) {
+        self.observer.idle();
+        let cancel = self.cancel.clone();
+        let wake = until.map(|at| self.epoch + at);
+        let (log, receiver) = (&mut self.log, &mut self.receiver);
+        let journal = async {
+            match log {
+                Some(log) => log.changed().await,
+                None => std::future::pending().await,
+            }
+        };
+        let timer = async {
+            match wake {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if !self.run.is_stopped() => self.inputs.push_back(Input::Stop),
+            news = receiver.recv() => {
+                if let Some(news) = news {
+                    self.arrived(news);
+                }
+                self.take_arrived();
+            }
+            () = journal => self.look_at_journal(),
+            () = timer => self.inputs.push_back(Input::Wake),
+        }
+        self.read_clocks();
+    }
+
+    fn look_at_journal(&mut self) {
+        if let Some(why) = self.log.as_ref().and_then(|log| log.broken()) {
+            self.inputs.push_back(Input::JournalBroken(why));
+        }
+        self.read_messages();
+    }
+
+    fn read_messages(&mut self) {
+        let messages = self.log.as_mut().map(|log| log.messages());
+        let messages = messages.unwrap_or_default();
+        self.inputs.extend(messages.into_iter().map(Input::Message));
+    }
+
+    async fn conclude(mut self) -> Outcome {
+        self.read_clocks();
+        let mut commands = Vec::new();
+        let mut outcome = self.run.conclude(self.now, &mut commands);
+        for command in commands {
+            self.carry_out(command);
+        }
+        if let Some(broken) = self.all_durable().await {
+            outcome.interruption = Some(Interruption::Journal(broken));
+        }
+        outcome
+    }
+
+    /// Waits until every event is on disk; why that cannot be, where it cannot.
+    async fn all_durable(&mut self) -> Option<String> {
+        let log = self.log.as_mut()?;
+        log.flush();
+        loop {
+            if log.durable() >= self.written {
+                return None;
+            }
+            if let Some(broken) = log.broken() {
+                return Some(broken);
+            }
+            log.changed().await;
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The tools of a run: one set for each plan instance, reaching what its plan allows.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use planrun_lang::permission::Permissions;
+use planrun_lang::sema::Plan;
+use planrun_lang::types::Signature;
+
+use crate::host::Host;
+use crate::tools::{Allowed, Catalog, Origin, StandIn, Transport};
+use planrun_core::run::ScopeId;
+
+/// The tools of a run.
+pub(super) struct Toolbox {
+    /// Every tool that the plan calls, without permissions.
+    catalog: Arc<Catalog>,
+    /// The limit of what plans may reach; `None` where the project sets none.
+    limit: Option<Permissions>,
+    /// Where relative paths in permissions begin.
+    root: PathBuf,
+    stand_in: Option<Arc<dyn StandIn>>,
+    host: Arc<dyn Host>,
+    scopes: HashMap<ScopeId, Scope>,
+}
+
+/// The tools of one plan instance.
+struct Scope {
+    catalog: Arc<Catalog>,
+    permissions: Arc<Permissions>,
+    /// Those that were called, by the address of the signature that the plan holds; `None` where nothing tells where one
+    /// is.
+    called: HashMap<usize, Option<Arc<dyn Transport>>>,
+}
+
+impl Toolbox {
+    pub(super) fn new(
+        catalog: Arc<Catalog>,
+        (limit, root): (Option<Permissions>, PathBuf),
+        stand_in: Option<Arc<dyn StandIn>>,
+        host: Arc<dyn Host>,
+    ) -> Self {
+        Self {
+            catalog,
+            limit,
+            root,
+            stand_in,
+            host,
+            scopes: HashMap::new(),
+        }
+    }
+
+    /// Opens the tools of a plan instance, within what its caller may reach.
+    ///
+    /// # Errors
+    /// Why what the plan allows cannot be resolved. Its tools then reach nothing.
+    pub(super) fn open_scope(
+        &mut self,
+        scope: ScopeId,
+        outer: Option<ScopeId>,
+        plan: &Plan,
+    ) -> Result<(), String> {
+        let outer = outer.and_then(|outer| self.scopes.get(&outer));
+        let own = plan
+            .allow
+            .as_ref()
+            .map(|grant| Permissions::new(grant, &self.root, &*self.host))
+            .transpose();
+        if let (Ok(None), Some(outer)) = (&own, outer) {
+            let (catalog, permissions) = (outer.catalog.clone(), outer.permissions.clone());
+            self.insert(scope, catalog, permissions);
+            return Ok(());
+        }
+        let limit = match outer {
+            Some(outer) => Some((*outer.permissions).clone()),
+            None => self.limit.clone(),
+        };
+        let (own, refused) = match own {
+            Ok(own) => (own, Ok(())),
+            Err(error) => (Some(Permissions::none()), Err(error.to_string())),
+        };
+        let permissions = match (own, limit) {
+            (Some(own), Some(limit)) => own.within(&limit),
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => Permissions::none(),
+        };
+        let permissions = Arc::new(permissions);
+        let catalog = Arc::new(self.catalog.with_permissions(&permissions));
+        self.insert(scope, catalog, permissions);
+        refused
+    }
+
+    fn insert(&mut self, scope: ScopeId, catalog: Arc<Catalog>, permissions: Arc<Permissions>) {
+        let called = HashMap::new();
+        self.scopes.insert(
+            scope,
+            Scope {
+                catalog,
+                permissions,
+                called,
+            },
+        );
+    }
+
+    /// The tool behind a signature, looked up once for each plan instance.
+    pub(super) fn transport(
+        &mut self,
+        scope: ScopeId,
+        signature: &Arc<Signature>,
+    ) -> Option<Arc<dyn Transport>> {
+        let scope = self.scopes.get_mut(&scope)?;
+        // The plan holds the signature as long as the run lives, so no other one gets its address.
+        let address = Arc::as_ptr(signature).addr();
+        if let Some(known) = scope.called.get(&address) {
+            return known.clone();
+        }
+        let tool = scope.catalog.tool(&signature.namespace, &signature.name);
+        let tool = tool.map(|tool| tool.transport.clone());
+        let stand_in = self
+            .stand_in
+            .as_ref()
+            .filter(|stand_in| stand_in.replaces(signature));
+        let origin = if tool.is_some() {
+            Origin::Project
+        } else {
+            Origin::Plan
+        };
+        let transport = match stand_in {
+            // What may not be reached is not, whoever answers.
+            Some(stand_in) => Some(Arc::new(Allowed {
+                inner: stand_in.clone().over(tool),
+                origin,
+                permissions: scope.permissions.clone(),
+                host: self.host.clone(),
+                root: self.root.clone(),
+            }) as Arc<dyn Transport>),
+            None => tool,
+        };
+        scope.called.insert(address, transport.clone());
+        transport
+    }
+}

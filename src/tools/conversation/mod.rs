@@ -1,0 +1,491 @@
+//! A call as a conversation: an outcome at once, or events that end with one.
+
+mod event;
+mod sender;
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use tokio::sync::mpsc;
+
+pub use event::{
+    Ask, AskReply, CallEvent, Handle, MAX_HANDLE_BYTES, MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES,
+    Progress, Question, TooLarge, Usage,
+};
+pub use sender::{EventSender, MAX_WAITING_EVENTS, PROGRESS_INTERVAL};
+
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{ErrorClass, Transient};
+
+use planrun_lang::call::{CallError, CallOutcome};
+
+type BoxedWork = Pin<Box<dyn Future<Output = CallOutcome> + Send>>;
+
+/// One attempt at a call, as the transport answers it.
+#[derive(Debug)]
+pub enum Conversation {
+    /// It is over: what only computes answers so, and costs no task.
+    Now(CallOutcome),
+    Later(Events),
+}
+
+/// The events of a call that goes on. Exactly one [`CallEvent::Done`] comes, and nothing after it. Dropping them drops the
+/// work behind them.
+pub struct Events {
+    source: Source,
+}
+
+enum Source {
+    /// Work that tells nothing but its end.
+    Silent(BoxedWork),
+    Talking {
+        /// `None` once it has ended.
+        work: Option<BoxedWork>,
+        told: mpsc::Receiver<CallEvent>,
+        /// What it ended with, while events before it are still to be taken.
+        outcome: Option<CallOutcome>,
+    },
+    Stream(Pin<Box<dyn Stream<Item = CallEvent> + Send>>),
+    Ended,
+}
+
+impl Conversation {
+    /// A call that tells nothing but its end.
+    pub fn from_future(work: impl Future<Output = CallOutcome> + Send + 'static) -> Self {
+        Self::Later(Events {
+            source: Source::Silent(Box::pin(work)),
+        })
+    }
+
+    /// A call that tells events on its way: `talk` gets what tells them, and its end is what it returns.
+    pub fn with_events<F>(talk: impl FnOnce(EventSender) -> F) -> Self
+    where
+        F: Future<Output = CallOutcome> + Send + 'static,
+    {
+        let (sender, told) = EventSender::new();
+        let work: BoxedWork = Box::pin(talk(sender));
+        Self::Later(Events {
+            source: Source::Talking {
+                work: Some(work),
+                told,
+                outcome: None,
+            },
+        })
+    }
+
+    /// A call whose events come from elsewhere. A stream that ends without [`CallEvent::Done`] ends with
+    /// [`broken_off`], and one that goes on behind it is not heard.
+    pub fn from_stream(stream: impl Stream<Item = CallEvent> + Send + 'static) -> Self {
+        Self::Later(Events {
+            source: Source::Stream(Box::pin(stream)),
+        })
+    }
+
+    /// The same with another end.
+    #[must_use]
+    pub fn map_outcome<C>(self, change: C) -> Self
+    where
+        C: FnOnce(CallOutcome) -> CallOutcome + Send + Unpin + 'static,
+    {
+        match self {
+            Self::Now(outcome) => Self::Now(change(outcome)),
+            Self::Later(events) => Self::from_stream(MapOutcome {
+                events,
+                change: Some(change),
+            }),
+        }
+    }
+
+    /// The same with the texts of progress and questions changed, such as redacted.
+    #[must_use]
+    pub fn map_texts<C>(self, change: C) -> Self
+    where
+        C: FnMut(&mut String) + Send + Unpin + 'static,
+    {
+        match self {
+            Self::Now(outcome) => Self::Now(outcome),
+            Self::Later(events) => Self::from_stream(MapTexts { events, change }),
+        }
+    }
+
+    /// How the call ends. Questions in its course stay unanswered, and all else that it tells is dropped.
+    ///
+    /// # Errors
+    /// Those of the call, and [`broken_off`].
+    pub async fn outcome(self) -> CallOutcome {
+        match self {
+            Self::Now(outcome) => outcome,
+            Self::Later(mut events) => events.outcome().await,
+        }
+    }
+}
+
+impl Events {
+    /// The next event; nothing behind the end. It loses nothing where it is dropped before it is ready.
+    pub async fn next(&mut self) -> Option<CallEvent> {
+        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+
+    /// How the call ends, as [`Conversation::outcome`].
+    ///
+    /// # Errors
+    /// Those of the call, and [`broken_off`], also where the end was taken before.
+    pub async fn outcome(&mut self) -> CallOutcome {
+        loop {
+            match self.next().await {
+                Some(CallEvent::Done(outcome)) => return outcome,
+                Some(
+                    CallEvent::Progress(_)
+                    | CallEvent::Ask(_)
+                    | CallEvent::Handle(_)
+                    | CallEvent::Usage(_),
+                ) => {}
+                None => return Err(broken_off()),
+            }
+        }
+    }
+}
+
+impl Stream for Events {
+    type Item = CallEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<CallEvent>> {
+        let event = match &mut self.source {
+            Source::Silent(work) => work.as_mut().poll(context).map(CallEvent::Done),
+            Source::Talking {
+                work,
+                told,
+                outcome,
+            } => poll_talk(work, told, outcome, context),
+            Source::Stream(stream) => stream
+                .as_mut()
+                .poll_next(context)
+                .map(|event| event.unwrap_or_else(|| CallEvent::Done(Err(broken_off())))),
+            Source::Ended => return Poll::Ready(None),
+        };
+        if matches!(event, Poll::Ready(CallEvent::Done(_))) {
+            self.source = Source::Ended;
+        }
+        event.map(Some)
+    }
+}
+
+/// What was told comes before what happened after it, so the work goes on only when nothing waits.
+fn poll_talk(
+    work: &mut Option<BoxedWork>,
+    told: &mut mpsc::Receiver<CallEvent>,
+    outcome: &mut Option<CallOutcome>,
+    context: &mut Context<'_>,
+) -> Poll<CallEvent> {
+    if let Poll::Ready(Some(event)) = told.poll_recv(context) {
+        return Poll::Ready(event);
+    }
+    if let Some(running) = work {
+        if let Poll::Ready(end) = running.as_mut().poll(context) {
+            *outcome = Some(end);
+            // With it goes the sender, so that what is left can be told from what may still come.
+            *work = None;
+        }
+        if let Poll::Ready(Some(event)) = told.poll_recv(context) {
+            return Poll::Ready(event);
+        }
+    }
+    match outcome.take() {
+        Some(end) => Poll::Ready(CallEvent::Done(end)),
+        None => Poll::Pending,
+    }
+}
+
+/// What a call ends with whose events stop without an end: nobody knows what has happened.
+#[must_use]
+pub fn broken_off() -> CallError {
+    CallError {
+        class: ErrorClass::Transient(Transient::Network),
+        message: "the call broke off without an end".to_owned(),
+        sent: Sent::Maybe,
+        retry_after: None,
+    }
+}
+
+struct MapOutcome<C> {
+    events: Events,
+    /// `None` once it was used.
+    change: Option<C>,
+}
+
+impl<C: FnOnce(CallOutcome) -> CallOutcome + Unpin> Stream for MapOutcome<C> {
+    type Item = CallEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<CallEvent>> {
+        let event = Pin::new(&mut self.events).poll_next(context);
+        event.map(|event| match event? {
+            CallEvent::Done(outcome) => Some(CallEvent::Done(match self.change.take() {
+                Some(change) => change(outcome),
+                None => outcome,
+            })),
+            event @ (CallEvent::Progress(_)
+            | CallEvent::Ask(_)
+            | CallEvent::Handle(_)
+            | CallEvent::Usage(_)) => Some(event),
+        })
+    }
+}
+
+struct MapTexts<C> {
+    events: Events,
+    change: C,
+}
+
+impl<C: FnMut(&mut String) + Unpin> Stream for MapTexts<C> {
+    type Item = CallEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<CallEvent>> {
+        let mut event = Pin::new(&mut self.events).poll_next(context);
+        match &mut event {
+            Poll::Ready(Some(CallEvent::Progress(progress))) => {
+                progress.text_mut().into_iter().for_each(&mut self.change);
+            }
+            Poll::Ready(Some(CallEvent::Ask(ask))) => (self.change)(ask.message_mut()),
+            Poll::Ready(
+                Some(CallEvent::Handle(_) | CallEvent::Usage(_) | CallEvent::Done(_)) | None,
+            )
+            | Poll::Pending => {}
+        }
+        event
+    }
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = match self.source {
+            Source::Silent(_) | Source::Talking { .. } | Source::Stream(_) => "going on",
+            Source::Ended => "ended",
+        };
+        f.debug_tuple("Events").field(&state).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use planrun_lang::call::Answer;
+
+    #[expect(clippy::unnecessary_wraps, reason = "it is how calls end")]
+    fn give() -> CallOutcome {
+        Ok(Answer::Json(json!(1)))
+    }
+
+    fn events(conversation: Conversation) -> Events {
+        match conversation {
+            Conversation::Now(_) => panic!("it is over at once"),
+            Conversation::Later(events) => events,
+        }
+    }
+
+    /// Gives what it holds, one at a time.
+    struct Written(std::vec::IntoIter<CallEvent>);
+
+    impl Stream for Written {
+        type Item = CallEvent;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<CallEvent>> {
+            Poll::Ready(self.0.next())
+        }
+    }
+
+    fn written(events: Vec<CallEvent>) -> Conversation {
+        Conversation::from_stream(Written(events.into_iter()))
+    }
+
+    #[tokio::test]
+    async fn nothing_comes_behind_the_end() {
+        let usage = || CallEvent::Usage(Usage::new(1, 0.0));
+        let twice = vec![
+            usage(),
+            CallEvent::Done(give()),
+            usage(),
+            CallEvent::Done(give()),
+        ];
+        let mut events = events(written(twice));
+        assert!(matches!(events.next().await, Some(CallEvent::Usage(_))));
+        assert!(matches!(events.next().await, Some(CallEvent::Done(Ok(_)))));
+        assert!(events.next().await.is_none() && events.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_missing_end_is_an_error() {
+        let error = written(vec![]).outcome().await.unwrap_err();
+        let told = (error.class.to_string(), error.sent);
+        assert_eq!(told, ("transient.network".to_owned(), Sent::Maybe));
+        let mapped = written(vec![])
+            .map_texts(|_| ())
+            .map_outcome(|end| end.and_then(|_| give()));
+        assert!(mapped.outcome().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_was_told_before_the_end_comes_before_it() {
+        let mut events = events(Conversation::with_events(|mut events| async move {
+            for tokens in 0..3 * MAX_WAITING_EVENTS as u64 {
+                events.usage(Usage::new(tokens, 0.0)).await;
+            }
+            give()
+        }));
+        for tokens in 0..3 * MAX_WAITING_EVENTS as u64 {
+            match events.next().await {
+                Some(CallEvent::Usage(usage)) => assert_eq!(usage.tokens(), tokens),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(matches!(events.next().await, Some(CallEvent::Done(Ok(_)))));
+        assert!(events.next().await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_progress_is_bounded_and_never_goes_back() {
+        let mut events = events(Conversation::with_events(|mut events| async move {
+            for step in 0..100_000_u64 {
+                // Back and forth.
+                let fraction = if step.is_multiple_of(2) { 0.9 } else { 0.1 };
+                events.progress(Progress::default().with_fraction(fraction));
+                if step.is_multiple_of(10_000) {
+                    tokio::time::sleep(PROGRESS_INTERVAL).await;
+                }
+            }
+            give()
+        }));
+        let mut fractions = Vec::new();
+        while let Some(event) = events.next().await {
+            match event {
+                CallEvent::Progress(progress) => fractions.extend(progress.fraction()),
+                CallEvent::Done(end) => assert!(end.is_ok()),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(fractions, [0.9; 11]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_that_nobody_takes_waits() {
+        let mut events = events(Conversation::with_events(|mut events| async move {
+            loop {
+                events.usage(Usage::new(1, 0.0)).await;
+            }
+        }));
+        for _ in 0..1000 {
+            assert!(matches!(events.next().await, Some(CallEvent::Usage(_))));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_waits_for_its_reply() {
+        let question = || Question::new("Which?".to_owned(), json!({"type": "integer"})).unwrap();
+        let mut events = events(Conversation::with_events(|mut events| async move {
+            let replies = [
+                events.ask(question()).await,
+                events.ask(question()).await,
+                events.ask(question()).await,
+            ];
+            let expected = [
+                AskReply::Given(json!(7)),
+                AskReply::Declined,
+                AskReply::Unanswered,
+            ];
+            assert_eq!(replies, expected);
+            give()
+        }));
+        for number in 0..3 {
+            let Some(CallEvent::Ask(ask)) = events.next().await else {
+                panic!("it asks")
+            };
+            assert_eq!(ask.question().ty(), &planrun_lang::types::Type::Int);
+            let wait = tokio::time::timeout(Duration::from_secs(1), events.next());
+            assert!(
+                number > 0 || wait.await.is_err(),
+                "nothing comes before the reply"
+            );
+            match number {
+                0 => ask.answer(json!(7)),
+                1 => ask.decline(),
+                _ => drop(ask),
+            }
+        }
+        assert!(matches!(events.next().await, Some(CallEvent::Done(Ok(_)))));
+    }
+
+    #[tokio::test]
+    async fn a_conversation_that_is_dropped_drops_its_work() {
+        let alive = std::sync::Arc::new(());
+        let inside = alive.clone();
+        let mut events = events(Conversation::with_events(|mut events| async move {
+            events.usage(Usage::new(1, 0.0)).await;
+            std::future::pending::<()>().await;
+            drop(inside);
+            give()
+        }));
+        assert!(events.next().await.is_some());
+        assert_eq!(std::sync::Arc::strong_count(&alive), 2);
+        drop(events);
+        assert_eq!(std::sync::Arc::strong_count(&alive), 1);
+    }
+
+    #[tokio::test]
+    async fn texts_and_ends_are_changed_wherever_they_come() {
+        let hide = |text: &mut String| *text = text.replace("secret", "•");
+        let question = Question::new("a secret?".to_owned(), json!({})).unwrap();
+        let told = vec![
+            CallEvent::Progress(Progress::message("the secret")),
+            CallEvent::Ask(Ask::new(question).0),
+            CallEvent::Done(give()),
+        ];
+        let end = |_: CallOutcome| Ok(Answer::Json(json!(2)));
+        let mut events = events(written(told).map_texts(hide).map_outcome(end));
+        match events.next().await {
+            Some(CallEvent::Progress(progress)) => assert_eq!(progress.text(), Some("the •")),
+            other => panic!("{other:?}"),
+        }
+        match events.next().await {
+            Some(CallEvent::Ask(ask)) => assert_eq!(ask.question().message(), "a •?"),
+            other => panic!("{other:?}"),
+        }
+        let done = events.next().await;
+        assert!(matches!(done, Some(CallEvent::Done(Ok(Answer::Json(json)))) if json == json!(2)));
+        let now = Conversation::Now(give()).map_texts(hide).map_outcome(end);
+        assert!(matches!(now, Conversation::Now(Ok(Answer::Json(json))) if json == json!(2)));
+    }
+
+    #[test]
+    fn everything_is_bounded() {
+        let text = "é".repeat(MAX_PROGRESS_BYTES);
+        assert_eq!(
+            Progress::message(&text).text().unwrap().len(),
+            MAX_PROGRESS_BYTES
+        );
+        let long = "x".repeat(MAX_QUESTION_BYTES);
+        let error = Handle::new(json!(long)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a handle has 65538 bytes, and may have 16384"
+        );
+        assert!(Question::new(long, json!({})).is_err());
+        assert_eq!(
+            Usage::new(1, f64::NAN)
+                .plus(Usage::new(u64::MAX, -1.0))
+                .tokens(),
+            u64::MAX
+        );
+        assert_eq!(Usage::new(1, f64::NEG_INFINITY), Usage::new(1, 0.0));
+        let fraction = |of: Progress| of.fraction();
+        assert_eq!(fraction(Progress::of(1, 4)), Some(0.25));
+        assert_eq!(
+            (fraction(Progress::of(0, 0)), fraction(Progress::of(5, 4))),
+            (None, Some(1.0))
+        );
+    }
+}
