@@ -10,6 +10,7 @@ use planrun_lang::diag::render::visible_line;
 use planrun_lang::sema::{Files, NodeKind};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::ItemKind;
+use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -17,7 +18,6 @@ use super::check::counted;
 use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal};
 use crate::driver::{Observer, Silence};
-use crate::host::RealHost;
 use crate::plantest::coverage::{Seen, Watching};
 use crate::plantest::mutate::{Kind, Mutant, mutants};
 use crate::plantest::snapshot::{Mode, Place, Store};

@@ -10,13 +10,13 @@ use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{CheckedFile, Files, Plan, Policy, Tools};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
+use planrun_tools::host::{Host, PinnedHost, Pins, RealHost};
+use planrun_tools::project::{Location, Project};
+use planrun_tools::tools::Catalog;
 use serde_json::{Map, Value as Json};
 
 use super::plan_text::beside;
 use super::{Error, Inputs};
-use crate::host::{Host, PinnedHost, Pins, RealHost};
-use crate::project::{Location, Project};
-use crate::tools::Catalog;
 use planrun_core::run::{Defaults, ToolNames, ToolRetry};
 
 /// A project with its tools.
