@@ -8,6 +8,7 @@ mod fixes;
 mod fixtures;
 mod json_form;
 mod limits;
+pub mod people;
 mod sequential;
 mod shrink;
 mod sound;

@@ -60,6 +60,7 @@ mod semantics;
 mod service;
 mod sessions;
 mod shop;
+mod simulated;
 mod starts;
 mod support;
 mod syntax;

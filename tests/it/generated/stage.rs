@@ -8,7 +8,7 @@ use std::time::Duration;
 use planrun::driver::{self, Context};
 use planrun_core::journal::{Event, EventKind, StepError};
 use planrun_core::run::{Outcome, Program};
-use planrun_lang::call::{Answer, CallError};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::Plan;
@@ -154,11 +154,7 @@ impl Transport for Double {
         });
         let mut dice = Dice::new(self.seed ^ name.wrapping_mul(0x9e37));
         let wait = *dice.pick(&[0, 0, 10, 1500]);
-        let outcome = if self.failing > 0 && dice.one_in(self.failing) {
-            Err(self.failure(&mut dice))
-        } else {
-            Ok(Answer::Json(answer(&self.tool.returns, &mut dice)))
-        };
+        let outcome = outcome(&self.tool, self.failing, &mut dice);
         if wait == 0 {
             return Conversation::Now(outcome);
         }
@@ -173,30 +169,36 @@ impl Transport for Double {
     }
 }
 
-impl Double {
-    fn failure(&self, dice: &mut Dice) -> CallError {
-        let mut kinds = vec![
-            ("transient.timeout".to_owned(), Sent::Maybe),
-            ("transient.unavailable".to_owned(), Sent::No),
-            ("transient.rate_limited".to_owned(), Sent::No),
-            ("transient.unavailable".to_owned(), Sent::Maybe),
-            ("auth.authorization".to_owned(), Sent::Answered),
-            ("tool.failed".to_owned(), Sent::Answered),
-        ];
-        kinds.extend(
-            self.tool
-                .fails
-                .iter()
-                .map(|name| (format!("tool.{name}"), Sent::Refused)),
-        );
-        let (class, sent) = dice.pick(&kinds).clone();
-        let retry_after = dice.one_in(4).then_some(Duration::from_secs(3));
-        let class = ErrorClass::find(&class).unwrap();
-        CallError {
-            message: format!("made up: {class}"),
-            class,
-            sent,
-            retry_after,
-        }
+/// What a call of a tool comes to: a value of its contract, or a failure in one of so many calls.
+pub fn outcome(tool: &Tool, failing: usize, dice: &mut Dice) -> CallOutcome {
+    if failing > 0 && dice.one_in(failing) {
+        Err(failure(tool, dice))
+    } else {
+        Ok(Answer::Json(answer(&tool.returns, dice)))
+    }
+}
+
+fn failure(tool: &Tool, dice: &mut Dice) -> CallError {
+    let mut kinds = vec![
+        ("transient.timeout".to_owned(), Sent::Maybe),
+        ("transient.unavailable".to_owned(), Sent::No),
+        ("transient.rate_limited".to_owned(), Sent::No),
+        ("transient.unavailable".to_owned(), Sent::Maybe),
+        ("auth.authorization".to_owned(), Sent::Answered),
+        ("tool.failed".to_owned(), Sent::Answered),
+    ];
+    kinds.extend(
+        tool.fails
+            .iter()
+            .map(|name| (format!("tool.{name}"), Sent::Refused)),
+    );
+    let (class, sent) = dice.pick(&kinds).clone();
+    let retry_after = dice.one_in(4).then_some(Duration::from_secs(3));
+    let class = ErrorClass::find(&class).unwrap();
+    CallError {
+        message: format!("made up: {class}"),
+        class,
+        sent,
+        retry_after,
     }
 }

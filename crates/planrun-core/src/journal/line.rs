@@ -72,30 +72,14 @@ impl Line<'_, '_> {
             }
             EventKind::RunCancelling { keep } => self.flag("keep", *keep),
             EventKind::RunPaused { wake, still } => self.paused(*wake, *still),
-            EventKind::StepRunning {
-                tool,
-                attempt,
-                call,
-                ..
-            } => self.running(tool, *attempt, call.as_ref()),
-            EventKind::StepWaiting {
-                attempt,
-                what,
-                wait,
-                error,
-                ..
-            } => self.waiting(*attempt, *what, *wait, error.as_deref()),
+            EventKind::StepRunning { .. } => self.running(kind),
+            EventKind::StepWaiting { .. } => self.waiting(kind),
             EventKind::StepAsks { question, .. } => self.question(question),
             EventKind::StepSleeps { until, .. } => {
                 self.word("for", Waiting::Time.name());
                 self.moment("until", Some(*until));
             }
-            EventKind::AnswerGiven {
-                value, by, note, ..
-            } => {
-                self.value(&VALUE, Some(value));
-                self.texts(&[("by", by.as_deref()), ("note", note.as_deref())]);
-            }
+            EventKind::AnswerGiven { .. } => self.answer(kind),
             EventKind::StepCopied { run, output, .. } => {
                 self.texts(&[("run", Some(run))]);
                 self.value(&OUTPUT, Some(output));
@@ -110,50 +94,58 @@ impl Line<'_, '_> {
                 self.number("limit", *limit);
             }
             EventKind::StepRecovering { error, .. } => self.error(Some(error)),
-            EventKind::StepSettled {
-                state,
-                attempts,
-                duration,
-                recovered,
-                reason,
-                output,
-                error,
-                ..
-            } => {
-                self.word("status", state.name());
-                self.field("attempt", attempts);
-                self.field("duration_ms", &millis(*duration));
-                self.flag("recovered", *recovered);
-                self.texts(&[("reason", *reason)]);
-                self.value(&OUTPUT, output.as_ref());
-                self.error(error.as_deref());
-            }
+            EventKind::StepSettled { .. } => self.step_settled(kind),
             EventKind::TimerFired { timer, .. } => self.word("timer", timer.name()),
-            EventKind::TaskSet {
-                status, context, ..
-            } => self.task(status, context, None),
-            EventKind::TaskMoved {
-                status,
-                context,
-                refused,
-                ..
-            } => self.task(status, context, refused.as_deref()),
-            EventKind::SignalReceived {
-                signal,
-                payload,
-                refused,
-            } => self.signal(signal, payload, refused.as_deref()),
-            EventKind::RunSettled {
-                state,
-                reply,
-                error,
-            } => {
-                self.word("status", state.name());
-                if let Some(reply) = reply {
-                    self.field::<Value>("reply", reply);
-                }
-                self.error(error.as_deref());
+            EventKind::TaskSet { .. } | EventKind::TaskMoved { .. } => self.task(kind),
+            EventKind::SignalReceived { .. } => self.signal(kind),
+            EventKind::RunSettled { .. } => self.run_settled(kind),
+        }
+    }
+
+    fn answer(&mut self, kind: &EventKind) {
+        if let EventKind::AnswerGiven {
+            value, by, note, ..
+        } = kind
+        {
+            self.value(&VALUE, Some(value));
+            self.texts(&[("by", by.as_deref()), ("note", note.as_deref())]);
+        }
+    }
+
+    fn step_settled(&mut self, kind: &EventKind) {
+        if let EventKind::StepSettled {
+            state,
+            attempts,
+            duration,
+            recovered,
+            reason,
+            output,
+            error,
+            ..
+        } = kind
+        {
+            self.word("status", state.name());
+            self.field("attempt", attempts);
+            self.field("duration_ms", &millis(*duration));
+            self.flag("recovered", *recovered);
+            self.texts(&[("reason", *reason)]);
+            self.value(&OUTPUT, output.as_ref());
+            self.error(error.as_deref());
+        }
+    }
+
+    fn run_settled(&mut self, kind: &EventKind) {
+        if let EventKind::RunSettled {
+            state,
+            reply,
+            error,
+        } = kind
+        {
+            self.word("status", state.name());
+            if let Some(reply) = reply {
+                self.field::<Value>("reply", reply);
             }
+            self.error(error.as_deref());
         }
     }
 
@@ -162,23 +154,47 @@ impl Line<'_, '_> {
         self.flag("still", still);
     }
 
-    fn running(&mut self, tool: &str, attempt: u32, call: Option<&Dispatch>) {
-        self.texts(&[("tool", Some(tool).filter(|tool| !tool.is_empty()))]);
-        self.field("attempt", &attempt);
-        self.dispatch(call);
+    fn running(&mut self, kind: &EventKind) {
+        if let EventKind::StepRunning {
+            tool,
+            attempt,
+            call,
+            ..
+        } = kind
+        {
+            self.texts(&[("tool", Some(&**tool).filter(|tool| !tool.is_empty()))]);
+            self.field("attempt", attempt);
+            self.dispatch(call.as_ref());
+        }
     }
 
-    fn waiting(&mut self, attempt: u32, what: Waiting, wait: Duration, error: Option<&StepError>) {
-        self.field("attempt", &attempt);
-        self.word("for", what.name());
-        self.field("wait_ms", &millis(wait));
-        self.error(error);
+    fn waiting(&mut self, kind: &EventKind) {
+        if let EventKind::StepWaiting {
+            attempt,
+            what,
+            wait,
+            error,
+            ..
+        } = kind
+        {
+            self.field("attempt", attempt);
+            self.word("for", what.name());
+            self.field("wait_ms", &millis(*wait));
+            self.error(error.as_deref());
+        }
     }
 
-    fn signal(&mut self, signal: &str, payload: &Value, refused: Option<&str>) {
-        self.field("signal", signal);
-        self.value(&PAYLOAD, Some(payload));
-        self.texts(&[("reason", refused)]);
+    fn signal(&mut self, kind: &EventKind) {
+        if let EventKind::SignalReceived {
+            signal,
+            payload,
+            refused,
+        } = kind
+        {
+            self.field("signal", signal);
+            self.value(&PAYLOAD, Some(payload));
+            self.texts(&[("reason", refused.as_deref())]);
+        }
     }
 
     /// A number, without a fraction where it has none.
@@ -186,7 +202,19 @@ impl Line<'_, '_> {
         self.field(key, &Value::Double(number));
     }
 
-    fn task(&mut self, status: &str, context: &Value, refused: Option<&str>) {
+    fn task(&mut self, kind: &EventKind) {
+        let (status, context, refused) = match kind {
+            EventKind::TaskSet {
+                status, context, ..
+            } => (status, context, None),
+            EventKind::TaskMoved {
+                status,
+                context,
+                refused,
+                ..
+            } => (status, context, refused.as_deref()),
+            _ => return,
+        };
         self.field("status", status);
         self.value(&PAYLOAD, Some(context));
         self.texts(&[("reason", refused)]);

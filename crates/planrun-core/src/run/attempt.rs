@@ -18,10 +18,8 @@ use super::machine::{NodeRef, Run, Timer};
 use super::reached::Reached;
 use super::sensitive::below;
 use super::settle::End;
-use crate::journal::{
-    ARGUMENTS, Dispatch, EventKind, PastCall, PastPhase, StepError, Used, Waiting,
-};
-use planrun_lang::call::{CallError, CallOutcome};
+use crate::journal::{ARGUMENTS, Dispatch, EventKind, StepError, Used, Waiting};
+use planrun_lang::call::CallOutcome;
 
 /// How an attempt ended, and what it told of its cost on the way.
 pub(super) struct CallEnd {
@@ -43,7 +41,7 @@ impl Run {
             self.frames[at.0].node(at.1).state = StepState::Queued;
             self.queued.insert(at);
             let path = self.path(program, at);
-            self.emit(EventKind::StepQueued { path: path.clone() });
+            self.emit(EventKind::StepQueued { path });
             return;
         }
         if self.too_many_steps(at) {
@@ -61,12 +59,9 @@ impl Run {
         if let Some(past) = self.recording.begun(&path) {
             return self.begin_again(at, call.effect, path, past);
         }
-        let known = open
-            .as_ref()
-            .map(|open| open.arguments.clone())
-            .or_else(|| self.approved_arguments(at));
-        let arguments = known.map_or_else(|| self.arguments(at, call, &signature), Ok);
-        let arguments = match arguments {
+        let known = open.as_ref().map(|open| open.arguments.clone());
+        let known = known.or_else(|| self.approved_arguments(at));
+        let arguments = match known.map_or_else(|| self.arguments(at, call, &signature), Ok) {
             Ok(arguments) => arguments,
             Err(error) => {
                 self.give_slot(self.frames[at.0].scope);
@@ -96,81 +91,6 @@ impl Run {
         self.attempt(program, at, step, &signature, leaf);
     }
 
-    /// A call that an earlier process of the run has begun: with its arguments and its key, where it was.
-    pub(super) fn begin_again(
-        &mut self,
-        at: NodeRef,
-        effect: Effect,
-        path: Arc<str>,
-        past: PastCall,
-    ) {
-        let record = self.record(at.0, at.1);
-        let made = past.attempts.saturating_sub(record.attempts);
-        record.attempts = past.attempts;
-        record.in_doubt |= past.may_have_happened && !effect.floats();
-        if past.again.is_some() {
-            record.details_mut().again = Again::ALL
-                .into_iter()
-                .find(|again| past.again.as_deref() == Some(again.name()));
-        }
-        if !matches!(&past.arguments, Value::Map(map) if map.is_empty()) {
-            record.details_mut().arguments = Some(past.arguments.clone());
-        }
-        self.spend(at.0, made, past.used);
-        let phase = match past.phase {
-            PastPhase::InFlight => Phase::Lost,
-            PastPhase::Ended => Phase::CutOff,
-            PastPhase::Waiting { .. } => Phase::Waiting,
-            PastPhase::Answered => Phase::Answered,
-        };
-        let labels = self.in_arguments_of(at, &past.arguments);
-        self.note_secrets(&past.arguments, &labels);
-        let number = self.number();
-        let leaf = Leaf {
-            number,
-            phase,
-            effect,
-            arguments: past.arguments,
-            key: if past.key.is_empty() {
-                self.key(effect, &path, past.execution)
-            } else {
-                past.key
-            },
-            execution: past.execution,
-            arrived: past.arrived,
-            sent_at: past.sent_at,
-            unheard: past.unheard,
-            attempt: past.trial,
-            sends: 0,
-        };
-        self.frames[at.0].node(at.1).state = StepState::Running;
-        self.note_open(at, &leaf);
-        self.leaves.insert(at, leaf);
-        match past.phase {
-            PastPhase::Answered => match self.recording.late_answer(&path) {
-                Some(outcome) => self.answered_before(at, outcome),
-                None => self.recording.expect(path, at),
-            },
-            PastPhase::InFlight | PastPhase::Ended => {}
-            PastPhase::Waiting { since, wait } => {
-                self.frames[at.0].node(at.1).state = StepState::Waiting;
-                self.give_slot(self.frames[at.0].scope);
-                if self
-                    .recording
-                    .has_asked(&path, Waiting::Confirm, past.execution)
-                {
-                    return self.ask_again(at);
-                }
-                let waited = u64::try_from(self.now.wall - since).unwrap_or(0);
-                let wake = self
-                    .now
-                    .after(wait.saturating_sub(Duration::from_nanos(waited)));
-                self.timers
-                    .push(std::cmp::Reverse((wake, number, Timer::Again(at, number))));
-            }
-        }
-    }
-
     /// Why a call is made although another run has made it.
     fn again_of(&self, (frame, node): NodeRef) -> Option<&'static str> {
         self.frames[frame].records[node as usize]
@@ -180,7 +100,7 @@ impl Run {
     }
 
     /// Makes the next attempt; the slot is held.
-    fn attempt(
+    pub(super) fn attempt(
         &mut self,
         program: &Arc<Program>,
         at: NodeRef,
@@ -281,57 +201,6 @@ impl Run {
                 | Phase::CutOff => {}
             }
         }
-    }
-
-    /// Calls that an earlier process had sent and never got an answer to: what may be done twice is sent again, and of
-    /// the rest nobody knows.
-    pub(super) fn take_up_lost(&mut self) {
-        let is_lost = |leaf: &Leaf| matches!(leaf.phase, Phase::Lost | Phase::CutOff);
-        let lost: Vec<NodeRef> = self
-            .leaves
-            .iter()
-            .filter(|(_, leaf)| is_lost(leaf))
-            .map(|(at, _)| *at)
-            .collect();
-        for at in lost {
-            let Some(mut leaf) = self.leaves.remove(&at) else {
-                continue;
-            };
-            let program = self.program(at.0);
-            let Some((step, _, signature)) = tool_call(&program, self, at) else {
-                continue;
-            };
-            leaf.arrived = leaf.arrived.or(Some(leaf.sent_at));
-            self.record(at.0, at.1).in_doubt |= !leaf.effect.floats();
-            let ending = self.frames[at.0].ending.is_some();
-            let forgotten = self.key_is_forgotten(at, &signature, &leaf);
-            if leaf.effect.repeatable() && !ending && forgotten.is_none() {
-                // The attempt that was lost is the one that is made again.
-                leaf.attempt = leaf.attempt.saturating_sub(1);
-                self.attempt(&program, at, step, &signature, leaf);
-                continue;
-            }
-            let error = forgotten.unwrap_or_else(|| self.lost_with_its_process(at, leaf.effect));
-            self.give_slot(self.frames[at.0].scope);
-            if error.class == ErrorClass::UnknownOutcome {
-                self.doubt(at, leaf, Arc::new(error), true);
-            } else {
-                self.step_failed(at, Arc::new(error));
-            }
-        }
-    }
-
-    fn lost_with_its_process(&mut self, at: NodeRef, effect: Effect) -> StepError {
-        let message = "the process that had sent it ended before an answer came".to_owned();
-        let class = ErrorClass::Transient(planrun_lang::types::Transient::Network);
-        let lost = CallError {
-            class,
-            message,
-            sent: Sent::Maybe,
-            retry_after: None,
-        };
-        let attempts = self.record(at.0, at.1).attempts;
-        StepError::attempt(lost, effect, &self.own_path(at), attempts)
     }
 
     fn dispatch(

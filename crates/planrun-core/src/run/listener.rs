@@ -154,14 +154,10 @@ impl Run {
             // What `when` reads is not there yet, so the event passes.
             return;
         }
-        let Some(fired) = self
-            .reactions
-            .listeners
-            .get(&at)
-            .map(|hearing| hearing.fired)
-        else {
+        let Some(hearing) = self.reactions.listeners.get(&at) else {
             return;
         };
+        let (fired, may_fire) = (hearing.fired, hearing.may_fire());
         let own = self.path(program, at);
         let path: Arc<str> = format!("{own}[{fired}]").into();
         let frame = self.prepare(program, at, listener, path.clone(), subjects);
@@ -172,11 +168,6 @@ impl Run {
         if let (Some(_), Ok(wanted)) = (&listener.when, &wanted) {
             self.reached(at, Reached::Decided(*wanted));
         }
-        let may_fire = self
-            .reactions
-            .listeners
-            .get(&at)
-            .is_some_and(Hearing::may_fire);
         if !matches!(wanted, Ok(true)) || !may_fire {
             self.frames.truncate(frame);
             self.record(at.0, at.1).details_mut().frames.pop();

@@ -1,6 +1,7 @@
 //! Ready nodes: evaluating what is pure, starting what calls.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use planrun_lang::builtins::FailureKind;
 use planrun_lang::eval::EvalError;
@@ -12,6 +13,7 @@ use planrun_lang::value::Value;
 use super::Program;
 use super::compound::Compound;
 use super::event::Subject;
+use super::frame::Microseconds;
 use super::frame::{Flags, FrameId, Owner, Role};
 use super::leaf::Leaf;
 use super::machine::{NodeRef, Run, Timer, Within};
@@ -225,22 +227,7 @@ impl Run {
         let Some(step) = self.node(program, at).step() else {
             return Ok(());
         };
-        // A form has its end with its question.
-        let asks = matches!(step.kind, StepKind::Input(_));
-        if let Some(within) = step.within().filter(|_| !asks)
-            && let Value::Duration(nanos) = self.evaluate(at.0, within)?
-        {
-            let wait = std::time::Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
-            let path = self.path(program, at);
-            let until = now.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
-            self.within.insert(at, Within { path, until });
-            if self.frames[at.0].aside {
-                // Nobody looked while no process was there, and "it did not happen" wants the whole time.
-                self.set_timer(wait, Timer::Within(at));
-            } else {
-                self.after(wait, Timer::Within(at));
-            }
-        }
+        self.bound_in_time(program, at, step, now)?;
         let tool = match &step.kind {
             StepKind::Call(Call {
                 target: Target::Tool(_),
@@ -276,6 +263,35 @@ impl Run {
         Ok(())
     }
 
+    /// Sets the timer of `within`.
+    fn bound_in_time(
+        &mut self,
+        program: &Program,
+        at: NodeRef,
+        step: &Step,
+        now: Microseconds,
+    ) -> Result<(), EvalError> {
+        // A form has its end with its question.
+        let asks = matches!(step.kind, StepKind::Input(_));
+        let Some(within) = step.within().filter(|_| !asks) else {
+            return Ok(());
+        };
+        let Value::Duration(nanos) = self.evaluate(at.0, within)? else {
+            return Ok(());
+        };
+        let wait = Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
+        let path = self.path(program, at);
+        let until = now.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
+        self.within.insert(at, Within { path, until });
+        if self.frames[at.0].aside {
+            // Nobody looked while no process was there, and "it did not happen" wants the whole time.
+            self.set_timer(wait, Timer::Within(at));
+        } else {
+            self.after(wait, Timer::Within(at));
+        }
+        Ok(())
+    }
+
     /// `within` has passed: the step fails, whatever it was doing.
     pub(super) fn within_is_over(&mut self, at: NodeRef) {
         if !matches!(self.state_of(at), StepState::Running | StepState::Waiting) {
@@ -290,37 +306,7 @@ impl Run {
             path: path.clone(),
             timer: Bound::Within,
         });
-        let polls = step.until().is_some();
-        let (class, message) = match &step.kind {
-            StepKind::Wait(_) => (
-                ErrorClass::Expired,
-                "what this waits for did not come in time",
-            ),
-            _ if polls => (
-                ErrorClass::Validation(Validation::Until),
-                "what `until` waits for did not come",
-            ),
-            _ => (
-                ErrorClass::Transient(Transient::Timeout),
-                "the time of `within` is over",
-            ),
-        };
-        let mut error = StepError::new(class, message, &path);
-        let in_flight = self.leaves.get(&at).is_some_and(Leaf::in_flight);
-        if in_flight {
-            error.sent = Sent::Maybe;
-        }
-        if polls {
-            error.cause = self.unheard(at);
-        }
-        if self.leave_doubt(at).is_some() || (in_flight && !step.effect.repeatable()) {
-            let cause = Arc::new(error.clone());
-            error.class = ErrorClass::UnknownOutcome;
-            error.message =
-                "whether this happened is not known: the time of `within` is over".into();
-            error.cause = Some(cause);
-            error.sent = Sent::Maybe;
-        }
+        let error = self.over_time(at, step, &path);
         if error.class == ErrorClass::UnknownOutcome
             && self.pauses(at, &error)
             && let Some(leaf) = self.stop_flight(at)
@@ -339,6 +325,44 @@ impl Run {
         for frame in inner {
             self.end_frame(frame, &super::frame::Ending::Cancelled);
         }
+    }
+
+    /// What a step fails with whose time is over.
+    fn over_time(&mut self, at: NodeRef, step: &Step, path: &Arc<str>) -> StepError {
+        let polls = step.until().is_some();
+        let (class, message) = match &step.kind {
+            StepKind::Wait(_) => (
+                ErrorClass::Expired,
+                "what this waits for did not come in time",
+            ),
+            _ if polls => (
+                ErrorClass::Validation(Validation::Until),
+                "what `until` waits for did not come",
+            ),
+            _ => (
+                ErrorClass::Transient(Transient::Timeout),
+                "the time of `within` is over",
+            ),
+        };
+        let mut error = StepError::new(class, message, path);
+        let in_flight = self.leaves.get(&at).is_some_and(Leaf::in_flight);
+        if in_flight {
+            error.sent = Sent::Maybe;
+        }
+        if polls {
+            error.cause = self.unheard(at);
+        }
+        if self.leave_doubt(at).is_some() || (in_flight && !step.effect.repeatable()) {
+            let message = "whether this happened is not known: the time of `within` is over";
+            let cause = Some(Arc::new(error));
+            let unknown = StepError::new(ErrorClass::UnknownOutcome, message, path);
+            error = StepError {
+                cause,
+                sent: Sent::Maybe,
+                ..unknown
+            };
+        }
+        error
     }
 
     /// The time of a step is over and nothing works for it any more. An arm may still catch that; one that was already

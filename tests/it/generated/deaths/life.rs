@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use planrun::driver::{self, Answering, Asker, Context, Silence};
 use planrun::journal::{Log, MemoryLog};
-use planrun_core::journal::{Given, Waiting};
+use planrun_core::journal::Given;
 use planrun_core::run::{Asking, Interruption, Outcome, Program};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::value::Value;
 use planrun_tools::host::{Host, MemoryHost, VirtualHost};
 use planrun_tools::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::durable::{completed_keys, keys_to_keep_from_retries};
-use crate::generate::{Dice, Project};
-use crate::generated::edges::answer;
+use crate::generate::Project;
+use crate::generated::people;
 use crate::generated::stage::{self, Weather};
 
 /// More processes than this no run needs.
@@ -337,41 +337,7 @@ impl Asker for Clerk {
             *self.refused.lock().unwrap() = Some(format!("{}: {refused}", asking.path));
             return Box::pin(async { None });
         }
-        let question = &asking.question;
-        let name = asking
-            .path
-            .bytes()
-            .fold(u64::from(question.execution), |hash, byte| {
-                hash.wrapping_mul(31).wrapping_add(u64::from(byte))
-            });
-        let mut dice = Dice::new(self.seed ^ name.wrapping_mul(0x9e37));
-        let value = match question.kind {
-            Waiting::Confirm => json!(!dice.one_in(5)),
-            Waiting::Answer if dice.one_in(2) => json!({ "happened": false }),
-            Waiting::Answer => {
-                json!({ "happened": true, "value": answer(&question.form[0].schema, &mut dice) })
-            }
-            _ => {
-                let mut fields = Map::new();
-                for field in &question.form {
-                    let choice = field
-                        .options
-                        .as_ref()
-                        .and_then(|options| options.first().cloned());
-                    fields.insert(
-                        field.name.to_string(),
-                        choice.unwrap_or_else(|| answer(&field.schema, &mut dice)),
-                    );
-                }
-                Json::Object(fields)
-            }
-        };
-        let given = Given {
-            path: asking.path.clone(),
-            value,
-            by: question.by.clone(),
-            note: None,
-        };
+        let given = people::given(&asking, self.seed);
         Box::pin(async move { Some(given) })
     }
 }

@@ -1,0 +1,77 @@
+//! The machine of a run alone, without a runtime: generated plans in a simulated world with random delays, lost answers,
+//! slow disks and processes that die at any moment. Everything follows from a seed, so that what fails once fails again.
+
+mod simulator;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use planrun_core::run::Program;
+use rayon::prelude::*;
+
+use self::simulator::{Simulated, simulate};
+use crate::generate::{Project, Size, project};
+use crate::generated::workshop::{Workshop, seeds};
+
+/// So many plans are tried in CI.
+const PLANS: u64 = 2_500;
+/// Each in so many worlds.
+const WORLDS: u64 = 4;
+
+#[test]
+fn a_run_keeps_its_promises_whatever_the_world_does() {
+    let (base, count) = seeds(PLANS);
+    let tally = Mutex::new(BTreeMap::<&str, u64>::new());
+    let wrong: Vec<String> = (base..base + count)
+        .into_par_iter()
+        .filter_map(|seed| try_plan(seed, &tally).err())
+        .collect();
+    let tally = tally.into_inner().unwrap();
+    println!("{count} plans from seed {base}, {WORLDS} worlds each: {tally:?}");
+    wrong.iter().take(3).for_each(|fault| println!("{fault}"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {count} plans break a promise",
+        wrong.len()
+    );
+    // The test must not become empty.
+    let often = |what: &str| tally.get(what).copied().unwrap_or(0) >= count;
+    assert!(
+        count < 100 || ["calls", "deaths", "lost", "asked"].into_iter().all(often),
+        "too little happens: {tally:?}"
+    );
+}
+
+fn try_plan(seed: u64, tally: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(), String> {
+    let size = Size {
+        whole_language: true,
+        ..Size::SMALL
+    };
+    let made = project(seed, size);
+    let Some(program) = checked(&made) else {
+        return Err(format!("seed {seed}: the plan does not pass the check"));
+    };
+    for world in 0..WORLDS {
+        let told = |fault: String| {
+            let texts: Vec<String> = made.plans.iter().map(|(_, text)| text.clone()).collect();
+            format!("seed {seed}, world {world}: {fault}\n{}", texts.concat())
+        };
+        let run = || simulate(&made, &program, seed.wrapping_mul(WORLDS) + world);
+        let Simulated { journal, counts } = run().map_err(told)?;
+        if run().map_err(told)?.journal != journal {
+            return Err(told("the same seed gives another journal".to_owned()));
+        }
+        let mut tally = tally.lock().unwrap();
+        for (what, count) in counts {
+            *tally.entry(what).or_default() += count;
+        }
+    }
+    Ok(())
+}
+
+fn checked(made: &Project) -> Option<Arc<Program>> {
+    let checked = Workshop::of(made).check(made);
+    let refused = checked.diagnostics.iter().any(|found| found.is_error());
+    let plan = checked.plans.last().filter(|_| !refused)?;
+    Some(Arc::new(Program::new(plan.clone())))
+}

@@ -1,0 +1,502 @@
+//! A world with a clock of its own: it drives runs, delays and loses what they wait for, and kills them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_core::journal::{Entry, Event, EventKind, Past};
+use planrun_core::run::{
+    CallId, CallRequest, Command, Defaults, Input, Interruption, Moment, Order, Outcome, Program,
+    Run, Setup,
+};
+use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{ErrorClass, Transient};
+use planrun_lang::value::Value;
+use serde_json::Value as Json;
+
+use crate::generate::{Dice, Project};
+use crate::generated::{people, stage};
+
+/// 2026-01-01T00:00:00Z.
+const BEGIN: i128 = 1_767_225_600_000_000_000;
+/// More inputs than this no run of these plans needs.
+const MAX_INPUTS: usize = 200_000;
+/// The first processes of a run may die, so many of them at most.
+const MAX_DEATHS: usize = 6;
+/// So often somebody resumes what has failed.
+const MAX_RETRIES: usize = 8;
+
+/// What came of a simulated run.
+pub struct Simulated {
+    /// Its events, one JSON object a line.
+    pub journal: Vec<String>,
+    /// How often what happened.
+    pub counts: BTreeMap<&'static str, u64>,
+}
+
+/// Lives a run to its end, or until only somebody who never comes could go on with it.
+pub fn simulate(made: &Project, program: &Arc<Program>, seed: u64) -> Result<Simulated, String> {
+    let mut world = World {
+        made,
+        program,
+        seed,
+        dice: Dice::new(seed),
+        now: BEGIN,
+        journal: Vec::new(),
+        kept: BTreeMap::new(),
+        keys: BTreeMap::new(),
+        completed: BTreeSet::new(),
+        counts: BTreeMap::new(),
+    };
+    world.live()?;
+    Ok(Simulated {
+        journal: world.journal,
+        counts: world.counts,
+    })
+}
+
+struct World<'a> {
+    made: &'a Project,
+    program: &'a Arc<Program>,
+    seed: u64,
+    dice: Dice,
+    /// In nanoseconds since 1970.
+    now: i128,
+    /// What is on disk.
+    journal: Vec<String>,
+    kept: BTreeMap<String, Vec<u8>>,
+    /// By path, the key of the latest call that is on disk.
+    keys: BTreeMap<String, String>,
+    /// The keys of calls whose success is on disk.
+    completed: BTreeSet<String>,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+/// How a process ended.
+enum End {
+    Died,
+    Concluded(Box<Outcome>),
+}
+
+impl World<'_> {
+    fn live(&mut self) -> Result<(), String> {
+        let (mut deaths, mut retries, mut resumes) = (0, 0, false);
+        loop {
+            let dies = deaths < MAX_DEATHS && self.dice.one_in(2);
+            let outcome = match self.process(dies, resumes)? {
+                End::Died => {
+                    deaths += 1;
+                    self.count("deaths");
+                    self.now += i128::from(self.dice.next() % 5_000_000_000);
+                    continue;
+                }
+                End::Concluded(outcome) => outcome,
+            };
+            resumes = false;
+            match &outcome.interruption {
+                None => return self.look(&outcome),
+                Some(Interruption::Waiting {
+                    wake: Some(wake), ..
+                }) => self.now = self.now.max(*wake),
+                Some(Interruption::Waiting { wake: None, .. }) => return Ok(()),
+                Some(Interruption::Failed(_)) if retries == MAX_RETRIES => return Ok(()),
+                Some(Interruption::Failed(_)) => (retries, resumes) = (retries + 1, true),
+                Some(other) => return Err(format!("the process let go: {other:?}")),
+            }
+        }
+    }
+
+    /// One process of the run, which may die at any input.
+    fn process(&mut self, dies: bool, retries: bool) -> Result<End, String> {
+        let past = self.past()?;
+        let last_input = dies.then(|| self.dice.below(40));
+        let mut process = Process::new(self, past, retries);
+        for number in 0..MAX_INPUTS {
+            if last_input.is_some_and(|last| number > last) {
+                return Ok(End::Died);
+            }
+            if process.step()? {
+                return process
+                    .conclude()
+                    .map(|outcome| End::Concluded(Box::new(outcome)));
+            }
+        }
+        Err(format!("{MAX_INPUTS} inputs do not bring it to its end"))
+    }
+
+    fn setup(&self, past: Option<Past>, retries: bool, only_looks: bool) -> Setup {
+        Setup {
+            run_id: "simulated".into(),
+            defaults: Defaults::default(),
+            definitions: BTreeMap::new(),
+            past,
+            copies: None,
+            retries,
+            only_looks,
+            answers: Vec::new(),
+            asks: true,
+            order: Order::Seeded(self.seed),
+            until: None,
+            can_verify: None,
+            durable: !only_looks,
+            observed: false,
+            watched: false,
+        }
+    }
+
+    fn past(&self) -> Result<Option<Past>, String> {
+        if self.journal.is_empty() {
+            return Ok(None);
+        }
+        let mut past = Past::default();
+        for line in &self.journal {
+            let entry = Entry::read(line.as_bytes()).map_err(|error| error.to_string())?;
+            let mut kept = |digest: &str| {
+                let known = self.kept.get(digest).cloned();
+                known.ok_or_else(|| format!("nothing is kept under {digest}"))
+            };
+            past.take(entry, &mut kept)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(Some(past))
+    }
+
+    /// Who lives through the journal without calling anything comes to the same.
+    fn look(&self, ended: &Outcome) -> Result<(), String> {
+        let inputs = stage::inputs(&self.program.plan, self.seed);
+        let now = Moment {
+            wall: self.now,
+            monotonic: Duration::ZERO,
+        };
+        let setup = Setup {
+            order: Order::Source,
+            ..self.setup(self.past()?, false, true)
+        };
+        let (mut run, mut commands) = (Run::new(self.program, &inputs, setup, now), Vec::new());
+        for _ in 0..MAX_INPUTS {
+            let idle = !run.has_work();
+            let input = if idle { Input::Idle } else { Input::Continue };
+            run.handle(input, now, &mut commands);
+            for command in commands.drain(..) {
+                match command {
+                    Command::Call(call) => return Err(format!("who looks calls {}", call.path)),
+                    Command::End => {
+                        let seen = run.conclude(now, &mut Vec::new());
+                        let same = seen.state == ended.state && seen.reply == ended.reply;
+                        let told = || format!("{:?} {:?}", seen.state, seen.reply);
+                        let was = || format!("{:?} {:?}", ended.state, ended.reply);
+                        return same.then_some(()).ok_or_else(|| {
+                            format!("who looks sees {}, and it was {}", told(), was())
+                        });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Err("who looks comes to no end".to_owned())
+    }
+
+    /// An event is on disk, and cannot be lost any more.
+    fn keep(&mut self, line: String) {
+        let event: Json = serde_json::from_str(&line).unwrap();
+        let path = event["path"].as_str().unwrap_or_default();
+        if let Some(key) = event["key"].as_str() {
+            self.keys.insert(path.to_owned(), key.to_owned());
+        }
+        if event["event"] == "step.settled" && event["status"] == "completed" {
+            self.completed.extend(self.keys.get(path).cloned());
+        }
+        self.journal.push(line);
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+}
+
+/// One process that drives the run.
+struct Process<'w, 'a> {
+    world: &'w mut World<'a>,
+    run: Run,
+    commands: Vec<Command>,
+    /// What will arrive: when, in which order, and what.
+    arriving: BinaryHeap<Reverse<(i128, u64)>>,
+    inputs: BTreeMap<u64, Input>,
+    sequence: u64,
+    /// Events that were written and are not on disk.
+    buffer: Vec<Written>,
+    begun: i128,
+    wait: Option<Option<Duration>>,
+    over: bool,
+}
+
+impl<'w, 'a> Process<'w, 'a> {
+    fn new(world: &'w mut World<'a>, past: Option<Past>, retries: bool) -> Self {
+        let inputs = stage::inputs(&world.program.plan, world.seed);
+        let setup = world.setup(past, retries, false);
+        let now = Moment {
+            wall: world.now,
+            monotonic: Duration::ZERO,
+        };
+        Self {
+            run: Run::new(world.program, &inputs, setup, now),
+            begun: world.now,
+            world,
+            commands: Vec::new(),
+            arriving: BinaryHeap::new(),
+            inputs: BTreeMap::new(),
+            sequence: 0,
+            buffer: Vec::new(),
+            wait: None,
+            over: false,
+        }
+    }
+
+    /// Gives the run one input; true where it has ended.
+    fn step(&mut self) -> Result<bool, String> {
+        let due = self
+            .arriving
+            .peek()
+            .is_some_and(|Reverse((at, _))| *at <= self.world.now);
+        let input = if due {
+            self.next_arrived()
+        } else if self.run.has_work() {
+            Some(Input::Continue)
+        } else {
+            None
+        };
+        match input {
+            Some(input) => self.give(input)?,
+            None => {
+                self.wait = None;
+                self.flush();
+                self.give(Input::Idle)?;
+                if let Some(until) = self.wait.take().filter(|_| !self.over) {
+                    self.sleep(until)?;
+                }
+            }
+        }
+        Ok(self.over)
+    }
+
+    fn give(&mut self, input: Input) -> Result<(), String> {
+        let now = self.moment();
+        let mut commands = std::mem::take(&mut self.commands);
+        self.run.handle(input, now, &mut commands);
+        for command in commands.drain(..) {
+            self.carry_out(command)?;
+        }
+        self.commands = commands;
+        Ok(())
+    }
+
+    fn carry_out(&mut self, command: Command) -> Result<(), String> {
+        match command {
+            Command::Append(event) => self.append(&event),
+            Command::Call(request) => self.call(&request)?,
+            Command::Ask(asking) => {
+                self.world.count("asked");
+                if asking.refused.is_some() {
+                    return Err(format!("an answer is not taken: {:?}", asking.refused));
+                }
+                let given = Some(people::given(&asking, self.world.seed));
+                self.arrives(60_000, Input::Asked { asking, given });
+            }
+            Command::Refuse(error) => return Err(format!("an answer is not taken: {error}")),
+            Command::Wait(until) => self.wait = Some(until),
+            Command::End => self.over = true,
+            Command::Summarize(_)
+            | Command::MessageTaken(_)
+            | Command::OpenScope { .. }
+            | Command::StopCall(_)
+            | Command::Reached { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, event: &Event) {
+        let mut line = Vec::new();
+        let kept = &mut self.world.kept;
+        event.write_entry(&mut line, &mut |digest, content| {
+            kept.insert(digest.to_owned(), content.to_vec());
+        });
+        let calls = match &event.kind {
+            EventKind::StepRunning {
+                path,
+                call: Some(_),
+                ..
+            } => Some(path.clone()),
+            _ => None,
+        };
+        self.buffer.push(Written {
+            number: event.number,
+            line: String::from_utf8(line).unwrap(),
+            calls,
+        });
+    }
+
+    /// A call goes out: everything that must be on disk before it is, and it has not ended before.
+    fn call(&mut self, request: &CallRequest) -> Result<(), String> {
+        self.world.count("calls");
+        let path = &request.path;
+        let effect = !request.signature.effect.floats();
+        let waits = |event: &Written| event.calls.as_ref() == Some(path);
+        if effect && self.buffer.iter().any(waits) {
+            return Err(format!("`{path}` goes out before that is on disk"));
+        }
+        if effect && self.world.completed.contains(&*request.key) {
+            return Err(format!("`{path}` has completed, and is called again"));
+        }
+        let call = request.call;
+        let (limit, pure) = (request.timeout, *request.signature.namespace == *"sys");
+        let outcome = if pure {
+            Ok(Answer::Value(echo(&request.arguments)))
+        } else {
+            self.outcome(request)
+        };
+        // Some answers are lost on their way: then the time of the attempt ends it.
+        if !pure && self.world.dice.one_in(12) {
+            self.world.count("lost");
+            let limit = u64::try_from(limit.as_millis())
+                .unwrap_or(u64::MAX)
+                .min(3_600_000);
+            self.arrives_at(limit, ended(call, Err(timed_out())));
+        } else {
+            self.arrives(2_000, ended(call, outcome));
+        }
+        Ok(())
+    }
+
+    /// What comes of a call hangs on its key and its arguments, so that a repetition comes to the same.
+    fn outcome(&self, request: &CallRequest) -> CallOutcome {
+        let signature = &request.signature;
+        let tool = self.world.made.tools.iter();
+        let tool = tool
+            .filter(|tool| *tool.namespace == *signature.namespace)
+            .find(|tool| *tool.name == *signature.name)
+            .expect("a tool of the project");
+        let arguments = request.arguments.to_json().to_string();
+        let text = [&signature.path(), &*request.key, &arguments].concat();
+        let name = text.bytes().fold(7_u64, |hash, byte| {
+            hash.wrapping_mul(31).wrapping_add(u64::from(byte))
+        });
+        let mut dice = Dice::new(self.world.seed ^ name.wrapping_mul(0x9e37));
+        stage::outcome(tool, 8, &mut dice)
+    }
+
+    fn arrives(&mut self, within_ms: u64, input: Input) {
+        let delay = *self.world.dice.pick(&[0, 1, within_ms / 10, within_ms]);
+        self.arrives_at(delay, input);
+    }
+
+    fn arrives_at(&mut self, delay_ms: u64, input: Input) {
+        self.sequence += 1;
+        let at = self.world.now + i128::from(delay_ms) * 1_000_000;
+        self.arriving.push(Reverse((at, self.sequence)));
+        self.inputs.insert(self.sequence, input);
+    }
+
+    fn next_arrived(&mut self) -> Option<Input> {
+        let Reverse((_, sequence)) = self.arriving.pop()?;
+        self.inputs.remove(&sequence)
+    }
+
+    /// The disk takes some of what was written, or all of it.
+    fn flush(&mut self) {
+        let whole = self.buffer.len();
+        let count = if self.world.dice.one_in(4) {
+            self.world.dice.below(whole + 1)
+        } else {
+            whole
+        };
+        let mut last = None;
+        for event in self.buffer.drain(..count) {
+            self.world.keep(event.line);
+            last = Some(event.number);
+        }
+        if let Some(last) = last {
+            self.arrives_at(0, Input::Durable(last));
+        }
+        if count < whole {
+            // The rest takes a moment.
+            self.arrives_at(3, Input::Continue);
+        }
+    }
+
+    /// Nothing goes on before something arrives, or this moment comes.
+    fn sleep(&mut self, until: Option<Duration>) -> Result<(), String> {
+        let arrives = self.arriving.peek().map(|Reverse((at, _))| *at);
+        let wakes =
+            until.map(|until| self.begun + i128::try_from(until.as_nanos()).unwrap_or(i128::MAX));
+        match (arrives, wakes) {
+            (None, None) if self.buffer.is_empty() => Err("the run stands still".to_owned()),
+            (None, None) => Ok(()),
+            (Some(at), wakes) if wakes.is_none_or(|wakes| at <= wakes) => {
+                self.world.now = self.world.now.max(at);
+                Ok(())
+            }
+            (_, wakes) => {
+                self.world.now = wakes.unwrap_or(self.world.now).max(self.world.now);
+                self.arrives_at(0, Input::Wake);
+                Ok(())
+            }
+        }
+    }
+
+    fn moment(&self) -> Moment {
+        let since = u64::try_from(self.world.now - self.begun).unwrap_or(0);
+        Moment {
+            wall: self.world.now,
+            monotonic: Duration::from_nanos(since),
+        }
+    }
+
+    fn conclude(mut self) -> Result<Outcome, String> {
+        let now = self.moment();
+        let mut commands = Vec::new();
+        let outcome = self.run.conclude(now, &mut commands);
+        for command in commands {
+            self.carry_out(command)?;
+        }
+        for event in self.buffer.drain(..) {
+            self.world.keep(event.line);
+        }
+        let internal = outcome.error.as_ref();
+        match internal.filter(|error| error.class == ErrorClass::Internal) {
+            Some(error) => Err(format!("a fault of the machine: {}", error.message)),
+            None => Ok(outcome),
+        }
+    }
+}
+
+/// An event that was written and is not on disk.
+struct Written {
+    number: u64,
+    line: String,
+    /// The step that is called next, where it tells of an attempt.
+    calls: Option<Arc<str>>,
+}
+
+fn ended(call: CallId, outcome: CallOutcome) -> Input {
+    Input::CallEnded {
+        call,
+        outcome,
+        used: planrun_core::journal::Used::default(),
+    }
+}
+
+/// What `sys.echo` gives; plans of this size use no other tool of the namespace.
+fn echo(arguments: &Value) -> Value {
+    arguments.get("value").cloned().unwrap_or(Value::Null)
+}
+
+fn timed_out() -> CallError {
+    CallError {
+        class: ErrorClass::Transient(Transient::Timeout),
+        message: "no answer".to_owned(),
+        sent: Sent::Maybe,
+        retry_after: None,
+    }
+}
