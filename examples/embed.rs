@@ -8,8 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use planrun::driver::{self, Context};
-use planrun::host::RealHost;
-use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
 use planrun_core::journal::{Event, EventKind};
 use planrun_core::run::Program;
 use planrun_lang::call::{Answer, CallError};
@@ -21,6 +19,10 @@ use planrun_lang::sema::{self, Files};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Transient, Type};
 use planrun_lang::value::Value;
+use planrun_tools::host::RealHost;
+use planrun_tools::tools::{
+    BoxFuture, Catalog, Conversation, Described, Request, Transport, described,
+};
 
 const PLAN: &str = r#"
 use weather

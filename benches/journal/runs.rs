@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::host::RealHost;
 use planrun::journal::store::{
     Created, Digest, Driver, Journal, NewRun, Settings, Summary, Synchronous,
 };
 use planrun_core::journal::{Entry, Past};
 use planrun_core::run::Program;
+use planrun_tools::host::RealHost;
 
 use super::plans;
 use super::world::World;

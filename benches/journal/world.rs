@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use planrun::driver::{self, Context, Silence};
-use planrun::host::{Host, RealHost};
 use planrun::journal::Log;
-use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
 use planrun_core::journal::Past;
 use planrun_core::run::{Outcome, Program};
 use planrun_lang::call::Answer;
@@ -17,6 +15,10 @@ use planrun_lang::sema::{Files, Plan, check_file};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, Parameter, Signature, Type};
 use planrun_lang::value::Value;
+use planrun_tools::host::{Host, RealHost};
+use planrun_tools::tools::{
+    BoxFuture, Catalog, Conversation, Described, Request, Transport, described,
+};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 

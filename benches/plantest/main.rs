@@ -12,14 +12,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use planrun::driver::{self, Context, Silence};
-use planrun::host::{Host, MemoryHost};
 use planrun::plantest::case::Case;
 use planrun::plantest::explore::{Reach, explore};
 use planrun::plantest::play::Stage;
 use planrun::plantest::suite::{Prepared, Suite, Wish};
-use planrun::tools::{
-    BoxFuture, Catalog, Conversation, Described, Request, StandIn, Transport, described,
-};
 use planrun_core::run::Defaults;
 use planrun_lang::call::Answer;
 use planrun_lang::diag::Diagnostic;
@@ -28,6 +24,10 @@ use planrun_lang::sema::{Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
+use planrun_tools::host::{Host, MemoryHost};
+use planrun_tools::tools::{
+    BoxFuture, Catalog, Conversation, Described, Request, StandIn, Transport, described,
+};
 use rayon::prelude::*;
 
 use report::{Parts, Table, Target, alternate, cold_start, median, millis};

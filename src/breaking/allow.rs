@@ -5,10 +5,10 @@ use std::path::Path;
 use planrun_lang::permission::{Grant, Permissions};
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast;
+use planrun_tools::host::MemoryHost;
 use reqwest::Url;
 
 use super::{Finding, Pair, Side, kind};
-use crate::host::MemoryHost;
 
 /// What stands for a pattern of files: what it names, and what may lie below that.
 const BELOW: [&str; 3] = ["", "/one", "/one/more"];

@@ -6,9 +6,9 @@ use clap::{Args, Command, CommandFactory as _};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use planrun_lang::diag::closest;
+use planrun_tools::host::{Host, RealHost};
 
 use super::{CommandLine, Exit, Failure, Terminal};
-use crate::host::{Host, RealHost};
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

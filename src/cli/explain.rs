@@ -5,10 +5,10 @@ use owo_colors::OwoColorize;
 use planrun_lang::diag::render::{Look, visible_line};
 use planrun_lang::diag::{Code, closest, code_named, codes};
 use planrun_lang::types::Signature;
+use planrun_tools::tools::{BUILT_IN, pages};
 
 use super::page::page;
 use super::{Exit, Failure, Terminal};
-use crate::tools::{BUILT_IN, pages};
 
 const EXAMPLES: &str = "\
 Examples:

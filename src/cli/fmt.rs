@@ -9,12 +9,12 @@ use planrun_lang::diag::render::{
 use planrun_lang::format::format;
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::json;
+use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 
 use super::check::{counted, nothing_found, write};
 use super::plan_files::{self, PlanFile};
 use super::{Exit, Failure, Terminal};
-use crate::host::RealHost;
 use crate::runs::PlanText;
 
 const EXAMPLES: &str = "\

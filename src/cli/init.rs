@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use planrun_tools::host::{Host, RealHost};
 
 use super::{Exit, Failure, Terminal};
-use crate::host::{Host, RealHost};
 
 const EXAMPLES: &str = "\
 Examples:

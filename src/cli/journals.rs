@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use planrun_lang::diag::render::visible_line;
+use planrun_tools::host::{FileKind, Host};
+use planrun_tools::project::{Location, journal_file};
 
 use super::Failure;
-use crate::host::{FileKind, Host};
-use crate::project::{Location, journal_file};
 use crate::runs::{Planrun, Workspace, real_host};
 
 /// So many folders are looked into for a journal below the current one, and so deep.

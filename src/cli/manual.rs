@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use planrun_lang::diag::codes;
+use planrun_tools::tools::pages;
 
 use super::CommandLine;
 use crate::breaking::kind;
-use crate::tools::pages;
 
 /// Every command with its arguments and flags, in Markdown.
 #[must_use]

@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_tools::host::{FileKind, Host, RealHost};
+use planrun_tools::mock::{MockOptions, MockServer};
+use planrun_tools::tools::app::{App, Findings, app_files, load_apps};
+
 use super::arguments::MockArguments;
 use super::terminal::written;
 use super::{Exit, Failure};
-use crate::host::{FileKind, Host, RealHost};
-use crate::mock::{MockOptions, MockServer};
-use crate::tools::app::{App, Findings, app_files, load_apps};
 
 /// What the command line says.
 #[derive(Clone, Debug)]
@@ -140,7 +141,7 @@ async fn stopped() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::MemoryHost;
+    use planrun_tools::host::MemoryHost;
 
     #[test]
     fn apps_that_can_be_used_are_used_and_the_rest_is_told() {

@@ -7,9 +7,10 @@ use std::sync::Mutex;
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::visible_line;
-use planrun_lang::sema::{BlockId, Files, NodeId, NodeKind};
+use planrun_lang::sema::{Files, NodeKind};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::ItemKind;
+use planrun_tools::host::RealHost;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -17,7 +18,6 @@ use super::check::counted;
 use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal};
 use crate::driver::{Observer, Silence};
-use crate::host::RealHost;
 use crate::plantest::coverage::{Seen, Watching};
 use crate::plantest::mutate::{Kind, Mutant, mutants};
 use crate::plantest::snapshot::{Mode, Place, Store};
@@ -244,10 +244,10 @@ fn is_covered(home: &TestedFile, seen: &Seen, place: Span) -> bool {
     };
     let reached: BTreeSet<_> = seen.of(plan).map(|item| (item.block, item.node)).collect();
     let mut around = Vec::new();
-    for (block, id) in plan.blocks.iter().zip((0..).map(BlockId)) {
-        let nodes = block.nodes.iter().zip((0..).map(NodeId));
-        let tell = nodes.filter(|(node, _)| node.span.contains(place) && tells(&node.kind));
-        around.extend(tell.map(|(node, number)| (node.span.end - node.span.start, (id, number))));
+    for (block, id, node) in plan.sites() {
+        if node.span.contains(place) && tells(&node.kind) {
+            around.push((node.span.end - node.span.start, (block, id)));
+        }
     }
     match around.iter().min() {
         Some((_, innermost)) => reached.contains(innermost),

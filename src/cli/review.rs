@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use owo_colors::OwoColorize as _;
 use planrun_lang::diag::render::{Look, numbered_diff, visible_line, visible_text};
+use planrun_tools::host::Host;
 
 use super::{Exit, Failure, Terminal, ask};
-use crate::host::Host;
 use crate::plantest::snapshot::{Pending, pending};
 
 /// Shows each snapshot of these plan files that waits, and asks whether it is to be taken. Fine where all were taken;
@@ -262,9 +262,9 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::host::MemoryHost;
     use crate::plantest::snapshot::{Mode, Place, Store};
     use planrun_lang::sema::test::SnapshotOf;
+    use planrun_tools::host::MemoryHost;
 
     const TESTS: [&str; 5] = ["a", "b", "c", "d", "e"];
 

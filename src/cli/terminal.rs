@@ -6,11 +6,11 @@ use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use owo_colors::OwoColorize;
 use planrun_lang::diag::render::{Language, Look, escape_json, visible_text, without_commands};
+use planrun_tools::project::Location;
 
 use super::Failure;
 use super::journals::elsewhere;
 use super::shell::command;
-use crate::project::Location;
 
 /// When to colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]

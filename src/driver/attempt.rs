@@ -8,10 +8,9 @@ use planrun_core::run::{CallId, Input, short_duration};
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Transient};
+use planrun_tools::tools::{CallEvent, Events, Progress, broken_off};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-
-use crate::tools::{CallEvent, Events, Progress, broken_off};
 
 /// How long a transport gets to stop after a timeout, such as a program to die.
 const CLEAN_UP: Duration = Duration::from_secs(2);

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use planrun_core::journal::{Given, Past};
 use planrun_core::run::{Asking, CanVerify, Copies, Defaults, Order, Setup, Until};
 use planrun_lang::permission::Permissions;
+use planrun_tools::host::Host;
+use planrun_tools::tools::{Catalog, StandIn};
 use tokio_util::sync::CancellationToken;
 
 use super::observer::Observer;
-use crate::host::Host;
 use crate::journal::Log;
-use crate::tools::{Catalog, StandIn};
 
 /// What a run needs beside its plan.
 pub struct Context<'a> {

@@ -2,9 +2,9 @@
 
 use planrun_lang::sema::{BlockId, NodeId, Plan};
 
-use crate::tools::Progress;
 use planrun_core::journal::{AnswerError, Event};
 use planrun_core::run::Reached;
+use planrun_tools::tools::Progress;
 
 /// Who listens. Called while the run is driven, so it must not block.
 pub trait Observer: Send {

@@ -8,6 +8,8 @@ use planrun_core::run::{
     Asking, CallId, CallRequest, Command, Input, Interruption, Moment, Outcome, Program, Run,
 };
 use planrun_lang::value::Value;
+use planrun_tools::host::{Host, runtime_now};
+use planrun_tools::tools::{Callee, Conversation, Handle, Request};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,9 +18,7 @@ use super::attempt::{Attempt, News, unknown_place};
 use super::context::{Asker, Context};
 use super::observer::Observer;
 use super::toolbox::Toolbox;
-use crate::host::{Host, runtime_now};
 use crate::journal::Log;
-use crate::tools::{Callee, Conversation, Handle, Request};
 
 /// After so many turns in a row the driver looks at its clocks and at what has arrived.
 const TURNS: u32 = 64;

@@ -8,9 +8,9 @@ use planrun_lang::permission::Permissions;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::Signature;
 
-use crate::host::Host;
-use crate::tools::{Allowed, Catalog, Origin, StandIn, Transport};
 use planrun_core::run::ScopeId;
+use planrun_tools::host::Host;
+use planrun_tools::tools::{Allowed, Catalog, Origin, StandIn, Transport};
 
 /// The tools of a run.
 pub(super) struct Toolbox {

@@ -12,10 +12,9 @@ use planrun_lang::permission::Permissions;
 use planrun_lang::sema::Plan;
 use planrun_lang::source::Span;
 use planrun_lang::value::Value;
+use planrun_tools::host::Host;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
-
-use crate::host::Host;
 
 /// What a forecast knows beside the plan.
 pub struct Surroundings<'a> {

@@ -9,11 +9,11 @@ use planrun_lang::sema::expr::Matcher;
 use planrun_lang::sema::{BlockId, Call, Each, Input, Node, Repeat, Step, StepKind, Target, Wait};
 use planrun_lang::types::{Signature, Type, sensitive_arguments};
 use planrun_lang::value::{Key, Value};
+use planrun_tools::tools::{Origin, RequiredPermission};
 use serde_json::Map;
 
 use super::walk::Walk;
 use super::{Gate, Item, Known, Permission, Runs};
-use crate::tools::{Origin, RequiredPermission};
 
 /// Whether a step runs, and why not.
 type Fate = (Runs, Option<&'static str>);

@@ -7,6 +7,8 @@ use std::time::Duration;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::test::TestSignal;
+use planrun_tools::host::{Host, MemoryHost, VirtualHost};
+use planrun_tools::tools::{Catalog, StandIn};
 use tokio::task::JoinSet;
 
 use super::case::Case;
@@ -17,9 +19,7 @@ use super::replay::Lives;
 use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
 use crate::driver::{self, Answering, Asker, Context, Observer};
-use crate::host::{Host, MemoryHost, VirtualHost};
 use crate::journal::{Log, MemoryLog};
-use crate::tools::{Catalog, StandIn};
 use planrun_core::journal::{MOST_DEATHS, Move, Past, Said, Signal};
 use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program};
 

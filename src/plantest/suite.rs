@@ -12,6 +12,7 @@ use planrun_lang::sema::test::{Snapshot, SnapshotOf, Test};
 use planrun_lang::sema::{CheckedFile, Plan};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast;
+use planrun_tools::host::{Host, RealHost};
 
 use super::case::{Case, cases};
 use super::clerk::Clerk;
@@ -22,7 +23,6 @@ use super::trace::trace;
 use super::verdict::{fault, faults, unused};
 use super::world::Source;
 use crate::driver::{Observer, Silence};
-use crate::host::{Host, RealHost};
 use planrun_core::run::{Order, Outcome, Program};
 
 /// A checked file with tests.

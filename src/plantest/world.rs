@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Effect, ErrorClass, Signature, Validation};
 use planrun_lang::value::Value;
+use planrun_tools::tools::{
+    BoxFuture, Conversation, Described, Request, StandIn, Transport, described,
+};
 
 use super::recording::Recorder;
 use crate::journal::MemoryLog;
-use crate::tools::{BoxFuture, Conversation, Described, Request, StandIn, Transport, described};
-use planrun_lang::call::{CallError, CallOutcome};
 
 /// The namespace whose tools compute and look at the clock: they answer themselves.
 const SYSTEM: &str = "sys";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_lang::diag::closest;
 use planrun_lang::graph::Edge;
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{Call, Plan, StepKind, Target};
+use planrun_lang::sema::Plan;
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::{json::definitions, parse};
 use planrun_lang::types::{Effect, Signature};
@@ -32,8 +32,7 @@ impl Planrun {
     pub async fn base(&self, run: &str) -> Result<Base, Error> {
         let recorded = self.recorded(run)?;
         let loaded = recorded.load()?;
-        let mut tools = BTreeMap::new();
-        called(&loaded.program.plan, &mut tools);
+        let tools = called(&loaded.program.plan);
         let (run, definitions) = (recorded.row.run.clone(), recorded.pinned.definitions());
         let steps = recorded.outcome().await?.steps();
         Ok(Base {
@@ -121,22 +120,12 @@ impl Base {
     }
 }
 
-fn called(plan: &Plan, tools: &mut BTreeMap<String, Arc<Signature>>) {
-    for step in plan
-        .blocks
-        .iter()
-        .flat_map(|block| &block.nodes)
-        .filter_map(|node| node.step())
-    {
-        if let StepKind::Call(Call {
-            target: Target::Tool(signature),
-            ..
-        }) = &step.kind
-        {
-            tools.insert(signature.path(), signature.clone());
-        }
-    }
-    plan.plans.iter().for_each(|inner| called(inner, tools));
+fn called(plan: &Plan) -> BTreeMap<String, Arc<Signature>> {
+    let plans = plan.with_called().into_iter();
+    let tools = plans.flat_map(Plan::tool_calls);
+    tools
+        .map(|signature| (signature.path(), signature.clone()))
+        .collect()
 }
 
 /// Whether a step has a result of its own that still stands.

@@ -84,9 +84,10 @@ pub use run::{Driven, ResumeOptions, Run, RunOptions, new_run_id, until_step};
 pub use signal::{CancelOptions, Receiver};
 pub use workspace::{Checked, CheckedPlan, Choice, Workspace, real_host};
 
-use crate::host::Host;
+use planrun_tools::host::Host;
+use planrun_tools::project::{Location, journal_file, make_own_folder};
+
 use crate::journal::store::{Journal as JournalFile, Settings, Store};
-use crate::project::{Location, journal_file, make_own_folder};
 
 /// A project, and the journal of its runs. Clones share both, and any number of runs can go on at once.
 #[derive(Clone)]

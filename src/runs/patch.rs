@@ -224,24 +224,11 @@ fn refuse_contracts(old: &Plan, new: &Plan, past: &Past) -> Result<(), Error> {
 }
 
 fn contracts(plan: &Plan) -> BTreeMap<String, String> {
-    let steps = plan
-        .blocks
-        .iter()
-        .flat_map(|block| &block.nodes)
-        .filter_map(|node| node.step());
-    let mut found: BTreeMap<String, String> = steps
-        .filter_map(|step| match &step.kind {
-            StepKind::Call(Call {
-                target: Target::Tool(signature),
-                ..
-            }) => Some((signature.path(), signature.digest())),
-            _ => None,
-        })
-        .collect();
-    plan.plans
-        .iter()
-        .for_each(|inner| found.extend(contracts(inner)));
-    found
+    let plans = plan.with_called().into_iter();
+    let tools = plans.flat_map(Plan::tool_calls);
+    tools
+        .map(|signature| (signature.path(), signature.digest()))
+        .collect()
 }
 
 /// The inputs of the run are those that it began with.

@@ -10,11 +10,11 @@ use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::json::{self, definitions, meaning_of};
 use planrun_lang::syntax::parse;
 use planrun_lang::value::Value;
+use planrun_tools::host::Pins;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{Error, Inputs, Journal};
-use crate::host::Pins;
 use crate::journal::store::{Digest, RunRow};
 use planrun_core::journal::{Past, Shown, labelled};
 

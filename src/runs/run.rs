@@ -10,6 +10,9 @@ use planrun_lang::sema::Plan;
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::{json::definitions, parse};
 use planrun_lang::types::{ErrorClass, Validation};
+use planrun_tools::host::Host;
+use planrun_tools::mock::{MockOptions, MockServer};
+use planrun_tools::tools::{Catalog, StandIn};
 use tokio_util::sync::CancellationToken;
 
 use super::base::Base;
@@ -17,11 +20,8 @@ use super::pinned::Pinned;
 use super::recorded::{RecordedRun, replay};
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
 use crate::driver::{self, Answering, Context, Observer, Silence};
-use crate::host::Host;
 use crate::journal::Log;
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
-use crate::mock::{MockOptions, MockServer};
-use crate::tools::{Catalog, StandIn};
 use planrun_core::journal::{MOST_DEATHS, Past, Summary};
 use planrun_core::run::{Copies, Defaults, Outcome, Program, Until};
 

@@ -10,13 +10,13 @@ use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{CheckedFile, Files, Plan, Policy, Tools};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
+use planrun_tools::host::{Host, PinnedHost, Pins, RealHost};
+use planrun_tools::project::{Location, Project};
+use planrun_tools::tools::Catalog;
 use serde_json::{Map, Value as Json};
 
 use super::plan_text::beside;
 use super::{Error, Inputs};
-use crate::host::{Host, PinnedHost, Pins, RealHost};
-use crate::project::{Location, Project};
-use crate::tools::Catalog;
 use planrun_core::run::{Defaults, ToolNames, ToolRetry};
 
 /// A project with its tools.
@@ -450,13 +450,7 @@ fn choose(plans: &[Arc<Plan>], name: Option<&str>) -> Result<Arc<Plan>, Error> {
 
 /// The items of a file that have no part in a plan: tests, and plans that neither it nor one of those calls.
 fn others(checked: &CheckedFile, plan: &Arc<Plan>) -> Vec<Span> {
-    let (mut part, mut open) = (Vec::new(), vec![plan]);
-    while let Some(plan) = open.pop() {
-        if !part.iter().any(|known| Arc::ptr_eq(known, plan)) {
-            part.push(plan.clone());
-            open.extend(&plan.plans);
-        }
-    }
+    let part = plan.with_called();
     let is_other = |item: &&Item| match &item.kind {
         ItemKind::Test(_) => true,
         ItemKind::Plan(own) => part

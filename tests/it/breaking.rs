@@ -10,12 +10,12 @@ use std::process::Command;
 use std::sync::Arc;
 
 use planrun::breaking::{Comparison, Finding, Version, compare, kind};
-use planrun::host::MemoryHost;
-use planrun::tools::Catalog;
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{CheckedFile, Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
+use planrun_tools::host::MemoryHost;
+use planrun_tools::tools::Catalog;
 use tempfile::TempDir;
 
 use crate::generate::{Project, Size, mutated, project};

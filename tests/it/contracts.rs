@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use planrun::host::MemoryHost;
-use planrun::tools::Catalog;
-use planrun::tools::app::read_app;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, Files, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Contract, Known, KnownField, Rest, Type, Validator, Verdict};
+use planrun_tools::host::MemoryHost;
+use planrun_tools::tools::Catalog;
+use planrun_tools::tools::app::read_app;
 use serde_json::{Value as Json, json};
 
 use crate::generate::Dice;

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun::host::{Host, MemoryHost};
 use planrun::journal::MemoryLog;
-use planrun::tools::{
-    AskReply, CallEvent, Callee, Catalog, Conversation, Handle, Progress, Request, Transport,
-};
 use planrun_lang::call::Answer;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
+use planrun_tools::host::{Host, MemoryHost};
+use planrun_tools::tools::{
+    AskReply, CallEvent, Callee, Catalog, Conversation, Handle, Progress, Request, Transport,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

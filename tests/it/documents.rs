@@ -604,10 +604,10 @@ fn block<'a>(page: &'a str, language: &str) -> &'a str {
 #[test]
 fn d13_every_built_in_tool_has_a_page_whose_example_runs_as_it_says() {
     let mock = crate::support::Mock::start([]);
-    let tools = planrun::tools::pages::built_in();
+    let tools = planrun_tools::tools::pages::built_in();
     assert_eq!(tools.len(), 11);
     for tool in &tools {
-        let page = planrun::tools::pages::page(tool);
+        let page = planrun_tools::tools::pages::page(tool);
         let files = [
             ("example.plan", block(&page, "plan")),
             ("data/greeting.txt", "Good morning\n"),

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use planrun::host::Host as _;
 use planrun::journal::MemoryLog;
 use planrun_core::run::Interruption;
+use planrun_tools::host::Host as _;
 use serde_json::{Value as Json, json};
 
 use crate::world::Script::Fail;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use planrun::host::RealHost;
-use planrun::tools::app::{app_files, load_apps};
 use planrun_lang::types::{Choice, Examples, Validator, decode, from_schema, to_schema};
+use planrun_tools::host::RealHost;
+use planrun_tools::tools::app::{app_files, load_apps};
 use serde_json::{Map, Value as Json, json};
 
 use crate::support::{cases, root};

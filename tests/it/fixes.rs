@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun::host::{Host, MemoryHost};
-use planrun::tools::Catalog;
-use planrun::tools::app::read_app;
 use planrun_lang::diag::fix::{self, Caution};
 use planrun_lang::diag::{Diagnostic, Fix, codes};
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
+use planrun_tools::host::{Host, MemoryHost};
+use planrun_tools::tools::Catalog;
+use planrun_tools::tools::app::read_app;
 
 use crate::check::{GOOD, parse};
 use crate::support::{folder, planrun};

@@ -5,8 +5,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun::driver::{self, Context, Silence};
-use planrun::host::{Host, MemoryHost};
-use planrun::tools::Catalog;
 use planrun_core::run::Program;
 use planrun_lang::graph::Vertex::{Barriers, Decisions, Everything};
 use planrun_lang::graph::{self, BlockGraph, Vertex, draw};
@@ -14,6 +12,8 @@ use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::{Block, Files, NodeKind, Plan, check_file};
 use planrun_lang::source::SourceFile;
+use planrun_tools::host::{Host, MemoryHost};
+use planrun_tools::tools::Catalog;
 
 /// Tools of every class on one system, `db`, and on the parts of another, `repo`.
 const TOOLS: &str = "

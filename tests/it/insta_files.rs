@@ -6,12 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::plantest::snapshot::{
     Kept, Mode, Place, Settled, SnapshotError, Store, Verdict, pending,
 };
 use planrun_lang::diag::render::Look;
 use planrun_lang::sema::test::SnapshotOf as Kind;
+use planrun_tools::host::{Host, MemoryHost, RealHost};
 use tempfile::TempDir;
 
 /// Names the folder for what only runs as a process of its own.

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::host::{Host, MemoryHost, RealHost};
-use planrun::mock::{MockOptions, MockServer};
-use planrun::project::Project;
-use planrun::tools::app::{App, AppTool, load_apps};
-use planrun::tools::{Callee, Request};
 use planrun_lang::call::Answer as Answered;
 use planrun_lang::types::{Contract, Effect, Parameter, Signature, Type, decode, from_schema};
 use planrun_lang::value::Value;
+use planrun_tools::host::{Host, MemoryHost, RealHost};
+use planrun_tools::mock::{MockOptions, MockServer};
+use planrun_tools::project::Project;
+use planrun_tools::tools::app::{App, AppTool, load_apps};
+use planrun_tools::tools::{Callee, Request};
 use reqwest::header::HeaderMap;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;

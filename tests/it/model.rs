@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use planrun::host::{Host, MemoryHost};
-use planrun::tools::Catalog;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{
     BlockId, Call, Event, EventKind, Files, Listener, Node, NodeKind, Plan, PlanTest, Set, Status,
@@ -11,6 +9,8 @@ use planrun_lang::sema::{
 };
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Effect;
+use planrun_tools::host::{Host, MemoryHost};
+use planrun_tools::tools::Catalog;
 
 const TOOLS: &str = "
 tool db.read(key?: string) -> string read

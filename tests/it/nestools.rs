@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use planrun::host::MemoryHost;
 use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::lint;
 use planrun_lang::sema::{Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
+use planrun_tools::host::MemoryHost;
 use serde_json::Value;
 
 use crate::json_form;

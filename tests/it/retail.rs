@@ -7,16 +7,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planrun::driver::Silence;
-use planrun::host::MemoryHost;
 use planrun::plantest::play::Stage;
 use planrun::plantest::recording::{Entry, Recorded, Recording};
 use planrun::plantest::suite::{Suite, Wish};
-use planrun::tools::app::load_apps;
 use planrun_core::run::Defaults;
 use planrun_lang::lint;
 use planrun_lang::sema::{Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Signature;
+use planrun_tools::host::MemoryHost;
+use planrun_tools::tools::app::load_apps;
 use rayon::prelude::*;
 use serde_json::{Value as Json, json};
 

@@ -291,7 +291,7 @@ fn what_is_said_and_not_taken_is_told() {
     let journal = Journal::open(
         &path,
         Settings::default(),
-        std::sync::Arc::new(planrun::host::RealHost),
+        std::sync::Arc::new(planrun_tools::host::RealHost),
     )
     .unwrap();
     for said in [

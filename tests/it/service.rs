@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use planrun::driver::{Answering, Asker, Silence};
 use planrun::journal::store::MemoryStore;
-use planrun::project::Location;
 use planrun::runs::{
     Addressee, CancelOptions, CheckedPlan, Driven, Error, ErrorKind, EventOptions, PlanText,
     Planrun, Prune, ResumeOptions, Run, RunFilter, RunOptions, RunSummary, real_host,
@@ -14,6 +13,7 @@ use planrun_core::journal::Given;
 use planrun_core::run::Asking;
 use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
+use planrun_tools::project::Location;
 use serde_json::{Map, Value as Json, json};
 use tempfile::TempDir;
 

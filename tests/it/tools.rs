@@ -10,15 +10,15 @@ use axum::Router;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::any;
-use planrun::host::{MemoryHost, RealHost};
-use planrun::tools::app::{App, AppTool, Reason};
-use planrun::tools::{CallEvent, Callee, Catalog, Conversation, Progress, Request, Tool};
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::permission::{Grant, Permissions};
 use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, check_value};
 use planrun_lang::value::Value;
+use planrun_tools::host::{MemoryHost, RealHost};
+use planrun_tools::tools::app::{App, AppTool, Reason};
+use planrun_tools::tools::{CallEvent, Callee, Catalog, Conversation, Progress, Request, Tool};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 

@@ -6,12 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::driver::{self, Answering, Asker, Context, Observer};
-use planrun::host::{Host, MemoryHost};
 use planrun::journal::{Log, MemoryLog};
-use planrun::tools::app::read_app;
-use planrun::tools::{
-    BoxFuture, Catalog, Conversation, Described, Progress, Request, Transport, described,
-};
 use planrun_core::journal::{AnswerError, Event, EventKind, Given};
 use planrun_core::run::{Order, Outcome, Program, StepReport};
 use planrun_lang::call::{Answer, CallError};
@@ -22,6 +17,11 @@ use planrun_lang::sema::{self, Files, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{ErrorClass, Signature, UsagePaths};
 use planrun_lang::value::Value;
+use planrun_tools::host::{Host, MemoryHost};
+use planrun_tools::tools::app::read_app;
+use planrun_tools::tools::{
+    BoxFuture, Catalog, Conversation, Described, Progress, Request, Transport, described,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

@@ -10,12 +10,12 @@ use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::sema::CheckedFile;
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile};
+use planrun_tools::host::{Host, Revision, RevisionError};
+use planrun_tools::project::Location;
 
 use crate::breaking::{Comparison, Version, compare};
 use crate::cli::plan_files::{self, PlanFile};
 use crate::cli::{Failure, check};
-use crate::host::{Host, Revision, RevisionError};
-use crate::project::Location;
 use crate::runs::{PlanText, Workspace, real_host, tidy};
 
 /// Today and then, with the projects that were opened in each.

@@ -8,6 +8,7 @@ use planrun_lang::diag::render::{FileReport, Problem, Report};
 use planrun_lang::diag::{Diagnostic, Severities};
 use planrun_lang::sema::Files;
 use planrun_lang::source::SourceFile;
+use planrun_tools::host::{Host, RealHost, Stamp};
 use rayon::prelude::*;
 
 use super::cache::{Entry, Hit, Used, hash};
@@ -16,7 +17,6 @@ use super::projects::{Projects, Surroundings};
 use super::stats::Counts;
 use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile, PlanFiles};
-use crate::host::{Host, RealHost, Stamp};
 use crate::runs::{PlanText, beside};
 
 /// Bytes of stack for each thread: the nesting caps of the language need a part of it in unoptimised builds.

@@ -8,11 +8,11 @@ use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::fix::{self, Caution, Mended};
 use planrun_lang::diag::render::{Problem, unified_diff};
 use planrun_lang::source::SourceFile;
+use planrun_tools::host::Host;
 
 use super::files::{self, Checked, Task};
 use crate::cli::plan_files::{PlanFile, PlanFiles};
 use crate::cli::{Failure, Terminal};
-use crate::host::Host;
 
 /// How often all files are checked at most.
 const MOST_PASSES: usize = 4;

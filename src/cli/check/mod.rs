@@ -17,10 +17,10 @@ pub(super) use fix::write;
 use planrun_lang::diag::Severities;
 use planrun_lang::diag::fix::Caution;
 use planrun_lang::diag::render::{Report, Summary, github, human, json, junit, sarif, short};
+use planrun_tools::host::{Host as _, RealHost};
 
 use super::plan_files;
 use super::{Exit, Failure, Terminal};
-use crate::host::{Host as _, RealHost};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::diag::render::FileReport;
+use planrun_tools::host::Host;
+use planrun_tools::project::Location;
 
 use super::cache::{Cache, Entry};
 use super::files::Task;
 use crate::cli::Failure;
 use crate::cli::plan_files::PlanFile;
-use crate::host::Host;
-use crate::project::Location;
 use crate::runs::Workspace;
 
 /// What surrounds the plans of one project.

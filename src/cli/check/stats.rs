@@ -31,12 +31,7 @@ impl Counts {
             plans: checked.plans.len(),
             ..Self::default()
         };
-        let nodes = checked
-            .plans
-            .iter()
-            .flat_map(|plan| &plan.blocks)
-            .flat_map(|block| &block.nodes);
-        for node in nodes {
+        for node in checked.plans.iter().flat_map(|plan| plan.nodes()) {
             node.codes(&mut |code| {
                 counts.unsure += usize::from(code.into.as_ref().is_some_and(|place| !place.sure));
             });

@@ -12,12 +12,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planrun_lang::diag::render::human;
+use planrun_tools::project::{Location, Project};
 
 use super::arguments::RunArguments;
 use super::journals::journal_of;
 use super::plan_files::checked_plan;
 use super::{Exit, Failure, Terminal, ask};
-use crate::project::{Location, Project};
 use crate::runs::{
     CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host, until_step,
 };

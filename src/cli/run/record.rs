@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use planrun_lang::secrets::Redactor;
+use planrun_tools::host::Host;
+use planrun_tools::tools::StandIn;
 
 use crate::cli::Failure;
-use crate::host::Host;
 use crate::journal::MemoryLog;
 use crate::plantest::recording::Recorder;
 use crate::plantest::world::World;
-use crate::tools::StandIn;
 use planrun_core::run::Outcome;
 
 /// What is written down of the calls of a run.

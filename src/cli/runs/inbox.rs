@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use planrun_lang::diag::render::Look;
+use planrun_tools::project::{Location, Project, journal_file};
 
 use super::Format;
 use crate::cli::question::{Asked, documents};
 use crate::cli::{Exit, Failure, Terminal};
-use crate::project::{Location, Project, journal_file};
 use crate::runs::{OpenRun, Planrun, real_host};
 use planrun_core::journal::Question;
 

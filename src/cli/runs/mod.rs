@@ -17,12 +17,12 @@ use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
 use planrun_lang::diag::render::Language;
+use planrun_tools::project::Project;
 
 use super::arguments::{RunFormat, RunOutput};
 use super::journals::journal_of;
 use super::run::{OutputOptions, drive, drive_run};
 use super::{Exit, Failure, Terminal};
-use crate::project::Project;
 use crate::runs::{CancelOptions, Error, Planrun, ResumeOptions};
 
 const EXAMPLES: &str = "\

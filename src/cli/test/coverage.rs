@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use planrun_tools::host::{Host as _, RealHost};
 
 use super::files::Tested;
 use crate::cli::{Failure, Terminal};
-use crate::host::{Host as _, RealHost};
 use crate::plantest::coverage::{Coverage, Goals, Seen, Share, html, json, lcov, text};
 
 /// How coverage is told.

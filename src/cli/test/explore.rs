@@ -89,7 +89,7 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
         let start = source.text().len();
         let source = SourceFile::new(source.name(), format!("{}\n{test}", source.text()));
         let checked = tested.workspaces[file.project].check(&source);
-        let suite = Suite::new(source, checked).with_recordings(&crate::host::RealHost);
+        let suite = Suite::new(source, checked).with_recordings(&planrun_tools::host::RealHost);
         let Some(prepared) = suite
             .cases()
             .into_iter()

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun_lang::diag::render::{FileReport, Problem};
+use planrun_tools::host::{Host, RealHost};
+use planrun_tools::project::Location;
 use rayon::prelude::*;
 
 use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile};
-use crate::host::{Host, RealHost};
 use crate::plantest::play::Stage;
 use crate::plantest::suite::Suite;
-use crate::project::Location;
 use crate::runs::{PlanText, Workspace};
 use planrun_core::run::Defaults;
 

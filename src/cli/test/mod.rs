@@ -15,12 +15,13 @@ use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 
 pub use self::coverage::Report;
+use planrun_tools::host::{Host as _, RealHost};
+
 use self::files::{Tested, TestedFile};
 use self::record::Record;
 use self::snapshots::Wanted;
 use super::{Exit, Failure, Terminal, plan_files, review, watch};
 use crate::driver::{Observer, Silence};
-use crate::host::{Host as _, RealHost};
 use crate::plantest::coverage::{Goals, Seen, Watching};
 use crate::plantest::report::{github, json, junit};
 use crate::plantest::snapshot::Mode;

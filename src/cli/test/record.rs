@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use planrun_lang::diag::render::visible_line;
+use planrun_tools::host::RealHost;
+use planrun_tools::mock::MockServer;
 use tokio::runtime::Runtime;
 
 use super::files::Tested;
 use super::{Arguments, is_wanted};
 use crate::cli::check::counted;
 use crate::cli::{Failure, Terminal};
-use crate::host::RealHost;
-use crate::mock::MockServer;
 use crate::plantest::case::Case;
 use crate::plantest::play::Live;
 use crate::plantest::recording::{Session, record};

@@ -12,6 +12,7 @@ use planrun_lang::sema::test::called;
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::decode;
 use planrun_lang::value::Value;
+use planrun_tools::project::Location;
 use serde::Serialize;
 
 use super::{Arguments, Format, files};
@@ -22,7 +23,6 @@ use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::plantest::play::Stage;
 use crate::plantest::replay::{Difference, Kind, Then, Told, Views, differences, live_again};
-use crate::project::Location;
 use crate::runs::{CheckedPlan, Error, Loaded, RecordedRun, Workspace};
 use planrun_core::run::Outcome;
 use planrun_core::run::{Defaults, Program};

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planrun_lang::diag::{Diagnostic, codes};
+use planrun_tools::host::Host;
 
 use super::FileRun;
 use super::files::Tested;
 use crate::cli::{Failure, Terminal};
-use crate::host::Host;
 use crate::plantest::snapshot::{Kept, Mode, Place, Settled, SnapshotError, Store, Verdict};
 use crate::plantest::suite::Ran;
 

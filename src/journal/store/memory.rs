@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use planrun_lang::protocol::run_id_fault;
+use planrun_tools::host::Host;
 use tokio::sync::watch;
 
 use super::digest::{Digest, Origin, link};
@@ -15,7 +16,6 @@ use super::interface::{Lease, RecordedEvents, Store};
 use super::{
     Created, Filter, Holder, Message, NewRun, Prune, Pruned, Recorded, RunRow, Seen, nanos,
 };
-use crate::host::Host;
 use crate::journal::Log;
 use planrun_core::journal::{self, Summary};
 

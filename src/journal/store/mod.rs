@@ -44,8 +44,8 @@ pub use verify::{ExportFault, verify_export};
 
 use planrun_lang::protocol::run_id_fault;
 
-use crate::host::Host;
 use lease::Creation;
+use planrun_tools::host::Host;
 use process::Machine;
 use writer::Writer;
 

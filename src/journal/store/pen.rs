@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use planrun_tools::host::Host;
 use rusqlite::Connection;
 
 use super::commit;
 use super::failure::JournalError;
 use super::queue::{Queue, Target, Work};
 use super::{Settings, nanos};
-use crate::host::Host;
 
 /// The queue of a process, and the one pen that writes what is in it.
 pub(super) struct Desk {

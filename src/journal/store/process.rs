@@ -4,8 +4,9 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use planrun_tools::host::Host;
+
 use super::file::{folder, make_folder};
-use crate::host::Host;
 
 /// Where Linux tells which start of which machine this is. Containers of one machine share it, as they share locks.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
@@ -159,7 +160,7 @@ fn drivers(journal: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::MemoryHost;
+    use planrun_tools::host::MemoryHost;
 
     #[test]
     fn a_driver_lives_as_long_as_it_is_present() {

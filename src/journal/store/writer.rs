@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use planrun_tools::host::Host;
+
 use super::failure::JournalError;
 use super::pen::{Desk, Pen};
 use super::process::{Machine, Presence};
 use super::queue::{Ending, Queue};
 use super::{Settings, Synchronous, file};
-use crate::host::Host;
 
 /// How often the thread looks whether another process has written.
 const LISTEN: Duration = Duration::from_millis(50);

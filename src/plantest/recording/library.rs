@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_tools::host::Host;
+
 use super::super::case::Case;
 use super::super::snapshot::folder::Folder;
 use super::super::snapshot::name::{plan_part, test_parts};
 use super::{Recording, RecordingError};
-use crate::host::Host;
 
 /// The folder beside the plan.
 const FOLDER: &str = "recordings";

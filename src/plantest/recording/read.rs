@@ -9,11 +9,11 @@ use planrun_lang::diag::render::visible_line;
 use planrun_lang::protocol::Sent;
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::types::ErrorClass;
+use planrun_tools::tools::app::yaml::{self, Content, Node};
 use serde_json::Value as Json;
 
 use super::RecordingError;
 use super::kept::{Entry, Recorded, Recording, VERSION};
-use crate::tools::app::yaml::{self, Content, Node};
 
 /// The keys of a call.
 const KEYS: [&str; 10] = [

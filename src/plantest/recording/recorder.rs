@@ -7,11 +7,11 @@ use planrun_lang::call::{Answer, CallOutcome};
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::{Signature, sensitive_arguments, sensitive_result};
 use planrun_lang::value::Value;
+use planrun_tools::tools::{Conversation, Request, Transport};
 use serde_json::Value as Json;
 
 use super::kept::{Entry, Recorded, Recording};
 use super::veil::{canonical, veil};
-use crate::tools::{Conversation, Request, Transport};
 
 /// What real tools were asked and answered, so far.
 #[derive(Default)]

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use planrun_lang::call::CallError;
+use planrun_tools::tools::app::yaml;
 use serde_json::Value as Json;
 
 use super::kept::{Entry, Recorded, Recording, VERSION};
-use crate::tools::app::yaml;
 
 /// Words that are no text where they stand alone.
 const WORDS: [&str; 12] = [

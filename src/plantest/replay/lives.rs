@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use planrun_tools::host::runtime_now;
 use tokio::time::Instant;
-
-use crate::host::runtime_now;
 
 use crate::journal::MemoryLog;
 use planrun_core::journal::{Entry, EventName};

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use planrun_tools::host::{FileKind, Host};
+
 use super::SnapshotError;
-use crate::host::{FileKind, Host};
 
 /// As insta calls it.
 pub(super) const SNAPSHOTS: &str = "snapshots";

@@ -4,7 +4,7 @@
 //! look at has `.snap.new` behind its name. `cargo insta review` and `insta::assert_snapshot!` read and write the same.
 //!
 //! ```
-//! use planrun::host::MemoryHost;
+//! use planrun_tools::host::MemoryHost;
 //! use planrun::plantest::snapshot::{Mode, Place, Store};
 //! use planrun_lang::sema::test::SnapshotOf;
 //!

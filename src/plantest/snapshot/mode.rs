@@ -1,7 +1,8 @@
 //! What becomes of snapshots that are not as they were.
 
+use planrun_tools::host::Host;
+
 use super::SnapshotError;
-use crate::host::Host;
 
 /// What becomes of snapshots that are new or not as they were.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +66,7 @@ fn in_ci(host: &dyn Host) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::MemoryHost;
+    use planrun_tools::host::MemoryHost;
 
     #[test]
     fn the_flag_comes_before_insta_and_insta_before_ci() {

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use planrun_tools::host::Host;
+
 use super::file::Parts;
 use super::folder::{ENDING, Folder, PENDING, SNAPSHOTS};
 use super::{Metadata, SnapshotError, name};
-use crate::host::Host;
 
 /// A snapshot that waits for somebody to look at it.
 #[derive(Clone, Debug)]

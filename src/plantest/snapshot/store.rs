@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use planrun_lang::diag::render::{Look, numbered_diff};
 use planrun_lang::sema::test::SnapshotOf;
+use planrun_tools::host::Host;
 
 use super::file::{Parts, normal, same, written};
 use super::folder::{Folder, PENDING, SNAPSHOTS};
@@ -13,7 +14,6 @@ use super::metadata::Metadata;
 use super::name::{self, Named};
 use super::pending::own_name;
 use super::{Mode, SnapshotError};
-use crate::host::Host;
 
 /// The snapshots of one run of the tests. Tests may be settled from several threads.
 pub struct Store<'h> {

@@ -9,15 +9,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use planrun::driver::{self, Answering, Context, Silence};
-use planrun::host::{Host, MemoryHost};
 use planrun::plantest::coverage::{Coverage, Goals, Kind, Seen, Watching, html, json, lcov, text};
-use planrun::tools::Catalog;
 use planrun_core::journal::Given;
 use planrun_core::run::{Outcome, Program};
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::value::Value;
+use planrun_tools::host::{Host, MemoryHost};
+use planrun_tools::tools::Catalog;
 use serde_json::{Value as Json, json as object};
 
 use crate::world::{Script, World, give};

@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::plantest::coverage::{Coverage, Goals, Seen, html, json, lcov, text};
-use planrun::project::Project;
-use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
 use planrun_lang::call::Answer;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, Call, Files, Plan, StepKind, Target, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Choice, Examples, Signature, decode, encode};
 use planrun_lang::value::Value;
+use planrun_tools::host::{Host, MemoryHost, RealHost};
+use planrun_tools::project::Project;
+use planrun_tools::tools::{
+    BoxFuture, Catalog, Conversation, Described, Request, Transport, described,
+};
 use serde_json::{Map, Value as Json};
 
 use super::{tracefile, watch};

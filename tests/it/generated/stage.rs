@@ -6,8 +6,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::driver::{self, Context};
-use planrun::host::{Host, MemoryHost};
-use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
 use planrun_core::journal::{Event, EventKind, StepError};
 use planrun_core::run::{Outcome, Program};
 use planrun_lang::call::{Answer, CallError, CallOutcome};
@@ -16,6 +14,10 @@ use planrun_lang::protocol::Sent;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{ErrorClass, Signature, decode, to_schema};
 use planrun_lang::value::Value;
+use planrun_tools::host::{Host, MemoryHost};
+use planrun_tools::tools::{
+    BoxFuture, Catalog, Conversation, Described, Request, Transport, described,
+};
 
 use super::edges::answer;
 use crate::generate::{Dice, Project, Tool};

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun::host::MemoryHost;
-use planrun::tools::Catalog;
-use planrun::tools::app::read_app;
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{CheckedFile, Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
+use planrun_tools::host::MemoryHost;
+use planrun_tools::tools::Catalog;
+use planrun_tools::tools::app::read_app;
 
 use crate::generate::Project;
 

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun::host::RealHost;
 use planrun::journal::store::{Journal, JournalError, Settings};
+use planrun_tools::host::RealHost;
 
 use super::stage::{Stage, append, create, numbers, open, wait_durable};
 

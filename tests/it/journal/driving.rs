@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun::host::RealHost;
 use planrun::journal::store::{Created, Digest, Journal, JournalError, Settings, Synchronous};
+use planrun_tools::host::RealHost;
 
 use super::stage::{Stage, append, create, machine, new_run, numbers, summary, wait_durable};
 

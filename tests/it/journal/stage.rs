@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::journal::store::{
     Created, Digest, Driver, Journal, JournalError, NewRun, Settings, Summary,
 };
+use planrun_tools::host::{Host, MemoryHost, RealHost};
 use tempfile::TempDir;
 
 /// Where Linux tells which start of which machine this is.

@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use planrun::driver::{self, Answering, Context, Silence};
-use planrun::host::{Host, MemoryHost, RealHost};
-use planrun::mock::{MockOptions, MockServer};
-use planrun::project::Project;
-use planrun::tools::Catalog;
 use planrun_core::run::{Order, Program};
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
+use planrun_tools::host::{Host, MemoryHost, RealHost};
+use planrun_tools::mock::{MockOptions, MockServer};
+use planrun_tools::project::Project;
+use planrun_tools::tools::Catalog;
 use rayon::prelude::*;
 use serde_json::json;
 

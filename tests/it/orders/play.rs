@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::driver::{self, Answering, Context};
-use planrun::host::Host;
-use planrun::tools::Catalog;
 use planrun_core::journal::{Event, EventKind, Given};
 use planrun_core::run::{Order, Program};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::value::Value;
+use planrun_tools::host::Host;
+use planrun_tools::tools::Catalog;
 use serde_json::{Value as Json, json};
 
 /// A fresh world each time: what happened in one run is not known in the next.

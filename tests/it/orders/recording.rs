@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport, described};
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::ErrorClass;
+use planrun_tools::tools::{
+    BoxFuture, Catalog, Conversation, Described, Request, Transport, described,
+};
 use tokio::time::Instant;
 
 /// Answers come after a whole number of these, so that many come at the same moment.

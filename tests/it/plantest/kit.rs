@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun::driver::Silence;
-use planrun::host::MemoryHost;
 use planrun::plantest::case::Case;
 use planrun::plantest::play::{Manner, Played, Stage, play};
 use planrun::plantest::suite::{Ran, Suite, Wish, cast};
-use planrun::tools::Catalog;
 use planrun_core::run::{Defaults, Program};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
+use planrun_tools::host::MemoryHost;
+use planrun_tools::tools::Catalog;
 
 /// A file that is tested.
 pub struct Bench {

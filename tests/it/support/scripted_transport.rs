@@ -7,13 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_core::Stream;
-use planrun::tools::{
-    Ask, AskReply, BoxFuture, CallEvent, Conversation, Described, Handle, Progress, Question,
-    Request, Transport, Usage, described,
-};
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Signature};
+use planrun_tools::tools::{
+    Ask, AskReply, BoxFuture, CallEvent, Conversation, Described, Handle, Progress, Question,
+    Request, Transport, Usage, described,
+};
 use serde_json::Value as Json;
 use tokio::sync::mpsc;
 

@@ -68,9 +68,9 @@ impl Constants {
             *body = true;
         }
         // A block has a higher number than the one around it, so all that it can read is known by then.
-        for (number, block) in plan.blocks.iter().enumerate() {
-            if walk.reached.get(number).copied().unwrap_or(false) {
-                walk.block(BlockId(u32::try_from(number).unwrap_or(u32::MAX)), block);
+        for (id, block) in plan.numbered_blocks() {
+            if walk.reached.get(id.0 as usize).copied().unwrap_or(false) {
+                walk.block(id, block);
             }
         }
         walk.found

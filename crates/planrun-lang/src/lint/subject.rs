@@ -12,7 +12,7 @@ use super::least::length;
 use crate::eval::Constants;
 use crate::graph::{self, Graph};
 use crate::sema::expr::Code;
-use crate::sema::{BlockId, Call, Node, Place, Plan, Retry, Step, StepKind, Target};
+use crate::sema::{BlockId, Call, Node, NodeId, Place, Plan, Retry, Step, StepKind, Target};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{ast, json};
 use crate::types::Signature;
@@ -30,7 +30,7 @@ pub(super) struct Subject<'a> {
     pub project: &'a Project<'a>,
     steps: Vec<StepSite<'a>>,
     /// The node that owns each block, and the block it stands in; the body of the plan has none.
-    owners: Vec<Option<(BlockId, &'a Node)>>,
+    owners: Vec<Option<(BlockId, NodeId)>>,
     /// How much may be evaluated to know what the plan's expressions come to.
     work: u64,
     graph: OnceCell<Rc<Graph>>,
@@ -55,26 +55,14 @@ impl<'a> Subject<'a> {
         sound: bool,
         (project, work): (&'a Project<'a>, u64),
     ) -> Self {
-        let (mut steps, mut owners) = (Vec::new(), vec![None; plan.blocks.len()]);
-        let mut asides = HashSet::default();
-        for (block, node) in nodes(plan) {
-            node.inner(&mut |inner| {
-                if let Some(owner) = owners.get_mut(inner.0 as usize) {
-                    *owner = Some((block, node));
-                }
-            });
+        let (mut steps, mut asides) = (Vec::new(), HashSet::default());
+        for (block, _, node) in plan.sites() {
             asides.extend(node.step().into_iter().flat_map(Step::asides));
             steps.extend(node.step().map(|step| StepSite { block, node, step }));
         }
-        let outwards = |block: BlockId| {
-            std::iter::successors(Some(block), |block| {
-                owners
-                    .get(block.0 as usize)
-                    .copied()
-                    .flatten()
-                    .map(|(outer, _): (BlockId, _)| outer)
-            })
-        };
+        let owners = plan.owners();
+        let outer = |block: &BlockId| Some((*owners.get(block.0 as usize)?)?.0);
+        let outwards = |block: BlockId| std::iter::successors(Some(block), outer);
         steps.retain(|site: &StepSite<'_>| {
             !outwards(site.block).any(|block| asides.contains(&block))
         });
@@ -97,7 +85,8 @@ impl<'a> Subject<'a> {
 
     /// The node that owns a block, and the block that it stands in.
     pub(super) fn owner(&self, block: BlockId) -> Option<(BlockId, &'a Node)> {
-        self.owners.get(block.0 as usize).copied().flatten()
+        let (outer, id) = (*self.owners.get(block.0 as usize)?)?;
+        Some((outer, self.plan.block(outer).node(id)))
     }
 
     /// A node and those that own the blocks around it, from the inside out, each with its block.
@@ -117,13 +106,7 @@ impl<'a> Subject<'a> {
 
     /// What can come to pass, where the plan waits for events and is sound.
     pub(super) fn flow(&self) -> Option<&Flow<'a>> {
-        let waits = || {
-            self.plan
-                .blocks
-                .iter()
-                .flat_map(|block| &block.nodes)
-                .any(|node| node.event().is_some())
-        };
+        let waits = || self.plan.nodes().any(|node| node.event().is_some());
         if !self.sound || !waits() {
             return None;
         }
@@ -242,12 +225,4 @@ pub(super) fn entry<'a>(settings: &'a ast::Expr, name: &str) -> Option<&'a ast::
     let named =
         |entry: &&ast::Entry| matches!(&entry.key, ast::EntryKey::Name(key) if &*key.text == name);
     entries.iter().find(named).map(|entry| &entry.value)
-}
-
-/// Every node of a plan with the block that it stands in.
-pub(super) fn nodes(plan: &Plan) -> impl Iterator<Item = (BlockId, &Node)> {
-    plan.blocks.iter().enumerate().flat_map(|(number, block)| {
-        let id = BlockId(u32::try_from(number).unwrap_or(u32::MAX));
-        block.nodes.iter().map(move |node| (id, node))
-    })
 }

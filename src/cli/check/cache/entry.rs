@@ -2,9 +2,8 @@
 
 use planrun_lang::diag::{Diagnostic, Edit, Fix, Label, Severity, codes};
 use planrun_lang::source::Span;
+use planrun_tools::host::Stamp;
 use serde::{Deserialize, Serialize};
-
-use crate::host::Stamp;
 
 /// More findings than this are not worth keeping.
 const MOST_FINDINGS: usize = 200;

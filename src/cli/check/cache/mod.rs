@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile};
+use planrun_tools::host::{Host, Stamp};
+use planrun_tools::project::{Location, make_own_folder, own_folder};
 
-use crate::host::{Host, Stamp};
-use crate::project::{Location, make_own_folder, own_folder};
 use crate::runs::Workspace;
 pub(super) use entry::{Entry, Used, hash};
 
@@ -170,7 +170,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::host::MemoryHost;
+    use planrun_tools::host::MemoryHost;
 
     /// A host with a project of two plans, one of which uses the other, and the cache of a check of it.
     fn checked() -> (Arc<MemoryHost>, Workspace) {

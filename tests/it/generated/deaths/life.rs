@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::driver::{self, Answering, Asker, Context, Silence};
-use planrun::host::{Host, MemoryHost, VirtualHost};
 use planrun::journal::{Log, MemoryLog};
-use planrun::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport};
 use planrun_core::journal::Given;
 use planrun_core::run::{Asking, Interruption, Outcome, Program};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::value::Value;
+use planrun_tools::host::{Host, MemoryHost, VirtualHost};
+use planrun_tools::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport};
 use serde_json::{Value as Json, json};
 
 use crate::durable::{completed_keys, keys_to_keep_from_retries};

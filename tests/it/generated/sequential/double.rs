@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 use planrun_lang::call::{Answer, CallError};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::ErrorClass;
+use planrun_tools::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 

@@ -20,8 +20,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::driver::{self, Context};
-use planrun::host::{Host, MemoryHost};
-use planrun::tools::Catalog;
 use planrun_core::journal::{Event, EventKind, StepError};
 use planrun_core::run::{Order, Outcome, Program};
 use planrun_lang::permission::Permissions;
@@ -29,6 +27,8 @@ use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
+use planrun_tools::host::{Host, MemoryHost};
+use planrun_tools::tools::Catalog;
 use rayon::prelude::*;
 use tokio::time::Instant;
 

@@ -14,8 +14,8 @@ use petgraph::visit::EdgeRef;
 
 use crate::graph::{self, BlockGraph, Graph, Vertex};
 use crate::sema::{
-    BlockId, Event, Listener, Node, NodeKind, OnFailure, Place, Plan, Set, Status, StepKind, Task,
-    TaskId, Wait,
+    BlockId, Event, Listener, Node, NodeId, NodeKind, OnFailure, Place, Plan, Set, Status,
+    StepKind, Task, TaskId, Wait,
 };
 
 pub(super) use cause::{Cause, Link, Root};
@@ -27,6 +27,13 @@ pub(super) use path::is_before;
 pub(super) struct At {
     pub block: BlockId,
     pub node: usize,
+}
+
+impl At {
+    fn new(block: BlockId, node: NodeId) -> Self {
+        let node = node.0 as usize;
+        Self { block, node }
+    }
 }
 
 /// The work after which nothing more is looked for: everything is possible then.
@@ -334,30 +341,15 @@ impl Marks {
 }
 
 fn all(plan: &Plan) -> impl Iterator<Item = (At, &Node)> {
-    plan.blocks.iter().enumerate().flat_map(|(index, block)| {
-        let block_id = BlockId(u32::try_from(index).unwrap_or(u32::MAX));
-        block
-            .nodes
-            .iter()
-            .enumerate()
-            .map(move |(node, statement)| {
-                (
-                    At {
-                        block: block_id,
-                        node,
-                    },
-                    statement,
-                )
-            })
-    })
+    plan.sites()
+        .map(|(block, id, node)| (At::new(block, id), node))
 }
 
 fn owners(plan: &Plan) -> Vec<Option<At>> {
-    let mut owners = vec![None; plan.blocks.len()];
-    for (at, node) in all(plan) {
-        node.inner(&mut |inner| owners[inner.0 as usize] = Some(at));
-    }
+    let owners = plan.owners().into_iter();
     owners
+        .map(|owner| owner.map(|(block, id)| At::new(block, id)))
+        .collect()
 }
 
 fn sets(plan: &Plan) -> Vec<(At, &Set)> {

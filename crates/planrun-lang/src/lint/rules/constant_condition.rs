@@ -1,7 +1,6 @@
 //! `constant-condition`: a condition whose answer is known before the run.
 
 use super::Subject;
-use super::subject::nodes;
 use crate::diag::{Diagnostic, codes};
 use crate::sema::expr::Code;
 use crate::sema::{Node, NodeKind};
@@ -9,7 +8,7 @@ use crate::source::Span;
 use crate::value::Value;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    for (block, node) in nodes(subject.plan) {
+    for (block, _, node) in subject.plan.sites() {
         match &node.kind {
             NodeKind::Condition(code) => {
                 let finding = constant(subject, code, None);

@@ -1,7 +1,6 @@
 //! `constant-failure`: an expression that fails in every run that reaches it, or a promise that never holds.
 
 use super::Subject;
-use super::subject::nodes;
 use crate::diag::{Diagnostic, codes};
 use crate::eval::Lost;
 use crate::sema::NodeKind;
@@ -13,7 +12,7 @@ const SHOWN: usize = 60;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     found.extend(subject.constants().lost().iter().map(finding));
-    for (_, node) in nodes(subject.plan) {
+    for node in subject.plan.nodes() {
         let NodeKind::Ensure { condition, .. } = &node.kind else {
             continue;
         };

@@ -27,7 +27,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 fn is_set(subject: &Subject<'_>, id: TaskId) -> bool {
-    let mut nodes = subject.plan.blocks.iter().flat_map(|block| &block.nodes);
+    let mut nodes = subject.plan.nodes();
     nodes.any(|node| matches!(&node.kind, NodeKind::Set(set) if set.task == id))
 }
 
@@ -35,7 +35,7 @@ fn is_set(subject: &Subject<'_>, id: TaskId) -> bool {
 fn is_read(subject: &Subject<'_>, id: TaskId) -> bool {
     let task = subject.plan.task(id);
     let mut read = false;
-    for node in subject.plan.blocks.iter().flat_map(|block| &block.nodes) {
+    for node in subject.plan.nodes() {
         let mut code = |code: &crate::sema::expr::Code| {
             read |= code
                 .reads

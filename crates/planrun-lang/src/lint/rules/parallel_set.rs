@@ -6,7 +6,7 @@ use crate::lint::flow::is_before;
 use crate::protocol::StepState;
 use crate::sema::expr::StateTest;
 use crate::sema::{
-    BlockId, Event, EventKind, Node, NodeKind, Plan, Set, StepKind, Task, TaskId, TaskTest,
+    BlockId, Event, EventKind, Node, NodeId, NodeKind, Plan, Set, StepKind, Task, TaskId, TaskTest,
 };
 
 /// Beyond this number the rest of one task's `set`s is not compared.
@@ -36,7 +36,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !subject.sound || plan.tasks.is_empty() {
         return;
     }
-    let owners = owners(plan);
+    let owners = plan.owners();
     for (index, task) in plan.tasks.iter().enumerate() {
         let id = TaskId(u32::try_from(index).unwrap_or(u32::MAX));
         let sets = sets(plan).filter(|(_, _, set)| set.task == id);
@@ -108,7 +108,7 @@ fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Opti
 /// When a statement runs, where it does whatever the data say.
 fn anchor(
     plan: &Plan,
-    owners: &[Option<(BlockId, usize)>],
+    owners: &[Option<(BlockId, NodeId)>],
     block: BlockId,
     index: usize,
 ) -> Option<Anchor> {
@@ -138,7 +138,7 @@ fn anchor(
             };
         }
         let (outer, owner) = (*owners.get(block.0 as usize)?)?;
-        let kept = match &plan.block(outer).nodes.get(owner)?.kind {
+        let kept = match &plan.block(outer).node(owner).kind {
             NodeKind::Step(step) => matches!(step.kind, StepKind::Do(body) if body == block),
             NodeKind::Listener(_) => outer == BlockId(0),
             _ => false,
@@ -146,7 +146,7 @@ fn anchor(
         if !kept {
             return None;
         }
-        (block, index) = (outer, owner);
+        (block, index) = (outer, owner.0 as usize);
     }
 }
 
@@ -180,26 +180,9 @@ fn trigger(plan: &Plan, on: &Event) -> Option<usize> {
 }
 
 fn sets(plan: &Plan) -> impl Iterator<Item = (BlockId, usize, &Set)> {
-    plan.blocks.iter().enumerate().flat_map(|(block, content)| {
-        let block = BlockId(u32::try_from(block).unwrap_or(u32::MAX));
-        content
-            .nodes
-            .iter()
-            .enumerate()
-            .filter_map(move |(index, node)| match &node.kind {
-                NodeKind::Set(set) => Some((block, index, &**set)),
-                _ => None,
-            })
-    })
-}
-
-fn owners(plan: &Plan) -> Vec<Option<(BlockId, usize)>> {
-    let mut owners = vec![None; plan.blocks.len()];
-    for (block, content) in plan.blocks.iter().enumerate() {
-        for (index, node) in content.nodes.iter().enumerate() {
-            let owner = Some((BlockId(u32::try_from(block).unwrap_or(u32::MAX)), index));
-            node.inner(&mut |inner| owners[inner.0 as usize] = owner);
-        }
-    }
-    owners
+    plan.sites()
+        .filter_map(|(block, id, node)| match &node.kind {
+            NodeKind::Set(set) => Some((block, id.0 as usize, &**set)),
+            _ => None,
+        })
 }

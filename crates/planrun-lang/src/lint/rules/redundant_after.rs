@@ -17,11 +17,7 @@ use crate::source::{SourceFile, Span};
 const MOST_VERTICES: usize = 5_000;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let named = subject
-        .plan
-        .blocks
-        .iter()
-        .any(|block| block.nodes.iter().any(|node| !node.after.is_empty()));
+    let named = subject.plan.nodes().any(|node| !node.after.is_empty());
     if !named || !subject.sound {
         return;
     }

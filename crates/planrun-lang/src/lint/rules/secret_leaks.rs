@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::Subject;
-use super::subject::nodes;
 use crate::diag::{Diagnostic, codes};
 use crate::lint::origin::{Origin, origins};
 use crate::sema::expr::Code;
@@ -21,7 +20,7 @@ pub(super) fn look<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
     }) {
         return;
     }
-    for (block, node) in nodes(subject.plan) {
+    for (block, _, node) in subject.plan.sites() {
         let mut leaks = |code: &'a Code, place: &str, own: Option<&str>| {
             let secrets = origins(subject, block, code).into_iter();
             let mut secrets = secrets.filter(|origin| own != Some(&*origin.signature.namespace));

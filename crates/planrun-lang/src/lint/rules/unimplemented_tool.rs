@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::Subject;
-use super::subject::nodes;
 use crate::diag::{Diagnostic, codes};
 use crate::sema::{Call, Plan, StepKind, Target, Tools};
 use crate::source::Span;
@@ -39,7 +38,7 @@ fn missing(
     through: Option<(Span, &Arc<str>)>,
     found: &mut Vec<(Span, String, Option<Arc<str>>)>,
 ) {
-    for (_, node) in nodes(plan) {
+    for node in plan.nodes() {
         let Some(StepKind::Call(Call { span, target, .. })) = node.step().map(|step| &step.kind)
         else {
             continue;

@@ -1,7 +1,6 @@
 //! `verify-cannot-resolve`: a `verify` can find out that a step happened, and not what it gave.
 
 use super::Subject;
-use super::subject::nodes;
 use crate::diag::{Diagnostic, codes};
 use crate::sema::expr::{Code, ReadKind};
 
@@ -23,9 +22,11 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         };
         let mut reader = None;
         let own = |block| site.step.asides().any(|aside| aside == block);
-        let others = nodes(subject.plan)
-            .filter(|(block, node)| !std::ptr::eq(*node, site.node) && !own(*block));
-        for (block, node) in others {
+        let others = subject
+            .plan
+            .sites()
+            .filter(|(block, _, node)| !std::ptr::eq(*node, site.node) && !own(*block));
+        for (block, _, node) in others {
             node.codes(&mut |code| reader = reader.or_else(|| read(block, code)));
         }
         let Some(reader) = reader else { continue };

@@ -7,6 +7,7 @@ mod order;
 mod settings;
 mod step;
 mod task;
+mod walk;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -156,8 +156,7 @@ impl TestChecker<'_> {
 
     /// The type of what a signal brings.
     fn signalled(&mut self, plan: &Plan, name: &ast::Text) -> Option<Type> {
-        let mut heard: Vec<(Arc<str>, Type)> = Vec::new();
-        signals(plan, &mut heard);
+        let heard = signals(plan);
         let types: Vec<Type> = heard
             .iter()
             .filter(|(known, _)| *known == name.text)
@@ -438,8 +437,9 @@ fn each_step<'p>(
 }
 
 /// The signals that a plan listens to or waits for, with what they bring.
-fn signals(plan: &Plan, heard: &mut Vec<(Arc<str>, Type)>) {
-    for node in plan.blocks.iter().flat_map(|block| &block.nodes) {
+fn signals(plan: &Plan) -> Vec<(Arc<str>, Type)> {
+    let mut heard = Vec::new();
+    for node in plan.with_called().into_iter().flat_map(Plan::nodes) {
         let (on, ty): (&Event, Type) = match &node.kind {
             NodeKind::Listener(listener) => {
                 (&listener.on, listener.payload.clone().unwrap_or(Type::Any))
@@ -460,7 +460,7 @@ fn signals(plan: &Plan, heard: &mut Vec<(Arc<str>, Type)>) {
             }
         });
     }
-    plan.plans.iter().for_each(|plan| signals(plan, heard));
+    heard
 }
 
 /// A path without what stands in brackets.

@@ -1,6 +1,7 @@
 //! `expect`: conditions on what came out of a run, with the names of its outcome.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -157,8 +158,7 @@ impl TestChecker<'_> {
         if written.is_empty() {
             return;
         }
-        let mut names = Vec::new();
-        node_names(self.plan, &mut names);
+        let names = node_names(self.plan);
         for (path, span) in written {
             let parts = without_indices(&path);
             let wrong = parts
@@ -193,12 +193,7 @@ impl TestChecker<'_> {
             );
             tools.push((written, signature.path()));
         }
-        let nodes = self
-            .plan
-            .blocks
-            .iter()
-            .flat_map(|block| &block.nodes)
-            .filter(|node| node.step().is_some());
+        let nodes = self.plan.nodes().filter(|node| node.step().is_some());
         Callers {
             tools,
             steps: nodes.filter_map(|node| node.name.clone()).collect(),
@@ -210,22 +205,15 @@ impl TestChecker<'_> {
 const WORDS: [&str; 4] = ["recover", "undo", "verify", "match"];
 
 /// The names of statements, those of called plans included.
-fn node_names(plan: &Plan, names: &mut Vec<Arc<str>>) {
-    for block in &plan.blocks {
-        names.extend(
-            block
-                .label
-                .iter()
-                .flat_map(|label| label.split('.'))
-                .map(Arc::from),
-        );
-        names.extend(block.nodes.iter().filter_map(|node| node.name.clone()));
-    }
-    for plan in &plan.plans {
-        node_names(plan, names);
-    }
-    names.sort();
-    names.dedup();
+fn node_names(plan: &Plan) -> BTreeSet<Arc<str>> {
+    let plans = plan.with_called().into_iter();
+    let blocks = plans.flat_map(|plan| &plan.blocks);
+    let names = blocks.flat_map(|block| {
+        let label = block.label.iter().flat_map(|label| label.split('.'));
+        let names = block.nodes.iter().filter_map(|node| node.name.clone());
+        label.map(Arc::from).chain(names)
+    });
+    names.collect()
 }
 
 /// Every `steps["…"]` of an expression.

@@ -10,7 +10,7 @@ use crate::diag::{Diagnostic, codes, nearest};
 use crate::sema::expr::{Checker, Code, Expectation};
 use crate::sema::file::Namespace;
 use crate::sema::finding::{unknown, unknown_meant};
-use crate::sema::plan::{Plan, StepKind, Target};
+use crate::sema::plan::Plan;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Auth, Denied, ErrorClass, Signature, Transient, Type, Validation, encode};
@@ -372,28 +372,14 @@ pub fn raisable(signature: Option<&Signature>) -> Vec<ErrorClass> {
 #[must_use]
 pub fn called(plan: &Plan) -> Vec<Arc<Signature>> {
     let mut found: Vec<Arc<Signature>> = Vec::new();
-    let mut open = vec![plan];
-    while let Some(plan) = open.pop() {
-        for step in plan
-            .blocks
-            .iter()
-            .flat_map(|block| &block.nodes)
-            .filter_map(|node| node.step())
-        {
-            let StepKind::Call(call) = &step.kind else {
-                continue;
-            };
-            let Target::Tool(signature) = &call.target else {
-                continue;
-            };
-            let known = |other: &Arc<Signature>| {
-                other.namespace == signature.namespace && other.name == signature.name
-            };
-            if !found.iter().any(known) {
-                found.push(signature.clone());
-            }
+    let plans = plan.with_called().into_iter();
+    for signature in plans.flat_map(Plan::tool_calls) {
+        let known = |other: &Arc<Signature>| {
+            other.namespace == signature.namespace && other.name == signature.name
+        };
+        if !found.iter().any(known) {
+            found.push(signature.clone());
         }
-        open.extend(plan.plans.iter().map(|plan| &**plan));
     }
     found
 }
