@@ -7,7 +7,6 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use planrun::driver::{self, Context};
 use planrun_core::journal::{Event, EventKind};
 use planrun_core::run::Program;
 use planrun_lang::call::{Answer, CallError};
@@ -19,6 +18,7 @@ use planrun_lang::sema::{self, Files};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Transient, Type};
 use planrun_lang::value::Value;
+use planrun_runs::driver::{self, Context};
 use planrun_tools::host::RealHost;
 use planrun_tools::tools::{
     BoxFuture, Catalog, Conversation, Described, Request, Transport, described,

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
-use planrun::runs::Workspace;
 use planrun_lang::{format, syntax};
+use planrun_runs::runs::Workspace;
 use rayon::prelude::*;
 
 use corpus::Corpus;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use planrun::runs::Workspace;
 use planrun_lang::source::SourceFile;
+use planrun_runs::runs::Workspace;
 
 use crate::MOST_BYTES_A_BYTE;
 use crate::corpus::{self, Corpus};

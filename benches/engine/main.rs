@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 use peak_alloc::PeakAlloc;
-use planrun::driver::{self, Context};
 use planrun_core::journal::Event;
 use planrun_core::run::Program;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::{Files, Plan, Tools, check_file};
 use planrun_lang::source::SourceFile;
+use planrun_runs::driver::{self, Context};
 use planrun_tools::host::{Host, RealHost};
 use planrun_tools::tools::Catalog;
 use tokio::runtime::Runtime;

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use planrun::journal::store::Synchronous;
+use planrun_runs::journal::store::Synchronous;
 
 use peers::GroupCommit;
 use report::{Parts, Table, Target, alternate, cold_start, median, millis};

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::journal::store::{
-    Created, Digest, Driver, Journal, NewRun, Settings, Summary, Synchronous,
-};
 use planrun_core::journal::{Entry, Past};
 use planrun_core::run::Program;
+use planrun_runs::journal::store::{
+    Created, Digest, Driver, Journal, NewRun, Settings, Summary, Synchronous,
+};
 use planrun_tools::host::RealHost;
 
 use super::plans;

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::driver::{self, Context, Silence};
-use planrun::journal::Log;
 use planrun_core::journal::Past;
 use planrun_core::run::{Outcome, Program};
 use planrun_lang::call::Answer;
@@ -15,6 +13,8 @@ use planrun_lang::sema::{Files, Plan, check_file};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, Parameter, Signature, Type};
 use planrun_lang::value::Value;
+use planrun_runs::driver::{self, Context, Silence};
+use planrun_runs::journal::Log;
 use planrun_tools::host::{Host, RealHost};
 use planrun_tools::tools::{
     BoxFuture, Catalog, Conversation, Described, Request, Transport, described,

@@ -11,11 +11,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::driver::{self, Context, Silence};
-use planrun::plantest::case::Case;
-use planrun::plantest::explore::{Reach, explore};
-use planrun::plantest::play::Stage;
-use planrun::plantest::suite::{Prepared, Suite, Wish};
 use planrun_core::run::Defaults;
 use planrun_lang::call::Answer;
 use planrun_lang::diag::Diagnostic;
@@ -24,6 +19,11 @@ use planrun_lang::sema::{Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
+use planrun_runs::driver::{self, Context, Silence};
+use planrun_test::plantest::case::Case;
+use planrun_test::plantest::explore::{Reach, explore};
+use planrun_test::plantest::play::Stage;
+use planrun_test::plantest::suite::{Prepared, Suite, Wish};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::{
     BoxFuture, Catalog, Conversation, Described, Request, StandIn, Transport, described,

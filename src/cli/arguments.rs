@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use planrun_lang::diag::render::Language;
 use planrun_lang::protocol::run_id_fault;
 
-use crate::runs::split_answer;
+use planrun_runs::runs::split_answer;
 
 const EVAL_EXAMPLES: &str = "\
 Examples:

@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 use super::arguments::{RunArguments, RunFormat};
 use super::question::{Asked, more_questions};
 use super::{Failure, Terminal};
-use crate::driver::{Answering, Asker};
-use crate::runs::real_host;
 use planrun_core::journal::{AnswerError, FormField, Given, Question, Waiting};
 use planrun_core::run::{Asking, Outcome};
+use planrun_runs::driver::{Answering, Asker};
+use planrun_runs::runs::real_host;
 
 /// Who answers in this process: what the command line says, then whoever sits at the terminal.
 pub(super) fn answering(

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use super::ask::refusal;
-use crate::plantest::snapshot::SnapshotError;
-use crate::runs::{Error, ErrorKind};
+use planrun_runs::runs::{Error, ErrorKind};
+use planrun_test::plantest::snapshot::SnapshotError;
 
 /// The ends that scripts can tell apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

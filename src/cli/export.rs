@@ -13,7 +13,7 @@ use planrun_lang::syntax::{self, json};
 use super::arguments::key_value;
 use super::plan_files::{self, PlanFile};
 use super::{Exit, Failure, Terminal, instance};
-use crate::runs::{PlanText, Workspace};
+use planrun_runs::runs::{PlanText, Workspace};
 
 const EXAMPLES: &str = "\
 Examples:

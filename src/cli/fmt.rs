@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::check::{counted, nothing_found, write};
 use super::plan_files::{self, PlanFile};
 use super::{Exit, Failure, Terminal};
-use crate::runs::PlanText;
+use planrun_runs::runs::PlanText;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -13,7 +13,7 @@ use planrun_lang::syntax::{self, json};
 
 use super::plan_files::checked_plan;
 use super::{Exit, Failure, Terminal};
-use crate::runs::{CheckedPlan, Workspace};
+use planrun_runs::runs::{CheckedPlan, Workspace};
 
 const EXAMPLES: &str = "\
 Examples:

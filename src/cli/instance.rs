@@ -5,8 +5,8 @@ use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::{ast, json, parse};
 
 use super::Failure;
-use crate::plantest::explore::{literal, word};
-use crate::runs::{CheckedPlan, parse_input};
+use planrun_runs::runs::{CheckedPlan, parse_input};
+use planrun_test::plantest::explore::{literal, word};
 
 /// The canonical text of the file in which the plan has these inputs fixed, and this name. Tests stay behind: they are
 /// about the plan that it was.

@@ -8,7 +8,7 @@ use planrun_tools::host::{FileKind, Host};
 use planrun_tools::project::{Location, journal_file};
 
 use super::Failure;
-use crate::runs::{Planrun, Workspace, real_host};
+use planrun_runs::runs::{Planrun, Workspace, real_host};
 
 /// So many folders are looked into for a journal below the current one, and so deep.
 const MOST_FOLDERS: usize = 4000;

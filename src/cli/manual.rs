@@ -7,7 +7,7 @@ use planrun_lang::diag::codes;
 use planrun_tools::tools::pages;
 
 use super::CommandLine;
-use crate::breaking::kind;
+use planrun_test::breaking::kind;
 
 /// Every command with its arguments and flags, in Markdown.
 #[must_use]

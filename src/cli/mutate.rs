@@ -17,11 +17,11 @@ use serde_json::{Value as Json, json};
 use super::check::counted;
 use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal};
-use crate::driver::{Observer, Silence};
-use crate::plantest::coverage::{Seen, Watching};
-use crate::plantest::mutate::{Kind, Mutant, mutants};
-use crate::plantest::snapshot::{Mode, Place, Store};
-use crate::plantest::suite::{Prepared, Ran, Suite, Wish};
+use planrun_runs::driver::{Observer, Silence};
+use planrun_test::plantest::coverage::{Seen, Watching};
+use planrun_test::plantest::mutate::{Kind, Mutant, mutants};
+use planrun_test::plantest::snapshot::{Mode, Place, Store};
+use planrun_test::plantest::suite::{Prepared, Ran, Suite, Wish};
 
 const EXAMPLES: &str = "\
 Examples:

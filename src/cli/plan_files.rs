@@ -12,7 +12,7 @@ use planrun_lang::diag::render::{Problem, human, visible_line};
 use planrun_lang::syntax::json;
 
 use super::{Failure, Terminal};
-use crate::runs::{CheckedPlan, Choice, Error, PlanText, Workspace, file_name, tidy};
+use planrun_runs::runs::{CheckedPlan, Choice, Error, PlanText, Workspace, file_name, tidy};
 
 /// The ending of plan files; those in the JSON form end in [`json::ENDING`].
 const ENDING: &str = ".plan";

@@ -9,7 +9,7 @@ use planrun_lang::diag::render::{Look, numbered_diff, visible_line, visible_text
 use planrun_tools::host::Host;
 
 use super::{Exit, Failure, Terminal, ask};
-use crate::plantest::snapshot::{Pending, pending};
+use planrun_test::plantest::snapshot::{Pending, pending};
 
 /// Shows each snapshot of these plan files that waits, and asks whether it is to be taken. Fine where all were taken;
 /// whatever was rejected or skipped still fails its test.
@@ -262,8 +262,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::plantest::snapshot::{Mode, Place, Store};
     use planrun_lang::sema::test::SnapshotOf;
+    use planrun_test::plantest::snapshot::{Mode, Place, Store};
     use planrun_tools::host::MemoryHost;
 
     const TESTS: [&str; 5] = ["a", "b", "c", "d", "e"];

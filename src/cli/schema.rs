@@ -7,7 +7,7 @@ use planrun_lang::diag::render::human;
 use planrun_lang::syntax::json::{self, Breadth};
 
 use super::{Exit, Failure, Terminal};
-use crate::runs::Workspace;
+use planrun_runs::runs::Workspace;
 
 const EXAMPLES: &str = "\
 Examples:

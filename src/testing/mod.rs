@@ -24,12 +24,12 @@ use planrun_lang::protocol::RunState;
 
 use crate::cli::Failure;
 use crate::cli::test::files::{Tested, open};
-use crate::driver::Silence;
-use crate::plantest::case::Case;
-use crate::plantest::play::{Manner, Played, play};
-use crate::plantest::suite::{Prepared, Wish, cast};
-use crate::plantest::trace::trace;
 use planrun_core::run::Order;
+use planrun_runs::driver::Silence;
+use planrun_test::plantest::case::Case;
+use planrun_test::plantest::play::{Manner, Played, play};
+use planrun_test::plantest::suite::{Prepared, Wish, cast};
+use planrun_test::plantest::trace::trace;
 
 /// Why tests cannot be had.
 #[derive(Debug, thiserror::Error)]

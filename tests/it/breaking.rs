@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use planrun::breaking::{Comparison, Finding, Version, compare, kind};
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{CheckedFile, Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
+use planrun_test::breaking::{Comparison, Finding, Version, compare, kind};
 use planrun_tools::host::MemoryHost;
 use planrun_tools::tools::Catalog;
 use tempfile::TempDir;

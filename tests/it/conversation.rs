@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun::journal::MemoryLog;
 use planrun_lang::call::Answer;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
+use planrun_runs::journal::MemoryLog;
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::{
     AskReply, CallEvent, Callee, Catalog, Conversation, Handle, Progress, Request, Transport,

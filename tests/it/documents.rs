@@ -331,7 +331,7 @@ fn words(text: &str) -> Vec<&str> {
 
 #[test]
 fn every_kind_that_tests_speak_of_is_documented() {
-    use planrun::plantest::{coverage, mutate};
+    use planrun_test::plantest::{coverage, mutate};
     let text = std::fs::read_to_string(root().join("docs/testing.md")).unwrap();
     let told = |heading: &str| {
         let mut told: Vec<String> = rows(&text, heading)
@@ -349,8 +349,10 @@ fn every_kind_that_tests_speak_of_is_documented() {
     assert_eq!(told("| kind | reached, each |"), sorted(goals.to_vec()));
     let changes = mutate::Kind::ALL.map(|kind| kind.name().to_owned());
     assert_eq!(told("| kind | changes |"), sorted(changes.to_vec()));
-    let source =
-        std::fs::read_to_string(root().join("src/plantest/explore/invariants.rs")).unwrap();
+    let source = std::fs::read_to_string(
+        root().join("crates/planrun-test/src/plantest/explore/invariants.rs"),
+    )
+    .unwrap();
     let names = regex::Regex::new(r#"(?m)^ +Self::\w+(?:\(_\))? => "([a-z-]+)",$"#).unwrap();
     let names: Vec<String> = names
         .captures_iter(&source)

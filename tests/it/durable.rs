@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use planrun::journal::MemoryLog;
 use planrun_core::run::Interruption;
+use planrun_runs::journal::MemoryLog;
 use planrun_tools::host::Host as _;
 use serde_json::{Value as Json, json};
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun::driver::{self, Context, Silence};
 use planrun_core::run::Program;
 use planrun_lang::graph::Vertex::{Barriers, Decisions, Everything};
 use planrun_lang::graph::{self, BlockGraph, Vertex, draw};
@@ -12,6 +11,7 @@ use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::{Block, Files, NodeKind, Plan, check_file};
 use planrun_lang::source::SourceFile;
+use planrun_runs::driver::{self, Context, Silence};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::Catalog;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun::journal::store::{Journal, Settings};
+use planrun_runs::journal::store::{Journal, Settings};
 use planrun_tools::host::RealHost;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;

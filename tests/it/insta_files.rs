@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use planrun::plantest::snapshot::{
-    Kept, Mode, Place, Settled, SnapshotError, Store, Verdict, pending,
-};
 use planrun_lang::diag::render::Look;
 use planrun_lang::sema::test::SnapshotOf as Kind;
+use planrun_test::plantest::snapshot::{
+    Kept, Mode, Place, Settled, SnapshotError, Store, Verdict, pending,
+};
 use planrun_tools::host::{Host, MemoryHost, RealHost};
 use tempfile::TempDir;
 

@@ -278,7 +278,7 @@ fn a_run_up_to_a_step_leaves_the_rest_as_it_is() {
 
 #[test]
 fn what_is_said_and_not_taken_is_told() {
-    use planrun::journal::store::{Journal, Settings};
+    use planrun_runs::journal::store::{Journal, Settings};
     let plan = "use sys plan p() -> int {
         task sent \"Sent\" external
         listener heard on signal \"go\" -> int as n { step told = sys.echo(value: n) }

@@ -3,16 +3,16 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use planrun::driver::{Answering, Asker, Silence};
-use planrun::journal::store::MemoryStore;
-use planrun::runs::{
-    Addressee, CancelOptions, CheckedPlan, Driven, Error, ErrorKind, EventOptions, PlanText,
-    Planrun, Prune, ResumeOptions, Run, RunFilter, RunOptions, RunSummary, real_host,
-};
 use planrun_core::journal::Given;
 use planrun_core::run::Asking;
 use planrun_lang::protocol::RunState;
 use planrun_lang::value::Value;
+use planrun_runs::driver::{Answering, Asker, Silence};
+use planrun_runs::journal::store::MemoryStore;
+use planrun_runs::runs::{
+    Addressee, CancelOptions, CheckedPlan, Driven, Error, ErrorKind, EventOptions, PlanText,
+    Planrun, Prune, ResumeOptions, Run, RunFilter, RunOptions, RunSummary, real_host,
+};
 use planrun_tools::project::Location;
 use serde_json::{Map, Value as Json, json};
 use tempfile::TempDir;
@@ -399,7 +399,7 @@ async fn a_new_run_takes_over_from_another_and_repeats_no_effect_without_consent
     let plan = plan(&planrun, &folder, COPY);
     driven(begun(&planrun, &plan, "r1", &json!({ "number": 1 })).unwrap()).await;
     let base = || async { planrun.base("r1").await.unwrap() };
-    let from = |base: planrun::runs::Base, repeats_effects| {
+    let from = |base: planrun_runs::runs::Base, repeats_effects| {
         let inputs = base.inputs().clone();
         let from = Some("written".to_owned());
         planrun.start(

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use planrun::plantest::report::{
+use planrun_test::plantest::report::{
     Counts, Failure, FileReport, Report, Status, TestReport, github, json, junit,
 };
 

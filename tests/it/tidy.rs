@@ -49,16 +49,33 @@ const CRATES: &[Crate] = &[
         rows: &[&["host"], &["tools"], &["project", "mock"]],
     },
     Crate {
+        name: "planrun-runs",
+        folder: "crates/planrun-runs",
+        uses: &["planrun-lang", "planrun-core", "planrun-tools"],
+        rows: &[&["journal"], &["driver", "forecast"], &["runs"]],
+    },
+    Crate {
+        name: "planrun-test",
+        folder: "crates/planrun-test",
+        uses: &[
+            "planrun-lang",
+            "planrun-core",
+            "planrun-tools",
+            "planrun-runs",
+        ],
+        rows: &[&["plantest", "breaking"]],
+    },
+    Crate {
         name: "planrun",
         folder: "",
-        uses: &["planrun-lang", "planrun-core", "planrun-tools"],
-        rows: &[
-            &["journal"],
-            &["driver", "forecast"],
-            &["runs", "plantest", "breaking"],
-            &["cli"],
-            &["testing"],
+        uses: &[
+            "planrun-lang",
+            "planrun-core",
+            "planrun-tools",
+            "planrun-runs",
+            "planrun-test",
         ],
+        rows: &[&["cli"], &["testing"]],
     },
 ];
 

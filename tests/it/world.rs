@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::driver::{self, Answering, Asker, Context, Observer};
-use planrun::journal::{Log, MemoryLog};
 use planrun_core::journal::{AnswerError, Event, EventKind, Given};
 use planrun_core::run::{Order, Outcome, Program, StepReport};
 use planrun_lang::call::{Answer, CallError};
@@ -17,6 +15,8 @@ use planrun_lang::sema::{self, Files, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{ErrorClass, Signature, UsagePaths};
 use planrun_lang::value::Value;
+use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
+use planrun_runs::journal::{Log, MemoryLog};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::app::read_app;
 use planrun_tools::tools::{

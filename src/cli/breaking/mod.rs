@@ -12,7 +12,7 @@ use planrun_lang::diag::render::human;
 use self::versions::Versions;
 use super::check::counted;
 use super::{Exit, Failure, Terminal};
-use crate::breaking::{Comparison, Kind, kind};
+use planrun_test::breaking::{Comparison, Kind, kind};
 
 const EXAMPLES: &str = "\
 Examples:

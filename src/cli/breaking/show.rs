@@ -10,7 +10,7 @@ use planrun_lang::source::{SourceFile, Span};
 use serde::Serialize;
 
 use super::{ChangedFile, Changes};
-use crate::breaking::{Class, Concern, Finding};
+use planrun_test::breaking::{Class, Concern, Finding};
 
 /// Plan by plan, class by class, with the lines of today.
 pub(super) fn people(changes: &Changes, look: Look) -> String {

@@ -13,10 +13,10 @@ use planrun_lang::source::{MAX_FILE_BYTES, SourceFile};
 use planrun_tools::host::{Host, Revision, RevisionError};
 use planrun_tools::project::Location;
 
-use crate::breaking::{Comparison, Version, compare};
 use crate::cli::plan_files::{self, PlanFile};
 use crate::cli::{Failure, check};
-use crate::runs::{PlanText, Workspace, real_host, tidy};
+use planrun_runs::runs::{PlanText, Workspace, real_host, tidy};
+use planrun_test::breaking::{Comparison, Version, compare};
 
 /// Today and then, with the projects that were opened in each.
 pub(super) struct Versions {

@@ -17,7 +17,7 @@ use super::projects::{Projects, Surroundings};
 use super::stats::Counts;
 use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile, PlanFiles};
-use crate::runs::{PlanText, beside};
+use planrun_runs::runs::{PlanText, beside};
 
 /// Bytes of stack for each thread: the nesting caps of the language need a part of it in unoptimised builds.
 const STACK_BYTES: usize = 16 * 1024 * 1024;

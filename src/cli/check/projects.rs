@@ -12,7 +12,7 @@ use super::cache::{Cache, Entry};
 use super::files::Task;
 use crate::cli::Failure;
 use crate::cli::plan_files::PlanFile;
-use crate::runs::Workspace;
+use planrun_runs::runs::Workspace;
 
 /// What surrounds the plans of one project.
 pub(super) struct Surroundings {

@@ -9,8 +9,8 @@ use super::listener::Listener;
 use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::{Exit, Failure, Terminal};
-use crate::driver::Silence;
-use crate::runs::{Error, EventOptions, Planrun, ResumeOptions, Run};
+use planrun_runs::driver::Silence;
+use planrun_runs::runs::{Error, EventOptions, Planrun, ResumeOptions, Run};
 
 /// How a run is shown.
 #[derive(Clone, Copy)]

@@ -10,9 +10,9 @@ use planrun_lang::value::Value;
 use super::drive::OutputOptions;
 use crate::cli::arguments::RunFormat;
 use crate::cli::{Exit, Failure};
-use crate::forecast::{Forecast, Gate, Item, Known, Runs, Surroundings, Unknown, forecast};
-use crate::runs::{CheckedPlan, Inputs, Workspace};
 use planrun_core::run::{Until, short_duration};
+use planrun_runs::forecast::{Forecast, Gate, Item, Known, Runs, Surroundings, Unknown, forecast};
+use planrun_runs::runs::{CheckedPlan, Inputs, Workspace};
 
 /// Characters of a value that people are shown.
 const MOST_OF_A_VALUE: usize = 100;

@@ -7,7 +7,7 @@ use planrun_lang::sema::Plan;
 
 use crate::cli::Failure;
 use crate::cli::arguments::RunArguments;
-use crate::runs::{InputReader, Inputs};
+use planrun_runs::runs::{InputReader, Inputs};
 
 /// The largest input document, in bytes.
 const MOST_INPUT: u64 = 64 * 1024 * 1024;

@@ -12,8 +12,8 @@ use crate::cli::ask::refusal;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::written;
 use crate::cli::{Failure, Terminal};
-use crate::driver::Observer;
 use planrun_core::journal::{AnswerError, Event, EventKind};
+use planrun_runs::driver::Observer;
 
 /// Who listens to a run on the command line.
 pub struct Listener {

@@ -18,10 +18,10 @@ use super::arguments::RunArguments;
 use super::journals::journal_of;
 use super::plan_files::checked_plan;
 use super::{Exit, Failure, Terminal, ask};
-use crate::runs::{
+use planrun_core::run::Program;
+use planrun_runs::runs::{
     CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host, until_step,
 };
-use planrun_core::run::Program;
 
 pub use drive::{OutputOptions, drive, drive_run, wait};
 
@@ -82,7 +82,7 @@ fn start(
     let inputs = inputs::inputs(
         &checked.plan,
         arguments,
-        base.as_ref().map(crate::runs::Base::inputs),
+        base.as_ref().map(planrun_runs::runs::Base::inputs),
     )?;
     if arguments.dry_run {
         let program = Program::new(checked.plan.clone());

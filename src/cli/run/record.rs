@@ -8,10 +8,10 @@ use planrun_tools::host::Host;
 use planrun_tools::tools::StandIn;
 
 use crate::cli::Failure;
-use crate::journal::MemoryLog;
-use crate::plantest::recording::Recorder;
-use crate::plantest::world::World;
 use planrun_core::run::Outcome;
+use planrun_runs::journal::MemoryLog;
+use planrun_test::plantest::recording::Recorder;
+use planrun_test::plantest::world::World;
 
 /// What is written down of the calls of a run.
 pub struct Recording {

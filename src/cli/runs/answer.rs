@@ -13,8 +13,8 @@ use super::{nothing_told, resume};
 use crate::cli::ask::{Reply, refusal, reply};
 use crate::cli::run::OutputOptions;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::runs::{Addressee, Answered, Error, Planrun, ResumeOptions, split_answer};
 use planrun_core::journal::{AnswerError, Given};
+use planrun_runs::runs::{Addressee, Answered, Error, Planrun, ResumeOptions, split_answer};
 
 /// Answer what a run asks: a gate (`STEP.confirm=true`), a form (`STEP={"field": 1}`), or whether a call happened
 /// (`STEP={"happened": true, "value": …}`).

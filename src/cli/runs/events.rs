@@ -7,8 +7,8 @@ use planrun_lang::value::Value;
 use crate::cli::question::{Asked, said};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::runs::{EventOptions, Planrun, RunEvent};
 use planrun_core::journal::{Entry, EventName, Waiting};
+use planrun_runs::runs::{EventOptions, Planrun, RunEvent};
 
 /// Print the events of a run.
 #[derive(Debug, Args)]

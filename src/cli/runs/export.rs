@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Args;
 
 use crate::cli::{Exit, Failure, Terminal};
-use crate::runs::{Planrun, verify_export};
+use planrun_runs::runs::{Planrun, verify_export};
 
 /// Write everything that is known of a run, one JSON object a line, each event with the chain over those before it.
 #[derive(Debug, Args)]

@@ -9,8 +9,8 @@ use planrun_tools::project::{Location, Project, journal_file};
 use super::Format;
 use crate::cli::question::{Asked, documents};
 use crate::cli::{Exit, Failure, Terminal};
-use crate::runs::{OpenRun, Planrun, real_host};
 use planrun_core::journal::Question;
+use planrun_runs::runs::{OpenRun, Planrun, real_host};
 
 /// Show every open question: what is asked, of whom, what an answer lets happen, and how to answer.
 ///

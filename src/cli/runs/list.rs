@@ -10,7 +10,7 @@ use super::Format;
 use super::inbox::questions_of;
 use super::when::{away, moment};
 use crate::cli::{Exit, Failure, Terminal};
-use crate::runs::{Planrun, RunFilter, RunSummary, Wake};
+use planrun_runs::runs::{Planrun, RunFilter, RunSummary, Wake};
 
 /// List runs, the newest first.
 #[derive(Debug, Args)]

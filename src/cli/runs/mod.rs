@@ -23,7 +23,7 @@ use super::arguments::{RunFormat, RunOutput};
 use super::journals::journal_of;
 use super::run::{OutputOptions, drive, drive_run};
 use super::{Exit, Failure, Terminal};
-use crate::runs::{CancelOptions, Error, Planrun, ResumeOptions};
+use planrun_runs::runs::{CancelOptions, Error, Planrun, ResumeOptions};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,7 +9,7 @@ use planrun_lang::diag::render::{human, visible_line};
 use super::resume;
 use crate::cli::plan_files::checked_plan;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::runs::{Error, Patched, Planrun, ResumeOptions, Workspace};
+use planrun_runs::runs::{Error, Patched, Planrun, ResumeOptions, Workspace};
 
 /// Give a run another text for what it has not started.
 ///

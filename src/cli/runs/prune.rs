@@ -9,7 +9,7 @@ use planrun_lang::diag::render::visible_line;
 use super::when::{away, moment};
 use crate::cli::check::counted;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::runs::{Planrun, Prune, RunSummary};
+use planrun_runs::runs::{Planrun, Prune, RunSummary};
 
 /// Delete runs that have ended, and the large values that only they refer to.
 ///

@@ -7,7 +7,7 @@ use super::{nothing_told, resume};
 use crate::cli::arguments::key_value;
 use crate::cli::run::OutputOptions;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::runs::{Planrun, ResumeOptions};
+use planrun_runs::runs::{Planrun, ResumeOptions};
 
 /// Send a signal to a run (`name=JSON`), or move a task that is `external` (`task=status`).
 #[derive(Debug, Args)]

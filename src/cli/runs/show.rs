@@ -10,8 +10,8 @@ use super::inbox::questions_of;
 use super::when::{length, moment};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::runs::Planrun;
 use planrun_core::run::{Outcome, StepReport, TaskReport, Verification};
+use planrun_runs::runs::Planrun;
 
 /// Show one run, step by step.
 #[derive(Debug, Args)]

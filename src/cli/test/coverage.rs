@@ -7,7 +7,7 @@ use planrun_tools::host::{Host as _, RealHost};
 
 use super::files::Tested;
 use crate::cli::{Failure, Terminal};
-use crate::plantest::coverage::{Coverage, Goals, Seen, Share, html, json, lcov, text};
+use planrun_test::plantest::coverage::{Coverage, Goals, Seen, Share, html, json, lcov, text};
 
 /// How coverage is told.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ValueEnum)]

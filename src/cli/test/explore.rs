@@ -9,13 +9,13 @@ use rayon::prelude::*;
 use super::FileRun;
 use super::files::{Tested, TestedFile};
 use crate::cli::check::counted;
-use crate::driver::Silence;
-use crate::plantest::case::Case;
-use crate::plantest::explore::invariants::breaches;
-use crate::plantest::explore::{Discovery, Explored, Fault, Reach, explore, reproducer};
-use crate::plantest::play::{Manner, play};
-use crate::plantest::suite::{Prepared, Suite, cast};
 use planrun_core::run::Order;
+use planrun_runs::driver::Silence;
+use planrun_test::plantest::case::Case;
+use planrun_test::plantest::explore::invariants::breaches;
+use planrun_test::plantest::explore::{Discovery, Explored, Fault, Reach, explore, reproducer};
+use planrun_test::plantest::play::{Manner, play};
+use planrun_test::plantest::suite::{Prepared, Suite, cast};
 
 /// In how many orders every case is explored where nobody says.
 const SEEDS: u64 = 8;
@@ -40,7 +40,7 @@ pub(super) fn explore_all<'a>(
     let one = |run: &FileRun<'a>| {
         let file = run.file;
         let passes = |prepared: &Prepared| {
-            let same = |ran: &&crate::plantest::suite::Ran| {
+            let same = |ran: &&planrun_test::plantest::suite::Ran| {
                 std::sync::Arc::ptr_eq(&ran.test, &prepared.test)
                     && prepared.case.as_ref().is_ok_and(|case| case.row == ran.row)
             };

@@ -11,10 +11,10 @@ use rayon::prelude::*;
 
 use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile};
-use crate::plantest::play::Stage;
-use crate::plantest::suite::Suite;
-use crate::runs::{PlanText, Workspace};
 use planrun_core::run::Defaults;
+use planrun_runs::runs::{PlanText, Workspace};
+use planrun_test::plantest::play::Stage;
+use planrun_test::plantest::suite::Suite;
 
 /// Everything that is to be tested.
 pub(crate) struct Tested {

@@ -21,11 +21,11 @@ use self::files::{Tested, TestedFile};
 use self::record::Record;
 use self::snapshots::Wanted;
 use super::{Exit, Failure, Terminal, plan_files, review, watch};
-use crate::driver::{Observer, Silence};
-use crate::plantest::coverage::{Goals, Seen, Watching};
-use crate::plantest::report::{github, json, junit};
-use crate::plantest::snapshot::Mode;
-use crate::plantest::suite::{Prepared, Ran, Wish, unused_in_every_row};
+use planrun_runs::driver::{Observer, Silence};
+use planrun_test::plantest::coverage::{Goals, Seen, Watching};
+use planrun_test::plantest::report::{github, json, junit};
+use planrun_test::plantest::snapshot::Mode;
+use planrun_test::plantest::suite::{Prepared, Ran, Wish, unused_in_every_row};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -13,10 +13,10 @@ use super::files::Tested;
 use super::{Arguments, is_wanted};
 use crate::cli::check::counted;
 use crate::cli::{Failure, Terminal};
-use crate::plantest::case::Case;
-use crate::plantest::play::Live;
-use crate::plantest::recording::{Session, record};
-use crate::runs::{Workspace, new_run_id};
+use planrun_runs::runs::{Workspace, new_run_id};
+use planrun_test::plantest::case::Case;
+use planrun_test::plantest::play::Live;
+use planrun_test::plantest::recording::{Session, record};
 
 /// What is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

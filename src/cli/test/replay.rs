@@ -21,11 +21,13 @@ use crate::cli::journals::journal_of;
 use crate::cli::plan_files::checked_plan;
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::plantest::play::Stage;
-use crate::plantest::replay::{Difference, Kind, Then, Told, Views, differences, live_again};
-use crate::runs::{CheckedPlan, Error, Loaded, RecordedRun, Workspace};
 use planrun_core::run::Outcome;
 use planrun_core::run::{Defaults, Program};
+use planrun_runs::runs::{CheckedPlan, Error, Loaded, RecordedRun, Workspace};
+use planrun_test::plantest::play::Stage;
+use planrun_test::plantest::replay::{
+    Difference, Kind, Then, Told, Views, differences, live_again,
+};
 
 /// So many differences are told to people.
 const MOST_TOLD: usize = 10;

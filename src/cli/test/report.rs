@@ -7,8 +7,8 @@ use planrun_lang::source::SourceFile;
 
 use super::FileRun;
 use super::files::Tested;
-use crate::plantest::report::{Failure, FileReport, Report, Status, TestReport};
-use crate::plantest::suite::Ran;
+use planrun_test::plantest::report::{Failure, FileReport, Report, Status, TestReport};
+use planrun_test::plantest::suite::Ran;
 
 /// Everything that came of a run of the tests.
 pub(super) fn report(tested: &Tested, runs: &[FileRun<'_>], duration: Duration) -> Report {

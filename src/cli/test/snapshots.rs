@@ -9,8 +9,8 @@ use planrun_tools::host::Host;
 use super::FileRun;
 use super::files::Tested;
 use crate::cli::{Failure, Terminal};
-use crate::plantest::snapshot::{Kept, Mode, Place, Settled, SnapshotError, Store, Verdict};
-use crate::plantest::suite::Ran;
+use planrun_test::plantest::snapshot::{Kept, Mode, Place, Settled, SnapshotError, Store, Verdict};
+use planrun_test::plantest::suite::Ran;
 
 /// What came of the snapshots of all files.
 #[derive(Default)]

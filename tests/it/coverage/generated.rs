@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use planrun::driver::{self, Context, Silence};
-use planrun::plantest::coverage::{Coverage, Goals, Item, Kind, Seen, Watching, What, lcov, text};
 use planrun_core::run::Program;
 use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{Call, Plan, StepKind, Target};
 use planrun_lang::source::SourceFile;
+use planrun_runs::driver::{self, Context, Silence};
+use planrun_test::plantest::coverage::{
+    Coverage, Goals, Item, Kind, Seen, Watching, What, lcov, text,
+};
 use rayon::prelude::*;
 
 use super::tracefile;

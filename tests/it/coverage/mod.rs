@@ -8,14 +8,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use planrun::driver::{self, Answering, Context, Silence};
-use planrun::plantest::coverage::{Coverage, Goals, Kind, Seen, Watching, html, json, lcov, text};
 use planrun_core::journal::Given;
 use planrun_core::run::{Outcome, Program};
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::value::Value;
+use planrun_runs::driver::{self, Answering, Context, Silence};
+use planrun_test::plantest::coverage::{
+    Coverage, Goals, Kind, Seen, Watching, html, json, lcov, text,
+};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::Catalog;
 use serde_json::{Value as Json, json as object};

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::driver::{self, Context};
 use planrun_core::journal::{Event, EventKind, StepError};
 use planrun_core::run::{Outcome, Program};
 use planrun_lang::call::{Answer, CallError, CallOutcome};
@@ -14,6 +13,7 @@ use planrun_lang::protocol::Sent;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{ErrorClass, Signature, decode, to_schema};
 use planrun_lang::value::Value;
+use planrun_runs::driver::{self, Context};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::{
     BoxFuture, Catalog, Conversation, Described, Request, Transport, described,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun::journal::store::{
+use planrun_core::journal::Summary;
+use planrun_lang::protocol::RunState;
+use planrun_runs::journal::store::{
     Created, Digest, Filter, Journal, JournalError, Lease, MemoryStore, NewRun, Prune, Seen,
     Settings, Store, export, verify_export,
 };
-use planrun_core::journal::Summary;
-use planrun_lang::protocol::RunState;
 use planrun_tools::host::RealHost;
 use tempfile::TempDir;
 

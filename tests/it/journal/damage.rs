@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun::journal::store::{Journal, JournalError, Settings};
+use planrun_runs::journal::store::{Journal, JournalError, Settings};
 use planrun_tools::host::RealHost;
 
 use super::stage::{Stage, append, create, numbers, open, wait_durable};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun::journal::store::{Created, Digest, Journal, JournalError, Settings, Synchronous};
+use planrun_runs::journal::store::{Created, Digest, Journal, JournalError, Settings, Synchronous};
 use planrun_tools::host::RealHost;
 
 use super::stage::{Stage, append, create, machine, new_run, numbers, summary, wait_durable};

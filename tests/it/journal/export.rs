@@ -1,6 +1,6 @@
 //! A run as a text of its own, and that nothing of it can be altered unseen.
 
-use planrun::journal::store::{Digest, ExportFault, Journal, JournalError, verify_export};
+use planrun_runs::journal::store::{Digest, ExportFault, Journal, JournalError, verify_export};
 
 use super::stage::{Stage, append, create};
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use planrun::journal::store::{Filter, JournalError};
+use planrun_runs::journal::store::{Filter, JournalError};
 use rusqlite::Connection;
 
 use super::stage::{Stage, append, create, numbers, open, wait_durable};

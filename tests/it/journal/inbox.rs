@@ -1,6 +1,6 @@
 //! What others say to a run: heard while it is driven, given once, gone when an event has journaled it.
 
-use planrun::journal::store::JournalError;
+use planrun_runs::journal::store::JournalError;
 
 use super::stage::{Stage, append, create, numbers};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use planrun::journal::store::{Driver, Durable, Journal, JournalError, Settings};
+use planrun_runs::journal::store::{Driver, Durable, Journal, JournalError, Settings};
 use planrun_tools::host::RealHost;
 
 use super::stage::{Stage, append, create, line, numbers, open, wait_durable};

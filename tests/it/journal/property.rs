@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use planrun::journal::store::{Created, Driver, Journal};
+use planrun_runs::journal::store::{Created, Driver, Journal};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

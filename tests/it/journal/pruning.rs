@@ -1,6 +1,6 @@
 //! Deleting runs that have ended, and what only they referred to.
 
-use planrun::journal::store::{Created, Digest, Filter, Journal, JournalError, NewRun, Prune};
+use planrun_runs::journal::store::{Created, Digest, Filter, Journal, JournalError, NewRun, Prune};
 
 use super::stage::{Stage, append, create, new_run, numbers, summary};
 

@@ -1,6 +1,6 @@
 //! Lists of runs, runs by the beginning of their id, events from the middle, and what was altered.
 
-use planrun::journal::store::{Damage, Filter, JournalError};
+use planrun_runs::journal::store::{Damage, Filter, JournalError};
 use rusqlite::Connection;
 
 use super::stage::{Stage, append, create, new_run, numbers, summary};
@@ -236,16 +236,16 @@ fn runs_are_listed_newest_first_and_filtered() {
     {
         let run = format!("r{index}");
         let at = 100 * i128::try_from(index).unwrap();
-        let new = planrun::journal::store::NewRun {
+        let new = planrun_runs::journal::store::NewRun {
             at,
             ..new_run(&run, plan)
         };
-        let planrun::journal::store::Created::New(mut driver) = journal.create(&new).unwrap()
+        let planrun_runs::journal::store::Created::New(mut driver) = journal.create(&new).unwrap()
         else {
             panic!()
         };
         let wake_at = (*state == "paused").then_some(1000 + at);
-        driver.summary(planrun::journal::store::Summary {
+        driver.summary(planrun_runs::journal::store::Summary {
             wake_at,
             ..summary(state, at + 1)
         });

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun::journal::store::{
+use planrun_runs::journal::store::{
     Created, Digest, Driver, Journal, JournalError, NewRun, Settings, Summary,
 };
 use planrun_tools::host::{Host, MemoryHost, RealHost};

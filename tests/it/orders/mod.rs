@@ -1,7 +1,7 @@
 //! Nothing that a plan promises hangs on the order in which a run takes what it may take in any.
 //!
 //! Every plan that the project brings, those of the recorded machines and many that are generated run in the source order
-//! first, and then under seeds that draw every such choice (`src/engine/order.rs`). `CI=1` tries more seeds and more plans;
+//! first, and then under seeds that draw every such choice (`crates/planrun-core/src/run/order.rs`). `CI=1` tries more seeds and more plans;
 //! `PLANRUN_SEED` and `PLANRUN_PLANS` choose generated ones.
 
 mod commands;
@@ -13,11 +13,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use planrun::driver::{self, Answering, Context, Silence};
 use planrun_core::run::{Order, Program};
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
+use planrun_runs::driver::{self, Answering, Context, Silence};
 use planrun_tools::host::{Host, MemoryHost, RealHost};
 use planrun_tools::mock::{MockOptions, MockServer};
 use planrun_tools::project::Project;

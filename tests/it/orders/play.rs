@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::driver::{self, Answering, Context};
 use planrun_core::journal::{Event, EventKind, Given};
 use planrun_core::run::{Order, Program};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::value::Value;
+use planrun_runs::driver::{self, Answering, Context};
 use planrun_tools::host::Host;
 use planrun_tools::tools::Catalog;
 use serde_json::{Value as Json, json};

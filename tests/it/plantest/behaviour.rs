@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use planrun::plantest::play::Manner;
-use planrun::plantest::suite::{Wish, unused_in_every_row};
-use planrun::plantest::trace::trace;
 use planrun_core::run::Order;
 use planrun_lang::types::check_value;
+use planrun_test::plantest::play::Manner;
+use planrun_test::plantest::suite::{Wish, unused_in_every_row};
+use planrun_test::plantest::trace::trace;
 
 use super::kit::bench;
 use crate::support::{compare, planrun, root};

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use planrun::plantest::explore::invariants::{Breach, breaches};
-use planrun::plantest::play::{Manner, Played};
-use planrun::plantest::world::Called;
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{Effect, ErrorClass};
+use planrun_test::plantest::explore::invariants::{Breach, breaches};
+use planrun_test::plantest::play::{Manner, Played};
+use planrun_test::plantest::world::Called;
 
 use super::kit::{Bench, bench};
 use crate::support::{folder, planrun};

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun::driver::Silence;
-use planrun::plantest::case::Case;
-use planrun::plantest::play::{Manner, Played, Stage, play};
-use planrun::plantest::suite::{Ran, Suite, Wish, cast};
 use planrun_core::run::{Defaults, Program};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
+use planrun_runs::driver::Silence;
+use planrun_test::plantest::case::Case;
+use planrun_test::plantest::play::{Manner, Played, Stage, play};
+use planrun_test::plantest::suite::{Ran, Suite, Wish, cast};
 use planrun_tools::host::MemoryHost;
 use planrun_tools::tools::Catalog;
 

@@ -1,8 +1,8 @@
 //! Small changes of plans: which there are, that each is a text of its own, and what the command says of them.
 
-use planrun::plantest::mutate::{Kind, mutants};
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax;
+use planrun_test::plantest::mutate::{Kind, mutants};
 
 use crate::support::{Program, folder, planrun, root};
 
@@ -66,7 +66,7 @@ fn d5_a_plan_with_every_construct_has_these_mutants() {
     let parsed = syntax::parse(&source);
     assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
     let found = mutants(&source, &parsed.file);
-    let line = |mutant: &planrun::plantest::mutate::Mutant| {
+    let line = |mutant: &planrun_test::plantest::mutate::Mutant| {
         let place = source.position(mutant.span.start);
         let edits = mutant.edits.iter().map(|edit| {
             let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");

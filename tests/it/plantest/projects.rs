@@ -1,7 +1,7 @@
 //! Plans that others wrote, under the test engine: every tool makes up its answers by its contract, the inputs by theirs.
 
-use planrun::plantest::play::Manner;
-use planrun::plantest::suite::Wish;
+use planrun_test::plantest::play::Manner;
+use planrun_test::plantest::suite::Wish;
 use rayon::prelude::*;
 
 use super::kit::bench;

@@ -1,9 +1,9 @@
 //! Plans of tasks and listeners as people write them: the statements S3-6 to S3-27 and S3-32b, against scripted tools.
 //! `hiring.rs` holds those that speak of processes and of the mock.
 
-use planrun::journal::MemoryLog;
 use planrun_core::run::ListenerReport;
 use planrun_lang::value::Value;
+use planrun_runs::journal::MemoryLog;
 use serde_json::{Value as Json, json};
 
 use crate::world::Script::{self, Fail};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::world::{Script, World, after, give};
-use planrun::journal::MemoryLog;
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::protocol::{RunState, Sent};
 use planrun_lang::sema::{Files, Tools, check_file};
 use planrun_lang::source::SourceFile;
+use planrun_runs::journal::MemoryLog;
 
 const TOOLS: &str = "
 use a

@@ -7,9 +7,9 @@ use serde_json::json;
 use crate::durable::completed_keys;
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
-use planrun::journal::MemoryLog;
 use planrun_core::run::Interruption;
 use planrun_lang::protocol::Sent::{Answered, Maybe, Refused};
+use planrun_runs::journal::MemoryLog;
 
 const TOOLS: &str = "
 use a

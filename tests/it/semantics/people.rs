@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::driver::Asker;
-use planrun::journal::MemoryLog;
 use planrun_core::journal::{AnswerError, Given};
 use planrun_core::run::{Asking, Interruption};
+use planrun_runs::driver::Asker;
+use planrun_runs::journal::MemoryLog;
 use serde_json::{Value as Json, json};
 
 use crate::world::Script::Fail;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use planrun::journal::MemoryLog;
 use planrun_core::run::Interruption;
+use planrun_runs::journal::MemoryLog;
 use serde_json::{Value as Json, json};
 
 use crate::world::Script::Fail;

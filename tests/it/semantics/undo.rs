@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
-use planrun::journal::MemoryLog;
 use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
+use planrun_runs::journal::MemoryLog;
 
 const TOOLS: &str = "
 use a

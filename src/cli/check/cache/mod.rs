@@ -12,8 +12,8 @@ use planrun_lang::source::{MAX_FILE_BYTES, SourceFile};
 use planrun_tools::host::{Host, Stamp};
 use planrun_tools::project::{Location, make_own_folder, own_folder};
 
-use crate::runs::Workspace;
 pub(super) use entry::{Entry, Used, hash};
+use planrun_runs::runs::Workspace;
 
 /// Where it is, in the project's own folder.
 const FOLDER: &str = "cache";

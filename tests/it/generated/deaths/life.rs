@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::driver::{self, Answering, Asker, Context, Silence};
-use planrun::journal::{Log, MemoryLog};
 use planrun_core::journal::Given;
 use planrun_core::run::{Asking, Interruption, Outcome, Program};
 use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::value::Value;
+use planrun_runs::driver::{self, Answering, Asker, Context, Silence};
+use planrun_runs::journal::{Log, MemoryLog};
 use planrun_tools::host::{Host, MemoryHost, VirtualHost};
 use planrun_tools::tools::{BoxFuture, Catalog, Conversation, Described, Request, Transport};
 use serde_json::{Value as Json, json};

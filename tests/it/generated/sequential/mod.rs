@@ -19,7 +19,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::driver::{self, Context};
 use planrun_core::journal::{Event, EventKind, StepError};
 use planrun_core::run::{Order, Outcome, Program};
 use planrun_lang::permission::Permissions;
@@ -27,6 +26,7 @@ use planrun_lang::sema::{self, Files, Plan, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
+use planrun_runs::driver::{self, Context};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::Catalog;
 use rayon::prelude::*;

@@ -13,9 +13,9 @@ use planrun_lang::value::Value;
 
 use super::play::Played;
 use super::world::Called;
-use crate::journal::MemoryLog;
 use planrun_core::journal::{Entry, EventName};
 use planrun_core::run::{Outcome, Program, StepReport};
+use planrun_runs::journal::MemoryLog;
 
 /// The trace of what was played.
 #[must_use]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use planrun_tools::host::runtime_now;
 use tokio::time::Instant;
 
-use crate::journal::MemoryLog;
 use planrun_core::journal::{Entry, EventName};
+use planrun_runs::journal::MemoryLog;
 
 /// What an event is about: its name, its path, the number of its attempt.
 type Mark = (&'static str, Arc<str>, u32);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use planrun_lang::sema::{BlockId, NodeId, Plan};
 
 use super::What;
-use crate::driver::Observer;
 use planrun_core::journal::{AnswerError, Event};
 use planrun_core::run::Reached;
+use planrun_runs::driver::Observer;
 
 /// One thing that a statement of a plan can come to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

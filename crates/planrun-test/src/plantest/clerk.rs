@@ -9,9 +9,9 @@ use planrun_lang::types::ErrorClass;
 use serde_json::{Value as Json, json};
 
 use super::slots::Slots;
-use crate::driver::Asker;
 use planrun_core::journal::{Given, Waiting};
 use planrun_core::run::Asking;
+use planrun_runs::driver::Asker;
 
 /// The answers of one test, in one run. Clones share what was said.
 #[derive(Clone)]

@@ -10,8 +10,8 @@ use super::super::play::{Live, Manner, Stage, play};
 use super::super::suite::cast_with;
 use super::super::verdict::faults;
 use super::{Entry, Recorded, Recording, Replay};
-use crate::driver::Silence;
 use planrun_core::run::Program;
+use planrun_runs::driver::Silence;
 
 /// What came of recording a case.
 pub struct Session {

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use planrun_tools::host::MemoryHost;
-//! use planrun::plantest::snapshot::{Mode, Place, Store};
+//! use planrun_test::plantest::snapshot::{Mode, Place, Store};
 //! use planrun_lang::sema::test::SnapshotOf;
 //!
 //! let host = MemoryHost::new(0).with_file("plans/hire.plan", "");
@@ -16,7 +16,7 @@
 //! assert!(shelf.settle(&place, "{\"hired\": false}")?.passes());
 //! shelf.finished("拒绝申请");
 //! assert!(store.unreferenced()?.is_empty());
-//! # Ok::<(), planrun::plantest::snapshot::SnapshotError>(())
+//! # Ok::<(), planrun_test::plantest::snapshot::SnapshotError>(())
 //! ```
 
 mod error;

@@ -13,7 +13,7 @@ use planrun_tools::tools::{
 };
 
 use super::recording::Recorder;
-use crate::journal::MemoryLog;
+use planrun_runs::journal::MemoryLog;
 
 /// The namespace whose tools compute and look at the clock: they answer themselves.
 const SYSTEM: &str = "sys";

@@ -12,10 +12,10 @@ use planrun_lang::value::Value;
 use super::super::world::{Call, Reaction, Response, Source, failure};
 use super::lives::Lives;
 use super::told::{Answered, Answers, Attempt, Ended, Told};
-use crate::driver::Asker;
 use planrun_core::journal::{Given, StepError, Waiting};
 use planrun_core::run::Asking;
 use planrun_lang::call::{Answer, CallError};
+use planrun_runs::driver::Asker;
 
 /// Longer than any run waits.
 const NEVER: Duration = Duration::from_hours(24 * 365 * 100);

@@ -22,8 +22,8 @@ use super::recording::{self, Recordings, Replay};
 use super::trace::trace;
 use super::verdict::{fault, faults, unused};
 use super::world::Source;
-use crate::driver::{Observer, Silence};
 use planrun_core::run::{Order, Outcome, Program};
+use planrun_runs::driver::{Observer, Silence};
 
 /// A checked file with tests.
 pub struct Suite {

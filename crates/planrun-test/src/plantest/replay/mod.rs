@@ -20,9 +20,9 @@ use self::before::{Before, People};
 use super::case::Case;
 use super::clerk::Clerk;
 use super::play::{Again, Cast, Manner, Played, Stage, play};
-use crate::driver::Silence;
 use planrun_core::journal::{Entry, EntryError};
 use planrun_core::run::Program;
+use planrun_runs::driver::Silence;
 
 /// A run of then, as its journal tells it.
 pub struct Then {

@@ -8,10 +8,10 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let folder = folder.path();
-//! use planrun::driver::{Silence};
+//! use planrun_runs::driver::{Silence};
 //! use planrun_core::journal::{Given};
 //! use planrun_lang::protocol::RunState;
-//! use planrun::runs::{Addressee, EventOptions, PlanText, Planrun, ResumeOptions, RunOptions};
+//! use planrun_runs::runs::{Addressee, EventOptions, PlanText, Planrun, ResumeOptions, RunOptions};
 //! use serde_json::{Map, json};
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -18,12 +18,12 @@ use super::clerk::{Doubts, Instead};
 use super::play::{Manner, Played, Stage, play};
 use super::suite::{Suite, cast};
 use super::world::Called;
-use crate::driver::Silence;
 pub use fault::Fault;
 use fault::Trouble;
 use invariants::{Breach, breaches};
 use planrun_core::journal::Waiting;
 use planrun_core::run::{Order, Outcome, Program};
+use planrun_runs::driver::Silence;
 pub use reproduce::{literal, reproducer, word};
 
 /// How far is explored.

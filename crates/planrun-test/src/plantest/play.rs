@@ -18,10 +18,10 @@ use super::recording::{Recorder, Replay, Replayed};
 use super::replay::Lives;
 use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
-use crate::driver::{self, Answering, Asker, Context, Observer};
-use crate::journal::{Log, MemoryLog};
 use planrun_core::journal::{MOST_DEATHS, Move, Past, Said, Signal};
 use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program};
+use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
+use planrun_runs::journal::{Log, MemoryLog};
 
 /// More processes than this no run needs.
 const MOST_PROCESSES: usize = 100;
