@@ -194,6 +194,21 @@ fn language_and_core_reach_nothing_outside() {
     none(&broken);
 }
 
+/// What a library prints, its users cannot take back.
+#[test]
+fn only_the_program_prints() {
+    let prints = Regex::new(r"\b(e?print(ln)?|dbg)!|\bstd(out|err)\(\)").unwrap();
+    let libraries = sources()
+        .into_iter()
+        .filter(|file| file.name.starts_with("crates/"));
+    let broken = libraries.flat_map(|file| {
+        let found = file.matches(&prints).into_iter();
+        let told = found.map(|(line, found)| format!("{}:{line}: `{found}`", file.name));
+        told.collect::<Vec<_>>()
+    });
+    none(&broken.collect::<Vec<_>>());
+}
+
 #[test]
 fn the_tables_of_rows_are_the_documented_ones() {
     let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();

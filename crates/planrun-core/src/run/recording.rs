@@ -194,10 +194,25 @@ impl Recording {
         kind: Waiting,
         execution: u32,
     ) -> Option<PastQuestion> {
+        self.take_asked(path, |asked| {
+            asked.question.concerns(kind, execution) && !asked.after_end
+        })
+    }
+
+    /// What an earlier process asked about a step that had ended, so that it can be taken back. It is given once.
+    pub(super) fn asked_after_end(&mut self, path: &str, execution: u32) -> Option<PastQuestion> {
+        self.take_asked(path, |asked| {
+            asked.question.concerns(Waiting::Answer, execution) && asked.after_end
+        })
+    }
+
+    fn take_asked(
+        &mut self,
+        path: &str,
+        wanted: impl Fn(&PastQuestion) -> bool,
+    ) -> Option<PastQuestion> {
         let asked = &mut self.past.as_mut()?.steps.get_mut(path)?.asked;
-        let index = asked
-            .iter()
-            .position(|asked| asked.question.concerns(kind, execution))?;
+        let index = asked.iter().position(wanted)?;
         Some(asked.remove(index))
     }
 
@@ -211,7 +226,7 @@ impl Recording {
         asked.is_some_and(|asked| {
             asked
                 .iter()
-                .any(|asked| asked.question.concerns(kind, execution))
+                .any(|asked| asked.question.concerns(kind, execution) && !asked.after_end)
         })
     }
 

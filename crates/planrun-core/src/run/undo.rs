@@ -187,7 +187,7 @@ impl Run {
         };
         let before = self.state_of(at);
         self.aftermath.asked.insert(at, before);
-        if let Some(past) = self.recording.asked(&path, Waiting::Answer, execution) {
+        if let Some(past) = self.recording.asked_after_end(&path, execution) {
             return self.ask_as_before(program, at, past);
         }
         self.ask_first(program, at, question);

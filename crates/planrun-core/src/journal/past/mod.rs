@@ -92,6 +92,8 @@ pub struct PastStep {
 pub struct PastQuestion {
     pub question: Arc<Question>,
     pub answer: Option<Answer>,
+    /// Whether the step had ended: it is asked what it gave, since it is taken back.
+    pub after_end: bool,
     /// Whether an attempt went out on the answer.
     used: bool,
     /// Whether what asked it is done again since, so that the same question is another one.

@@ -91,11 +91,14 @@ impl Past {
             self.forget_answer(&answer);
         }
         let step = self.step(path, at);
+        let asked_before = step.asked.last().filter(|one| !one.over);
+        let after_end = step.state.is_settled() || asked_before.is_some_and(|one| one.after_end);
         step.state = StepState::Waiting;
         step.asked.retain(|one| again || !same(one));
         step.asked.push(PastQuestion {
             question,
             answer: None,
+            after_end,
             used: false,
             over: false,
         });
