@@ -214,9 +214,11 @@ fn the_tables_of_rows_are_the_documented_ones() {
     let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     let line = Regex::new(r"(?m)^\| (\d) \| (`[^|]*`) \|").unwrap();
     for one in CRATES {
-        let head = format!("\n### `{}`\n", one.name);
-        let (_, after_head) = text.split_once(&head).unwrap_or_else(|| panic!("no{head}"));
-        let section = after_head.split("\n#").next().unwrap();
+        let title = format!("\n### `{}`\n", one.name);
+        let (_, rest) = text
+            .split_once(&title)
+            .unwrap_or_else(|| panic!("no{title}"));
+        let section = rest.split("\n#").next().unwrap();
         let mut documented: BTreeMap<String, usize> = BTreeMap::new();
         for found in line.captures_iter(section) {
             for name in found[2].split(", ") {

@@ -136,7 +136,7 @@ impl World<'_> {
         Err(format!("{MAX_INPUTS} inputs do not bring it to its end"))
     }
 
-    fn setup(&self, past: Option<Past>, retries: bool, only_looks: bool) -> Setup {
+    fn setup(past: Option<Past>, retries: bool, only_looks: bool) -> Setup {
         Setup {
             run_id: "simulated".into(),
             defaults: Defaults::default(),
@@ -180,7 +180,7 @@ impl World<'_> {
             wall: self.now,
             monotonic: Duration::ZERO,
         };
-        let setup = self.setup(self.past()?, false, true);
+        let setup = Self::setup(self.past()?, false, true);
         let (mut run, mut commands) = (Run::new(self.program, &inputs, setup, now), Vec::new());
         for _ in 0..MAX_INPUTS {
             let idle = !run.has_work();
@@ -243,7 +243,7 @@ struct Process<'w, 'a> {
 impl<'w, 'a> Process<'w, 'a> {
     fn new(world: &'w mut World<'a>, past: Option<Past>, retries: bool) -> Self {
         let inputs = stage::inputs(&world.program.plan, world.seed);
-        let setup = world.setup(past, retries, false);
+        let setup = World::setup(past, retries, false);
         let now = Moment {
             wall: world.now,
             monotonic: Duration::ZERO,
