@@ -1,16 +1,16 @@
 //! The service that everything else is a client of: checking plans, starting runs of them, and acting on runs.
 //!
 //! [`Planrun`] is one project with the journal of its runs. It never prints, never asks on a terminal and never ends the
-//! process: questions go through [`engine::Asker`](crate::engine::Asker), events to an
-//! [`driver::Observer`](crate::engine::Observer), and why something did not work is an [`Error`] with an [`ErrorKind`].
+//! process: questions go through [`driver::Asker`](crate::driver::Asker), events to an
+//! [`driver::Observer`](crate::driver::Observer), and why something did not work is an [`Error`] with an [`ErrorKind`].
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let folder = folder.path();
-//! use planrun_runs::driver::{Silence};
-//! use planrun_core::journal::{Given};
+//! use planrun_core::journal::Given;
 //! use planrun_lang::protocol::RunState;
+//! use planrun_runs::driver::Silence;
 //! use planrun_runs::runs::{Addressee, EventOptions, PlanText, Planrun, ResumeOptions, RunOptions};
 //! use serde_json::{Map, json};
 //!

@@ -1,4 +1,4 @@
-//! The checked plan: what `graph` orders and `engine` runs.
+//! The checked plan: what `graph` orders and a run executes.
 //!
 //! Blocks live in one list and refer to each other by number, so that no pass over a plan, `Drop` included, recurses
 //! over it. An `if` leaves no block: its statements stand in the surrounding block under a guard.
