@@ -92,7 +92,8 @@ impl Past {
         }
         let step = self.step(path, at);
         let asked_before = step.asked.last().filter(|one| !one.over);
-        let after_end = step.state.is_settled() || asked_before.is_some_and(|one| one.after_end);
+        let ended = step.state.is_settled() || asked_before.is_some_and(|one| one.after_end);
+        let after_end = again && ended;
         step.state = StepState::Waiting;
         step.asked.retain(|one| again || !same(one));
         step.asked.push(PastQuestion {
