@@ -95,6 +95,12 @@ impl Leaf {
         self.in_flight() && !self.effect.repeatable() && self.handle.is_none()
     }
 
+    /// Whether the attempt is stopped when the process lets go of the run: the next one makes it again. One with a handle
+    /// goes on at its peer, and is taken up there.
+    pub(super) fn stops_with_its_process(&self) -> bool {
+        self.phase == Phase::InFlight && self.effect.repeatable() && self.handle.is_none()
+    }
+
     /// Whether cancelling it would leave open if it happened, so that it could land after what takes it back.
     pub(super) fn must_be_awaited(&self) -> bool {
         self.in_flight() && self.phase != Phase::CutOff && !self.effect.floats()

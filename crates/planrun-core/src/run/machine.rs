@@ -21,7 +21,7 @@ use super::command::{CallId, Command, Input};
 use super::compound::Compound;
 use super::event::{Reactions, reacts};
 use super::frame::{Ending, Frame, FrameId, Microseconds, View};
-use super::leaf::{Leaf, Phase};
+use super::leaf::Leaf;
 use super::order::Draw;
 use super::outcome::Interruption;
 use super::park::Parking;
@@ -444,7 +444,7 @@ impl Run {
         let stopped = self
             .leaves
             .iter()
-            .filter(|(_, leaf)| leaf.phase == Phase::InFlight && !leaf.keeps_the_process());
+            .filter(|(_, leaf)| leaf.stops_with_its_process());
         self.commands.extend(stopped.map(|(at, leaf)| {
             Command::StopCall(CallId {
                 at: *at,
