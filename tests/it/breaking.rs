@@ -299,7 +299,7 @@ fn what_is_added_one_way_is_removed_the_other_way() {
 /// A repository with these files committed; `None`, with a line that says so, where there is no git.
 fn repository(files: &[(&str, &str)]) -> Option<TempDir> {
     if Command::new("git").arg("--version").output().is_err() {
-        println!("left out: there is no git on this machine");
+        crate::support::left_out("there is no git on this machine");
         return None;
     }
     let folder = folder(files.iter().copied());
@@ -587,7 +587,7 @@ fn links_lead_where_they_led() {
         return;
     };
     if std::os::unix::fs::symlink("real/a.plan", folder.path().join("link.plan")).is_err() {
-        println!("left out: no links on this file system");
+        crate::support::left_out("no links on this file system");
         return;
     }
     commit(folder.path());

@@ -278,7 +278,7 @@ async fn a_clock_that_jumps_changes_nothing_of_a_run_and_of_its_resume() {
         .arg("-ldl")
         .status();
     if !built.is_ok_and(|built| built.success()) {
-        return println!("left out: no C compiler");
+        return crate::support::left_out("no C compiler");
     }
     // What is over after a time is over when the clock says so; everything else is not to notice.
     let plan = fs::read_to_string(files.path().join("order.plan"))

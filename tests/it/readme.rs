@@ -40,7 +40,7 @@ fn examples_run() {
             }
             Ok(_) => {}
             Err(_) if path.is_dir() => {}
-            Err(error) => println!("left out: {name}: {error}"),
+            Err(error) => crate::support::left_out(format_args!("{name}: {error}")),
         }
     }
     assert!(

@@ -142,10 +142,10 @@ async fn events_are_followed_from_process_to_process_until_the_run_ends() {
     let planrun = Planrun::open(folder.path()).unwrap();
     let plan = plan(&planrun, &folder, ORDER);
     let run = begun(&planrun, &plan, "r1", &json!({ "item": "cups" })).unwrap();
-    let mut events = planrun.events("r1", EventOptions::default()).unwrap();
+    let mut events = planrun.follow("r1", EventOptions::default()).unwrap();
     let follow = async {
         let mut lines = Vec::new();
-        while let Some(event) = events.follow().await {
+        while let Some(event) = events.next().await {
             lines.push(event.unwrap());
         }
         lines
@@ -425,4 +425,120 @@ async fn a_new_run_takes_over_from_another_and_repeats_no_effect_without_consent
         (RunState::Completed, "number 1")
     );
     assert!(folder.path().join("out/1.txt").exists());
+}
+
+/// A project with one tool of its own, written in Rust.
+fn with_own_tool(folder: &TempDir) -> Planrun {
+    let double = planrun::tool::from_fn(
+        "tool math.double(number: int) -> int pure",
+        |asked: Json| Ok::<_, planrun::tool::CallError>(asked["number"].as_i64().unwrap() * 2),
+    );
+    Planrun::open(folder.path())
+        .unwrap()
+        .with_tools([double.unwrap()])
+}
+
+const DOUBLED: &str = r#"
+use math
+
+plan doubled() -> int {
+    step form = input "How many?" -> { count: int }
+    step twice = math.double(number: form.count)
+    reply twice
+}
+"#;
+
+#[tokio::test]
+async fn a_tool_in_rust_is_checked_called_and_called_again_by_the_process_that_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let planrun = with_own_tool(&folder);
+    let text = DOUBLED.replace("number: form.count", "number: \"two\"");
+    let wrong = planrun.check(PlanText::new("a.plan", &text)).unwrap();
+    let reports = wrong.reports();
+    assert_eq!(reports[0].diagnostics[0].code.name, "wrong-type");
+    let paused = begun(
+        &planrun,
+        &plan(&planrun, &folder, DOUBLED),
+        "r1",
+        &json!({}),
+    )
+    .unwrap();
+    assert_eq!(driven(paused).await.outcome.state, RunState::Paused);
+    planrun
+        .answer(
+            Addressee::Run("r1"),
+            &[Given::new("form", json!({ "count": 4 }))],
+        )
+        .unwrap();
+    let next = with_own_tool(&folder);
+    let resumed = next.resume("r1", ResumeOptions::default()).unwrap();
+    let outcome = driven(resumed).await.outcome;
+    assert_eq!(outcome.reply, Some(Value::Int(8)));
+}
+
+#[tokio::test]
+async fn whoever_resumes_without_the_tool_is_refused_and_the_run_waits_for_who_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let planrun = with_own_tool(&folder);
+    let paused = begun(
+        &planrun,
+        &plan(&planrun, &folder, DOUBLED),
+        "r1",
+        &json!({}),
+    )
+    .unwrap();
+    driven(paused).await;
+    let stranger = Planrun::open(folder.path()).unwrap();
+    let refused = kind(stranger.resume("r1", ResumeOptions::default()));
+    let why = "the run `r1` cannot go on here: there is no namespace `math`";
+    assert_eq!(refused, (ErrorKind::Environment, why.to_owned()));
+    assert_eq!(planrun.run("r1").unwrap().state, "paused");
+    assert!(!planrun.run("r1").unwrap().driven);
+    assert!(
+        with_own_tool(&folder)
+            .resume("r1", ResumeOptions::default())
+            .is_ok()
+    );
+}
+
+#[test]
+fn a_contract_that_cannot_be_used_says_why() {
+    let tool = |contract: &str| {
+        let made = planrun::tool::from_fn(contract, |_: Json| Ok(Json::Null));
+        made.err().map(|error| error.to_string())
+    };
+    assert_eq!(tool("tool a.b(x: int) -> int read"), None);
+    for (contract, why) in [
+        ("tool a.b(x: itn) -> int read", "itn"),
+        ("tool a.b(x: int) -> int raed", "contract:1:"),
+        ("", "declares one tool"),
+        ("tool a.b() -> int\ntool a.c() -> int", "declares one tool"),
+    ] {
+        let told = tool(contract).unwrap();
+        assert!(told.contains(why), "{contract}: {told}");
+    }
+}
+
+#[test]
+fn a_forecast_calls_nothing_and_says_what_is_not_known_yet() {
+    let folder = tempfile::tempdir().unwrap();
+    let planrun = with_own_tool(&folder);
+    let plan = plan(&planrun, &folder, DOUBLED);
+    let inputs = plan.inputs(Map::new()).unwrap();
+    let whole = planrun.forecast(&plan, &inputs, None).unwrap();
+    let told = serde_json::to_value(&whole).unwrap();
+    assert_eq!(told["steps"][1]["tool"], "math.double");
+    assert_eq!(
+        told["steps"][1]["unknown"]["number"],
+        json!({ "expression": "form.count", "after": ["form"] })
+    );
+    assert_eq!(whole.calls["pure"], 1);
+    let first = planrun.forecast(&plan, &inputs, Some("form")).unwrap();
+    assert!(first.calls.is_empty());
+    let (unknown, _) = kind(planrun.forecast(&plan, &inputs, Some("fourth")));
+    assert_eq!(unknown, ErrorKind::NotFound);
+    assert!(
+        planrun.list(&RunFilter::default()).is_err(),
+        "no journal is made"
+    );
 }

@@ -3,6 +3,7 @@
 pub mod scripted_transport;
 
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -26,11 +27,20 @@ pub fn cases(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    println!(
-        "left out: no cases at {}; set PLANRUN_CASES to their folder",
+    left_out(format_args!(
+        "no cases at {}; set PLANRUN_CASES to their folder",
         path.display()
-    );
+    ));
     None
+}
+
+/// Says what a test cannot try on this machine. It is written past the runner, which keeps what tests print as long as they
+/// pass, so that nobody takes what is green for more than was tried.
+pub fn left_out(what: impl Display) {
+    let test = std::thread::current();
+    let test = test.name().unwrap_or("a test").to_owned();
+    // Nobody is there to be told that nobody can be told.
+    let _ = writeln!(std::io::stderr(), "left out of {test}: {what}");
 }
 
 /// How a property is tried: on so many cases, unless `PROPTEST_CASES` says otherwise.
@@ -291,7 +301,22 @@ pub fn compare(expected: &Path, actual: &str) -> Result<(), String> {
     }
 }
 
+/// Runs one test as `cargo test` does, where its cases are not.
 #[test]
-fn cases_that_are_absent_are_left_out() {
+fn cases_that_are_absent_are_left_out_visibly() {
     assert_eq!(cases("no such suite"), None);
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "syntax::cel_cases_parse_but_for_the_forms_left_out",
+        ])
+        .env("PLANRUN_CASES", "no such folder")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("left out of syntax::cel_cases_parse_but_for_the_forms_left_out: no cases at no such folder"),
+        "{told}"
+    );
 }

@@ -75,7 +75,7 @@ const CRATES: &[Crate] = &[
             "planrun-runs",
             "planrun-test",
         ],
-        rows: &[&["cli"], &["testing"]],
+        rows: &[&["cli"], &["check", "run", "testing", "tool"]],
     },
 ];
 
@@ -85,6 +85,8 @@ const LANGUAGE: &str = "crates/planrun-lang/src";
 const MOST_LINES: usize = 600;
 /// Lines of a function, the signature and the closing brace included.
 const MOST_LINES_OF_A_FUNCTION: usize = 60;
+/// Public items of the root library, beyond types that it re-exports.
+const MOST_ITEMS_OF_THE_FACE: usize = 40;
 /// Names that say nothing of what a module is for.
 const EMPTY_NAMES: &[&str] = &[
     "util", "utils", "common", "helper", "helpers", "imp", "misc", "prelude",
@@ -236,7 +238,8 @@ fn the_tables_of_rows_are_the_documented_ones() {
         );
         for name in held.keys() {
             let module = root().join(one.sources()).join(name);
-            assert!(module.exists(), "{}: there is no `{name}`", one.name);
+            let exists = module.exists() || module.with_extension("rs").exists();
+            assert!(exists, "{}: there is no `{name}`", one.name);
         }
     }
 }
@@ -361,6 +364,51 @@ fn the_outside_has_one_door() {
         }
     }
     none(&broken);
+}
+
+/// The face of the library is read like one page: few items of its own, and each says what it is.
+#[test]
+fn the_face_of_the_library_is_small_and_documented() {
+    let item = Regex::new(
+        r"^\s*pub (const |async |unsafe )*(fn|struct|enum|trait|type|const|static|mod|union) (\w+)",
+    )
+    .unwrap();
+    let head = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let hidden = Regex::new(r"#\[doc\(hidden\)\][^\n]*\npub mod (\w+);").unwrap();
+    let hidden: BTreeSet<&str> = hidden
+        .captures_iter(&head)
+        .map(|found| found.get(1).unwrap().as_str())
+        .collect();
+    assert_eq!(hidden, BTreeSet::from(["cli"]), "what the face hides");
+    let (mut items, mut broken) = (Vec::new(), Vec::new());
+    for file in rust_files(&root().join("src")) {
+        if file.name.starts_with("src/cli/") || file.name == "src/main.rs" {
+            continue;
+        }
+        let lines: Vec<&str> = file.code().lines().collect();
+        for (index, line) in lines.iter().enumerate() {
+            let Some(found) = item.captures(line).filter(|found| &found[3] != "cli") else {
+                continue;
+            };
+            // What a module is for stands at the head of its file.
+            let above = lines[..index].iter().rev();
+            let documented = &found[2] == "mod"
+                || above
+                    .take_while(|line| line.trim_start().starts_with(['#', '/']))
+                    .any(|line| line.trim_start().starts_with("///"));
+            if !documented {
+                broken.push(format!("{}:{}: not documented", file.name, index + 1));
+            }
+            items.push(format!("{} {}", file.name, &found[3]));
+        }
+    }
+    none(&broken);
+    assert!(
+        (10..=MOST_ITEMS_OF_THE_FACE).contains(&items.len()),
+        "{} public items, at most {MOST_ITEMS_OF_THE_FACE}:\n{}",
+        items.len(),
+        items.join("\n")
+    );
 }
 
 /// The command line is a client of the service in `runs`, as any other program is.
@@ -624,7 +672,11 @@ impl RustFile {
     fn module(&self) -> Option<(&'static Crate, &str)> {
         CRATES.iter().find_map(|one| {
             let inside = self.name.strip_prefix(&one.sources())?.strip_prefix('/')?;
-            Some((one, inside.split_once('/')?.0))
+            let module = match inside.split_once('/') {
+                Some((folder, _)) => folder,
+                None => inside.strip_suffix(".rs")?,
+            };
+            (!["lib", "main"].contains(&module)).then_some((one, module))
         })
     }
 

@@ -4,58 +4,26 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use planrun_lang::diag::render::visible_line;
-use planrun_lang::source::Span;
 use planrun_lang::value::Value;
 
 use super::drive::OutputOptions;
 use crate::cli::arguments::RunFormat;
 use crate::cli::{Exit, Failure};
-use planrun_core::run::{Until, short_duration};
-use planrun_runs::forecast::{Forecast, Gate, Item, Known, Runs, Surroundings, Unknown, forecast};
-use planrun_runs::runs::{CheckedPlan, Inputs, Workspace};
+use planrun_core::run::short_duration;
+use planrun_runs::forecast::{Forecast, Item, Known, Runs, Unknown};
 
 /// Characters of a value that people are shown.
 const MOST_OF_A_VALUE: usize = 100;
 
-/// Tells what a run would do.
+/// Prints what a run would do.
 ///
 /// # Errors
 /// When it cannot be written, or events were asked for.
-pub fn tell(
-    workspace: &Workspace,
-    checked: &CheckedPlan,
-    inputs: &Inputs,
-    (until, look): (Option<&Until>, OutputOptions),
-) -> Result<Exit, Failure> {
-    let text = |span: Span| checked.source.slice(span).to_owned();
-    let around = Surroundings {
-        host: &*workspace.host,
-        root: &workspace.project.root,
-        limit: workspace.limit.as_ref(),
-        text: &text,
-        wanted: until.map(|until| &until.needed),
-    };
-    let mut forecast = forecast(&checked.plan, inputs.values(), &around);
-    for item in forecast
-        .steps
-        .iter_mut()
-        .filter(|item| item.confirm.is_none() && item.kind == "call")
-    {
-        let question = item
-            .tool
-            .as_deref()
-            .and_then(|tool| workspace.question_before(tool));
-        let text = question.map(|text| Known::Value { value: text.into() });
-        item.confirm = text.map(|text| Gate {
-            text,
-            by: None,
-            expires: None,
-        });
-    }
+pub fn print(forecast: &Forecast, look: OutputOptions) -> Result<Exit, Failure> {
     match look.format {
-        RunFormat::Human | RunFormat::Quiet => look.terminal.print(&shown(&forecast))?,
+        RunFormat::Human | RunFormat::Quiet => look.terminal.print(&shown(forecast))?,
         RunFormat::Json => {
-            let text = serde_json::to_string_pretty(&forecast).unwrap_or_default();
+            let text = serde_json::to_string_pretty(forecast).unwrap_or_default();
             look.terminal.print_json(&format!("{text}\n"))?;
         }
         RunFormat::Ndjson => {

@@ -18,9 +18,8 @@ use super::arguments::RunArguments;
 use super::journals::journal_of;
 use super::plan_files::checked_plan;
 use super::{Exit, Failure, Terminal, ask};
-use planrun_core::run::Program;
 use planrun_runs::runs::{
-    CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host, until_step,
+    CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host,
 };
 
 pub use drive::{OutputOptions, drive, drive_run, wait};
@@ -85,13 +84,8 @@ fn start(
         base.as_ref().map(planrun_runs::runs::Base::inputs),
     )?;
     if arguments.dry_run {
-        let program = Program::new(checked.plan.clone());
-        let until = arguments
-            .until
-            .as_deref()
-            .map(|step| until_step(&program, step))
-            .transpose()?;
-        return dry::tell(&workspace, &checked, &inputs, (until.as_ref(), output));
+        let forecast = planrun.forecast(&checked, &inputs, arguments.until.as_deref())?;
+        return dry::print(&forecast, output);
     }
     options.until.clone_from(&arguments.until);
     let record = arguments.record.clone();

@@ -42,21 +42,19 @@ enum EventFormat {
 }
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let mut events = planrun.events(
-        &arguments.run,
-        EventOptions {
-            from: arguments.from,
-        },
-    )?;
+    let options = EventOptions {
+        from: arguments.from,
+    };
     if arguments.follow {
+        let mut events = planrun.follow(&arguments.run, options)?;
         wait(async {
-            while let Some(event) = events.follow().await {
+            while let Some(event) = events.next().await {
                 arguments.print(&event?, terminal)?;
             }
             Ok::<(), Failure>(())
         })??;
     } else {
-        for event in events {
+        for event in planrun.events(&arguments.run, options)? {
             arguments.print(&event?, terminal)?;
         }
     }

@@ -173,7 +173,7 @@ fn accepted_by_lcov(told: &str) {
             "{}",
             String::from_utf8_lossy(&output.stderr)
         ),
-        Err(_) => println!("left out: there is no program `lcov`"),
+        Err(_) => crate::support::left_out("there is no program `lcov`"),
     }
 }
 

@@ -21,7 +21,7 @@ impl Mount {
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Self(at.to_owned()));
         }
-        println!("left out: this user may not mount");
+        crate::support::left_out("this user may not mount");
         None
     }
 }

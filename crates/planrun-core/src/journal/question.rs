@@ -80,6 +80,18 @@ pub struct Given {
     pub note: Option<Arc<str>>,
 }
 
+impl Given {
+    /// An answer of nobody in particular, without a note: a bool for a gate, an object of the fields for a form.
+    pub fn new(path: impl Into<Arc<str>>, value: Json) -> Self {
+        Self {
+            path: path.into(),
+            value,
+            by: None,
+            note: None,
+        }
+    }
+}
+
 /// An answer that fits its question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {

@@ -26,6 +26,18 @@ pub struct CallError {
     pub retry_after: Option<Duration>,
 }
 
+impl CallError {
+    /// A failure after which the other side asks for no wait.
+    pub fn new(class: ErrorClass, message: impl Into<String>, sent: Sent) -> Self {
+        Self {
+            class,
+            message: message.into(),
+            sent,
+            retry_after: None,
+        }
+    }
+}
+
 /// How an attempt ended.
 pub type CallOutcome = Result<Answer, CallError>;
 

@@ -84,6 +84,28 @@ pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files) -> Chec
     .file(source)
 }
 
+/// The tools that a text declares with `tool` items, in source order, and what is wrong with it: a contract that somebody
+/// writes as a plan would. Plans and tests in it are left out.
+#[must_use]
+pub fn declared_tools(source: &SourceFile) -> (Vec<Arc<Signature>>, Vec<Diagnostic>) {
+    let syntax::Parsed {
+        file,
+        mut diagnostics,
+        ..
+    } = syntax::parse(source);
+    let mut types = NamedTypes::of_file(&file, &mut diagnostics);
+    let tools = Tools::default().with_signatures(&file, &mut types, &mut diagnostics);
+    let declared = file.items.iter().filter_map(|item| match &item.kind {
+        ast::ItemKind::Tool(tool) => tools.find(&tool.namespace.text, &tool.name.text).cloned(),
+        ast::ItemKind::Plan(_)
+        | ast::ItemKind::Use(_)
+        | ast::ItemKind::Type(_)
+        | ast::ItemKind::Test(_)
+        | ast::ItemKind::Error => None,
+    });
+    (declared.collect(), diagnostics)
+}
+
 /// One walk over a file and those that it uses.
 struct Session<'a> {
     tools: &'a Tools,

@@ -10,23 +10,25 @@ use std::sync::Arc;
 
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::Plan;
-use planrun_lang::source::Span;
+use planrun_lang::source::SourceFile;
 use planrun_lang::value::Value;
 use planrun_tools::host::Host;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 /// What a forecast knows beside the plan.
-pub struct Surroundings<'a> {
+pub(crate) struct Surroundings<'a> {
     pub host: &'a dyn Host,
     /// Where relative paths begin.
     pub root: &'a Path,
     /// What the project lets plans reach; `None` where it sets no limit.
     pub limit: Option<&'a Permissions>,
     /// The text of the plan's own file.
-    pub text: &'a dyn Fn(Span) -> String,
+    pub source: &'a SourceFile,
     /// The statements of the plan itself that are wanted; all where it says nothing.
     pub wanted: Option<&'a BTreeSet<u32>>,
+    /// What the project asks people before a call of this tool.
+    pub question_before: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// What a run would do.
@@ -126,11 +128,21 @@ pub struct Permission {
 }
 
 /// What a run of a plan with these inputs would do.
-#[must_use]
-pub fn forecast(
+pub(crate) fn forecast(
     plan: &Arc<Plan>,
     inputs: &BTreeMap<Arc<str>, Value>,
     around: &Surroundings<'_>,
 ) -> Forecast {
-    walk::Walk::new(around).whole(plan, inputs)
+    let mut forecast = walk::Walk::new(around).whole(plan, inputs);
+    for item in &mut forecast.steps {
+        if item.confirm.is_none() && item.kind == "call" {
+            let tool = item.tool.as_deref();
+            item.confirm = tool.and_then(around.question_before).map(|text| Gate {
+                text: Known::Value { value: text.into() },
+                by: None,
+                expires: None,
+            });
+        }
+    }
+    forecast
 }

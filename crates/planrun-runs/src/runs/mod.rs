@@ -51,6 +51,7 @@ mod base;
 mod error;
 mod events;
 mod export;
+mod forecast;
 mod inbox;
 mod inputs;
 mod list;
@@ -71,7 +72,7 @@ pub use answer::{Addressee, Answered};
 pub use answer_path::split as split_answer;
 pub use base::Base;
 pub use error::{Error, ErrorKind, MissingInput};
-pub use events::{EventOptions, RunEvent, RunEvents};
+pub use events::{EventOptions, FollowedEvents, RunEvent, RunEvents};
 pub use export::{ExportFault, Exported, verify_export};
 pub use inbox::OpenRun;
 pub use inputs::{InputReader, Inputs, parse_input};
@@ -86,13 +87,15 @@ pub use workspace::{Checked, CheckedPlan, Choice, Workspace, real_host};
 
 use planrun_tools::host::Host;
 use planrun_tools::project::{Location, journal_file, make_own_folder};
+use planrun_tools::tools::Tool;
 
-use crate::journal::store::{Journal as JournalFile, Settings, Store};
+use crate::journal::store::{Journal as JournalFile, MemoryStore, Settings, Store};
 
 /// A project, and the journal of its runs. Clones share both, and any number of runs can go on at once.
 #[derive(Clone)]
 pub struct Planrun {
     shared: Arc<Shared>,
+    own_tools: Arc<[Tool]>,
 }
 
 struct Shared {
@@ -123,6 +126,17 @@ impl Planrun {
         Ok(Self::at(host, location))
     }
 
+    /// The same, with runs that end with this process: nothing is written to the project's folder.
+    ///
+    /// # Errors
+    /// When the folder cannot be used.
+    pub fn in_memory(folder: &Path) -> Result<Self, Error> {
+        let host = real_host();
+        let location = Workspace::locate(&*host, &folder.join(Location::FILE), None)?;
+        let store = Arc::new(MemoryStore::new(host.clone()));
+        Ok(Self::with_store(host, location, store))
+    }
+
     /// The project at a place that has been found.
     #[must_use]
     pub fn at(host: Arc<dyn Host>, location: Location) -> Self {
@@ -132,7 +146,18 @@ impl Planrun {
                 location,
                 journal: Mutex::new(None),
             }),
+            own_tools: Arc::default(),
         }
+    }
+
+    /// The same project and journal, with tools that are written in Rust over those of the project: one of the same name
+    /// takes its place. Plans are checked against their contracts, and runs that this value starts or resumes call them.
+    ///
+    /// A run is not bound to what these functions do. Whoever resumes it has to bring tools of these contracts along.
+    #[must_use]
+    pub fn with_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.own_tools = self.own_tools.iter().cloned().chain(tools).collect();
+        self
     }
 
     /// The same with another store for its runs, such as one in memory.
@@ -148,6 +173,7 @@ impl Planrun {
                 location,
                 journal,
             }),
+            own_tools: Arc::default(),
         }
     }
 
@@ -176,7 +202,11 @@ impl Planrun {
     /// # Errors
     /// When the project's file cannot be used.
     pub fn workspace(&self) -> Result<Workspace, Error> {
-        Workspace::at(self.shared.host.clone(), &self.shared.location)
+        Workspace::with_tools(
+            self.shared.host.clone(),
+            &self.shared.location,
+            &self.own_tools,
+        )
     }
 
     /// Checks a plan text. Files that it uses are found beside it, by its name.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_lang::diag::closest;
 use planrun_lang::protocol::RunState;
 use planrun_lang::secrets::Redactor;
-use planrun_lang::sema::Plan;
+use planrun_lang::sema::{Plan, StepKind};
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::{json::definitions, parse};
 use planrun_lang::types::{ErrorClass, Validation};
@@ -121,32 +121,24 @@ impl Planrun {
             .as_ref()
             .map(|base| copies(base, (&program, &plan.source), &options))
             .transpose()?;
-        let RunOptions {
-            id,
-            ephemeral,
-            mock,
-            max_steps,
-            strict,
-            drive,
-            ..
-        } = options;
         let mut job = Job {
             workspace: plan.workspace.clone(),
             program,
+            broken: None,
             definitions: definitions(&parse(&plan.source).file, &plan.plan.name),
             inputs,
-            run: id.unwrap_or_else(|| new_run_id(&**self.host())),
+            run: options.id.unwrap_or_else(|| new_run_id(&**self.host())),
             log: None,
             past: None,
-            mock,
-            max_steps,
-            strict,
+            mock: options.mock,
+            max_steps: options.max_steps,
+            strict: options.strict,
             copies,
             until,
             retries: false,
-            drive,
+            drive: options.drive,
         };
-        if ephemeral {
+        if options.ephemeral {
             return Ok(Run {
                 id: job.run.clone(),
                 work: Work::Job(Box::new(job), None),
@@ -171,7 +163,8 @@ impl Planrun {
     pub fn resume(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
         let journal = self.journal()?;
         let row = journal.run(run)?;
-        self.resume_row(journal, row, options)
+        let run = self.resume_row(journal.clone(), row, options)?;
+        run.implemented(&journal)
     }
 
     /// Does again what has failed, as a new execution. Of a run that has completed and was then found not to be as it
@@ -189,10 +182,11 @@ impl Planrun {
                 state: row.state,
             });
         }
-        self.drive_row(journal, row, options)
+        let run = self.drive_row(journal.clone(), row, options)?;
+        run.implemented(&journal)
     }
 
-    fn resume_row(
+    pub(super) fn resume_row(
         &self,
         journal: Journal,
         row: RunRow,
@@ -302,6 +296,35 @@ impl Run {
         &self.id
     }
 
+    /// Refuses a run whose plan calls a tool that nothing here implements, such as one of another program: its call would
+    /// fail, and so would the run.
+    fn implemented(self, journal: &Journal) -> Result<Self, Error> {
+        let Some(why) = self.unimplemented() else {
+            return Ok(self);
+        };
+        let id = self.id;
+        drop(self.work);
+        // Whoever hears of this can expect that others may have the run at once.
+        journal.wait_given_back(&id);
+        Err(Error::Unusable(format!(
+            "the run `{id}` cannot go on here: {why}"
+        )))
+    }
+
+    fn unimplemented(&self) -> Option<String> {
+        let Work::Job(job, _) = &self.work else {
+            return None;
+        };
+        let stands_in = job.until.is_some() || job.drive.stand_in.is_some();
+        let plans = job.program.plan.with_called().into_iter();
+        let mut tools = plans.flat_map(Plan::tool_calls);
+        let missing = tools
+            .find(|tool| !job.workspace.implements(tool))
+            .filter(|_| !stands_in)
+            .map(|tool| format!("nothing implements `{}`", tool.path()));
+        job.broken.clone().or(missing)
+    }
+
     /// Whether nothing of it is left to do.
     #[must_use]
     pub fn has_ended(&self) -> bool {
@@ -357,6 +380,8 @@ impl Run {
 pub(super) struct Job {
     workspace: Arc<Workspace>,
     pub(super) program: Arc<Program>,
+    /// What keeps its plan from being run here, where it could be run when it began.
+    broken: Option<String>,
     /// What each statement of its plan means, by its name.
     definitions: BTreeMap<String, String>,
     pub(super) inputs: Inputs,
@@ -383,10 +408,11 @@ impl Job {
             location,
             pinned.has_project_file,
             pinned.pins(&location.folder),
+            &recorded.planrun.own_tools,
         )?;
         let source = SourceFile::new(&*pinned.file, &*pinned.text);
-        let plan = workspace
-            .check(&source)
+        let checked = workspace.check(&source);
+        let plan = checked
             .plans
             .iter()
             .find(|plan| *plan.name == *pinned.plan)
@@ -397,9 +423,20 @@ impl Job {
                 pinned.plan
             ))
         })?;
+        let is_damaged = |plan: &&Plan| {
+            plan.steps()
+                .any(|step| matches!(step.kind, StepKind::Damaged))
+        };
+        let damaged = plan.with_called().into_iter().find(is_damaged);
+        let errors = checked
+            .diagnostics
+            .iter()
+            .find(|found| found.is_error() && damaged.is_some());
+        let broken = errors.map(|found| found.message.clone());
         Ok(Self {
             workspace: Arc::new(workspace),
             program: Arc::new(Program::new(plan)),
+            broken,
             definitions: pinned.definitions(),
             inputs: pinned.inputs()?,
             run: recorded.row.run.clone(),

@@ -69,15 +69,13 @@ impl Planrun {
             return Ok(None);
         }
         // Whoever ends a run at which processes die wants no more of it done.
-        self.resume(
-            &row.run,
-            ResumeOptions {
-                retries: false,
-                again: true,
-                ..drive
-            },
-        )
-        .map(Some)
+        let drive = ResumeOptions {
+            retries: false,
+            again: true,
+            ..drive
+        };
+        let row = journal.run(&row.run)?;
+        self.resume_row(journal, row, drive).map(Some)
     }
 }
 

@@ -10,9 +10,10 @@ use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{CheckedFile, Files, Plan, Policy, Tools};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
+use planrun_lang::types::Signature;
 use planrun_tools::host::{Host, PinnedHost, Pins, RealHost};
 use planrun_tools::project::{Location, Project};
-use planrun_tools::tools::Catalog;
+use planrun_tools::tools::{Catalog, Tool};
 use serde_json::{Map, Value as Json};
 
 use super::plan_text::beside;
@@ -37,6 +38,8 @@ pub struct Workspace {
     /// About `planrun.yaml` and the app files.
     findings: Vec<FileReport>,
     tools: Tools,
+    /// Tools that the program around planrun brings along, over those of the project.
+    own_tools: Arc<[Tool]>,
 }
 
 /// A plan file that was read and checked, before one of its plans is chosen.
@@ -93,13 +96,15 @@ impl Workspace {
         location: &Location,
         has_project_file: bool,
         pins: Pins,
+        own_tools: &Arc<[Tool]>,
     ) -> Result<Self, Error> {
         let file = has_project_file.then(|| location.folder.join(Location::FILE));
         let location = Location {
             folder: location.folder.clone(),
             file,
         };
-        Self::of(host.clone(), Arc::new(PinnedHost::of(host, pins)), location)
+        let reading = Arc::new(PinnedHost::of(host.clone(), pins));
+        Self::of(host, reading, location, own_tools.clone())
     }
 
     /// What was read of the project and its plans so far.
@@ -122,17 +127,24 @@ impl Workspace {
     /// # Errors
     /// When the project's file cannot be used.
     pub fn at(host: Arc<dyn Host>, location: &Location) -> Result<Self, Error> {
-        Self::of(
-            host.clone(),
-            Arc::new(PinnedHost::noting(host)),
-            location.clone(),
-        )
+        Self::with_tools(host, location, &Arc::default())
+    }
+
+    /// The project at a place, with tools that the program brings along.
+    pub(super) fn with_tools(
+        host: Arc<dyn Host>,
+        location: &Location,
+        own_tools: &Arc<[Tool]>,
+    ) -> Result<Self, Error> {
+        let reading = Arc::new(PinnedHost::noting(host.clone()));
+        Self::of(host, reading, location.clone(), own_tools.clone())
     }
 
     fn of(
         host: Arc<dyn Host>,
         reading: Arc<PinnedHost>,
         location: Location,
+        own_tools: Arc<[Tool]>,
     ) -> Result<Self, Error> {
         let environment = Error::Unusable;
         let (project, findings) =
@@ -158,10 +170,12 @@ impl Workspace {
             .collect::<Result<_, _>>();
         let confirm =
             confirm.map_err(|error| environment(format!("planrun.yaml: confirm: {error}")))?;
+        let own = own_tools.iter().map(|tool| tool.signature.clone());
         let tools = project
             .catalog(&host, &Arc::new(Permissions::none()), None)
             .signatures()
             .cloned()
+            .chain(own)
             .collect();
         let check = &project.settings.check;
         let severities = Severities::parse(&check.deny, &check.allow, &check.enable)
@@ -182,6 +196,7 @@ impl Workspace {
             severities,
             findings,
             tools,
+            own_tools,
         })
     }
 
@@ -202,8 +217,7 @@ impl Workspace {
     }
 
     /// What is asked before each call of a tool, where the project wants a yes.
-    #[must_use]
-    pub fn question_before(&self, tool: &str) -> Option<String> {
+    pub(super) fn question_before(&self, tool: &str) -> Option<String> {
         let (namespace, name) = tool.split_once('.')?;
         self.confirm
             .iter()
@@ -211,13 +225,21 @@ impl Workspace {
             .then(|| ToolNames::question(tool))
     }
 
-    /// Every tool of the project; `endpoint` gives the address that stands in for those of an app.
+    /// Whether there is a tool behind a contract.
+    pub(super) fn implements(&self, tool: &Signature) -> bool {
+        self.tools.find(&tool.namespace, &tool.name).is_some()
+    }
+
+    /// Every tool of the project, and over them those that the program brings along; `endpoint` gives the address that
+    /// stands in for those of an app.
     #[must_use]
     pub fn catalog(&self, endpoint: Option<&dyn Fn(&str) -> String>) -> Arc<Catalog> {
-        Arc::new(
-            self.project
-                .catalog(&self.host, &Arc::new(Permissions::none()), endpoint),
-        )
+        let nothing = Arc::new(Permissions::none());
+        let mut catalog = self.project.catalog(&self.host, &nothing, endpoint);
+        for tool in &*self.own_tools {
+            catalog.add(tool.signature.clone(), tool.transport.clone());
+        }
+        Arc::new(catalog)
     }
 
     /// The plan files that others can use.
@@ -231,7 +253,9 @@ impl Workspace {
     /// What is found in one file, before the project and the command line weigh it.
     #[must_use]
     pub fn find(&self, source: &SourceFile, files: &dyn Files) -> CheckedFile {
-        let tools = self.location.file.is_some().then_some(&self.tools);
+        // Without a project and tools of its own, a plan may be meant for any project.
+        let knows_tools = self.location.file.is_some() || !self.own_tools.is_empty();
+        let tools = knows_tools.then_some(&self.tools);
         lint::check_file(source, &self.tools, files, &self.rules(tools))
     }
 
@@ -282,6 +306,16 @@ impl Checked {
     #[must_use]
     pub fn project_findings(&self) -> &[FileReport] {
         &self.project
+    }
+
+    /// Everything that was found, whatever its severity: in the project's own files, and then in this one.
+    #[must_use]
+    pub fn reports(&self) -> Vec<FileReport> {
+        let own = FileReport::new(self.source.clone(), self.file.diagnostics.clone());
+        let reports = self.project.iter().cloned().chain([own]);
+        reports
+            .filter(|report| !report.diagnostics.is_empty())
+            .collect()
     }
 
     /// The plan of this name, or the only one of the file. Where there are errors none is looked for.

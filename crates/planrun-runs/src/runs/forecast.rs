@@ -1,0 +1,34 @@
+//! What a run would do, asked before anything of it happens.
+
+use planrun_core::run::Program;
+
+use super::{CheckedPlan, Error, Inputs, Planrun, until_step};
+use crate::forecast::{Forecast, Surroundings, forecast};
+
+impl Planrun {
+    /// What a run of this plan with these inputs would do, up to the step `until` where it names one. Nothing is called and
+    /// nothing is written. What depends on results of calls is told as not known yet, and so is whether it would happen.
+    ///
+    /// # Errors
+    /// [`Error::NotYet`]; [`Error::UnknownStep`] where the plan has no step of that name.
+    pub fn forecast(
+        &self,
+        plan: &CheckedPlan,
+        inputs: &Inputs,
+        until: Option<&str>,
+    ) -> Result<Forecast, Error> {
+        plan.ready(false)?;
+        let program = Program::new(plan.plan.clone());
+        let until = until.map(|step| until_step(&program, step)).transpose()?;
+        let workspace = &plan.workspace;
+        let around = Surroundings {
+            host: &**self.host(),
+            root: &workspace.project.root,
+            limit: workspace.limit.as_ref(),
+            source: &plan.source,
+            wanted: until.as_ref().map(|until| &until.needed),
+            question_before: &|tool| workspace.question_before(tool),
+        };
+        Ok(forecast(&plan.plan, inputs.values(), &around))
+    }
+}

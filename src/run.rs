@@ -1,0 +1,73 @@
+//! Runs: starting one, driving it, following its events, telling it something, and going on with it in another process.
+//!
+//! A run is written to the project's journal before anything of it happens, so every process that opens the project can go on
+//! with it: after a crash, after a deployment, or because somebody has answered a week later. One process at a time drives it.
+//!
+//! ```
+//! use planrun::check::PlanText;
+//! use planrun::run::{Addressee, CancelOptions, EventOptions, Given, ResumeOptions, RunFilter, RunOptions, RunState, Silence};
+//! use planrun::{ErrorKind, Planrun};
+//! use serde_json::{Map, json};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let planrun = Planrun::open(folder.path())?;
+//! let text = r#"
+//!     plan order(item: string) -> string {
+//!         step form = input "How many?" -> { count: int }
+//!         step paid = wait for signal "paid" -> { euros: int }
+//!         reply "${form.count} ${item} for ${paid.euros} euros"
+//!     }"#;
+//! let plan = planrun.check(PlanText::new("order.plan", text))?.plan(None)?;
+//! let inputs = plan.inputs(Map::from_iter([("item".to_owned(), json!("cups"))]))?;
+//!
+//! // Without an id one is made up. A run of the same id, plan and inputs would be resumed.
+//! let options = RunOptions { id: Some("order-1".to_owned()), ..RunOptions::default() };
+//! let run = planrun.start(&plan, inputs, options)?;
+//! // It asks, and nobody is there to answer: the process lets go of it.
+//! let outcome = run.drive(&mut Silence).await?.outcome;
+//! assert_eq!(outcome.state, RunState::Paused);
+//!
+//! // Any process of the project sees the question and may answer. An answer of another shape is refused.
+//! let (path, question) = planrun.questions("order-1")?.questions().remove(0);
+//! assert_eq!((&*path, &*question.text), ("form", "How many?"));
+//! let order = Addressee::Run("order-1");
+//! let refused = planrun.answer(order, &[Given::new("form", json!({ "count": "many" }))]);
+//! assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
+//! planrun.answer(order, &[Given::new("form", json!({ "count": 3 }))])?;
+//!
+//! planrun.signal("order-1", "paid", json!({ "euros": 12 }))?;
+//! let outcome = planrun.resume("order-1", ResumeOptions::default())?.drive(&mut Silence).await?.outcome;
+//! assert_eq!(outcome.reply, Some("3 cups for 12 euros".into()));
+//!
+//! // What happened: one JSON object per event, with marks in the place of secrets. The stream ends with the run.
+//! let mut events = planrun.follow("order-1", EventOptions::default())?;
+//! let mut last = String::new();
+//! while let Some(event) = events.next().await {
+//!     last = event?.line;
+//! }
+//! assert!(last.contains("run.settled"), "{last}");
+//!
+//! let completed = RunFilter { states: vec!["completed".to_owned()], ..RunFilter::default() };
+//! assert_eq!(planrun.list(&completed)?[0].run, "order-1");
+//! // A run that has ended takes nothing more.
+//! let late = planrun.cancel("order-1", CancelOptions::default(), ResumeOptions::default());
+//! assert_eq!(late.err().map(|error| error.kind()), Some(ErrorKind::Conflict));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! An [`Observer`] hears each event while this process drives the run; a closure over [`Event`] is one. An [`Asker`] in
+//! [`Answering`] is asked as soon as a question comes up. Moments are nanoseconds since 1970, in UTC.
+
+pub use planrun_core::journal::{AnswerError, Event, EventKind, Given, Question, StepError};
+pub use planrun_core::run::{Asking, Interruption, Outcome, StepReport, Usage};
+pub use planrun_lang::protocol::{RunState, StepState};
+pub use planrun_lang::value::Value;
+pub use planrun_runs::driver::{Answering, Asker, Observer, Silence};
+pub use planrun_runs::forecast::Forecast;
+pub use planrun_runs::runs::{
+    Addressee, Answered, CancelOptions, Driven, EventOptions, FollowedEvents, Inputs, OpenRun,
+    ResumeOptions, Run, RunEvent, RunEvents, RunFilter, RunOptions, RunSummary,
+};
