@@ -159,13 +159,16 @@ impl Past {
         let lost = before
             .as_ref()
             .filter(|call| call.phase == PastPhase::InFlight);
+        let goes_on_from = before
+            .as_ref()
+            .filter(|call| !matches!(call.phase, PastPhase::Answered | PastPhase::Ended));
         let call = PastCall {
             execution,
             sent_at: at,
             arrived: same.and_then(|call| call.arrived.or(lost.map(|lost| lost.sent_at))),
             may_have_happened: lost.is_some()
                 || before.as_ref().is_some_and(|call| call.may_have_happened),
-            unheard: None,
+            unheard: goes_on_from.and_then(|call| call.unheard.clone()),
             handle: None,
             trial: entry.trial.unwrap_or(1),
             attempts: step.attempts,
