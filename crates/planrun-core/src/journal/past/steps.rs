@@ -21,7 +21,7 @@ impl Past {
         kept: &mut Kept<'_>,
     ) -> Result<(), EntryError> {
         self.crashes = 0;
-        let path = entry.path.take().unwrap_or_default();
+        let path = entry.path()?;
         let what = entry.waits_for.unwrap_or(Waiting::Retry);
         if what == Waiting::Outcome {
             self.lost(&path, at, entry.error.take());
@@ -127,7 +127,7 @@ impl Past {
         at: i128,
         kept: &mut Kept<'_>,
     ) -> Result<(), EntryError> {
-        let path = entry.path.take().unwrap_or_default();
+        let path = entry.path()?;
         let arguments = entry.arguments(kept)?;
         let Some(execution) = entry.execution else {
             self.told(EventName::StepRunning, &path);
@@ -213,7 +213,7 @@ impl Past {
         at: i128,
         kept: &mut Kept<'_>,
     ) -> Result<(), EntryError> {
-        let path = entry.path.take().unwrap_or_default();
+        let path = entry.path()?;
         let output = entry.output(kept)?;
         let error = entry.error.take().map(Arc::new);
         self.told(EventName::StepSettled, &path);
