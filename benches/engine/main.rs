@@ -19,7 +19,7 @@ use planrun_core::journal::Event;
 use planrun_core::run::Program;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
-use planrun_lang::sema::{Files, Plan, Tools, check_file};
+use planrun_lang::sema::{Files, Plan, Tools, check_without_rules};
 use planrun_lang::source::SourceFile;
 use planrun_runs::driver::{self, Context};
 use planrun_tools::host::{Host, RealHost};
@@ -120,7 +120,7 @@ impl Bench {
 
     /// A checked plan; its text and tree are gone when it is given back.
     fn plan(&self, text: String) -> Result<Arc<Plan>, String> {
-        let checked = check_file(
+        let checked = check_without_rules(
             &SourceFile::new("measured.plan", text),
             &self.tools,
             &NoFiles,

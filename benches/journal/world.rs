@@ -9,7 +9,7 @@ use planrun_core::run::{Outcome, Program};
 use planrun_lang::call::Answer;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
-use planrun_lang::sema::{Files, Plan, check_file};
+use planrun_lang::sema::{Files, Plan, check_without_rules};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, Parameter, Signature, Type};
 use planrun_lang::value::Value;
@@ -90,7 +90,8 @@ impl World {
     /// A checked plan in its order.
     pub fn plan(&self, text: &str) -> Result<Arc<Program>, String> {
         let tools = self.catalog.signatures().cloned().collect();
-        let checked = check_file(&SourceFile::new("measured.plan", text), &tools, &NoFiles);
+        let checked =
+            check_without_rules(&SourceFile::new("measured.plan", text), &tools, &NoFiles);
         if let Some(error) = checked.diagnostics.iter().find(|found| found.is_error()) {
             return Err(format!("{}: {}", error.code.name, error.message));
         }

@@ -24,11 +24,11 @@ use planrun_lang::protocol::RunState;
 
 use crate::cli::Failure;
 use crate::cli::test::files::{Tested, open};
-use planrun_core::run::Order;
+use planrun_core::run::{Order, Outcome};
 use planrun_runs::driver::Silence;
 use planrun_test::plantest::case::Case;
-use planrun_test::plantest::play::{Manner, Played, play};
-use planrun_test::plantest::suite::{Prepared, Wish, cast};
+use planrun_test::plantest::play::Manner;
+use planrun_test::plantest::suite::{Prepared, Wish};
 use planrun_test::plantest::trace::trace;
 
 /// Why tests cannot be had.
@@ -124,15 +124,13 @@ impl PlanTest {
             order,
             ..Manner::default()
         };
-        let ran = file.suite.run(
-            stage,
-            &self.prepared,
-            Wish {
-                manner,
-                ..Wish::default()
-            },
-            &mut Silence,
-        );
+        let wish = Wish {
+            manner,
+            ..Wish::default()
+        };
+        let (ran, played) = file
+            .suite
+            .run_played(stage, &self.prepared, wish, &mut Silence);
         let failures = if ran.faults.is_empty() {
             String::new()
         } else {
@@ -148,17 +146,10 @@ impl PlanTest {
             trace: String::new(),
             reply: serde_json::Value::Null,
         };
-        if let (Ok(case), Some(program)) =
-            (&self.prepared.case, file.suite.program(&self.prepared.test))
-        {
-            let players = cast(stage, case, manner);
-            let played: Played = play(stage, program, case, players, manner, &mut Silence);
+        if let (Some(played), Some(program)) = (played, file.suite.program(&self.prepared.test)) {
             outcome.state = played.state;
             outcome.trace = trace(program, &played);
-            let reply = played
-                .outcome
-                .as_ref()
-                .and_then(planrun_core::run::Outcome::shown_reply);
+            let reply = played.outcome.as_ref().and_then(Outcome::shown_reply);
             outcome.reply = reply.map(|reply| reply.to_json()).unwrap_or_default();
         }
         outcome

@@ -9,7 +9,7 @@ use planrun_lang::graph::Vertex::{Barriers, Decisions, Everything};
 use planrun_lang::graph::{self, BlockGraph, Vertex, draw};
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
-use planrun_lang::sema::{Block, Files, NodeKind, Plan, check_file};
+use planrun_lang::sema::{Block, Files, NodeKind, Plan, check_without_rules};
 use planrun_lang::source::SourceFile;
 use planrun_runs::driver::{self, Context, Silence};
 use planrun_tools::host::{Host, MemoryHost};
@@ -42,7 +42,7 @@ fn catalog() -> Arc<Catalog> {
 /// The checked plan of a file without errors.
 fn checked(text: &str) -> Arc<Plan> {
     let tools = catalog().signatures().cloned().collect();
-    let checked = check_file(&SourceFile::new("test.plan", text), &tools, &NoFiles);
+    let checked = check_without_rules(&SourceFile::new("test.plan", text), &tools, &NoFiles);
     let errors = checked
         .diagnostics
         .iter()
@@ -503,7 +503,7 @@ fn everything() -> draw::Drawing {
         }}"
     );
     let tools = catalog().signatures().cloned().collect();
-    let checked = check_file(&SourceFile::new("test.plan", text), &tools, &NoFiles);
+    let checked = check_without_rules(&SourceFile::new("test.plan", text), &tools, &NoFiles);
     let errors = checked
         .diagnostics
         .iter()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{
     BlockId, Call, Event, EventKind, Files, Listener, Node, NodeKind, Plan, PlanTest, Set, Status,
-    Step, StepKind, Target, TaskTest, Wait, check_file,
+    Step, StepKind, Target, TaskTest, Wait, check_without_rules,
 };
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Effect;
@@ -37,7 +37,7 @@ fn check(statements: &str) -> (Arc<Plan>, Vec<(&'static str, String)>) {
     let text =
         format!("use db\n{TOOLS}\nplan p(name: string, note?: string) {{\n{statements}\n}}\n");
     let source = SourceFile::new("test.plan", &*text);
-    let checked = check_file(&source, &tools, &NoFiles);
+    let checked = check_without_rules(&source, &tools, &NoFiles);
     let errors = checked.diagnostics.iter().filter(|found| found.is_error());
     let errors = errors
         .map(|found| (found.code.name, source.slice(found.span).to_owned()))

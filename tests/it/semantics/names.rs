@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::world::{Script, World, after, give};
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::protocol::{RunState, Sent};
-use planrun_lang::sema::{Files, Tools, check_file};
+use planrun_lang::sema::{Files, Tools, check_without_rules};
 use planrun_lang::source::SourceFile;
 use planrun_runs::journal::MemoryLog;
 
@@ -33,7 +33,7 @@ impl Files for NoFiles {
 }
 
 pub fn findings(text: &str) -> Vec<Diagnostic> {
-    check_file(
+    check_without_rules(
         &SourceFile::new("test.plan", text),
         &Tools::default(),
         &NoFiles,

@@ -71,9 +71,10 @@ pub trait Files {
     fn read(&self, from: &str, path: &str) -> Result<SourceFile, String>;
 }
 
-/// Checks one file against the tools that there are.
+/// The first half of a check: syntax, names and types of one file, against the tools that there are. No rule is applied, and
+/// no comment that allows findings: the complete check is `lint::check_file`.
 #[must_use]
-pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files) -> CheckedFile {
+pub fn check_without_rules(source: &SourceFile, tools: &Tools, files: &dyn Files) -> CheckedFile {
     Session {
         tools,
         files,

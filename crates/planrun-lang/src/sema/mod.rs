@@ -33,7 +33,7 @@ mod unread;
 mod waiting;
 
 pub use backoff::Backoff;
-pub use file::{CheckedFile, Files, check_file, declared_tools};
+pub use file::{CheckedFile, Files, check_without_rules, declared_tools};
 pub use plan::{
     After, Ask, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind, Failing,
     Footprint, GuardAtom, Infer, Input, InputField, Jitter, Listener, Node, NodeId, NodeKind,

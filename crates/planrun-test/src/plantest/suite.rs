@@ -164,6 +164,18 @@ impl Suite {
         wish: Wish,
         observer: &mut dyn Observer,
     ) -> Ran {
+        self.run_played(stage, prepared, wish, observer).0
+    }
+
+    /// The same, with the run that it was judged by; nothing where none was made.
+    #[must_use]
+    pub fn run_played(
+        &self,
+        stage: &Stage,
+        prepared: &Prepared,
+        wish: Wish,
+        observer: &mut dyn Observer,
+    ) -> (Ran, Option<Played>) {
         let began = RealHost.monotonic();
         let test = &prepared.test;
         let mut ran = Ran {
@@ -177,16 +189,19 @@ impl Suite {
             differences: Vec::new(),
             took: Duration::ZERO,
         };
-        match &prepared.case {
+        let played = match &prepared.case {
             Ok(case) => {
                 (ran.row, ran.title) = (case.row, case.title());
                 self.look(test, &mut ran);
-                self.perform(stage, case, wish, observer, &mut ran);
+                self.perform(stage, case, wish, observer, &mut ran)
             }
-            Err(reason) => ran.faults.push(fault(test.span, reason.as_str())),
-        }
+            Err(reason) => {
+                ran.faults.push(fault(test.span, reason.as_str()));
+                None
+            }
+        };
         ran.took = RealHost.monotonic().saturating_sub(began);
-        ran
+        (ran, played)
     }
 
     fn perform(
@@ -196,13 +211,11 @@ impl Suite {
         wish: Wish,
         observer: &mut dyn Observer,
         ran: &mut Ran,
-    ) {
-        let Some(program) = self.program(&case.test).filter(|_| case.test.runs()) else {
-            return;
-        };
+    ) -> Option<Played> {
+        let program = self.program(&case.test).filter(|_| case.test.runs())?;
         if let Some(refused) = self.refused(case) {
             ran.faults.push(refused);
-            return;
+            return None;
         }
         let perform = |manner: Manner, observer: &mut dyn Observer| {
             let doubles = cast(stage, case, manner);
@@ -214,7 +227,7 @@ impl Suite {
         ran.unused.clone_from(&played.unused);
         ran.kept.extend(kept(program, case, &played));
         if !ran.faults.is_empty() {
-            return;
+            return Some(played);
         }
         for seed in 0..wish.seeds {
             let manner = Manner {
@@ -230,9 +243,10 @@ impl Suite {
                 );
                 ran.faults.push(Diagnostic { message, ..first });
                 ran.is_flaky = true;
-                return;
+                break;
             }
         }
+        Some(played)
     }
 
     /// Why a case cannot be played.
