@@ -42,46 +42,6 @@ fn current(name: &str, text: &str) {
 }
 
 #[test]
-fn shells_get_completions_and_man_gets_pages() {
-    for (shell, sign) in [
-        ("bash", "_planrun()"),
-        ("zsh", "#compdef planrun"),
-        ("fish", "complete -c planrun"),
-    ] {
-        let output = planrun(["completions", shell]).run();
-        assert_eq!(output.status, 0);
-        assert!(
-            output.stdout.contains(sign) && output.stdout.contains("check"),
-            "{shell}"
-        );
-    }
-    assert_eq!(planrun(["completions", "cmd"]).run().status, 2);
-    let page = planrun(["man", "check"]).run();
-    assert!(
-        page.stdout.contains(".TH planrun-check 1") && page.stdout.contains("deny"),
-        "{}",
-        page.stdout
-    );
-    assert!(
-        planrun(["man", "chekc"])
-            .run()
-            .stderr
-            .contains("did you mean `check`?")
-    );
-    let folder = folder([("readme.txt", "")]);
-    assert_eq!(
-        planrun(["man", "--out", "man1"])
-            .within(folder.path())
-            .run()
-            .status,
-        0
-    );
-    for page in ["planrun.1", "planrun-run.1", "planrun-export.1"] {
-        assert!(folder.path().join("man1").join(page).exists(), "{page}");
-    }
-}
-
-#[test]
 fn help_knows_every_command_and_wrong_words_get_a_suggestion() {
     let list = planrun(["help"]).run();
     for command in [

@@ -59,6 +59,7 @@ mod secrets;
 mod semantics;
 mod service;
 mod sessions;
+mod shells;
 mod shop;
 mod simulated;
 mod starts;
