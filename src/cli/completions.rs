@@ -77,17 +77,25 @@ pub fn man(arguments: &ManArguments, terminal: Terminal) -> Result<Exit, Failure
     Ok(Exit::Fine)
 }
 
-/// The command line and each of its commands, under the names of their pages.
+/// The command line and each of its commands, those within others included, under the names of their pages.
 fn all() -> Vec<(String, Command)> {
-    let line = whole();
-    let commands = line
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set() && command.get_name() != "help");
-    let mut pages = vec![("planrun".to_owned(), line.clone())];
-    pages.extend(
-        commands.map(|command| (format!("planrun-{}", command.get_name()), command.clone())),
-    );
+    let mut pages = Vec::new();
+    add_pages("planrun".to_owned(), whole(), &mut pages);
     pages
+}
+
+fn add_pages(name: String, mut command: Command, pages: &mut Vec<(String, Command)>) {
+    if command.find_subcommand("help").is_some() {
+        // It has no page of its own that another could refer to.
+        command = command.mut_subcommand("help", |help| help.hide(true));
+    }
+    pages.push((name.clone(), command.clone()));
+    for inner in command
+        .get_subcommands()
+        .filter(|inner| !inner.is_hide_set())
+    {
+        add_pages(format!("{name}-{}", inner.get_name()), inner.clone(), pages);
+    }
 }
 
 /// The page's name and what it is about.

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use clap::CommandFactory as _;
 use planrun::cli::CommandLine;
+use regex::Regex;
 
 use crate::support::{folder, left_out, planrun};
 
@@ -174,6 +175,8 @@ fn man_sets_every_page_with_every_option() {
         .within(folder.path())
         .run();
     assert_eq!(output.status, 0, "{}", output.stderr);
+    let pages = std::fs::read_dir(folder.path().join("man1")).unwrap();
+    assert_eq!(pages.count(), commands().len());
     for (words, options) in commands() {
         let name = std::iter::once("planrun".to_owned()).chain(words.clone());
         let name = name.collect::<Vec<_>>().join("-");
@@ -191,6 +194,14 @@ fn man_sets_every_page_with_every_option() {
         // The page is justified and hyphenated, so that what is looked for may be spread over lines.
         let page = page.replace(['\u{2010}', '\u{2212}'], "-");
         let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        let refers = Regex::new(r"planrun-[a-z-]+\(1\)").unwrap();
+        for page in refers.find_iter(&page).map(|found| found.as_str()) {
+            let file = format!("man1/{}.1", page.trim_end_matches("(1)"));
+            assert!(
+                folder.path().join(&file).exists(),
+                "{name} refers to {page}"
+            );
+        }
         for part in ["NAME ", " SYNOPSIS ", " DESCRIPTION "] {
             assert!(page.contains(part), "{name} has no{part}:\n{page}");
         }
