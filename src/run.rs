@@ -69,5 +69,5 @@ pub use planrun_runs::driver::{Answering, Asker, Observer, Silence};
 pub use planrun_runs::forecast::Forecast;
 pub use planrun_runs::runs::{
     Addressee, Answered, CancelOptions, Driven, EventOptions, FollowedEvents, Inputs, OpenRun,
-    ResumeOptions, Run, RunEvent, RunEvents, RunFilter, RunOptions, RunSummary,
+    ResumeOptions, Run, RunEvent, RunEvents, RunFilter, RunInfo, RunOptions, RunSummary,
 };

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, params};
 
 /// The tables of the journal, so that both write the same.
-const SCHEMA: &str = include_str!("../../crates/planrun-runs/src/journal/store/format_1.sql");
+const SCHEMA: &str =
+    include_str!("../../crates/planrun-runs/src/journal/store/sqlite/format_1.sql");
 
 /// Appends so many bytes and waits until they are on disk, once a step.
 pub fn append_and_sync(path: &Path, steps: usize, bytes: usize) -> Result<Duration, String> {

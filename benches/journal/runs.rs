@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use planrun_core::journal::{Entry, Past};
 use planrun_core::run::Program;
 use planrun_runs::journal::store::{
-    Created, Digest, Driver, Journal, NewRun, Settings, Summary, Synchronous,
+    Created, Digest, Journal, NewRun, Settings, SqliteLease, Summary, Synchronous,
 };
 use planrun_tools::host::RealHost;
 
@@ -153,7 +153,7 @@ fn open(folder: &Path, synchronous: Synchronous) -> Result<Journal, String> {
     Journal::open(&folder.join("journal.db"), settings, Arc::new(RealHost)).map_err(text)
 }
 
-fn create(journal: &Journal, run: &str, at: i128) -> Result<Driver, String> {
+fn create(journal: &Journal, run: &str, at: i128) -> Result<SqliteLease, String> {
     let new = NewRun {
         run,
         plan: "measured",

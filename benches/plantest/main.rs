@@ -1,6 +1,6 @@
 //! The speed of tests of plans: many short ones, one that waits for days, and an exploration.
 //!
-//! `cargo bench --bench plantest` prints the table of `docs/performance.md`; `… -- many` and the like measure one part.
+//! `cargo bench --bench plantest` prints the table of `docs/run.md`; `… -- many` and the like measure one part.
 
 #[path = "../report/mod.rs"]
 mod report;
@@ -22,8 +22,8 @@ use planrun_lang::value::Value;
 use planrun_runs::driver::{self, Context, Silence};
 use planrun_test::plantest::case::Case;
 use planrun_test::plantest::explore::{Reach, explore};
-use planrun_test::plantest::play::Stage;
-use planrun_test::plantest::suite::{Prepared, Suite, Wish};
+use planrun_test::plantest::play::TestEnvironment;
+use planrun_test::plantest::suite::{Prepared, Suite, SuiteOptions};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::{
     BoxFuture, Catalog, Conversation, Described, Request, StandIn, Transport, described,
@@ -75,9 +75,9 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
             .filter_map(|case| case.case.ok())
             .collect();
         let reach = Reach { seeds: 20 };
-        let runs = explore(&suite, &stage(), &cases, reach).runs;
+        let runs = explore(&suite, &environment(), &cases, reach).runs;
         bounded(table, &format!("{runs} runs"), MOST_OF_EXPLORATION, || {
-            let explored = explore(&suite, &stage(), &cases, reach);
+            let explored = explore(&suite, &environment(), &cases, reach);
             if explored.discoveries.is_empty() {
                 Ok(())
             } else {
@@ -221,11 +221,11 @@ fn bounded(
 }
 
 fn all_pass(suite: &Suite) -> Result<(), String> {
-    let stage = stage();
+    let environment = environment();
     let failed = suite
         .cases()
         .par_iter()
-        .map(|case| suite.run(&stage, case, Wish::default(), &mut Silence))
+        .map(|case| suite.run(&environment, case, SuiteOptions::default(), &mut Silence))
         .find_any(|ran| !ran.faults.is_empty());
     failed.map_or(Ok(()), |ran| {
         Err(format!("{}: {}", ran.title, ran.faults[0].message))
@@ -312,8 +312,8 @@ fn suite(text: &str) -> Result<Suite, String> {
     }
 }
 
-fn stage() -> Stage {
-    Stage {
+fn environment() -> TestEnvironment {
+    TestEnvironment {
         limit: None,
         defaults: Defaults::default(),
         root: PathBuf::from("/"),

@@ -70,12 +70,12 @@ pub(super) fn refusal(error: &AnswerError) -> String {
 }
 
 /// How many questions are told where a run pauses; the rest is counted.
-const MOST_TOLD: usize = 5;
+const MAX_TOLD: usize = 5;
 
 /// Tells what a run still waits for, and which answers nothing asked for.
 pub(super) fn tell_what_is_left(outcome: &Outcome, terminal: Terminal) {
     let now = real_host().now();
-    for (path, question) in outcome.questions.iter().take(MOST_TOLD) {
+    for (path, question) in outcome.questions.iter().take(MAX_TOLD) {
         // Without an end in sight there is no run that could be told.
         let run = outcome
             .interruption
@@ -89,7 +89,7 @@ pub(super) fn tell_what_is_left(outcome: &Outcome, terminal: Terminal) {
         };
         terminal.say(asked.told(now, terminal.look).trim_end());
     }
-    let more = outcome.questions.len().saturating_sub(MOST_TOLD);
+    let more = outcome.questions.len().saturating_sub(MAX_TOLD);
     if more > 0 {
         terminal.say(&more_questions(
             more,

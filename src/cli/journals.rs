@@ -11,10 +11,10 @@ use super::Failure;
 use planrun_runs::runs::{Planrun, Workspace, real_host};
 
 /// So many folders are looked into for a journal below the current one, and so deep.
-const MOST_FOLDERS: usize = 4000;
+const MAX_FOLDERS: usize = 4000;
 const DEEPEST: usize = 6;
 /// So many journals are named where one has to be chosen.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// The project around a plan, in which runs were written down; without a plan, that of the folder that `--project` names,
 /// else the one around the current folder, else the only one below it.
@@ -54,9 +54,9 @@ fn place(
         many => {
             let named = many
                 .iter()
-                .take(MOST_NAMED)
+                .take(MAX_NAMED)
                 .map(|folder| format!("`--project {}`", shown(folder)));
-            let more = if many.len() > MOST_NAMED { ", …" } else { "" };
+            let more = if many.len() > MAX_NAMED { ", …" } else { "" };
             Err(Failure::Usage(format!(
                 "there are several journals below this folder; choose one with {}{more}",
                 named.collect::<Vec<_>>().join(", ")
@@ -134,7 +134,7 @@ fn above(host: &dyn Host) -> Option<PathBuf> {
 fn below(host: &dyn Host) -> Vec<PathBuf> {
     let (mut found, mut looked) = (Vec::new(), 0);
     let mut open = VecDeque::from([(PathBuf::new(), 0)]);
-    while let Some((folder, depth)) = open.pop_front().filter(|_| looked < MOST_FOLDERS) {
+    while let Some((folder, depth)) = open.pop_front().filter(|_| looked < MAX_FOLDERS) {
         looked += 1;
         if has_journal(host, &folder) {
             found.push(folder.clone());

@@ -14,6 +14,7 @@ pub mod graph;
 pub mod init;
 mod instance;
 mod journals;
+mod logging;
 pub mod manual;
 pub mod mock;
 pub mod mutate;
@@ -47,7 +48,11 @@ Exit codes:
   2    wrong usage
   3    the environment or the configuration
   4    the run is paused and waits for somebody
-  130  interrupted";
+  130  interrupted
+
+Environment:
+  NO_COLOR     no colours, unless --color says otherwise
+  PLANRUN_LOG  what happens inside, on standard error: `debug` tells runs, steps, attempts and commits";
 
 /// Plans for tools: checked before the run, run as a durable graph, tested in CI.
 #[derive(Debug, Parser)]
@@ -117,7 +122,9 @@ pub fn main() -> ExitCode {
         Err(answer) => return answered(answer).into(),
     };
     let terminal = Terminal::new(line.global.color, line.global.quiet, line.global.verbose);
-    let exit = dispatch(&line, terminal).unwrap_or_else(|failure| told(&failure, terminal));
+    let exit = logging::install(terminal)
+        .and_then(|()| dispatch(&line, terminal))
+        .unwrap_or_else(|failure| told(&failure, terminal));
     exit.into()
 }
 

@@ -21,7 +21,7 @@ use planrun_runs::driver::{Observer, Silence};
 use planrun_test::plantest::coverage::{Seen, Watching};
 use planrun_test::plantest::mutate::{Kind, Mutant, mutants};
 use planrun_test::plantest::snapshot::{Mode, Place, Store};
-use planrun_test::plantest::suite::{Prepared, Ran, Suite, Wish};
+use planrun_test::plantest::suite::{Prepared, Ran, Suite, SuiteOptions};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -279,7 +279,7 @@ fn failure(
     suite: &Suite,
     observer: &mut dyn Observer,
 ) -> Option<(String, String)> {
-    let stage = &tested.stages[file.project];
+    let environment = &tested.environments[file.project];
     let store = Store::new(
         &RealHost,
         &tested.workspaces[file.project].project.root,
@@ -292,7 +292,7 @@ fn failure(
         )
         .ok()?;
     let mut fails = |prepared: &Prepared| {
-        let ran: Ran = suite.run(stage, prepared, Wish::default(), observer);
+        let ran: Ran = suite.run(environment, prepared, SuiteOptions::default(), observer);
         let differs = || {
             ran.kept.iter().any(|kept| {
                 let place = Place {

@@ -11,14 +11,14 @@ use planrun_lang::protocol::StepState;
 use planrun_core::journal::StepError;
 
 /// Lines for running steps; the rest is counted in one more line.
-const MOST_LIVE: usize = 8;
+const MAX_LIVE: usize = 8;
 /// How often spinners turn. Also how late a line may be.
 const TICK: Duration = Duration::from_millis(120);
 /// Characters of a path or a tool's name that are shown.
-const MOST_OF_A_NAME: usize = 60;
+const MAX_OF_A_NAME: usize = 60;
 
 /// Characters of the reason of a failure that are shown.
-const MOST_OF_A_REASON: usize = 120;
+const MAX_OF_A_REASON: usize = 120;
 
 /// The live picture of one run. Silent unless it was made for a terminal.
 pub struct Progress {
@@ -149,7 +149,7 @@ impl Screen {
             .values()
             .filter(|step| step.line.is_some())
             .count();
-        let line = (shown < MOST_LIVE).then(|| self.line(shown, text));
+        let line = (shown < MAX_LIVE).then(|| self.line(shown, text));
         self.running.insert(
             path.to_owned(),
             Running {
@@ -176,7 +176,7 @@ impl Screen {
             .iter()
             .find(|(_, step)| step.line.is_none())
             .map(|(path, step)| (path.clone(), step.text.clone()));
-        if let Some((path, text)) = next.filter(|_| shown < MOST_LIVE) {
+        if let Some((path, text)) = next.filter(|_| shown < MAX_LIVE) {
             let line = self.line(shown, &text);
             if let Some(step) = self.running.get_mut(&path) {
                 step.line = Some(line);
@@ -291,10 +291,10 @@ fn reason(error: &StepError) -> String {
             format!(": because of {}", short(&cause.step))
         }
         Some(_) | None => {
-            let said: String = error.message.chars().take(MOST_OF_A_REASON + 1).collect();
+            let said: String = error.message.chars().take(MAX_OF_A_REASON + 1).collect();
             let said = visible_line(&said);
-            let cut: String = said.chars().take(MOST_OF_A_REASON).collect();
-            let end = if said.chars().count() > MOST_OF_A_REASON {
+            let cut: String = said.chars().take(MAX_OF_A_REASON).collect();
+            let end = if said.chars().count() > MAX_OF_A_REASON {
                 "…"
             } else {
                 ""
@@ -329,14 +329,14 @@ fn named(path: &str, tool: &str) -> String {
 
 /// Outside text on one line, bounded.
 fn short(text: &str) -> String {
-    let shown: String = text.chars().take(MOST_OF_A_NAME + 1).collect();
+    let shown: String = text.chars().take(MAX_OF_A_NAME + 1).collect();
     let shown = visible_line(&shown);
-    if shown.chars().count() <= MOST_OF_A_NAME {
+    if shown.chars().count() <= MAX_OF_A_NAME {
         return shown.into_owned();
     }
     shown
         .chars()
-        .take(MOST_OF_A_NAME)
+        .take(MAX_OF_A_NAME)
         .chain("…".chars())
         .collect()
 }
@@ -500,7 +500,7 @@ mod tests {
                 .values()
                 .filter(|step| step.line.is_some())
                 .count(),
-            MOST_LIVE
+            MAX_LIVE
         );
         assert!(
             screen.running["step3"]

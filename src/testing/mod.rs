@@ -27,8 +27,8 @@ use crate::cli::test::files::{Tested, open};
 use planrun_core::run::{Order, Outcome};
 use planrun_runs::driver::Silence;
 use planrun_test::plantest::case::Case;
-use planrun_test::plantest::play::Manner;
-use planrun_test::plantest::suite::{Prepared, Wish};
+use planrun_test::plantest::play::RunOptions;
+use planrun_test::plantest::suite::{Prepared, SuiteOptions};
 use planrun_test::plantest::trace::trace;
 
 /// Why tests cannot be had.
@@ -119,18 +119,18 @@ impl PlanTest {
     #[must_use]
     pub fn run_in(&self, order: Order) -> TestOutcome {
         let file = &self.tested.files[self.file];
-        let stage = &self.tested.stages[file.project];
-        let manner = Manner {
+        let environment = &self.tested.environments[file.project];
+        let options = RunOptions {
             order,
-            ..Manner::default()
+            ..RunOptions::default()
         };
-        let wish = Wish {
-            manner,
-            ..Wish::default()
+        let options = SuiteOptions {
+            run: options,
+            ..SuiteOptions::default()
         };
-        let (ran, played) = file
-            .suite
-            .run_played(stage, &self.prepared, wish, &mut Silence);
+        let (ran, played) =
+            file.suite
+                .run_played(environment, &self.prepared, options, &mut Silence);
         let failures = if ran.faults.is_empty() {
             String::new()
         } else {

@@ -12,9 +12,9 @@ use planrun_lang::sema::{Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Signature;
 use planrun_runs::driver::Silence;
-use planrun_test::plantest::play::Stage;
+use planrun_test::plantest::play::TestEnvironment;
 use planrun_test::plantest::recording::{Entry, Recorded, Recording};
-use planrun_test::plantest::suite::{Suite, Wish};
+use planrun_test::plantest::suite::{Suite, SuiteOptions};
 use planrun_tools::host::MemoryHost;
 use planrun_tools::tools::app::load_apps;
 use rayon::prelude::*;
@@ -141,7 +141,7 @@ enum End {
     Skipped(String),
 }
 
-fn play(task: &Json, expected: &Json, tools: &Tools, stage: &Stage) -> End {
+fn play(task: &Json, expected: &Json, tools: &Tools, environment: &TestEnvironment) -> End {
     let results = expected["results"].as_array().unwrap();
     if task["actions"].as_array().unwrap().len() != results.len() {
         return End::Skipped("it has other numbers of actions and results".to_owned());
@@ -168,11 +168,11 @@ fn play(task: &Json, expected: &Json, tools: &Tools, stage: &Stage) -> End {
     }
     let prepared = suite.cases();
     let ran = suite.run(
-        stage,
+        environment,
         &prepared[0],
-        Wish {
+        SuiteOptions {
             seeds: 2,
-            ..Wish::default()
+            ..SuiteOptions::default()
         },
         &mut Silence,
     );
@@ -195,7 +195,7 @@ fn the_retail_tasks_come_to_what_was_recorded_of_them() {
     };
     let tools: Tools = tools(&folder).into_iter().collect();
     let (limit, defaults, made_up) = (None, Defaults::default(), Arc::default());
-    let stage = Stage {
+    let environment = TestEnvironment {
         limit,
         defaults,
         root: ".".into(),
@@ -211,7 +211,10 @@ fn the_retail_tasks_come_to_what_was_recorded_of_them() {
             .find(|expected| expected["id"] == task["id"])
     };
     let one = |task: &Json| match of(task) {
-        Some(expected) => (task["id"].to_string(), play(task, expected, &tools, &stage)),
+        Some(expected) => (
+            task["id"].to_string(),
+            play(task, expected, &tools, &environment),
+        ),
         None => (
             task["id"].to_string(),
             End::Skipped("nothing says what it comes to".to_owned()),

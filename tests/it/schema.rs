@@ -20,12 +20,12 @@ const KEYWORDS: &[&str] = &[
     "type",
 ];
 /// The narrowest limits: nested objects, properties, enum values, characters of all names and enum values.
-const MOST_LEVELS: usize = 10;
-const MOST_PROPERTIES: usize = 5000;
-const MOST_ENUM_VALUES: usize = 1000;
-const MOST_CHARACTERS: usize = 120_000;
+const MAX_LEVELS: usize = 10;
+const MAX_PROPERTIES: usize = 5000;
+const MAX_ENUM_VALUES: usize = 1000;
+const MAX_CHARACTERS: usize = 120_000;
 /// Where they are counted: parameters of several types, and parameters that may be left out.
-const MOST_UNIONS: usize = 16;
+const MAX_UNIONS: usize = 16;
 
 fn narrowed(arguments: &[&str]) -> Value {
     let all = ["schema", "--catalog", "--project", "plans"]
@@ -38,7 +38,7 @@ fn narrowed(arguments: &[&str]) -> Value {
 
 #[test]
 fn nothing_that_providers_refuse_is_in_it() {
-    for (arguments, unions) in [(&[][..], usize::MAX), (&["--lean"], MOST_UNIONS)] {
+    for (arguments, unions) in [(&[][..], usize::MAX), (&["--lean"], MAX_UNIONS)] {
         let schema = narrowed(arguments);
         assert_eq!(schema["type"], "object", "the root is an object");
         assert!(schema.get("anyOf").is_none() && schema.get("$ref").is_none());
@@ -46,19 +46,19 @@ fn nothing_that_providers_refuse_is_in_it() {
         survey.schema(&schema, "#");
         assert_eq!(survey.faults, Vec::<String>::new());
         let levels = levels(&schema, schema["$defs"].as_object().unwrap());
-        assert!(levels <= MOST_LEVELS, "{levels} levels");
+        assert!(levels <= MAX_LEVELS, "{levels} levels");
         assert!(
-            survey.properties <= MOST_PROPERTIES,
+            survey.properties <= MAX_PROPERTIES,
             "{} properties",
             survey.properties
         );
         assert!(
-            survey.enum_values <= MOST_ENUM_VALUES,
+            survey.enum_values <= MAX_ENUM_VALUES,
             "{} values",
             survey.enum_values
         );
         assert!(
-            survey.characters <= MOST_CHARACTERS,
+            survey.characters <= MAX_CHARACTERS,
             "{} characters",
             survey.characters
         );

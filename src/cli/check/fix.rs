@@ -15,7 +15,7 @@ use crate::cli::plan_files::{PlanFile, PlanFiles};
 use crate::cli::{Failure, Terminal};
 
 /// How often all files are checked at most.
-const MOST_PASSES: usize = 4;
+const MAX_PASSES: usize = 4;
 
 /// What shall be done with fixes.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ pub(super) struct Fixed {
 pub(super) fn settled(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failure> {
     let mut checked = files::check(found, task)?;
     let mut earlier = Vec::new();
-    for _ in 1..MOST_PASSES {
+    for _ in 1..MAX_PASSES {
         let wrote = checked
             .fixed
             .iter()

@@ -16,9 +16,9 @@ use planrun_core::journal::{FormField, Question, Waiting};
 use words::Words;
 
 /// How many lines one value may take before its middle is cut out.
-const MOST_LINES: usize = 4;
+const MAX_LINES: usize = 4;
 /// How many lines a question, or what is behind it, may take.
-const MOST_TEXT: usize = 40;
+const MAX_TEXT: usize = 40;
 /// The rules of a contract that people are told, in this order.
 const RULES: [&str; 12] = [
     "enum",
@@ -139,7 +139,7 @@ impl Asked<'_> {
 /// An answer that somebody gave, for people, as lines.
 pub(super) fn said(value: &Value, by: Option<&str>, note: Option<&str>, look: Look) -> String {
     let mut page = Page::new(look);
-    page.outside(0, &value.to_json_text(), MOST_LINES);
+    page.outside(0, &value.to_json_text(), MAX_LINES);
     if let Some(by) = by {
         page.own(
             &page
@@ -254,11 +254,11 @@ impl Page {
     /// A text of several lines.
     fn texts(&mut self, text: &str) {
         let lines: Vec<&str> = text.lines().collect();
-        for line in lines.iter().take(MOST_TEXT) {
-            self.outside(0, line, MOST_LINES);
+        for line in lines.iter().take(MAX_TEXT) {
+            self.outside(0, line, MAX_LINES);
         }
-        if lines.len() > MOST_TEXT {
-            self.own(&self.words.more_lines(lines.len() - MOST_TEXT));
+        if lines.len() > MAX_TEXT {
+            self.own(&self.words.more_lines(lines.len() - MAX_TEXT));
         }
     }
 
@@ -284,7 +284,7 @@ impl Page {
                 self.outside(
                     0,
                     &format!("{}: {}", named(name), value.to_json_text()),
-                    MOST_LINES,
+                    MAX_LINES,
                 );
             }
         }
@@ -310,7 +310,7 @@ impl Page {
             self.outside(
                 0,
                 &format!("{}: {}{stands}", named(&field.name), field.ty),
-                MOST_LINES,
+                MAX_LINES,
             );
             for rule in hints(field, self.words.0) {
                 self.outside(4, &rule, 1);

@@ -22,7 +22,7 @@ pub struct UpTo<'a> {
 }
 
 /// So many steps are told that failed beside the one that the run failed with.
-const MOST_TOLD: usize = 8;
+const MAX_TOLD: usize = 8;
 
 /// Prints what came of a run.
 ///
@@ -225,7 +225,7 @@ fn explain_failure(outcome: &Outcome, error: &StepError, terminal: Terminal) {
                 && *step.path != *own
         })
         .collect();
-    for step in others.iter().take(MOST_TOLD) {
+    for step in others.iter().take(MAX_TOLD) {
         let part = |name: &str| {
             step.error
                 .as_ref()
@@ -241,10 +241,10 @@ fn explain_failure(outcome: &Outcome, error: &StepError, terminal: Terminal) {
             part("class")
         ));
     }
-    if others.len() > MOST_TOLD {
+    if others.len() > MAX_TOLD {
         terminal.say(&format!(
             "  and {} more steps failed",
-            others.len() - MOST_TOLD
+            others.len() - MAX_TOLD
         ));
     }
 }

@@ -13,7 +13,7 @@ use planrun_core::run::short_duration;
 use planrun_runs::forecast::{Forecast, Item, Known, Runs, Unknown};
 
 /// Characters of a value that people are shown.
-const MOST_OF_A_VALUE: usize = 100;
+const MAX_OF_A_VALUE: usize = 100;
 
 /// Prints what a run would do.
 ///
@@ -173,7 +173,7 @@ fn stands(unknown: &Unknown) -> String {
 fn short(text: &str) -> String {
     let shown = visible_line(text);
     let mut characters = shown.chars();
-    let mut short: String = characters.by_ref().take(MOST_OF_A_VALUE).collect();
+    let mut short: String = characters.by_ref().take(MAX_OF_A_VALUE).collect();
     if characters.next().is_some() {
         short.push('…');
     }

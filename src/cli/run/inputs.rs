@@ -10,7 +10,7 @@ use crate::cli::arguments::RunArguments;
 use planrun_runs::runs::{InputReader, Inputs};
 
 /// The largest input document, in bytes.
-const MOST_INPUT: u64 = 64 * 1024 * 1024;
+const MAX_INPUT: u64 = 64 * 1024 * 1024;
 
 /// The inputs that the command line gives, over those of another run.
 ///
@@ -47,12 +47,9 @@ pub fn inputs(
 fn read_input(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = if path.as_os_str() == "-" {
-        io::stdin()
-            .lock()
-            .take(MOST_INPUT)
-            .read_to_string(&mut text)
+        io::stdin().lock().take(MAX_INPUT).read_to_string(&mut text)
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(MOST_INPUT).read_to_string(&mut text))
+        std::fs::File::open(path).and_then(|file| file.take(MAX_INPUT).read_to_string(&mut text))
     };
     read.map_err(|error| {
         Failure::Environment(format!("cannot read `{}`: {error}", path.display()))

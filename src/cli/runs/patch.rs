@@ -31,7 +31,7 @@ pub struct Arguments {
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let run = planrun.patchable(&arguments.run)?;
-    let id = run.summary().run;
+    let id = run.summary().run.clone();
     let location = planrun.location();
     let folder = Some(&location.folder)
         .filter(|_| location.file.is_some())

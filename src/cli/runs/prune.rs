@@ -32,7 +32,7 @@ pub struct Arguments {
 
 const DAY: i128 = 86_400_000_000_000;
 /// So many runs are listed.
-const MOST_LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let now = planrun.host().now();
@@ -71,7 +71,7 @@ fn listed(rows: &[RunSummary], now: i128) -> String {
         0 => "no run would be deleted\n".to_owned(),
         count => format!("{} would be deleted:\n", counted(count, "run")),
     };
-    for row in rows.iter().take(MOST_LISTED) {
+    for row in rows.iter().take(MAX_LISTED) {
         let (run, plan) = (visible_line(&row.run), visible_line(&row.plan));
         let (at, ago) = (
             moment(row.updated_at),
@@ -80,8 +80,8 @@ fn listed(rows: &[RunSummary], now: i128) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {run}  {plan}  {}  ended {at}, {ago}", row.state);
     }
-    if rows.len() > MOST_LISTED {
-        let _ = writeln!(text, "  and {} more", rows.len() - MOST_LISTED);
+    if rows.len() > MAX_LISTED {
+        let _ = writeln!(text, "  and {} more", rows.len() - MAX_LISTED);
     }
     text
 }

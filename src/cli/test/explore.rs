@@ -14,8 +14,8 @@ use planrun_runs::driver::Silence;
 use planrun_test::plantest::case::Case;
 use planrun_test::plantest::explore::invariants::breaches;
 use planrun_test::plantest::explore::{Discovery, Explored, Fault, Reach, explore, reproducer};
-use planrun_test::plantest::play::{Manner, play};
-use planrun_test::plantest::suite::{Prepared, Suite, cast};
+use planrun_test::plantest::play::{RunOptions, play};
+use planrun_test::plantest::suite::{Prepared, Suite, doubles};
 
 /// In how many orders every case is explored where nobody says.
 const SEEDS: u64 = 8;
@@ -56,7 +56,12 @@ pub(super) fn explore_all<'a>(
             .filter(passes)
             .filter_map(|prepared| prepared.case.ok());
         let cases: Vec<Case> = cases.collect();
-        let explored = explore(&file.suite, &tested.stages[file.project], &cases, reach);
+        let explored = explore(
+            &file.suite,
+            &tested.environments[file.project],
+            &cases,
+            reach,
+        );
         let tests = explored
             .discoveries
             .iter()
@@ -73,15 +78,15 @@ pub(super) fn explore_all<'a>(
 
 /// The smallest test that shows a discovery.
 fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String {
-    let stage = &tested.stages[file.project];
-    let manner = match discovery.fault {
-        Fault::Order(seed) => Manner {
+    let environment = &tested.environments[file.project];
+    let options = match discovery.fault {
+        Fault::Order(seed) => RunOptions {
             order: Order::Seeded(seed),
-            ..Manner::default()
+            ..RunOptions::default()
         },
         // What was made up is written out.
         Fault::Edge(_) | Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => {
-            Manner::default()
+            RunOptions::default()
         }
     };
     let shows = |test: &str| {
@@ -101,11 +106,11 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
             return false;
         };
         let played = play(
-            stage,
+            environment,
             program,
             case,
-            cast(stage, case, manner),
-            manner,
+            doubles(environment, case, options),
+            options,
             &mut Silence,
         );
         breaches(&program.plan, &played)

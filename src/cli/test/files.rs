@@ -13,7 +13,7 @@ use crate::cli::Failure;
 use crate::cli::plan_files::{self, PlanFile};
 use planrun_core::run::Defaults;
 use planrun_runs::runs::{PlanText, Workspace};
-use planrun_test::plantest::play::Stage;
+use planrun_test::plantest::play::TestEnvironment;
 use planrun_test::plantest::suite::Suite;
 
 /// Everything that is to be tested.
@@ -21,7 +21,7 @@ pub(crate) struct Tested {
     /// In path order.
     pub files: Vec<TestedFile>,
     /// By the numbers of projects.
-    pub stages: Vec<Stage>,
+    pub environments: Vec<TestEnvironment>,
     pub workspaces: Vec<Workspace>,
     /// What is wrong with the projects' own files, and with files that are no text.
     pub reports: Vec<FileReport>,
@@ -74,7 +74,7 @@ pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Teste
     }
     let one = |(file, project): (&PlanFile, &usize)| read(file, &workspaces[*project], *project);
     let read: Vec<Read> = found.files.par_iter().zip(&of_file).map(one).collect();
-    let stages = workspaces.iter().map(stage).collect();
+    let environments = workspaces.iter().map(environment).collect();
     let mut reports: Vec<FileReport> = workspaces.iter().flat_map(Workspace::findings).collect();
     reports.retain(|report| {
         report
@@ -84,7 +84,7 @@ pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Teste
     });
     let mut tested = Tested {
         files: Vec::new(),
-        stages,
+        environments,
         workspaces,
         reports,
         problems: found.problems,
@@ -127,8 +127,8 @@ fn has_tests(suite: &Suite) -> bool {
         .any(|item| matches!(item.kind, planrun_lang::syntax::ast::ItemKind::Test(_)))
 }
 
-pub(super) fn stage(workspace: &Workspace) -> Stage {
-    Stage {
+pub(super) fn environment(workspace: &Workspace) -> TestEnvironment {
+    TestEnvironment {
         limit: workspace.limit.clone(),
         // Tests are about plans, and answer what these ask.
         defaults: Defaults {

@@ -25,7 +25,7 @@ use planrun_runs::driver::{Observer, Silence};
 use planrun_test::plantest::coverage::{Goals, Seen, Watching};
 use planrun_test::plantest::report::{github, json, junit};
 use planrun_test::plantest::snapshot::Mode;
-use planrun_test::plantest::suite::{Prepared, Ran, Wish, unused_in_every_row};
+use planrun_test::plantest::suite::{Prepared, Ran, SuiteOptions, unused_in_every_row};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -256,9 +256,9 @@ fn run_all<'a>(
     arguments: &Arguments,
     measures: bool,
 ) -> (Vec<FileRun<'a>>, Seen) {
-    let wish = Wish {
+    let options = SuiteOptions {
         seeds: arguments.seeds,
-        ..Wish::default()
+        ..SuiteOptions::default()
     };
     let mut wanted: Vec<(usize, Prepared)> = Vec::new();
     for (index, file) in tested
@@ -286,9 +286,12 @@ fn run_all<'a>(
         } else {
             &mut Silence
         };
-        let ran = file
-            .suite
-            .run(&tested.stages[file.project], prepared, wish, observer);
+        let ran = file.suite.run(
+            &tested.environments[file.project],
+            prepared,
+            options,
+            observer,
+        );
         (*index, ran, seen)
     };
     let mut runs: Vec<FileRun<'a>> = tested

@@ -104,7 +104,7 @@ fn record_file(
             run,
         };
         let played = record(
-            &tested.stages[file.project],
+            &tested.environments[file.project],
             &suite.source,
             program,
             &case,

@@ -24,13 +24,13 @@ use crate::cli::{Exit, Failure, Terminal};
 use planrun_core::run::Outcome;
 use planrun_core::run::{Defaults, Program};
 use planrun_runs::runs::{CheckedPlan, Error, Loaded, RecordedRun, Workspace};
-use planrun_test::plantest::play::Stage;
+use planrun_test::plantest::play::TestEnvironment;
 use planrun_test::plantest::replay::{
     Difference, Kind, Then, Told, Views, differences, live_again,
 };
 
 /// So many differences are told to people.
-const MOST_TOLD: usize = 10;
+const MAX_TOLD: usize = 10;
 
 /// Lives through a run again, and tells where it goes another way.
 ///
@@ -132,12 +132,12 @@ fn run_again(
         strict: loaded.strict,
         ..workspace.defaults()
     };
-    let stage = Stage {
+    let environment = TestEnvironment {
         defaults,
-        ..files::stage(workspace)
+        ..files::environment(workspace)
     };
     let program = Arc::new(Program::new(checked.plan.clone()));
-    let now = live_again(&stage, &program, then)
+    let now = live_again(&environment, &program, then)
         .map_err(|error| Failure::Environment(error.to_string()))?;
     let replayed = now.played.outcome.as_ref();
     let views = Views::of(outcome, replayed);
@@ -268,7 +268,7 @@ impl Report<'_> {
         let first: Vec<Diagnostic> = self
             .found
             .iter()
-            .take(MOST_TOLD)
+            .take(MAX_TOLD)
             .map(|one| one.finding.clone())
             .collect();
         let left = self.found.len() - first.len();

@@ -123,7 +123,7 @@ fn names(store: &dyn Store, filter: &Filter) -> Vec<String> {
         .runs(filter)
         .unwrap()
         .into_iter()
-        .map(|row| row.run)
+        .map(|row| row.run.clone())
         .collect()
 }
 
@@ -178,7 +178,10 @@ fn an_id_means_one_run(store: &dyn Store) {
         create(store, &new_run(run, "plan")).close().unwrap();
     }
     assert_eq!(
-        (store.run("c").unwrap().run, store.run("ab1").unwrap().plan),
+        (
+            store.run("c").unwrap().run.clone(),
+            store.run("ab1").unwrap().plan.clone()
+        ),
         ("c".into(), "plan".into())
     );
     let ambiguous = JournalError::Ambiguous {
@@ -382,7 +385,7 @@ fn what_has_ended_is_deleted_with_what_only_it_refers_to(store: &dyn Store) {
             .prunable(prune)
             .unwrap()
             .into_iter()
-            .map(|row| row.run)
+            .map(|row| row.run.clone())
             .collect::<Vec<_>>()
     };
     assert_eq!(rows(Prune::default()), ["old"], "somebody drives the other");

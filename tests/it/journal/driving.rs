@@ -29,7 +29,12 @@ fn what_is_appended_and_flushed_is_read_back() {
     assert_eq!(numbers(&journal, "r1", 3), (vec![3, 4, 5], None));
     let row = journal.run("r1").unwrap();
     assert_eq!(
-        (row.state.as_str(), row.ended, row.events, row.holder),
+        (
+            row.state.as_str(),
+            row.ended,
+            row.events,
+            row.holder.clone()
+        ),
         ("completed", true, 5, None)
     );
     assert_eq!(journal.pinned("r1").unwrap(), b"{\"pinned\":1}");

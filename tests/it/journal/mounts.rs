@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use planrun_runs::journal::store::{Driver, Durable, Journal, JournalError, Settings};
+use planrun_runs::journal::store::{Durable, Journal, JournalError, Settings, SqliteLease};
 use planrun_tools::host::RealHost;
 
 use super::stage::{Stage, append, create, line, numbers, open, wait_durable};
@@ -56,7 +56,7 @@ fn fill(journal: &Journal) -> Durable {
 }
 
 /// Waits until the event is on disk or it is told why it is not.
-fn wait_told(driver: &Driver, number: u64) {
+fn wait_told(driver: &SqliteLease, number: u64) {
     let mut durable = driver.durable();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()

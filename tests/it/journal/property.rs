@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use planrun_runs::journal::store::{Created, Driver, Journal};
+use planrun_runs::journal::store::{Created, Journal, SqliteLease};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -33,7 +33,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Life {
     folder: TempDir,
     journal: Journal,
-    driver: Driver,
+    driver: SqliteLease,
     /// The last event handed over, and the last known to be on disk.
     flushed: u64,
     durable: u64,

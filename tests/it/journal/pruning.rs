@@ -28,7 +28,7 @@ fn names(journal: &Journal) -> Vec<String> {
         .runs(&Filter::default())
         .unwrap()
         .into_iter()
-        .map(|row| row.run)
+        .map(|row| row.run.clone())
         .collect()
 }
 

@@ -198,7 +198,7 @@ fn a_run_is_found_by_the_beginning_of_its_id() {
     for run in ["ab1", "ab2", "ab", "c_", "cü"] {
         drop(create(&journal, run));
     }
-    let found = |prefix: &str| journal.run(prefix).map(|row| row.run);
+    let found = |prefix: &str| journal.run(prefix).map(|row| row.run.clone());
     assert_eq!(found("ab").unwrap(), "ab", "a whole id wins");
     assert_eq!(found("ab2").unwrap(), "ab2");
     assert_eq!(found("c_").unwrap(), "c_");
@@ -256,7 +256,7 @@ fn runs_are_listed_newest_first_and_filtered() {
             .runs(&filter)
             .unwrap()
             .into_iter()
-            .map(|row| row.run)
+            .map(|row| row.run.clone())
             .collect()
     };
     assert_eq!(list(Filter::default()), ["r3", "r2", "r1", "r0"]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_runs::journal::store::{
-    Created, Digest, Driver, Journal, JournalError, NewRun, Settings, Summary,
+    Created, Digest, Journal, JournalError, NewRun, Settings, SqliteLease, Summary,
 };
 use planrun_tools::host::{Host, MemoryHost, RealHost};
 use tempfile::TempDir;
@@ -70,7 +70,7 @@ pub fn new_run<'a>(run: &'a str, plan: &'a str) -> NewRun<'a> {
 }
 
 /// A new run, driven.
-pub fn create(journal: &Journal, run: &str) -> Driver {
+pub fn create(journal: &Journal, run: &str) -> SqliteLease {
     match journal.create(&new_run(run, "plan")).unwrap() {
         Created::New(driver) => driver,
         Created::Exists(row) => panic!("{} is there", row.run),
@@ -86,7 +86,7 @@ pub fn line(number: u64) -> String {
 }
 
 /// Takes so many more events.
-pub fn append(driver: &mut Driver, count: u64) {
+pub fn append(driver: &mut SqliteLease, count: u64) {
     for _ in 0..count {
         let number = driver.last() + 1;
         driver.append(number, line(number).as_bytes());
@@ -130,7 +130,7 @@ pub fn numbers(journal: &Journal, run: &str, from: u64) -> (Vec<u64>, Option<Jou
 }
 
 /// Waits until so many events are on disk.
-pub fn wait_durable(driver: &Driver, through: u64) {
+pub fn wait_durable(driver: &SqliteLease, through: u64) {
     let mut durable = driver.durable();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()

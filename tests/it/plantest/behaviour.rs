@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use planrun_core::run::Order;
 use planrun_lang::types::check_value;
-use planrun_test::plantest::play::Manner;
-use planrun_test::plantest::suite::{Wish, unused_in_every_row};
+use planrun_test::plantest::play::RunOptions;
+use planrun_test::plantest::suite::{SuiteOptions, unused_in_every_row};
 use planrun_test::plantest::trace::trace;
 
 use super::kit::bench;
@@ -28,9 +28,9 @@ fn files(folder: &str) -> Vec<PathBuf> {
 fn every_test_of_the_fixtures_passes_in_every_order() {
     for path in files("tests/fixtures/plantest") {
         let bench = bench(&std::fs::read_to_string(&path).unwrap());
-        for ran in bench.run(Wish {
+        for ran in bench.run(SuiteOptions {
             seeds: 12,
-            ..Wish::default()
+            ..SuiteOptions::default()
         }) {
             let faults: Vec<&str> = ran
                 .faults
@@ -53,7 +53,12 @@ fn a_case_comes_to_the_same_text_each_time() {
     for path in files("tests/fixtures/plantest") {
         let bench = bench(&std::fs::read_to_string(&path).unwrap());
         for case in bench.cases() {
-            let told = || trace(bench.program(&case), &bench.play(&case, Manner::default()));
+            let told = || {
+                trace(
+                    bench.program(&case),
+                    &bench.play(&case, RunOptions::default()),
+                )
+            };
             assert_eq!(told(), told(), "{}: {}", path.display(), case.title());
         }
     }
@@ -117,8 +122,8 @@ fn what_is_made_up_fits_its_contract_and_is_the_same_for_the_same_seed() {
         });
     let signature = signature.unwrap();
     let returns = signature.returns.clone();
-    let outputs = |manner: Manner| {
-        let played = bench.play(case, manner);
+    let outputs = |options: RunOptions| {
+        let played = bench.play(case, options);
         assert_eq!(
             played.state.name(),
             "completed",
@@ -135,31 +140,31 @@ fn what_is_made_up_fits_its_contract_and_is_the_same_for_the_same_seed() {
             .map(|step| step.output.to_json())
             .collect::<Vec<_>>()
     };
-    let usual = outputs(Manner::default());
+    let usual = outputs(RunOptions::default());
     assert_eq!(
         usual,
-        outputs(Manner {
+        outputs(RunOptions {
             order: Order::Seeded(3),
-            ..Manner::default()
+            ..RunOptions::default()
         }),
         "the order changes nothing"
     );
     assert_ne!(
         usual,
-        outputs(Manner {
+        outputs(RunOptions {
             seed: 1,
-            ..Manner::default()
+            ..RunOptions::default()
         }),
         "another seed makes up something else"
     );
     assert_ne!(usual[0], usual[1], "other arguments give another result");
-    let edges = bench.stage.made_up.edges(&signature);
+    let edges = bench.environment.made_up.edges(&signature);
     assert!(edges > 3, "{edges}");
     let mut seen = vec![usual.clone()];
     for edge in 0..edges {
-        let made = outputs(Manner {
+        let made = outputs(RunOptions {
             edge: Some(edge),
-            ..Manner::default()
+            ..RunOptions::default()
         });
         seen.push(made);
     }
@@ -197,10 +202,10 @@ test "it is taken for granted who comes first" for race {
 #[test]
 fn a_test_that_hangs_on_the_order_is_flaky() {
     let bench = bench(HANGS_ON_ORDER);
-    assert!(bench.run(Wish::default())[0].faults.is_empty());
-    let ran = &bench.run(Wish {
+    assert!(bench.run(SuiteOptions::default())[0].faults.is_empty());
+    let ran = &bench.run(SuiteOptions {
         seeds: 20,
-        ..Wish::default()
+        ..SuiteOptions::default()
     })[0];
     assert!(ran.is_flaky);
     let message = &ran.faults[0].message;
@@ -228,7 +233,7 @@ test "one row has no number" for add {
 "#;
     let bench = bench(text);
     let titles: Vec<String> = bench
-        .run(Wish::default())
+        .run(SuiteOptions::default())
         .into_iter()
         .map(|ran| ran.title)
         .collect();
@@ -267,7 +272,7 @@ fn too_many_rows_are_refused() {
         "plan add(a: int, b: int) -> int {{\n    reply a + b\n}}\n\ntest \"many\" for add {{\n    given [{rows}]\n    given [{}]\n    expect reply >= 0\n}}\n",
         rows.replace("a:", "b:")
     );
-    let ran = bench(&text).run(Wish::default());
+    let ran = bench(&text).run(SuiteOptions::default());
     assert_eq!(ran.len(), 1);
     assert_eq!(
         ran[0].faults[0].message,
@@ -287,7 +292,7 @@ fn b12_an_answer_that_nobody_asks_for_fails_the_test() {
         let text = format!(
             "{plan}test \"t\" for p {{ given {given} answer form => {{ a: 2 }} expect reply in [0, 2] }}\n"
         );
-        let mut ran = bench(&text).run(Wish::default());
+        let mut ran = bench(&text).run(SuiteOptions::default());
         unused_in_every_row(&mut ran);
         ran.iter()
             .map(|ran| {

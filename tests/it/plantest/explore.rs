@@ -7,7 +7,7 @@ use planrun_lang::protocol::RunState;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::{Effect, ErrorClass};
 use planrun_test::plantest::explore::invariants::{Breach, breaches};
-use planrun_test::plantest::play::{Manner, Played};
+use planrun_test::plantest::play::{Played, RunOptions};
 use planrun_test::plantest::world::Called;
 
 use super::kit::{Bench, bench};
@@ -26,7 +26,7 @@ fn played(plan: &str, test: &str) -> (Bench, Played) {
         "{TOOLS}\n{plan}\ntest \"it\" for it {{\n    {test}\n}}\n"
     ));
     let case = bench.cases().remove(0);
-    let played = bench.play(&case, Manner::default());
+    let played = bench.play(&case, RunOptions::default());
     (bench, played)
 }
 
@@ -314,11 +314,11 @@ plan first(id: int) -> string {
 }
 
 plan waits(id: int) -> bool {
-    task stage "Where it is" statuses [open, closed]
+    task environment "Where it is" statuses [open, closed]
     step taken = desk.take(id: id)
         recover tool.full => { ok: false }
-    set stage closed when taken.ok
-    step over = wait for stage is closed
+    set environment closed when taken.ok
+    step over = wait for environment is closed
     reply taken.ok
 }
 

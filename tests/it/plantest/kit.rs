@@ -11,15 +11,15 @@ use planrun_lang::sema::{Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_runs::driver::Silence;
 use planrun_test::plantest::case::Case;
-use planrun_test::plantest::play::{Manner, Played, Stage, play};
-use planrun_test::plantest::suite::{Ran, Suite, Wish, cast};
+use planrun_test::plantest::play::{Played, RunOptions, TestEnvironment, play};
+use planrun_test::plantest::suite::{Ran, Suite, SuiteOptions, doubles};
 use planrun_tools::host::MemoryHost;
 use planrun_tools::tools::Catalog;
 
 /// A file that is tested.
 pub struct Bench {
     pub suite: Suite,
-    pub stage: Stage,
+    pub environment: TestEnvironment,
 }
 
 /// The tests of a text that stands alone.
@@ -37,7 +37,7 @@ pub fn bench(text: &str) -> Bench {
     let checked = lint::check_file(&source, &tools(), &Nothing, &project);
     Bench {
         suite: Suite::new(source, checked),
-        stage: stage(),
+        environment: environment(),
     }
 }
 
@@ -52,8 +52,8 @@ fn tools() -> Tools {
 }
 
 /// Where a plan runs without a project.
-pub fn stage() -> Stage {
-    Stage {
+pub fn environment() -> TestEnvironment {
+    TestEnvironment {
         limit: None,
         defaults: Defaults {
             policy: Policy::default(),
@@ -71,12 +71,15 @@ impl Bench {
     }
 
     /// Every case, played and judged.
-    pub fn run(&self, wish: Wish) -> Vec<Ran> {
+    pub fn run(&self, options: SuiteOptions) -> Vec<Ran> {
         assert!(self.suite.broken.is_empty(), "{:?}", self.suite.broken);
         self.suite
             .cases()
             .iter()
-            .map(|case| self.suite.run(&self.stage, case, wish, &mut Silence))
+            .map(|case| {
+                self.suite
+                    .run(&self.environment, case, options, &mut Silence)
+            })
             .collect()
     }
 
@@ -95,14 +98,14 @@ impl Bench {
     }
 
     /// What a case comes to.
-    pub fn play(&self, case: &Case, manner: Manner) -> Played {
-        let players = cast(&self.stage, case, manner);
+    pub fn play(&self, case: &Case, options: RunOptions) -> Played {
+        let doubles = doubles(&self.environment, case, options);
         play(
-            &self.stage,
+            &self.environment,
             self.program(case),
             case,
-            players,
-            manner,
+            doubles,
+            options,
             &mut Silence,
         )
     }

@@ -1,7 +1,7 @@
 //! Plans that others wrote, under the test engine: every tool makes up its answers by its contract, the inputs by theirs.
 
-use planrun_test::plantest::play::Manner;
-use planrun_test::plantest::suite::Wish;
+use planrun_test::plantest::play::RunOptions;
+use planrun_test::plantest::suite::SuiteOptions;
 use rayon::prelude::*;
 
 use super::kit::bench;
@@ -20,9 +20,9 @@ fn every_nestools_plan_completes_with_made_up_answers() {
             if !bench.suite.broken.is_empty() {
                 return Err(format!("{name}: {:?}", bench.suite.broken[0].message));
             }
-            let ran = bench.run(Wish {
+            let ran = bench.run(SuiteOptions {
                 seeds: 2,
-                ..Wish::default()
+                ..SuiteOptions::default()
             });
             let fault = ran.iter().flat_map(|ran| &ran.faults).next();
             if let Some(fault) = fault {
@@ -31,7 +31,7 @@ fn every_nestools_plan_completes_with_made_up_answers() {
             let calls = bench
                 .cases()
                 .iter()
-                .map(|case| bench.play(case, Manner::default()).calls.len())
+                .map(|case| bench.play(case, RunOptions::default()).calls.len())
                 .sum();
             Ok(calls)
         })

@@ -12,6 +12,8 @@ use planrun_tools::tools::{CallEvent, Events, Progress, broken_off};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::spans::ended;
+
 /// How long a transport gets to stop after a timeout, such as a program to die.
 const CLEAN_UP: Duration = Duration::from_secs(2);
 
@@ -50,6 +52,7 @@ impl Attempt {
             let _ = tokio::time::timeout(CLEAN_UP, self.listen()).await;
             Err(timed_out(timeout))
         };
+        ended(&outcome);
         let call = self.call;
         self.send(News::Input(Input::CallEnded { call, outcome }));
     }

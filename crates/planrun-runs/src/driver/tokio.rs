@@ -13,10 +13,12 @@ use planrun_tools::tools::{Callee, Conversation, Handle, Request};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 use super::attempt::{Attempt, News, unknown_place};
 use super::context::{Asker, Context};
 use super::observer::Observer;
+use super::spans::{self, StepSpans};
 use super::toolbox::Toolbox;
 use crate::journal::Log;
 
@@ -29,8 +31,10 @@ pub async fn run(
     inputs: &BTreeMap<Arc<str>, Value>,
     context: Context<'_>,
 ) -> Outcome {
+    let span = spans::run(&context.run_id, &program.plan.name);
     // The state of a run is large, and callers hold it within futures of their own.
-    Box::pin(Driver::new(program, inputs, context).drive()).await
+    let driving = Box::pin(async { Driver::new(program, inputs, context).drive().await });
+    driving.instrument(span).await
 }
 
 /// Carries out the commands of one run.
@@ -61,6 +65,7 @@ struct Driver<'a> {
     now: Moment,
     /// The line of an event that is being written.
     line: Vec<u8>,
+    spans: Option<StepSpans>,
     ended: bool,
 }
 
@@ -105,6 +110,7 @@ impl<'a> Driver<'a> {
             epoch,
             now,
             line: Vec::new(),
+            spans: StepSpans::new(),
             ended: false,
         }
     }
@@ -165,6 +171,9 @@ impl<'a> Driver<'a> {
                     });
                     log.append(event.number, &self.line);
                 }
+                if let Some(spans) = &mut self.spans {
+                    spans.note(&event, self.run.redactor());
+                }
                 // The journal needs everything to go on with; whoever looks on does not.
                 self.observer.observe(&event.redacted(self.run.redactor()));
             }
@@ -219,17 +228,23 @@ impl<'a> Driver<'a> {
             let outcome = Err(unknown_place(&signature.path()));
             return self.inputs.push_back(Input::CallEnded { call, outcome });
         };
+        let span = self.spans.as_ref().map_or_else(Span::none, |spans| {
+            spans.attempt(&request.path, &signature.path())
+        });
         let cancel = self.spare_token.take().unwrap_or_default();
-        let reply = transport.call(Request {
-            path: request.path.clone(),
-            callee: Callee::Tool(signature),
-            arguments: request.arguments,
-            idempotency_key: request.key,
-            handle: request.handle.and_then(|content| Handle::new(content).ok()),
-            cancel: cancel.clone(),
+        let reply = span.in_scope(|| {
+            transport.call(Request {
+                path: request.path.clone(),
+                callee: Callee::Tool(signature),
+                arguments: request.arguments,
+                idempotency_key: request.key,
+                handle: request.handle.and_then(|content| Handle::new(content).ok()),
+                cancel: cancel.clone(),
+            })
         });
         match reply {
             Conversation::Now(outcome) => {
+                span.in_scope(|| spans::ended(&outcome));
                 self.spare_token = Some(cancel);
                 self.inputs.push_back(Input::CallEnded { call, outcome });
             }
@@ -243,7 +258,7 @@ impl<'a> Driver<'a> {
                     timeout,
                     sender: self.sender.clone(),
                 };
-                tokio::spawn(attempt.drive());
+                tokio::spawn(attempt.drive().instrument(span));
             }
         }
     }

@@ -14,7 +14,7 @@ use super::knowledge::{Condition, Frame, come, unknown};
 use super::{Forecast, Item, Known, Runs, Surroundings};
 
 /// Steps beyond these are not listed.
-const MOST_STEPS: usize = 10_000;
+const MAX_STEPS: usize = 10_000;
 
 /// A walk through a plan.
 pub(super) struct Walk<'a> {
@@ -130,7 +130,7 @@ impl<'a> Walk<'a> {
             .iter()
             .enumerate()
         {
-            if self.items.len() >= MOST_STEPS {
+            if self.items.len() >= MAX_STEPS {
                 self.truncated = true;
                 return;
             }

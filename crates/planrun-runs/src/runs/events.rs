@@ -59,7 +59,7 @@ impl Planrun {
     /// When there is no such run, or it cannot be read.
     pub fn events(&self, run: &str, options: EventOptions) -> Result<RunEvents, Error> {
         let journal = self.journal()?;
-        let run = journal.run(run)?.run;
+        let run = journal.run(run)?.info.run;
         let redaction = redaction(&journal, &run)?;
         Ok(RunEvents {
             journal,

@@ -23,7 +23,7 @@ impl Planrun {
         writer: &mut impl Write,
     ) -> Result<(Exported, bool), Error> {
         let journal = self.journal()?;
-        let run = journal.run(run)?.run;
+        let run = journal.run(run)?.info.run;
         let redaction = if with_secrets {
             Shown::default()
         } else {

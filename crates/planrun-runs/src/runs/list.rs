@@ -1,34 +1,30 @@
 //! Lists of runs, and how each stands.
 
+use std::ops::Deref;
+
 use planrun_lang::protocol::RunState;
 
 use super::recorded::replay;
 use super::signal::open;
 use super::{Error, Journal, Planrun};
+pub use crate::journal::store::RunInfo;
 use crate::journal::store::{Filter, RunRow};
 use planrun_core::journal::Past;
 
-/// What is known of a run without reading its events. Moments are nanoseconds since 1970.
+/// What is known of a run without reading its events, and whether it is driven. The fields of [`RunInfo`] are its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
-    pub run: String,
-    pub plan: String,
-    /// As its last process wrote it: one of [`RunState`], or `pending` before anything happened.
-    pub state: String,
-    pub ended: bool,
+    info: RunInfo,
     /// Whether a process that lives drives it.
     pub driven: bool,
-    pub created_at: i128,
-    pub updated_at: i128,
-    /// When it goes on by itself.
-    pub wake_at: Option<i128>,
-    /// The class of its error.
-    pub error: Option<String>,
-    /// A short text for people, such as what it waits for.
-    pub note: Option<String>,
-    pub steps_done: u64,
-    pub steps_all: Option<u64>,
-    pub events: u64,
+}
+
+impl Deref for RunSummary {
+    type Target = RunInfo;
+
+    fn deref(&self) -> &RunInfo {
+        &self.info
+    }
 }
 
 /// Which runs to list; without anything, all.
@@ -56,18 +52,7 @@ impl RunSummary {
     pub(super) fn of(journal: &Journal, row: RunRow) -> Self {
         Self {
             driven: journal.is_driven(&row),
-            run: row.run,
-            plan: row.plan,
-            state: row.state,
-            ended: row.ended,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-            wake_at: row.wake_at,
-            error: row.error,
-            note: row.note,
-            steps_done: row.steps_done,
-            steps_all: row.steps_all,
-            events: row.events,
+            info: row.info,
         }
     }
 

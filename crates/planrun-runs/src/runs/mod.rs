@@ -76,7 +76,7 @@ pub use events::{EventOptions, FollowedEvents, RunEvent, RunEvents};
 pub use export::{ExportFault, Exported, verify_export};
 pub use inbox::OpenRun;
 pub use inputs::{InputReader, Inputs, parse_input};
-pub use list::{RunFilter, RunSummary, Wake};
+pub use list::{RunFilter, RunInfo, RunSummary, Wake};
 pub use patch::Patched;
 pub use plan_text::{PlanText, beside, file_name, tidy};
 pub use prune::{Prune, Pruned};

@@ -178,8 +178,8 @@ impl Planrun {
         let unverified = ErrorClass::Validation(Validation::Verify).to_string();
         if row.ended && row.error.as_ref() != Some(&unverified) {
             return Err(Error::Ended {
-                run: row.run,
-                state: row.state,
+                run: row.info.run,
+                state: row.info.state,
             });
         }
         let run = self.drive_row(journal.clone(), row, options)?;
@@ -242,7 +242,7 @@ fn pause(mut lease: Box<dyn Lease>, row: RunRow, past: &Past) -> Result<Error, E
     lease.summarize(&summary);
     lease.close()?;
     Ok(Error::Stuck {
-        run: row.run,
+        run: row.info.run,
         deaths,
         event,
     })

@@ -139,8 +139,8 @@ pub(super) fn open(journal: &Journal, run: &str) -> Result<RunRow, Error> {
     let row = journal.run(run)?;
     if row.ended {
         Err(Error::Ended {
-            run: row.run,
-            state: row.state,
+            run: row.info.run,
+            state: row.info.state,
         })
     } else {
         Ok(row)

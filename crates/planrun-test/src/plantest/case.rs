@@ -10,7 +10,7 @@ use super::recording::Recording;
 use super::slots::Slots;
 
 /// More rows than this are not crossed.
-pub const MOST_ROWS: usize = 10_000;
+pub const MAX_ROWS: usize = 10_000;
 
 /// One run of a test.
 #[derive(Clone, Debug)]
@@ -30,9 +30,9 @@ pub struct Case {
 pub fn cases(test: &Arc<Test>) -> Result<Vec<Case>, String> {
     let mut rows: Vec<BTreeMap<Arc<str>, Value>> = vec![BTreeMap::new()];
     for table in &test.tables {
-        if rows.len().saturating_mul(table.len()) > MOST_ROWS {
+        if rows.len().saturating_mul(table.len()) > MAX_ROWS {
             return Err(format!(
-                "the tables of this test have more than {MOST_ROWS} rows together"
+                "the tables of this test have more than {MAX_ROWS} rows together"
             ));
         }
         let mut crossed = Vec::with_capacity(rows.len() * table.len());

@@ -9,7 +9,7 @@ use planrun_lang::types::{ErrorClass, Signature, Validation, encode};
 use planrun_lang::value::Value;
 
 use super::generated::MadeUp;
-use super::play::Manner;
+use super::play::RunOptions;
 use super::slots::Slots;
 use super::world::{Call, Reaction, Response, Source, failure, is_system};
 use planrun_lang::call::{Answer, CallError, CallOutcome};
@@ -39,7 +39,7 @@ pub struct Mocks {
 
 impl Mocks {
     #[must_use]
-    pub fn new(test: &Arc<Test>, which: Which, made_up: &Arc<MadeUp>, manner: Manner) -> Self {
+    pub fn new(test: &Arc<Test>, which: Which, made_up: &Arc<MadeUp>, options: RunOptions) -> Self {
         let is_meant =
             |index: &usize| test.mocks[*index].signature.is_some() == (which == Which::Named);
         let mut order: Vec<usize> = (0..test.mocks.len()).filter(is_meant).collect();
@@ -49,8 +49,8 @@ impl Mocks {
             order,
             used: Mutex::new(vec![0; test.mocks.len()]),
             made_up: made_up.clone(),
-            seed: manner.seed,
-            edge: manner.edge,
+            seed: options.seed,
+            edge: options.edge,
         }
     }
 

@@ -1,7 +1,6 @@
 //! `planrun test`: cases, mocks, recordings, faults, snapshots, coverage.
 
 pub mod case;
-mod clerk;
 pub mod coverage;
 pub mod explore;
 pub mod generated;
@@ -12,6 +11,7 @@ pub mod play;
 pub mod recording;
 pub mod replay;
 pub mod report;
+mod responder;
 mod slots;
 pub mod snapshot;
 pub mod suite;

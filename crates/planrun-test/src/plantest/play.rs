@@ -12,10 +12,10 @@ use planrun_tools::tools::{Catalog, StandIn};
 use tokio::task::JoinSet;
 
 use super::case::Case;
-use super::clerk::Clerk;
 use super::generated::MadeUp;
 use super::recording::{Recorder, Replay, Replayed};
 use super::replay::Lives;
+use super::responder::ScriptedResponder;
 use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
 use planrun_core::journal::{MOST_DEATHS, Move, Past, Said, Signal};
@@ -24,7 +24,7 @@ use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
 use planrun_runs::journal::{Log, MemoryLog};
 
 /// More processes than this no run needs.
-const MOST_PROCESSES: usize = 100;
+const MAX_PROCESSES: usize = 100;
 /// No run takes longer, on the clock of the test.
 const LONGEST: Duration = Duration::from_hours(24 * 365 * 20);
 /// What a run is called in tests: jitter and keys follow from it.
@@ -32,7 +32,7 @@ const RUN: &str = "test";
 
 /// What all cases of a project share.
 #[derive(Clone)]
-pub struct Stage {
+pub struct TestEnvironment {
     /// What the project lets plans reach.
     pub limit: Option<Permissions>,
     pub defaults: Defaults,
@@ -43,7 +43,7 @@ pub struct Stage {
 
 /// How a case is played.
 #[derive(Clone, Copy, Default)]
-pub struct Manner {
+pub struct RunOptions {
     pub order: Order,
     /// Chance: what is made up, and `sys.uuid`.
     pub seed: u64,
@@ -52,11 +52,11 @@ pub struct Manner {
 }
 
 /// Who plays the world.
-pub struct Cast {
+pub struct Doubles {
     /// They answer calls, the first of them first.
     pub sources: Vec<Box<dyn Source>>,
     /// Answers what people are asked.
-    pub clerk: Clerk,
+    pub responder: ScriptedResponder,
     /// The recording among those who answer calls, to be asked what came of it.
     pub replay: Option<Arc<Replay>>,
     /// Calls to which nobody has an answer go to the real tools.
@@ -112,20 +112,20 @@ pub struct Played {
 
 /// Plays a case to its end, or until only somebody who never comes could go on with it.
 pub fn play(
-    stage: &Stage,
+    environment: &TestEnvironment,
     program: &Arc<Program>,
     case: &Case,
-    players: Cast,
-    manner: Manner,
+    doubles: Doubles,
+    options: RunOptions,
     observer: &mut dyn Observer,
 ) -> Played {
-    let Cast {
+    let Doubles {
         sources,
-        clerk,
+        responder,
         replay,
         live,
         again,
-    } = players;
+    } = doubles;
     let log = MemoryLog::default();
     let mut world = World::new(sources, log.clone());
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -136,38 +136,38 @@ pub fn play(
         runtime.enable_time().start_paused(true);
     }
     let world = Arc::new(world);
-    let performance = Performance {
-        stage,
+    let run = TestRun {
+        environment,
         program,
         case,
         world,
-        clerk,
-        manner,
+        responder,
+        options,
         log,
         replay,
         live,
         again,
     };
     match runtime.build() {
-        Ok(runtime) => runtime.block_on(performance.live(observer)),
-        Err(_) => performance.played(None, 0, Duration::ZERO),
+        Ok(runtime) => runtime.block_on(run.live(observer)),
+        Err(_) => run.played(None, 0, Duration::ZERO),
     }
 }
 
-struct Performance<'a> {
-    stage: &'a Stage,
+struct TestRun<'a> {
+    environment: &'a TestEnvironment,
     program: &'a Arc<Program>,
     case: &'a Case,
     world: Arc<World>,
-    clerk: Clerk,
-    manner: Manner,
+    responder: ScriptedResponder,
+    options: RunOptions,
     log: MemoryLog,
     replay: Option<Arc<Replay>>,
     live: Option<Live>,
     again: Option<Again>,
 }
 
-impl Performance<'_> {
+impl TestRun<'_> {
     async fn live(self, observer: &mut dyn Observer) -> Played {
         let host = self.host();
         if let Some(again) = &self.again {
@@ -186,7 +186,7 @@ impl Performance<'_> {
         if let Some(live) = &self.live {
             return live.host.clone();
         }
-        let memory = MemoryHost::new(self.manner.seed);
+        let memory = MemoryHost::new(self.options.seed);
         if let Some(again) = &self.again {
             memory.set_now(again.begun_at);
         }
@@ -206,8 +206,8 @@ impl Performance<'_> {
             outcome,
             calls: self.world.calls(),
             unanswered: self.world.unanswered(),
-            refused: self.clerk.refused(),
-            unused: self.clerk.unused(),
+            refused: self.responder.refused(),
+            unused: self.responder.unused(),
             events: self.log,
             processes,
             took,
@@ -222,7 +222,7 @@ impl Performance<'_> {
         signals: &mut JoinSet<()>,
         observer: &mut dyn Observer,
     ) -> (Option<Outcome>, usize) {
-        for number in 1..=MOST_PROCESSES {
+        for number in 1..=MAX_PROCESSES {
             let Some(outcome) = self.process(host, observer).await else {
                 drop(self.log.clone().living());
                 if let Some(again) = &self.again {
@@ -250,13 +250,13 @@ impl Performance<'_> {
                 return (Some(outcome), number);
             }
         }
-        (None, MOST_PROCESSES)
+        (None, MAX_PROCESSES)
     }
 
     /// One process of the run; nothing where it died.
     async fn process(&self, host: &Arc<dyn Host>, observer: &mut dyn Observer) -> Option<Outcome> {
         let people = self.again.as_ref().map(|again| again.people.clone());
-        let asker = people.unwrap_or_else(|| Arc::new(self.clerk.clone()));
+        let asker = people.unwrap_or_else(|| Arc::new(self.responder.clone()));
         let answering = Answering {
             answers: Vec::new(),
             asker: Some(asker),
@@ -309,11 +309,11 @@ impl Performance<'_> {
         let again = self.again.as_ref().map_or(RUN, |again| &again.run);
         let run = self.live.as_ref().map_or(again, |live| &live.run);
         Context {
-            limit: self.stage.limit.clone(),
-            root: self.stage.root.clone(),
-            defaults: self.stage.defaults.clone(),
+            limit: self.environment.limit.clone(),
+            root: self.environment.root.clone(),
+            defaults: self.environment.defaults.clone(),
             past: self.past().filter(|past| past.last > 0),
-            order: self.manner.order,
+            order: self.options.order,
             stand_in: Some(stand_in),
             ..Context::new(host.clone(), self.tools(host.clone()), run, observer)
         }
@@ -325,7 +325,7 @@ impl Performance<'_> {
         }
         Arc::new(Catalog::new(
             host,
-            self.stage.root.clone(),
+            self.environment.root.clone(),
             &Arc::new(Permissions::none()),
         ))
     }

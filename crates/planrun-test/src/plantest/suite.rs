@@ -15,10 +15,10 @@ use planrun_lang::syntax::ast;
 use planrun_tools::host::{Host, RealHost};
 
 use super::case::{Case, cases};
-use super::clerk::Clerk;
 use super::mocks::{Mocks, Which};
-use super::play::{Cast, Manner, Played, Stage, play};
+use super::play::{Doubles, Played, RunOptions, TestEnvironment, play};
 use super::recording::{self, Recordings, Replay};
+use super::responder::ScriptedResponder;
 use super::trace::trace;
 use super::verdict::{fault, faults, unused};
 use super::world::Source;
@@ -69,10 +69,10 @@ pub struct Kept {
 
 /// How cases are run.
 #[derive(Clone, Copy, Default)]
-pub struct Wish {
+pub struct SuiteOptions {
     /// In how many further orders each case is played.
     pub seeds: u64,
-    pub manner: Manner,
+    pub run: RunOptions,
 }
 
 impl Suite {
@@ -159,21 +159,21 @@ impl Suite {
     #[must_use]
     pub fn run(
         &self,
-        stage: &Stage,
+        environment: &TestEnvironment,
         prepared: &Prepared,
-        wish: Wish,
+        options: SuiteOptions,
         observer: &mut dyn Observer,
     ) -> Ran {
-        self.run_played(stage, prepared, wish, observer).0
+        self.run_played(environment, prepared, options, observer).0
     }
 
     /// The same, with the run that it was judged by; nothing where none was made.
     #[must_use]
     pub fn run_played(
         &self,
-        stage: &Stage,
+        environment: &TestEnvironment,
         prepared: &Prepared,
-        wish: Wish,
+        options: SuiteOptions,
         observer: &mut dyn Observer,
     ) -> (Ran, Option<Played>) {
         let began = RealHost.monotonic();
@@ -193,7 +193,7 @@ impl Suite {
             Ok(case) => {
                 (ran.row, ran.title) = (case.row, case.title());
                 self.look(test, &mut ran);
-                self.perform(stage, case, wish, observer, &mut ran)
+                self.perform(environment, case, options, observer, &mut ran)
             }
             Err(reason) => {
                 ran.faults.push(fault(test.span, reason.as_str()));
@@ -206,9 +206,9 @@ impl Suite {
 
     fn perform(
         &self,
-        stage: &Stage,
+        environment: &TestEnvironment,
         case: &Case,
-        wish: Wish,
+        options: SuiteOptions,
         observer: &mut dyn Observer,
         ran: &mut Ran,
     ) -> Option<Played> {
@@ -217,24 +217,24 @@ impl Suite {
             ran.faults.push(refused);
             return None;
         }
-        let perform = |manner: Manner, observer: &mut dyn Observer| {
-            let doubles = cast(stage, case, manner);
-            play(stage, program, case, doubles, manner, observer)
+        let perform = |options: RunOptions, observer: &mut dyn Observer| {
+            let doubles = doubles(environment, case, options);
+            play(environment, program, case, doubles, options, observer)
         };
         let faults = |played: &Played| self.faults(case, played);
-        let played = perform(wish.manner, observer);
+        let played = perform(options.run, observer);
         ran.faults.extend(faults(&played));
         ran.unused.clone_from(&played.unused);
         ran.kept.extend(kept(program, case, &played));
         if !ran.faults.is_empty() {
             return Some(played);
         }
-        for seed in 0..wish.seeds {
-            let manner = Manner {
+        for seed in 0..options.seeds {
+            let options = RunOptions {
                 order: Order::Seeded(seed),
-                ..wish.manner
+                ..options.run
             };
-            let other = perform(manner, &mut Silence);
+            let other = perform(options, &mut Silence);
             let found = faults(&other);
             if let Some(first) = found.into_iter().next() {
                 let message = format!(
@@ -382,23 +382,23 @@ pub fn unused_in_every_row(all: &mut [Ran]) {
 
 /// Who plays the world of a test.
 #[must_use]
-pub fn cast(stage: &Stage, case: &Case, manner: Manner) -> Cast {
+pub fn doubles(environment: &TestEnvironment, case: &Case, options: RunOptions) -> Doubles {
     let replay = case
         .recording
         .as_ref()
         .map(|recording| Arc::new(Replay::new(recording, true)));
-    cast_with(stage, &case.test, manner, replay)
+    doubles_with(environment, &case.test, options, replay)
 }
 
 /// Who plays the world of a test: its mocks, what was recorded, and what it says of all the rest.
-pub(super) fn cast_with(
-    stage: &Stage,
+pub(super) fn doubles_with(
+    environment: &TestEnvironment,
     test: &Arc<Test>,
-    manner: Manner,
+    options: RunOptions,
     replay: Option<Arc<Replay>>,
-) -> Cast {
+) -> Doubles {
     let mocks =
-        |which| Box::new(Mocks::new(test, which, &stage.made_up, manner)) as Box<dyn Source>;
+        |which| Box::new(Mocks::new(test, which, &environment.made_up, options)) as Box<dyn Source>;
     let recorded = replay
         .iter()
         .map(|replay| Box::new(replay.clone()) as Box<dyn Source>);
@@ -406,9 +406,9 @@ pub(super) fn cast_with(
         .chain(recorded)
         .chain([mocks(Which::Rest)])
         .collect();
-    Cast {
+    Doubles {
         sources,
-        clerk: Clerk::new(test),
+        responder: ScriptedResponder::new(test),
         replay,
         live: None,
         again: None,

@@ -6,7 +6,7 @@ use planrun_tools::host::Stamp;
 use serde::{Deserialize, Serialize};
 
 /// More findings than this are not worth keeping.
-const MOST_FINDINGS: usize = 200;
+const MAX_FINDINGS: usize = 200;
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Entry {
@@ -64,8 +64,7 @@ impl Entry {
         unknown: usize,
         found: &[Diagnostic],
     ) -> Option<Self> {
-        let found =
-            (found.len() <= MOST_FINDINGS).then(|| found.iter().map(Found::of).collect())?;
+        let found = (found.len() <= MAX_FINDINGS).then(|| found.iter().map(Found::of).collect())?;
         Some(Self {
             own,
             looked,

@@ -19,7 +19,7 @@ use planrun_runs::runs::Workspace;
 const FOLDER: &str = "cache";
 const FILE: &str = "check";
 /// A larger file is not read, and none is written.
-const MOST_BYTES: usize = 32 * 1024 * 1024;
+const MAX_BYTES: usize = 32 * 1024 * 1024;
 /// Clocks of file systems may be this coarse: what changed so shortly before it was looked at is read again.
 const COARSEST_CLOCK: i64 = 2_000_000_000;
 
@@ -50,10 +50,7 @@ impl Cache {
         // A file that cannot be read is as good as none.
         let text = workspace
             .host
-            .read_bounded(
-                &own_folder(&root).join(FOLDER).join(FILE),
-                MOST_BYTES as u64,
-            )
+            .read_bounded(&own_folder(&root).join(FOLDER).join(FILE), MAX_BYTES as u64)
             .unwrap_or_default();
         let entries = entries(&text, &key).unwrap_or_default();
         Some(Self { root, key, entries })
@@ -107,7 +104,7 @@ impl Cache {
         let mut body = String::new();
         for entry in entries {
             let line = entry.line();
-            if body.len() + line.len() < MOST_BYTES / 2 {
+            if body.len() + line.len() < MAX_BYTES / 2 {
                 body.push_str(&line);
             }
         }

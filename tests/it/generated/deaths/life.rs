@@ -23,9 +23,9 @@ use crate::generated::people;
 use crate::generated::stage::{self, Weather};
 
 /// More processes than this no run needs.
-const MOST_PROCESSES: usize = 400;
+const MAX_PROCESSES: usize = 400;
 /// So often somebody resumes what has failed.
-const MOST_RETRIES: usize = 8;
+const MAX_RETRIES: usize = 8;
 
 /// What is lived.
 pub struct Life<'a> {
@@ -91,7 +91,7 @@ impl Stand<'_> {
         let mut now = BEGIN;
         let (mut retries, mut left) = (0, self.life.deaths.iter());
         let mut resumes = false;
-        for process in 0..MOST_PROCESSES {
+        for process in 0..MAX_PROCESSES {
             let written = self.log.lines().len();
             let _ = match left.next() {
                 Some(more) => self.log.clone().dying_after(written + more),
@@ -132,7 +132,7 @@ impl Stand<'_> {
                 Some(Interruption::Waiting { wake: None, .. }) => {
                     return self.end(&outcome, Some("events"), now).await;
                 }
-                Some(Interruption::Failed(_)) if retries == MOST_RETRIES => {
+                Some(Interruption::Failed(_)) if retries == MAX_RETRIES => {
                     return self.end(&outcome, Some("failed"), now).await;
                 }
                 Some(Interruption::Failed(_)) => (retries, resumes) = (retries + 1, true),
@@ -140,7 +140,7 @@ impl Stand<'_> {
             }
         }
         Err(format!(
-            "{MOST_PROCESSES} processes do not bring it to its end"
+            "{MAX_PROCESSES} processes do not bring it to its end"
         ))
     }
 

@@ -3,12 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rusqlite::ToSql;
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
-
 /// A BLAKE3 hash; its text is 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Digest([u8; 32]);
+pub struct Digest(pub(super) [u8; 32]);
 
 impl Digest {
     /// The hash of these bytes.
@@ -54,22 +51,6 @@ impl FromStr for Digest {
             .filter(|_| small)
             .map(Self::from)
             .ok_or(NoDigest)
-    }
-}
-
-impl ToSql for Digest {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(ValueRef::Blob(&self.0)))
-    }
-}
-
-impl FromSql for Digest {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        value
-            .as_blob()?
-            .try_into()
-            .map(Self)
-            .map_err(|_| FromSqlError::InvalidType)
     }
 }
 

@@ -6,11 +6,10 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::Inner;
 use super::digest::{Digest, link};
 use super::failure::JournalError;
 use super::interface::{RecordedEvents, Store};
-use super::rows::RunRow;
+use super::run_row::RunRow;
 use planrun_core::journal::Shown;
 
 /// What the header says that the text is, and in which version.
@@ -193,8 +192,8 @@ impl<W: Write> Hashed<'_, W> {
         })?;
         out.writer.flush().map_err(|error| refused(&error))?;
         Ok(Exported {
-            run: row.run,
-            plan: row.plan,
+            run: row.info.run,
+            plan: row.info.plan,
             events,
             values,
             head,
@@ -256,18 +255,4 @@ fn value_line(digest: Digest, bytes: Vec<u8>) -> ValueLine {
 
 fn refused(error: &io::Error) -> JournalError {
     JournalError::Output(error.to_string())
-}
-
-impl Inner {
-    /// The values that a run refers to, the pinned document first.
-    pub(super) fn values(&self, run: i64, pinned: Digest) -> Result<Vec<Digest>, JournalError> {
-        let select = "SELECT digest FROM refs JOIN blobs ON blobs.id = refs.blob
-                      WHERE refs.run = ?1 ORDER BY digest <> ?2, digest";
-        self.read(|connection| {
-            connection
-                .prepare_cached(select)?
-                .query_map(rusqlite::params![run, pinned], |row| row.get(0))?
-                .collect()
-        })
-    }
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::digest::Digest;
 use super::failure::JournalError;
-use super::{
-    Created, Driver, Filter, Journal, Message, NewRun, Prune, Pruned, Recorded, RunRow, Seen,
-};
+use super::message::{Message, Seen};
+use super::pruning::{Prune, Pruned};
+use super::run_row::{Created, Filter, NewRun, RunRow};
 use crate::journal::Log;
 
 /// A place where runs are written down, each by one driver at a time, and read by everybody. Runs are named in full, unless
@@ -103,6 +103,14 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn compact(&self) -> Result<(), JournalError>;
 }
 
+/// An event as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    pub number: u64,
+    /// One line of JSON, without its line feed.
+    pub line: String,
+}
+
 /// Events read back, in order; ends behind the first that cannot be trusted.
 pub type RecordedEvents = Box<dyn Iterator<Item = Result<Recorded, JournalError>> + Send>;
 
@@ -116,83 +124,4 @@ pub trait Lease: Log {
     /// # Errors
     /// Why something is not written; the run is given back all the same.
     fn close(self: Box<Self>) -> Result<(), JournalError>;
-}
-
-impl Lease for Driver {
-    fn last(&self) -> u64 {
-        Self::last(self)
-    }
-
-    fn close(self: Box<Self>) -> Result<(), JournalError> {
-        Self::close(*self)
-    }
-}
-
-impl Store for Journal {
-    fn create(&self, new: &NewRun<'_>) -> Result<Created<Box<dyn Lease>>, JournalError> {
-        Ok(match Self::create(self, new)? {
-            Created::New(driver) => Created::New(Box::new(driver)),
-            Created::Exists(row) => Created::Exists(row),
-        })
-    }
-
-    fn drive(&self, run: &str) -> Result<Box<dyn Lease>, JournalError> {
-        Ok(Box::new(Self::drive(self, run)?))
-    }
-
-    fn run(&self, prefix: &str) -> Result<RunRow, JournalError> {
-        Self::run(self, prefix)
-    }
-
-    fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError> {
-        Self::runs(self, filter)
-    }
-
-    fn is_driven(&self, row: &RunRow) -> bool {
-        Self::is_driven(self, row)
-    }
-
-    fn wait_given_back(&self, run: &str) {
-        Self::wait_given_back(self, run);
-    }
-
-    fn events(&self, run: &str, from: u64) -> Result<RecordedEvents, JournalError> {
-        Ok(Box::new(Self::events(self, run, from)?))
-    }
-
-    fn pinned(&self, run: &str) -> Result<Vec<u8>, JournalError> {
-        Self::pinned(self, run)
-    }
-
-    fn values(&self, run: &str) -> Result<Vec<Digest>, JournalError> {
-        Self::values(self, run)
-    }
-
-    fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
-        Self::blob(self, digest)
-    }
-
-    fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
-        Self::post(self, run, text)
-    }
-
-    fn post_all(&self, run: &str, texts: &[String], seen: Seen) -> Result<bool, JournalError> {
-        Self::post_all(self, run, texts, seen)
-    }
-
-    fn said(&self, run: &str) -> Result<Vec<Message>, JournalError> {
-        Self::said(self, run)
-    }
-
-    fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError> {
-        Self::prunable(self, prune)
-    }
-
-    fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
-        Self::prune(self, prune)
-    }
-
-    fn compact(&self) -> Result<(), JournalError> {
-        Self::compact(self)
-    }
 }

@@ -12,10 +12,12 @@ use tokio::sync::watch;
 
 use super::digest::{Digest, Origin, link};
 use super::failure::JournalError;
+use super::interface::Recorded;
 use super::interface::{Lease, RecordedEvents, Store};
-use super::{
-    Created, Filter, Holder, Message, NewRun, Prune, Pruned, Recorded, RunRow, Seen, nanos,
-};
+use super::message::{Message, Seen};
+use super::nanos;
+use super::pruning::{Prune, Pruned};
+use super::run_row::{Created, Filter, Holder, NewRun, RunInfo, RunRow};
 use crate::journal::Log;
 use planrun_core::journal::{self, Summary};
 
@@ -155,7 +157,7 @@ impl Store for MemoryStore {
             if row.digest == new.digest {
                 return Ok(Created::Exists(Box::new(row)));
             }
-            let (run, there, given) = (row.run, row.digest, new.digest);
+            let (run, there, given) = (row.info.run, row.digest, new.digest);
             return Err(JournalError::OtherInput { run, there, given });
         }
         let pinned = Digest::of(new.pinned);
@@ -168,21 +170,24 @@ impl Store for MemoryStore {
             created_at,
         }
         .head();
-        let row = RunRow {
+        let info = RunInfo {
             run: new.run.to_owned(),
             plan: new.plan.to_owned(),
-            digest: new.digest,
-            pinned,
-            created_at: new.at,
-            updated_at: new.at,
             state: "pending".to_owned(),
             ended: false,
+            created_at: new.at,
+            updated_at: new.at,
+            wake_at: None,
             error: None,
             note: None,
-            wake_at: None,
             steps_done: 0,
             steps_all: None,
             events: 0,
+        };
+        let row = RunRow {
+            info,
+            digest: new.digest,
+            pinned,
             head: chain,
             holder: None,
         };
@@ -335,7 +340,7 @@ impl Store for MemoryStore {
         let runs: Vec<String> = content
             .prunable(prune)
             .into_iter()
-            .map(|row| row.run)
+            .map(|row| row.info.run)
             .collect();
         content
             .runs
@@ -395,7 +400,7 @@ impl MemoryLease {
         let stored = content.find(&self.run)?;
         for line in lines {
             stored.row.head = link(&stored.row.head, &line);
-            stored.row.events += 1;
+            stored.row.info.events += 1;
             stored.lines.push(line);
         }
         self.durable = stored.row.events;
@@ -412,9 +417,14 @@ impl MemoryLease {
         }) = summary
         {
             let row = &mut stored.row;
-            (row.state, row.ended) = (state.name().to_owned(), state.is_ended());
-            (row.error, row.note, row.wake_at, row.updated_at) = (error, note, wake, now);
-            (row.steps_done, row.steps_all) = (steps_done, Some(steps_all));
+            (row.info.state, row.info.ended) = (state.name().to_owned(), state.is_ended());
+            (
+                row.info.error,
+                row.info.note,
+                row.info.wake_at,
+                row.info.updated_at,
+            ) = (error, note, wake, now);
+            (row.info.steps_done, row.info.steps_all) = (steps_done, Some(steps_all));
         }
         for (digest, _) in &blobs {
             if !stored.values.contains(digest) {

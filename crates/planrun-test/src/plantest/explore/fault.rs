@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::types::{ErrorClass, Signature};
 
-use super::super::clerk::Instead;
+use super::super::responder::Instead;
 use super::super::world::{Call, Reaction, Response, Source, failure};
 
 /// One thing that befalls a run.

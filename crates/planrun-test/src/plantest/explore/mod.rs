@@ -14,9 +14,9 @@ use planrun_lang::types::{ErrorClass, Signature};
 use rayon::prelude::*;
 
 use super::case::Case;
-use super::clerk::{Doubts, Instead};
-use super::play::{Manner, Played, Stage, play};
-use super::suite::{Suite, cast};
+use super::play::{Played, RunOptions, TestEnvironment, play};
+use super::responder::{Doubts, Instead};
+use super::suite::{Suite, doubles};
 use super::world::Called;
 pub use fault::Fault;
 use fault::Trouble;
@@ -78,19 +78,24 @@ impl Trip {
 
 /// Explores around the cases of a file, all of which pass.
 #[must_use]
-pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Explored {
+pub fn explore(
+    suite: &Suite,
+    environment: &TestEnvironment,
+    cases: &[Case],
+    reach: Reach,
+) -> Explored {
     let cases: Vec<&Case> = cases.iter().filter(|case| case.test.runs()).collect();
     let based: Vec<Option<(&Arc<Program>, Played)>> = cases
         .par_iter()
         .map(|case| {
             let program = suite.program(&case.test)?;
-            let manner = Manner::default();
-            let cast = cast(stage, case, manner);
-            let played = play(stage, program, case, cast, manner, &mut Silence);
+            let options = RunOptions::default();
+            let doubles = doubles(environment, case, options);
+            let played = play(environment, program, case, doubles, options, &mut Silence);
             Some((program, played))
         })
         .collect();
-    let trips = trips(stage, &cases, &based, reach);
+    let trips = trips(environment, &cases, &based, reach);
     let found: Vec<Vec<(usize, Breach, Vec<String>)>> = trips
         .par_iter()
         .enumerate()
@@ -98,7 +103,7 @@ pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Ex
             let Some((program, base)) = &based[trip.case] else {
                 return Vec::new();
             };
-            let found = travel(stage, program, cases[trip.case], trip, base);
+            let found = travel(environment, program, cases[trip.case], trip, base);
             found
                 .into_iter()
                 .map(|(breach, made_up)| (index, breach, made_up))
@@ -168,7 +173,7 @@ fn beside(trip: &Trip, base: &Played) -> Option<String> {
 
 /// Everything that can befall these runs, each at each place of a plan once.
 fn trips(
-    stage: &Stage,
+    environment: &TestEnvironment,
     cases: &[&Case],
     based: &[Option<(&Arc<Program>, Played)>],
     reach: Reach,
@@ -209,7 +214,7 @@ fn trips(
                 }
             }
         }
-        let edges = (0..edges(stage, cases[case], played)).map(Fault::Edge);
+        let edges = (0..edges(environment, cases[case], played)).map(Fault::Edge);
         let orders = (0..reach.seeds).map(Fault::Order);
         trips.extend(edges.chain(orders).map(|fault| Trip::of(case, fault)));
         debug_assert!(cases.len() == based.len(), "each case was played");
@@ -218,7 +223,7 @@ fn trips(
 }
 
 /// How many edges what is made up in a case has: as many as that tool of which it has most.
-fn edges(stage: &Stage, case: &Case, played: &Played) -> u64 {
+fn edges(environment: &TestEnvironment, case: &Case, played: &Played) -> u64 {
     let makes_up = |mock: &&Mock| {
         mock.reactions
             .iter()
@@ -235,7 +240,7 @@ fn edges(stage: &Stage, case: &Case, played: &Played) -> u64 {
     };
     let made_up = played.calls.iter().filter(is_made_up);
     made_up
-        .map(|called| stage.made_up.edges(&called.signature))
+        .map(|called| environment.made_up.edges(&called.signature))
         .max()
         .unwrap_or(0)
 }
@@ -294,32 +299,34 @@ fn gates(played: &Played) -> Vec<(Arc<str>, bool)> {
 }
 
 fn travel(
-    stage: &Stage,
+    environment: &TestEnvironment,
     program: &Arc<Program>,
     case: &Case,
     trip: &Trip,
     base: &Played,
 ) -> Vec<(Breach, Vec<String>)> {
-    let mut manner = Manner::default();
+    let mut options = RunOptions::default();
     match &trip.fault {
-        Fault::Order(seed) => manner.order = Order::Seeded(*seed),
-        Fault::Edge(edge) => manner.edge = Some(*edge),
+        Fault::Order(seed) => options.order = Order::Seeded(*seed),
+        Fault::Edge(edge) => options.edge = Some(*edge),
         Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => {}
     }
-    let mut players = cast(stage, case, manner);
+    let mut doubles = doubles(environment, case, options);
     let doubts = trip.happened.map(|happened| Doubts {
         happened,
         given: given(base),
     });
-    players.clerk = players.clerk.in_doubt(doubts);
+    doubles.responder = doubles.responder.in_doubt(doubts);
     match &trip.fault {
-        Fault::Fails { .. } | Fault::Crashes { .. } => players
+        Fault::Fails { .. } | Fault::Crashes { .. } => doubles
             .sources
             .insert(0, Box::new(Trouble(trip.fault.clone()))),
-        Fault::Gate { path, instead } => players.clerk = players.clerk.saying(path, *instead),
+        Fault::Gate { path, instead } => {
+            doubles.responder = doubles.responder.saying(path, *instead)
+        }
         Fault::Order(_) | Fault::Edge(_) => {}
     }
-    let played = play(stage, program, case, players, manner, &mut Silence);
+    let played = play(environment, program, case, doubles, options, &mut Silence);
     let mut found = breaches(&program.plan, &played);
     // What the test itself leads to is what its author wants.
     let before = breaches(&program.plan, base);

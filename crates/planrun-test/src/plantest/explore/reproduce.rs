@@ -9,7 +9,7 @@ use planrun_lang::syntax::spelling::write_word;
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
-use super::super::clerk::Instead;
+use super::super::responder::Instead;
 use super::super::suite::Suite;
 use super::{Discovery, Fault};
 

@@ -6,8 +6,8 @@ use planrun_lang::protocol::Sent;
 use planrun_lang::source::SourceFile;
 
 use super::super::case::Case;
-use super::super::play::{Live, Manner, Stage, play};
-use super::super::suite::cast_with;
+use super::super::play::{Live, RunOptions, TestEnvironment, play};
+use super::super::suite::doubles_with;
 use super::super::verdict::faults;
 use super::{Entry, Recorded, Recording, Replay};
 use planrun_core::run::Program;
@@ -26,7 +26,7 @@ pub struct Session {
 /// asks for any more is left out, unless the test fails and might not have come so far.
 #[must_use]
 pub fn record(
-    stage: &Stage,
+    environment: &TestEnvironment,
     source: &SourceFile,
     program: &Arc<Program>,
     case: &Case,
@@ -37,10 +37,10 @@ pub fn record(
         .as_ref()
         .map(|recording| Arc::new(Replay::new(recording, false)));
     let (recorder, mut secrets) = (live.recorder.clone(), live.tools.secrets());
-    let manner = Manner::default();
-    let mut players = cast_with(stage, &case.test, manner, replay.clone());
-    players.live = Some(live);
-    let played = play(stage, program, case, players, manner, &mut Silence);
+    let options = RunOptions::default();
+    let mut doubles = doubles_with(environment, &case.test, options, replay.clone());
+    doubles.live = Some(live);
+    let played = play(environment, program, case, doubles, options, &mut Silence);
     if let Some(outcome) = &played.outcome {
         secrets.join(outcome.secrets());
     }

@@ -18,8 +18,8 @@ use planrun_lang::value::Value;
 
 use self::before::{Before, People};
 use super::case::Case;
-use super::clerk::Clerk;
-use super::play::{Again, Cast, Manner, Played, Stage, play};
+use super::play::{Again, Doubles, Played, RunOptions, TestEnvironment, play};
+use super::responder::ScriptedResponder;
 use planrun_core::journal::{Entry, EntryError};
 use planrun_core::run::Program;
 use planrun_runs::driver::Silence;
@@ -43,7 +43,11 @@ pub struct Now {
 ///
 /// # Errors
 /// When what it did now cannot be read.
-pub fn live_again(stage: &Stage, program: &Arc<Program>, then: &Then) -> Result<Now, EntryError> {
+pub fn live_again(
+    environment: &TestEnvironment,
+    program: &Arc<Program>,
+    then: &Then,
+) -> Result<Now, EntryError> {
     let test = Arc::new(bare(&program.plan));
     let lives = Arc::new(Lives::new(&then.told.deaths));
     let before = Before::new(&then.told, lives.clone());
@@ -55,10 +59,10 @@ pub fn live_again(stage: &Stage, program: &Arc<Program>, then: &Then) -> Result<
         people: Arc::new(people),
         lives,
     };
-    let clerk = Clerk::new(&test);
-    let players = Cast {
+    let responder = ScriptedResponder::new(&test);
+    let doubles = Doubles {
         sources: vec![Box::new(before)],
-        clerk,
+        responder,
         replay: None,
         live: None,
         again: Some(again),
@@ -70,11 +74,11 @@ pub fn live_again(stage: &Stage, program: &Arc<Program>, then: &Then) -> Result<
         recording: None,
     };
     let played = play(
-        stage,
+        environment,
         program,
         &case,
-        players,
-        Manner::default(),
+        doubles,
+        RunOptions::default(),
         &mut Silence,
     );
     let mut told = Told::default();

@@ -14,7 +14,7 @@ pub(super) const ENDING: &str = ".snap";
 /// What stands behind it until somebody has looked.
 pub(super) const PENDING: &str = ".new";
 /// Bytes of a file that is read at most.
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A folder of kept files beside a plan file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -80,7 +80,7 @@ impl Folder {
             path: path.to_owned(),
             why,
         };
-        match host.read_bounded(path, MOST_BYTES) {
+        match host.read_bounded(path, MAX_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(error) => Err(match error.kind() {
                 io::ErrorKind::InvalidData => unreadable("is not UTF-8"),

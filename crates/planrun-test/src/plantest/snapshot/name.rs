@@ -12,9 +12,9 @@ const PLAN_ENDING: &str = ".plan";
 const BETWEEN: &str = "__";
 /// Bytes of the plan's part. Together with the others, the endings, and what an atomic write adds, it stays below the 255
 /// that file systems allow.
-const MOST_OF_PLAN: usize = 80;
+const MAX_OF_PLAN: usize = 80;
 /// Bytes of the test's part: 33 Chinese characters.
-const MOST_OF_TEST: usize = 100;
+const MAX_OF_TEST: usize = 100;
 
 /// What a file name says behind the plan's part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,10 +66,10 @@ pub(in crate::plantest) fn plan_part(file: &Path) -> String {
         .chars()
         .map(|character| if keeps(character) { character } else { '_' })
         .collect();
-    if part == stem && part.len() <= MOST_OF_PLAN {
+    if part == stem && part.len() <= MAX_OF_PLAN {
         part
     } else {
-        hashed(&part, stem, MOST_OF_PLAN)
+        hashed(&part, stem, MAX_OF_PLAN)
     }
 }
 
@@ -86,11 +86,11 @@ pub(in crate::plantest) fn test_parts<'a>(
     }
     let part = |test: &str| {
         let slug = slug(test);
-        let alone = times.get(&slug) == Some(&1) && !slug.is_empty() && slug.len() <= MOST_OF_TEST;
+        let alone = times.get(&slug) == Some(&1) && !slug.is_empty() && slug.len() <= MAX_OF_TEST;
         if alone {
             slug
         } else {
-            hashed(&slug, test, MOST_OF_TEST)
+            hashed(&slug, test, MAX_OF_TEST)
         }
     };
     tests
@@ -178,7 +178,7 @@ mod tests {
         assert!(part("my:plan.plan") != part("my plan.plan"));
         assert_eq!(
             part(&format!("{}.plan", "a".repeat(200))).len(),
-            MOST_OF_PLAN
+            MAX_OF_PLAN
         );
     }
 
@@ -217,7 +217,7 @@ mod tests {
             let distinct: BTreeSet<&String> = parts.values().collect();
             prop_assert_eq!(distinct.len(), tests.len());
             for part in parts.values() {
-                prop_assert!(!part.is_empty() && part.len() <= MOST_OF_TEST && !part.contains(BETWEEN));
+                prop_assert!(!part.is_empty() && part.len() <= MAX_OF_TEST && !part.contains(BETWEEN));
                 prop_assert!(!part.contains(['/', '\\', ':', '*', '?', '"', '<', '>', '|', '.', ' ']));
                 prop_assert!(!part.contains(char::is_control));
             }

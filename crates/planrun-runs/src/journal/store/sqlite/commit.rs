@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use super::digest::{Digest, link};
-use super::failure::JournalError;
+use super::super::digest::{Digest, link};
+use super::super::failure::JournalError;
 use super::nanos;
 use super::queue::{Summary, Target, Work};
 

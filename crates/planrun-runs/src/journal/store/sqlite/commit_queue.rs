@@ -1,4 +1,4 @@
-//! Writing what waits, by whoever has the pen: the thread for that, or a driver where it need not wait for a disk.
+//! Writing what waits, by whoever has the writer: the thread for that, or a driver where it need not wait for a disk.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,58 +7,59 @@ use std::time::Duration;
 
 use planrun_tools::host::Host;
 use rusqlite::Connection;
+use tracing::debug_span;
 
+use super::super::failure::JournalError;
 use super::commit;
-use super::failure::JournalError;
 use super::queue::{Queue, Target, Work};
 use super::{Settings, nanos};
 
-/// The queue of a process, and the one pen that writes what is in it.
-pub(super) struct Desk {
+/// The queue of a process, and the one writer that writes what is in it.
+pub(super) struct CommitQueue {
     pub(super) queue: Arc<Queue>,
-    pen: Mutex<Pen>,
+    writer: Mutex<Writer>,
     /// A commit waits for no disk, and so costs less than waking a thread and being woken by it.
     at_once: bool,
 }
 
-impl Desk {
-    pub(super) fn new(queue: Arc<Queue>, pen: Pen, at_once: bool) -> Self {
+impl CommitQueue {
+    pub(super) fn new(queue: Arc<Queue>, writer: Writer, at_once: bool) -> Self {
         Self {
             queue,
-            pen: Mutex::new(pen),
+            writer: Mutex::new(writer),
             at_once,
         }
     }
 
     // A transaction that a panic cuts short is taken back, so what is behind a poisoned lock is whole.
-    pub(super) fn pen(&self) -> MutexGuard<'_, Pen> {
-        self.pen.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sees to it that what waits is written: here, or by the thread where that would mean to wait for anybody.
     pub(super) fn attend(&self) {
         let written = self.at_once
             && self
-                .pen
+                .writer
                 .try_lock()
-                .is_ok_and(|mut pen| pen.write_without_waiting(&self.queue));
+                .is_ok_and(|mut writer| writer.write_without_waiting(&self.queue));
         if !written {
             self.queue.wake();
         }
     }
 }
 
-impl fmt::Debug for Desk {
+impl fmt::Debug for CommitQueue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Desk")
+            .debug_struct("CommitQueue")
             .field("queue", &self.queue)
             .finish_non_exhaustive()
     }
 }
 
 /// What is needed to write.
-pub(super) struct Pen {
+pub(super) struct Writer {
     connection: Connection,
     path: PathBuf,
     host: Arc<dyn Host>,
@@ -68,7 +69,7 @@ pub(super) struct Pen {
     version: i64,
 }
 
-impl Pen {
+impl Writer {
     pub(super) fn new(
         path: &Path,
         settings: &Settings,
@@ -120,6 +121,8 @@ impl Pen {
     }
 
     fn commit(&mut self, works: &[Work]) -> Result<Vec<commit::Outcome>, JournalError> {
+        let events: u64 = works.iter().map(|work| work.batch.lines).sum();
+        let _span = debug_span!("commit", runs = works.len(), events).entered();
         let until = self.until();
         commit::write(&mut self.connection, works, until)
             .map_err(|error| JournalError::from_sqlite(&self.path, &error))

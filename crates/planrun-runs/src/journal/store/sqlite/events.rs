@@ -4,19 +4,12 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::super::digest::{Digest, link};
+use super::super::failure::{Damage, JournalError};
+use super::super::interface::Recorded;
 use super::commit::{number_at, place, places};
-use super::digest::{Digest, Origin, link};
-use super::failure::{Damage, JournalError};
-use super::rows::RunRow;
-use super::{Inner, nanos};
 
-/// An event as it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
-    pub number: u64,
-    /// One line of JSON, without its line feed.
-    pub line: String,
-}
+use super::Inner;
 
 /// The events of a run as far as they went when the reading began. Ends behind the first that cannot be trusted.
 #[derive(Debug)]
@@ -89,7 +82,7 @@ impl Events {
             Ok(Some(segment)) => segment,
             Ok(None) => return Err(self.missing()),
             Err(error) => {
-                let told = self.journal.told(&error);
+                let told = self.journal.failure(&error);
                 let unreadable = matches!(told, JournalError::Damaged { .. });
                 return Err(if unreadable {
                     self.at_fault(self.last, "they cannot be read")
@@ -173,21 +166,6 @@ impl Iterator for Events {
     }
 }
 
-impl RunRow {
-    /// The chain before its first event.
-    pub(super) fn origin(&self) -> Digest {
-        let created_at = nanos(self.created_at);
-        Origin {
-            run: &self.run,
-            plan: &self.plan,
-            digest: self.digest,
-            pinned: self.pinned,
-            created_at,
-        }
-        .head()
-    }
-}
-
 /// The number and the chain where the segment begins that holds this event; none for the first segment.
 fn start(connection: &Connection, run: i64, from: u64) -> rusqlite::Result<Option<(u64, Digest)>> {
     let select = "SELECT last, chain FROM segments WHERE id BETWEEN ?1 AND ?2 AND last < ?3 ORDER BY id DESC LIMIT 1";
@@ -221,4 +199,18 @@ pub(super) fn newest(connection: &Connection, run: i64) -> rusqlite::Result<(u64
     connection
         .prepare_cached(select)?
         .query_row(places(run), |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+impl Inner {
+    /// The values that a run refers to, the pinned document first.
+    pub(super) fn values(&self, run: i64, pinned: Digest) -> Result<Vec<Digest>, JournalError> {
+        let select = "SELECT digest FROM refs JOIN blobs ON blobs.id = refs.blob
+                      WHERE refs.run = ?1 ORDER BY digest <> ?2, digest";
+        self.read(|connection| {
+            connection
+                .prepare_cached(select)?
+                .query_map(rusqlite::params![run, pinned], |row| row.get(0))?
+                .collect()
+        })
+    }
 }

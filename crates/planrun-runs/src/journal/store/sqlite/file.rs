@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::failure::{Damage, JournalError};
+use super::super::failure::{Damage, JournalError};
 use super::schema::{self, LADDER, Standing};
 use super::{Settings, Synchronous};
 

@@ -2,26 +2,9 @@
 
 use rusqlite::params;
 
-use super::failure::JournalError;
+use super::super::failure::JournalError;
+use super::super::message::{Message, Seen};
 use super::{Inner, rows};
-
-/// Something that was said to a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Grows with each message of the journal.
-    pub id: u64,
-    /// Nanoseconds since 1970.
-    pub at: i128,
-    pub text: String,
-}
-
-/// How far somebody has seen what there is of a run: its events, and the last message to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// Nothing where that does not matter.
-    pub events: Option<u64>,
-    pub message: u64,
-}
 
 impl Inner {
     /// Says several things to a run at once, unless it has got further than somebody has seen.
@@ -32,7 +15,7 @@ impl Inner {
         seen: Seen,
     ) -> Result<bool, JournalError> {
         self.change(|transaction| {
-            let told = |error: rusqlite::Error| self.told(&error);
+            let told = |error: rusqlite::Error| self.failure(&error);
             let found = rows::find(transaction, run).map_err(told)?;
             let (id, row) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
             let newest = "SELECT coalesce(max(id), 0) FROM messages WHERE run = ?";
@@ -60,7 +43,7 @@ impl Inner {
 
     pub(super) fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
         self.change(|transaction| {
-            let told = |error: rusqlite::Error| self.told(&error);
+            let told = |error: rusqlite::Error| self.failure(&error);
             let found = rows::find(transaction, run).map_err(told)?;
             let (id, _) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
             let insert = "INSERT INTO messages (run, at, text) VALUES (?, ?, ?)";

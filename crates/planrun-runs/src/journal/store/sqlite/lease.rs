@@ -1,42 +1,17 @@
 //! Who drives a run: taking its lease, and telling a driver that lives from one that is dead.
 
-use std::fmt;
-
 use rusqlite::{Connection, OptionalExtension as _, Transaction, named_params, params};
 
-use super::digest::{Digest, Origin};
-use super::failure::{Damage, JournalError};
+use super::super::digest::{Digest, Origin};
+use super::super::failure::{Damage, JournalError};
+use super::super::run_row::RunRow;
+use super::super::run_row::{Holder, NewRun};
 use super::process::{self, Life};
-use super::rows::{self, RunRow};
-use super::{Inner, NewRun, nanos};
-
-/// A process that drives a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
-    pub driver: String,
-    /// The id of its process on its machine.
-    pub process: u32,
-    pub machine: String,
-    /// In nanoseconds since 1970.
-    pub since: i128,
-    /// When its lease ends if it is not heard of until then, in nanoseconds since 1970.
-    pub until: i128,
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "process {} on `{}`", self.process, self.machine)?;
-        let since = jiff::Timestamp::from_nanosecond(self.since)
-            .map(|since| since.round(jiff::Unit::Second));
-        if let Ok(Ok(since)) = since {
-            write!(formatter, " (since {since})")?;
-        }
-        Ok(())
-    }
-}
+use super::rows;
+use super::{Inner, nanos};
 
 /// A run that this process drives.
-pub(super) struct Lease {
+pub(super) struct GrantedLease {
     pub id: i64,
     pub run: String,
     pub epoch: i64,
@@ -49,7 +24,7 @@ pub(super) struct Lease {
 
 /// What becomes of a wish to create a run.
 pub(super) enum Creation {
-    New(Lease),
+    New(GrantedLease),
     Exists(Box<RunRow>),
 }
 
@@ -71,7 +46,7 @@ impl Inner {
         };
         let head = origin.head();
         self.change(|transaction| {
-            let there = rows::find(transaction, new.run).map_err(|error| self.told(&error))?;
+            let there = rows::find(transaction, new.run).map_err(|error| self.failure(&error))?;
             if let Some((_, row)) = there {
                 if row.digest == new.digest {
                     return Ok(Creation::Exists(Box::new(row)));
@@ -85,11 +60,11 @@ impl Inner {
             }
             let id = self
                 .insert(transaction, &origin, &head, driver)
-                .map_err(|error| self.told(&error))?;
+                .map_err(|error| self.failure(&error))?;
             super::commit::keep(transaction, id, &pinned, new.pinned)
-                .map_err(|error| self.told(&error))?;
+                .map_err(|error| self.failure(&error))?;
             let (run, after_crash) = (new.run.to_owned(), false);
-            Ok(Creation::New(Lease {
+            Ok(Creation::New(GrantedLease {
                 id,
                 run,
                 epoch: 1,
@@ -122,9 +97,9 @@ impl Inner {
     }
 
     /// Takes the lease of a run, unless somebody who lives has it.
-    pub(super) fn take_lease(&self, run: &str, driver: &str) -> Result<Lease, JournalError> {
+    pub(super) fn take_lease(&self, run: &str, driver: &str) -> Result<GrantedLease, JournalError> {
         self.change(|transaction| {
-            let told = |error: rusqlite::Error| self.told(&error);
+            let told = |error: rusqlite::Error| self.failure(&error);
             let found = rows::find(transaction, run).map_err(told)?;
             let (id, row) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
             let after_crash = row.holder.is_some();
@@ -153,7 +128,7 @@ impl Inner {
                 )
                 .map_err(told)?;
             self.whole(transaction, id, &row)?;
-            Ok(Lease {
+            Ok(GrantedLease {
                 id,
                 run: run.into(),
                 epoch,
@@ -168,7 +143,7 @@ impl Inner {
     fn whole(&self, at: &Connection, id: i64, row: &RunRow) -> Result<(), JournalError> {
         let newest = super::events::newest(at, id)
             .optional()
-            .map_err(|error| self.told(&error))?;
+            .map_err(|error| self.failure(&error))?;
         let there = newest.unwrap_or_else(|| (0, row.origin()));
         if there == (row.events, row.head) {
             return Ok(());

@@ -5,13 +5,13 @@ use std::pin::Pin;
 
 use tokio::sync::watch;
 
-use super::digest::Digest;
-use super::driver::Driver;
+use super::super::digest::Digest;
+use super::SqliteLease;
 use super::queue;
 use crate::journal::Log;
 use planrun_core::journal::{Message, Summary};
 
-impl Log for Driver {
+impl Log for SqliteLease {
     fn append(&mut self, number: u64, line: &[u8]) {
         Self::append(self, number, line);
     }

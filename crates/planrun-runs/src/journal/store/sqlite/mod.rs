@@ -1,53 +1,46 @@
-//! Where runs are written down: the [`Store`] that every place for them is, the file below the project, and one in memory.
+//! The store in a file of `SQLite`: one thread of each process writes for all its runs, and everybody reads.
 
+mod as_store;
 mod commit;
-mod digest;
-mod driver;
+mod commit_queue;
+mod digest_column;
 mod events;
-mod export;
 mod failure;
 mod file;
 mod inbox;
-mod interface;
 mod lease;
 mod log;
-mod memory;
-mod pen;
 mod process;
 mod prune;
 mod queue;
 mod rows;
 mod schema;
-mod verify;
-mod writer;
+mod sqlite_lease;
+mod writer_thread;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
 
+use planrun_lang::protocol::run_id_fault;
+use planrun_tools::host::Host;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
-pub use digest::{Digest, NoDigest};
-pub use driver::Driver;
-pub use events::{Events, Recorded};
-pub use export::{Exported, export, export_shown};
-pub use failure::{Damage, JournalError};
-pub use inbox::{Message, Seen};
-pub use interface::{Lease, RecordedEvents, Store};
-pub use lease::Holder;
-pub use memory::MemoryStore;
-pub use prune::{Prune, Pruned};
+pub use events::Events;
 pub use queue::{Durable, Summary};
-pub use rows::{Filter, RunRow};
-pub use verify::{ExportFault, verify_export};
+pub use sqlite_lease::SqliteLease;
 
-use planrun_lang::protocol::run_id_fault;
-
+use super::digest::Digest;
+use super::export::{Exported, export};
+use super::failure::{Damage, JournalError};
+use super::message::{Message, Seen};
+use super::nanos;
+use super::pruning::{Prune, Pruned};
+use super::run_row::{Created, Filter, NewRun, RunRow};
 use lease::Creation;
-use planrun_tools::host::Host;
 use process::Machine;
-use writer::Writer;
+use writer_thread::WriterThread;
 
 /// How a journal is written and waited for.
 #[derive(Clone, Debug)]
@@ -83,28 +76,6 @@ impl Default for Settings {
     }
 }
 
-/// What a run is, when it is new.
-#[derive(Clone, Copy, Debug)]
-pub struct NewRun<'a> {
-    pub run: &'a str,
-    pub plan: &'a str,
-    /// Of the plan and its inputs: what tells the same run from another one of the same id.
-    pub digest: Digest,
-    /// Everything that the run is bound to, as one document.
-    pub pinned: &'a [u8],
-    /// Nanoseconds since 1970.
-    pub at: i128,
-}
-
-/// What became of a wish to create a run.
-#[derive(Debug)]
-pub enum Created<D = Driver> {
-    /// It is new, and this process drives it.
-    New(D),
-    /// It was there, with the same plan and inputs.
-    Exists(Box<RunRow>),
-}
-
 /// A journal in a file of `SQLite`. Clones share one file and one writer.
 #[derive(Clone, Debug)]
 pub struct Journal {
@@ -121,7 +92,7 @@ struct Inner {
     /// For everything but events.
     front: Mutex<Connection>,
     /// Begins with the first run that this process drives.
-    writer: Mutex<Option<Writer>>,
+    writer: Mutex<Option<WriterThread>>,
 }
 
 impl Journal {
@@ -208,11 +179,11 @@ impl Journal {
     /// # Errors
     /// `OtherInput` where it is there with another digest, `Misused` where no run can be called so; else what the file
     /// says.
-    pub fn create(&self, new: &NewRun<'_>) -> Result<Created, JournalError> {
+    pub fn create(&self, new: &NewRun<'_>) -> Result<Created<SqliteLease>, JournalError> {
         if let Some(fault) = run_id_fault(new.run) {
             return Err(JournalError::Misused(fault));
         }
-        let driver = self.inner.presence(new.run)?;
+        let driver = self.inner.driver_id(new.run)?;
         match self.inner.create_row(new, &driver)? {
             Creation::New(lease) => self.begin(lease).map(Created::New),
             Creation::Exists(row) => Ok(Created::Exists(row)),
@@ -223,29 +194,29 @@ impl Journal {
     ///
     /// # Errors
     /// `Driven` where a process that lives drives it; `NotFound`; else what the file says.
-    pub fn drive(&self, run: &str) -> Result<Driver, JournalError> {
-        let driver = self.inner.presence(run)?;
+    pub fn drive(&self, run: &str) -> Result<SqliteLease, JournalError> {
+        let driver = self.inner.driver_id(run)?;
         self.begin(self.inner.take_lease(run, &driver)?)
     }
 
     /// Waits until a driver of this process that was dropped has given its run back.
     pub fn wait_given_back(&self, run: &str) {
-        let desk = self
+        let commits = self
             .inner
             .writer()
             .as_ref()
-            .map(|writer| Arc::clone(&writer.desk));
-        if let Some(desk) = desk {
-            desk.queue.wait_given_back(run);
+            .map(|writer| Arc::clone(&writer.commits));
+        if let Some(commits) = commits {
+            commits.queue.wait_given_back(run);
         }
     }
 
-    fn begin(&self, lease: lease::Lease) -> Result<Driver, JournalError> {
+    fn begin(&self, lease: lease::GrantedLease) -> Result<SqliteLease, JournalError> {
         let mut writer = self.inner.writer();
         let writer = self.inner.started(&mut writer)?;
-        Ok(Driver::new(
+        Ok(SqliteLease::new(
             Arc::clone(&self.inner),
-            Arc::clone(&writer.desk),
+            Arc::clone(&writer.commits),
             lease,
         ))
     }
@@ -387,22 +358,25 @@ impl fmt::Debug for Inner {
 
 impl Inner {
     /// This process as a driver of this run: its id, which others find its lock by.
-    fn presence(&self, run: &str) -> Result<String, JournalError> {
-        let (desk, driver) = {
+    fn driver_id(&self, run: &str) -> Result<String, JournalError> {
+        let (commits, driver) = {
             let mut writer = self.writer();
             let writer = self.started(&mut writer)?;
-            (Arc::clone(&writer.desk), writer.presence.driver.clone())
+            (Arc::clone(&writer.commits), writer.lock.driver.clone())
         };
         // A driver of this process that was dropped gives its run back a moment later.
-        desk.queue.wait_given_back(run);
+        commits.queue.wait_given_back(run);
         Ok(driver)
     }
 
-    fn started<'a>(&self, writer: &'a mut Option<Writer>) -> Result<&'a mut Writer, JournalError> {
+    fn started<'a>(
+        &self,
+        writer: &'a mut Option<WriterThread>,
+    ) -> Result<&'a mut WriterThread, JournalError> {
         self.writable()?;
         match writer {
             Some(writer) => Ok(writer),
-            None => Ok(writer.insert(Writer::start(
+            None => Ok(writer.insert(WriterThread::start(
                 &self.path,
                 &self.settings,
                 &self.host,
@@ -425,7 +399,7 @@ impl Inner {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, JournalError> {
-        read(&self.front()).map_err(|error| self.told(&error))
+        read(&self.front()).map_err(|error| self.failure(&error))
     }
 
     /// Changes the file at once or not at all.
@@ -437,13 +411,13 @@ impl Inner {
         let mut front = self.front();
         let transaction = front
             .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(|error| self.told(&error))?;
+            .map_err(|error| self.failure(&error))?;
         let changed = change(&transaction)?;
-        transaction.commit().map_err(|error| self.told(&error))?;
+        transaction.commit().map_err(|error| self.failure(&error))?;
         Ok(changed)
     }
 
-    fn told(&self, error: &rusqlite::Error) -> JournalError {
+    fn failure(&self, error: &rusqlite::Error) -> JournalError {
         JournalError::from_sqlite(&self.path, error)
     }
 
@@ -459,12 +433,7 @@ impl Inner {
         self.front.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
+    fn writer(&self) -> MutexGuard<'_, Option<WriterThread>> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Nanoseconds since 1970 as the file has them, which reach to the year 2262.
-fn nanos(moment: i128) -> i64 {
-    i64::try_from(moment).unwrap_or(if moment < 0 { i64::MIN } else { i64::MAX })
 }

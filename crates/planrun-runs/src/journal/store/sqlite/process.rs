@@ -63,13 +63,13 @@ pub(super) enum Life {
 
 /// This process as a driver: the lock that tells others that it lives, as long as this value does.
 #[derive(Debug)]
-pub(super) struct Presence {
+pub(super) struct ProcessLock {
     pub(super) driver: String,
     path: PathBuf,
     _locked: File,
 }
 
-impl Presence {
+impl ProcessLock {
     /// Takes a lock of its own beside the journal, and clears away the files of drivers that are dead.
     pub(super) fn take(journal: &Path, machine: &Machine, host: &dyn Host) -> io::Result<Self> {
         let drivers = drivers(journal);
@@ -108,7 +108,7 @@ impl Presence {
     }
 }
 
-impl Drop for Presence {
+impl Drop for ProcessLock {
     fn drop(&mut self) {
         // What stays behind is cleared away by the next.
         let _ = fs::remove_file(&self.path);
@@ -168,7 +168,7 @@ mod tests {
         let journal = folder.path().join("journal.db");
         let host = MemoryHost::new(1).with_file(BOOT, "one");
         let machine = Machine::here(&host);
-        let presence = Presence::take(&journal, &machine, &host).unwrap();
+        let presence = ProcessLock::take(&journal, &machine, &host).unwrap();
         let driver = presence.driver.clone();
         assert_eq!(life(&journal, &machine, &driver), Life::Alive);
         let other = Machine::here(&MemoryHost::new(1).with_file(BOOT, "two"));
@@ -191,8 +191,8 @@ mod tests {
         for path in [&dead, &half, &elsewhere] {
             fs::write(path, "").unwrap();
         }
-        let presence = Presence::take(&journal, &machine, &host).unwrap();
-        let next = Presence::take(&journal, &machine, &host).unwrap();
+        let presence = ProcessLock::take(&journal, &machine, &host).unwrap();
+        let next = ProcessLock::take(&journal, &machine, &host).unwrap();
         assert_eq!(
             (
                 dead.exists(),

@@ -2,30 +2,14 @@
 
 use rusqlite::{Connection, params};
 
-use super::failure::JournalError;
-use super::rows::{self, RunRow};
+use super::super::failure::JournalError;
+use super::super::pruning::{Prune, Pruned};
+use super::super::run_row::RunRow;
+use super::rows;
 use super::{Inner, commit, nanos};
 
 /// So many runs are deleted at once: others write in between.
 const AT_ONCE: usize = 50;
-
-/// Which of the runs that have ended to delete; without anything, all of them.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Prune {
-    /// Only those that changed last before this moment, in nanoseconds since 1970.
-    pub before: Option<i128>,
-    /// Not the newest of those that have ended, so many.
-    pub keep: usize,
-}
-
-/// What was deleted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// The newest first.
-    pub runs: Vec<String>,
-    /// Large values that no run referred to any more.
-    pub values: usize,
-}
 
 impl Inner {
     pub(super) fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
@@ -36,12 +20,14 @@ impl Inner {
             self.change(|transaction| {
                 for run in runs {
                     // It may have been taken up again, or deleted by somebody else, since it was listed.
-                    let found = rows::find(transaction, run).map_err(|error| self.told(&error))?;
+                    let found =
+                        rows::find(transaction, run).map_err(|error| self.failure(&error))?;
                     let Some((id, row)) = found.filter(|(_, row)| self.may_go(row, prune)) else {
                         continue;
                     };
-                    pruned.values += delete(transaction, id).map_err(|error| self.told(&error))?;
-                    pruned.runs.push(row.run);
+                    pruned.values +=
+                        delete(transaction, id).map_err(|error| self.failure(&error))?;
+                    pruned.runs.push(row.info.run);
                 }
                 Ok(())
             })?;

@@ -12,15 +12,15 @@ use shuttle::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(test))]
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-use super::digest::Digest;
-use super::failure::JournalError;
-use super::lease::Lease;
+use super::super::digest::Digest;
+use super::super::failure::JournalError;
+use super::lease::GrantedLease;
 
 /// Beyond so many bytes that wait, whoever hands over waits, too. Little where it is tried, so that it comes to that.
-const MOST_WAITING: usize = if cfg!(test) { 8 } else { 64 << 20 };
+const MAX_WAITING: usize = if cfg!(test) { 8 } else { 64 << 20 };
 
 /// A buffer that a burst has made larger than this is not kept for later.
-const MOST_SPARE: usize = 1 << 20;
+const MAX_SPARE: usize = 1 << 20;
 
 /// How far the events of a run are on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,8 +109,8 @@ pub(super) struct Target {
     pub head: Digest,
 }
 
-impl From<Lease> for Target {
-    fn from(lease: Lease) -> Self {
+impl From<GrantedLease> for Target {
+    fn from(lease: GrantedLease) -> Self {
         Self {
             id: lease.id,
             run: lease.run,
@@ -222,7 +222,7 @@ impl Queue {
     /// Takes what a driver hands over and leaves it an empty batch; waits where too much waits already. Somebody has to
     /// see to it that it is written.
     pub(super) fn hand_over(&self, key: u64, batch: &mut Batch) {
-        let full = |state: &mut State| state.bytes > MOST_WAITING && !state.stop;
+        let full = |state: &mut State| state.bytes > MAX_WAITING && !state.stop;
         let mut state = self
             .done
             .wait_while(self.state(), full)
@@ -341,7 +341,7 @@ impl Queue {
                 }
                 Err(error) => entry.fail(error),
             }
-            if work.batch.text.capacity() <= MOST_SPARE {
+            if work.batch.text.capacity() <= MAX_SPARE {
                 work.batch.clear();
                 entry.spare = work.batch;
             }

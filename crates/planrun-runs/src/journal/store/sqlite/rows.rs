@@ -3,61 +3,17 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
+use super::super::failure::JournalError;
+use super::super::run_row::{Filter, Holder, RunInfo, RunRow};
 use super::Inner;
-use super::digest::Digest;
-use super::failure::JournalError;
-use super::lease::Holder;
 use super::nanos;
-
-/// What the journal knows of a run without reading its events. Moments are nanoseconds since 1970.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunRow {
-    pub run: String,
-    pub plan: String,
-    /// Of the plan and its inputs.
-    pub digest: Digest,
-    /// The hash of the pinned document.
-    pub pinned: Digest,
-    pub created_at: i128,
-    pub updated_at: i128,
-    pub state: String,
-    pub ended: bool,
-    /// The class of its error.
-    pub error: Option<String>,
-    /// A short text for people, such as what it waits for.
-    pub note: Option<String>,
-    /// When it wants to go on by itself.
-    pub wake_at: Option<i128>,
-    pub steps_done: u64,
-    pub steps_all: Option<u64>,
-    /// How many events it has.
-    pub events: u64,
-    /// The chain after the last event.
-    pub head: Digest,
-    /// Who drives it, or did so and ended without giving it back; `Journal::is_driven` tells which.
-    pub holder: Option<Holder>,
-}
-
-/// Which runs to list; without anything, all. Moments are nanoseconds since 1970.
-#[derive(Clone, Debug, Default)]
-pub struct Filter {
-    pub plan: Option<String>,
-    /// Any of these; empty for all.
-    pub states: Vec<String>,
-    /// Created at or after this moment.
-    pub since: Option<i128>,
-    /// Wants to go on by itself at or before this moment.
-    pub due: Option<i128>,
-    /// At most so many, the newest.
-    pub limit: Option<usize>,
-}
 
 /// The columns that `read` takes, in its order.
 const COLUMNS: &str = "id, run, plan, digest, pinned, created_at, updated_at, state, ended, error, note, wake_at, \
                        steps_done, steps_all, last, head, driver, process, machine, driven_since, driven_until";
 
 /// How many runs an ambiguous beginning names.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 impl Inner {
     /// The one run whose id is this or begins so.
@@ -65,7 +21,7 @@ impl Inner {
         let (found, mut others) = self.read(|connection| {
             let exact = find(connection, prefix)?;
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM runs WHERE run >= ?1 AND run < ?1 || char(1114111) ORDER BY run LIMIT {MOST_NAMED}"
+                "SELECT {COLUMNS} FROM runs WHERE run >= ?1 AND run < ?1 || char(1114111) ORDER BY run LIMIT {MAX_NAMED}"
             ))?;
             let others = if exact.is_none() && !prefix.is_empty() {
                 statement.query_map([prefix], read)?.collect::<rusqlite::Result<Vec<_>>>()?
@@ -81,7 +37,7 @@ impl Inner {
             1 => Ok(others.remove(0)),
             0 => Err(JournalError::NotFound { run: prefix.into() }),
             _ => {
-                let runs = others.into_iter().map(|row| row.run).collect();
+                let runs = others.into_iter().map(|row| row.info.run).collect();
                 Err(JournalError::Ambiguous {
                     prefix: prefix.into(),
                     runs,
@@ -160,11 +116,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         }
         None => None,
     };
-    Ok(RunRow {
+    let info = RunInfo {
         run: row.get(1)?,
         plan: row.get(2)?,
-        digest: row.get(3)?,
-        pinned: row.get(4)?,
         created_at: moment(5)?,
         updated_at: moment(6)?,
         state: row.get(7)?,
@@ -175,6 +129,11 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         steps_done: row.get(12)?,
         steps_all: row.get(13)?,
         events: row.get(14)?,
+    };
+    Ok(RunRow {
+        info,
+        digest: row.get(3)?,
+        pinned: row.get(4)?,
         head: row.get(15)?,
         holder,
     })
@@ -182,8 +141,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::schema::{LADDER, climb};
     use super::*;
-    use crate::journal::store::schema::{LADDER, climb};
 
     #[test]
     fn lists_are_read_from_an_index_in_their_order() {

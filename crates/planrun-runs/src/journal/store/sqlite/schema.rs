@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::failure::JournalError;
+use super::super::failure::JournalError;
 
 /// What a file of planrun says it is: `plan` in ASCII.
 const APPLICATION: i64 = 0x706c_616e;

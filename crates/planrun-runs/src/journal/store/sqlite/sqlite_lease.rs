@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::super::digest::Digest;
+use super::super::failure::JournalError;
+use super::super::message::Message;
 use super::Inner;
-use super::digest::Digest;
-use super::failure::JournalError;
-use super::inbox::Message;
-use super::lease::Lease;
-use super::pen::Desk;
+use super::commit_queue::CommitQueue;
+use super::lease::GrantedLease;
 use super::queue::{Batch, Durable, Summary};
 
 /// Rows of segments are numbered by the events of a run with so many bits.
-const MOST_EVENTS: u64 = u32::MAX as u64;
+const MAX_EVENTS: u64 = u32::MAX as u64;
 
 /// A run that this process drives. What is taken is on disk when [`Self::durable`] says so.
 ///
 /// Dropped without [`Self::close`], what was not flushed is lost, and the run is given back.
-pub struct Driver {
+pub struct SqliteLease {
     journal: Arc<Inner>,
-    desk: Arc<Desk>,
+    commits: Arc<CommitQueue>,
     key: u64,
     id: i64,
     run: String,
@@ -37,16 +37,16 @@ pub struct Driver {
     misused: Option<JournalError>,
 }
 
-impl Driver {
-    pub(super) fn new(journal: Arc<Inner>, desk: Arc<Desk>, lease: Lease) -> Self {
+impl SqliteLease {
+    pub(super) fn new(journal: Arc<Inner>, commits: Arc<CommitQueue>, lease: GrantedLease) -> Self {
         let (id, run, last, after_crash) =
             (lease.id, lease.run.clone(), lease.last, lease.after_crash);
-        let enrolled = desk.queue.enrol(lease.into());
+        let enrolled = commits.queue.enrol(lease.into());
         let (key, durable, heard) = (enrolled.key, enrolled.durable, enrolled.heard);
         let batch = Batch::default();
         Self {
             journal,
-            desk,
+            commits,
             key,
             id,
             run,
@@ -87,7 +87,7 @@ impl Driver {
         let Ok(line) = str::from_utf8(line) else {
             return self.misuse(format!("event {number} is no UTF-8"));
         };
-        if number != self.last + 1 || number > MOST_EVENTS {
+        if number != self.last + 1 || number > MAX_EVENTS {
             return self.misuse(format!("event {number} came after event {}", self.last));
         }
         if line.is_empty() || line.contains('\n') {
@@ -126,8 +126,8 @@ impl Driver {
     /// Why nothing can be written any more.
     pub fn flush(&mut self) -> Result<(), JournalError> {
         if !self.batch.is_empty() && self.misused.is_none() {
-            self.desk.queue.hand_over(self.key, &mut self.batch);
-            self.desk.attend();
+            self.commits.queue.hand_over(self.key, &mut self.batch);
+            self.commits.attend();
         }
         self.failure().map_or(Ok(()), Err)
     }
@@ -168,8 +168,8 @@ impl Driver {
     /// Why something is not on disk; the run is given back all the same.
     pub fn close(mut self) -> Result<(), JournalError> {
         let flushed = self.flush();
-        self.desk.queue.close(self.key);
-        self.desk.queue.wait_closed(self.key);
+        self.commits.queue.close(self.key);
+        self.commits.queue.wait_closed(self.key);
         flushed.and_then(|()| self.failure().map_or(Ok(()), Err))
     }
 
@@ -197,23 +197,23 @@ impl Driver {
 
     fn misuse(&mut self, what: String) {
         let error = JournalError::Misused(what);
-        self.desk.queue.fail(self.key, error.clone());
+        self.commits.queue.fail(self.key, error.clone());
         self.misused = Some(error);
     }
 }
 
-impl fmt::Debug for Driver {
+impl fmt::Debug for SqliteLease {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Driver")
+            .debug_struct("SqliteLease")
             .field("run", &self.run)
             .field("last", &self.last)
             .finish_non_exhaustive()
     }
 }
 
-impl Drop for Driver {
+impl Drop for SqliteLease {
     fn drop(&mut self) {
-        self.desk.queue.close(self.key);
+        self.commits.queue.close(self.key);
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use planrun_tools::host::Host;
 
-use super::failure::JournalError;
-use super::pen::{Desk, Pen};
-use super::process::{Machine, Presence};
+use super::super::failure::JournalError;
+use super::commit_queue::{CommitQueue, Writer};
+use super::process::{Machine, ProcessLock};
 use super::queue::{Ending, Queue};
 use super::{Settings, Synchronous, file};
 
@@ -18,30 +18,34 @@ const LISTEN: Duration = Duration::from_millis(50);
 
 /// The writer of this process.
 #[derive(Debug)]
-pub(super) struct Writer {
-    pub(super) desk: Arc<Desk>,
-    pub(super) presence: Presence,
+pub(super) struct WriterThread {
+    pub(super) commits: Arc<CommitQueue>,
+    pub(super) lock: ProcessLock,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Writer {
+impl WriterThread {
     pub(super) fn start(
         path: &Path,
         settings: &Settings,
         host: &Arc<dyn Host>,
         machine: &Machine,
     ) -> Result<Self, JournalError> {
-        let presence = Presence::take(path, machine, &**host)
+        let lock = ProcessLock::take(path, machine, &**host)
             .map_err(|error| JournalError::from_io(path, &error))?;
-        let pen = Pen::new(path, settings, host, file::connect(path, settings)?);
+        let writer = Writer::new(path, settings, host, file::connect(path, settings)?);
         let at_once = settings.synchronous == Synchronous::Normal;
-        let desk = Arc::new(Desk::new(Arc::new(Queue::default()), pen, at_once));
-        let (own, host, lease) = (Arc::clone(&desk), Arc::clone(host), settings.lease);
+        let commits = Arc::new(CommitQueue::new(
+            Arc::new(Queue::default()),
+            writer,
+            at_once,
+        ));
+        let (own, host, lease) = (Arc::clone(&commits), Arc::clone(host), settings.lease);
         let ended = JournalError::Io {
             path: path.to_owned(),
             why: "its writer has ended".into(),
         };
-        let ending = Ending(Arc::clone(&desk.queue), ended);
+        let ending = Ending(Arc::clone(&commits.queue), ended);
         // Not by the thread, which begins some time later.
         let begun = host.monotonic();
         let thread = thread::Builder::new()
@@ -52,16 +56,16 @@ impl Writer {
             });
         let thread = Some(thread.map_err(|error| JournalError::from_io(path, &error))?);
         Ok(Self {
-            desk,
-            presence,
+            commits,
+            lock,
             thread,
         })
     }
 }
 
-impl Drop for Writer {
+impl Drop for WriterThread {
     fn drop(&mut self) {
-        self.desk.queue.stop();
+        self.commits.queue.stop();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has told its drivers when it ended.
             let _ = thread.join();
@@ -69,24 +73,24 @@ impl Drop for Writer {
     }
 }
 
-fn serve(desk: &Desk, host: &dyn Host, lease: Duration, begun: Duration) {
+fn serve(commits: &CommitQueue, host: &dyn Host, lease: Duration, begun: Duration) {
     // When leases were renewed, and when others were last listened to, by the clock that never goes back.
     let (mut renewed, mut listened) = (begun, begun);
     loop {
-        let stop = desk.queue.wait(LISTEN);
-        let mut pen = desk.pen();
-        let idle = !pen.write(&desk.queue);
+        let stop = commits.queue.wait(LISTEN);
+        let mut writer = commits.writer();
+        let idle = !writer.write(&commits.queue);
         if idle && stop {
             return;
         }
         let now = host.monotonic();
         if now.saturating_sub(renewed) >= lease / 3 {
             renewed = now;
-            pen.renew(&desk.queue);
+            writer.renew(&commits.queue);
         }
         if idle || now.saturating_sub(listened) >= LISTEN {
             listened = now;
-            pen.listen(&desk.queue);
+            writer.listen(&commits.queue);
         }
     }
 }

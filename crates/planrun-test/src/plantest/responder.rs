@@ -15,7 +15,7 @@ use planrun_runs::driver::Asker;
 
 /// The answers of one test, in one run. Clones share what was said.
 #[derive(Clone)]
-pub struct Clerk {
+pub struct ScriptedResponder {
     test: Arc<Test>,
     said: Arc<Mutex<Said>>,
     /// What is said instead, by the path of the question.
@@ -49,7 +49,7 @@ struct Said {
     refused: Vec<(usize, String)>,
 }
 
-impl Clerk {
+impl ScriptedResponder {
     #[must_use]
     pub fn new(test: &Arc<Test>) -> Self {
         let used = vec![0; test.answers.len()];
@@ -147,7 +147,7 @@ impl Clerk {
     }
 }
 
-impl Asker for Clerk {
+impl Asker for ScriptedResponder {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
         if let Some(reason) = &asking.refused {
             self.note_refusal(&asking, reason);

@@ -1,0 +1,81 @@
+//! Spans of a run for `tracing`: the run, its steps, and the attempts of each. Fields are names, paths and numbers; what could be
+//! secret is redacted before it gets here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use planrun_core::journal::{Event, EventKind};
+use planrun_lang::call::CallOutcome;
+use planrun_lang::diag::render::visible_line;
+use planrun_lang::secrets::Redactor;
+use tracing::{Level, Span, debug, debug_span, info_span};
+
+/// The span of a run: everything that its driver does happens in it.
+pub(super) fn run(run: &str, plan: &str) -> Span {
+    info_span!("run", run = %visible_line(run), plan)
+}
+
+/// The spans of the steps of a run that are going on.
+pub(super) struct StepSpans {
+    open: HashMap<Arc<str>, Span>,
+}
+
+impl StepSpans {
+    /// Nothing where nobody subscribes to them when the run begins: then no step costs anything.
+    pub(super) fn new() -> Option<Self> {
+        tracing::enabled!(Level::DEBUG).then(|| Self {
+            open: HashMap::new(),
+        })
+    }
+
+    /// Opens the span of a step when it begins, and closes it when it settles.
+    pub(super) fn note(&mut self, event: &Event, redactor: &Redactor) {
+        match &event.kind {
+            EventKind::StepRunning { path, tool, .. } => {
+                if !self.open.contains_key(path) {
+                    let shown = redactor.text(path);
+                    let shown = visible_line(&shown);
+                    let span = match self.around(path) {
+                        Some(around) => debug_span!(parent: around, "step", path = %shown, %tool),
+                        None => debug_span!("step", path = %shown, %tool),
+                    };
+                    self.open.insert(path.clone(), span);
+                }
+            }
+            EventKind::StepSettled {
+                path,
+                state,
+                attempts,
+                ..
+            } => {
+                if let Some(span) = self.open.remove(path) {
+                    span.in_scope(|| debug!(state = state.name(), attempts, "settled"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The span of an attempt at a call of the step at this path.
+    pub(super) fn attempt(&self, path: &str, tool: &str) -> Span {
+        match self.open.get(path) {
+            Some(step) => debug_span!(parent: step, "attempt", tool),
+            None => debug_span!("attempt", tool),
+        }
+    }
+
+    /// The span of the innermost step that holds the one at this path.
+    fn around(&self, path: &str) -> Option<&Span> {
+        let ends = path.char_indices().rev();
+        let mut ends = ends.filter(|(_, character)| matches!(character, '.' | '['));
+        ends.find_map(|(end, _)| self.open.get(path.get(..end)?))
+    }
+}
+
+/// Tells how an attempt ended, without what it gave and without words of the other side.
+pub(super) fn ended(outcome: &CallOutcome) {
+    match outcome {
+        Ok(_) => debug!("answered"),
+        Err(error) => debug!(class = %error.class, sent = error.sent.name(), "failed"),
+    }
+}

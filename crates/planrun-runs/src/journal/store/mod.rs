@@ -1,0 +1,28 @@
+//! Where runs are written down: what every store does, and the stores there are.
+
+mod digest;
+mod export;
+mod failure;
+mod interface;
+mod memory;
+mod message;
+mod pruning;
+mod run_row;
+mod sqlite;
+mod verify;
+
+pub use digest::{Digest, NoDigest};
+pub use export::{Exported, export, export_shown};
+pub use failure::{Damage, JournalError};
+pub use interface::{Lease, Recorded, RecordedEvents, Store};
+pub use memory::MemoryStore;
+pub use message::{Message, Seen};
+pub use pruning::{Prune, Pruned};
+pub use run_row::{Created, Filter, Holder, NewRun, RunInfo, RunRow};
+pub use sqlite::{Durable, Events, Journal, Settings, SqliteLease, Summary, Synchronous};
+pub use verify::{ExportFault, verify_export};
+
+/// Nanoseconds since 1970 as the file has them, which reach to the year 2262.
+fn nanos(moment: i128) -> i64 {
+    i64::try_from(moment).unwrap_or(if moment < 0 { i64::MIN } else { i64::MAX })
+}

@@ -1,0 +1,78 @@
+//! What `SQLite` and the file system say, as failures of the journal.
+
+use std::io;
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use super::super::failure::{Damage, JournalError};
+
+impl JournalError {
+    /// What `SQLite` said of this file.
+    pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
+        let (path, why) = (path.to_owned(), error.to_string());
+        let Some(code) = error.sqlite_error_code() else {
+            return if is_content(error) {
+                Self::damaged(&path, why)
+            } else {
+                Self::Io { path, why }
+            };
+        };
+        match code {
+            ErrorCode::NotADatabase => Self::NoJournal {
+                path,
+                why: "it is no database".into(),
+            },
+            ErrorCode::DiskFull => Self::NoSpace { path },
+            ErrorCode::SystemIoFailure if grew(error) => Self::NoSpace { path },
+            ErrorCode::ReadOnly => Self::ReadOnly { path, why },
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed => Self::Busy { path },
+            ErrorCode::DatabaseCorrupt
+            | ErrorCode::ConstraintViolation
+            | ErrorCode::TypeMismatch => Self::damaged(&path, why),
+            // A list of another crate, most of which cannot come up here.
+            _ => Self::Io { path, why },
+        }
+    }
+
+    pub(super) fn from_io(path: &Path, error: &io::Error) -> Self {
+        let (path, why) = (path.to_owned(), error.to_string());
+        match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::ReadOnly { path, why }
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoSpace { path },
+            _ => Self::Io { path, why },
+        }
+    }
+
+    fn damaged(path: &Path, why: String) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            what: Damage::File(why),
+        }
+    }
+}
+
+/// A value of another type than was ever written.
+fn is_content(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+    };
+    matches!(
+        error,
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+    )
+}
+
+/// The file of shared memory beside a journal could not grow, which `SQLite` does not tell as a full disk.
+fn grew(error: &rusqlite::Error) -> bool {
+    error
+        .sqlite_error()
+        .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+}
