@@ -12,7 +12,7 @@ mod said;
 mod shown;
 mod summary;
 
-pub use call::{PastCall, PastPhase};
+pub use call::{PastCall, PastPhase, PeerQuestion};
 pub use entry::{ARGUMENTS, Entry, EntryError, Kept, OUTPUT, VALUE};
 pub use event::{Bound, Dispatch, Event, EventKind, EventName, Used, Waiting};
 pub use failure::StepError;

@@ -15,7 +15,7 @@ use super::event::Waiting;
 /// A question as it is told and written down: a gate, a form, or whether something happened.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// [`Waiting::Confirm`], [`Waiting::Input`] or [`Waiting::Answer`].
+    /// [`Waiting::Confirm`], [`Waiting::Input`], [`Waiting::Answer`] or [`Waiting::Peer`].
     pub kind: Waiting,
     pub text: Arc<str>,
     /// What is behind it, where it is not asked in the course of things.
@@ -69,7 +69,7 @@ pub struct FormField {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// `STEP.confirm` for a gate, `STEP` for a form.
+    /// `STEP.confirm` for a gate, `STEP.asked` for what a peer asks, `STEP` for a form.
     #[serde(rename = "answer")]
     pub path: Arc<str>,
     pub value: Json,
@@ -206,6 +206,15 @@ impl Questions {
             })
     }
 
+    /// The question that waits for an answer under a path.
+    #[must_use]
+    pub fn question(&self, path: &str) -> Option<&Arc<Question>> {
+        match self.standing.get(path)? {
+            Standing::Open { question, .. } => Some(question),
+            Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => None,
+        }
+    }
+
     /// The step behind an open question.
     #[must_use]
     pub fn step(&self, path: &str) -> Option<&Arc<str>> {
@@ -232,7 +241,8 @@ impl Questions {
     /// The step waits no longer: nobody answered in time, or it ended because of something else.
     pub fn close(&mut self, step: &str, expired: bool) {
         let gate = format!("{step}.{GATE}");
-        for path in [step, &gate] {
+        let peer = format!("{step}.{PEER}");
+        for path in [step, &gate, &peer] {
             let Some(standing) = self.standing.get_mut(path) else {
                 continue;
             };
@@ -293,6 +303,8 @@ impl Questions {
 
 /// What stands behind the path of a step where its gate is answered.
 const GATE: &str = "confirm";
+/// What stands behind it where somebody replies to what is called.
+const PEER: &str = "asked";
 
 impl Question {
     /// A question of which only the text is known.
@@ -324,11 +336,24 @@ impl Question {
     /// The path under which it is answered.
     #[must_use]
     pub fn path(&self, step: &Arc<str>) -> Arc<str> {
-        if self.kind == Waiting::Confirm {
-            format!("{step}.{GATE}").into()
-        } else {
-            step.clone()
+        match self.kind {
+            Waiting::Confirm => format!("{step}.{GATE}").into(),
+            Waiting::Peer => format!("{step}.{PEER}").into(),
+            Waiting::Input
+            | Waiting::Answer
+            | Waiting::Retry
+            | Waiting::Poll
+            | Waiting::Outcome
+            | Waiting::Time => step.clone(),
         }
+    }
+
+    /// Whether another question of a peer asks the same within the same execution.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.concerns(other.kind, other.execution)
+            && self.text == other.text
+            && self.form == other.form
     }
 
     /// A value of this form as it may be told.
@@ -360,6 +385,9 @@ impl Question {
                 answer.note = decision.note.or(answer.note);
             }
             Waiting::Answer => answer.value = self.find_out(&given.value).map_err(misfit)?,
+            // Null declines.
+            Waiting::Peer if given.value.is_null() => {}
+            Waiting::Peer => answer.value = self.fill_in(&given.value).map_err(misfit)?,
             Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
                 answer.value = self.fill_in(&given.value).map_err(misfit)?;
             }

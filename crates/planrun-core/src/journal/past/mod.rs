@@ -388,6 +388,9 @@ impl Past {
             by: entry.by.take(),
             note: entry.note.take(),
         };
+        if self.replied_to_peer(&answer, at) {
+            return Ok(());
+        }
         let step = self.questions.step(&path).cloned();
         self.questions.answered(&answer, at);
         if let Some(asked) = step.and_then(|step| self.steps.get_mut(&step)?.asked.last_mut()) {
