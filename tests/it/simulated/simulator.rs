@@ -372,25 +372,32 @@ impl<'w, 'a> Process<'w, 'a> {
         } else {
             self.outcome(request)
         };
-        // Some answers are lost on their way: then the time of the attempt ends it.
-        if !pure && self.world.dice.one_in(12) {
-            self.world.count("lost");
-            let limit = u64::try_from(limit.as_millis())
-                .unwrap_or(u64::MAX)
-                .min(3_600_000);
-            self.arrives_at(limit, ended(call, Err(timed_out())));
-        } else if !pure && self.world.dice.one_in(12) {
-            self.world.count("replies");
-            self.asking.insert(call, outcome);
-            let asks = Input::CallAsks {
-                call,
-                text: format!("Which one for {path}?").into(),
-                form: vec![FormField::plain("number", &Type::Int)],
-                prefilled: Value::object::<&str>([]),
-            };
-            self.arrives(2_000, asks);
+        let fate = if pure {
+            None
         } else {
-            self.arrives(2_000, ended(call, outcome));
+            Some(self.world.dice.below(12))
+        };
+        match fate {
+            // The answer is lost on its way: then the time of the attempt ends it.
+            Some(0) => {
+                self.world.count("lost");
+                let limit = u64::try_from(limit.as_millis())
+                    .unwrap_or(u64::MAX)
+                    .min(3_600_000);
+                self.arrives_at(limit, ended(call, Err(timed_out())));
+            }
+            Some(1) => {
+                self.world.count("replies");
+                self.asking.insert(call, outcome);
+                let asks = Input::CallAsks {
+                    call,
+                    text: format!("Which one for {path}?").into(),
+                    form: vec![FormField::plain("number", &Type::Int)],
+                    prefilled: Value::object::<&str>([]),
+                };
+                self.arrives(2_000, asks);
+            }
+            _ => self.arrives(2_000, ended(call, outcome)),
         }
         Ok(())
     }

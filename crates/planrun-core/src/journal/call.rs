@@ -59,3 +59,9 @@ pub enum PastPhase {
     /// It ended because of something else.
     Ended,
 }
+
+impl PastPhase {
+    pub(super) fn has_ended(self) -> bool {
+        matches!(self, Self::Answered | Self::Ended)
+    }
+}

@@ -141,8 +141,8 @@ impl Run {
         let draw = Draw::new(setup.order);
         let recording = Recording::new((setup.durable, setup.observed), past, now.wall);
         // Who lives through a journal does all that follows from one answer before it takes the next, and so does who writes it.
-        let relives = recording.is_replaying();
-        let relived = setup.durable || relives;
+        let catching_up = recording.is_replaying();
+        let relived = setup.durable || catching_up;
         let reactions = Reactions {
             in_order: relived || reacts(program),
             ..Reactions::default()
@@ -180,7 +180,7 @@ impl Run {
             interruption: None,
             finished: false,
             called: false,
-            catching_up: relives,
+            catching_up,
             lost: VecDeque::new(),
         };
         run.begin(program, inputs);

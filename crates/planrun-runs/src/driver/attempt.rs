@@ -8,6 +8,7 @@ use planrun_core::run::{CallId, Input, short_duration};
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{ErrorClass, Transient};
+use planrun_tools::host::runtime_now;
 use planrun_tools::tools::{Ask, AskReply, CallEvent, Events, Progress, broken_off};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -41,7 +42,7 @@ impl Attempt {
     pub(super) async fn drive(mut self) {
         let timeout = self.timeout;
         // A bound that no clock reaches is none.
-        let mut deadline = Instant::now().checked_add(timeout);
+        let mut deadline = runtime_now().checked_add(timeout);
         let mut asked: Option<Asked> = None;
         let outcome = loop {
             let waits = asked.is_some();
@@ -86,7 +87,7 @@ impl Attempt {
     fn pass_on(&self, ask: Ask) -> Asked {
         let (passed, arrives) = Ask::new(ask.question().clone());
         self.send(News::Asked(self.call, passed));
-        let since = Instant::now();
+        let since = runtime_now();
         Asked {
             ask,
             arrives,

@@ -49,9 +49,9 @@ impl OpenAsk {
         };
         let is_object = properties.is_some();
         Self {
+            ask,
             fields,
             is_object,
-            ask,
         }
     }
 
@@ -116,7 +116,9 @@ impl Field {
             .get("default")
             .and_then(|default| planrun_lang::types::decode(default, &ty).ok());
         let form = FormField {
-            label: text("description").or_else(|| text("title")).map(Into::into),
+            label: text("description")
+                .or_else(|| text("title"))
+                .map(Into::into),
             ty: from_schema(&asked).to_string(),
             schema: asked,
             // A null is left out of the answer, and no contract speaks of it.

@@ -16,7 +16,8 @@ use crate::journal::entry::{Entry, EntryError, Kept};
 use crate::journal::event::{Bound, EventName, Used};
 use crate::journal::failure::StepError;
 use crate::journal::news::{News, NewsKind};
-use crate::journal::question::{Accepted, Answer, AnswerError, Given, Question, Questions};
+use crate::journal::question::{Answer, AnswerError, Given, Question};
+use crate::journal::questions::{Accepted, Questions};
 
 /// After so many deaths at one place a run is paused, and a person has to want it tried once more.
 pub const MOST_DEATHS: u32 = 3;

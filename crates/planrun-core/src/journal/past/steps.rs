@@ -202,19 +202,15 @@ impl Past {
         step.attempts = entry.attempt.unwrap_or(step.attempts + 1);
         let before = step.call.take();
         let same = before.as_ref().filter(|call| call.execution == execution);
-        let lost = before
-            .as_ref()
-            .filter(|call| call.phase == PastPhase::InFlight);
-        let goes_on_from = before
-            .as_ref()
-            .filter(|call| !matches!(call.phase, PastPhase::Answered | PastPhase::Ended));
+        let open = before.as_ref().filter(|call| !call.phase.has_ended());
+        let lost = open.filter(|call| call.phase == PastPhase::InFlight);
         let call = PastCall {
             execution,
             sent_at: at,
             arrived: same.and_then(|call| call.arrived.or(lost.map(|lost| lost.sent_at))),
             may_have_happened: lost.is_some()
                 || before.as_ref().is_some_and(|call| call.may_have_happened),
-            unheard: goes_on_from.and_then(|call| call.unheard.clone()),
+            unheard: open.and_then(|call| call.unheard.clone()),
             asked: same.map(|call| call.asked.clone()).unwrap_or_default(),
             handle: None,
             trial: entry.trial.unwrap_or(1),
