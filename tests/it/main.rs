@@ -69,6 +69,7 @@ mod systems;
 mod test_report;
 mod tidy;
 mod tools;
+mod tracing;
 mod types;
 mod watch;
 mod words;

@@ -39,7 +39,9 @@ fn a_run_keeps_its_promises_whatever_the_world_does() {
     let often = |what: &str| tally.get(what).copied().unwrap_or(0) >= count;
     assert!(
         count < 100
-            || ["calls", "deaths", "lost", "asked"].into_iter().all(often)
+            || ["calls", "deaths", "lost", "asked", "replies"]
+                .into_iter()
+                .all(often)
                 && ["refused", "unfinished"].into_iter().all(seldom),
         "too little happens: {tally:?}"
     );
