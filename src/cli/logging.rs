@@ -1,12 +1,6 @@
 //! `PLANRUN_LOG`: what happens inside of a run, for whoever develops planrun or a tool of it.
 
-use std::io;
-
 use planrun_runs::runs::real_host;
-use tracing_subscriber::filter::{EnvFilter, filter_fn};
-use tracing_subscriber::fmt::format::FmtSpan;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::{Failure, Terminal};
 
@@ -24,13 +18,23 @@ pub(super) fn install(terminal: Terminal) -> Result<(), Failure> {
     else {
         return Ok(());
     };
-    let filter = EnvFilter::try_new(&wanted)
+    subscribe(&wanted, terminal)
+}
+
+#[cfg(feature = "log")]
+fn subscribe(wanted: &str, terminal: Terminal) -> Result<(), Failure> {
+    use tracing_subscriber::filter::{EnvFilter, filter_fn};
+    use tracing_subscriber::fmt::format::FmtSpan;
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+
+    let filter = EnvFilter::try_new(wanted)
         .map_err(|error| Failure::Usage(format!("{VARIABLE}: {error}")))?;
     // Of its own crates alone it is known that no field holds a secret.
     let own = filter_fn(|metadata| metadata.target().starts_with("planrun"));
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(std::io::stderr)
         .with_ansi(terminal.color_messages)
         .with_span_events(FmtSpan::NEW | FmtSpan::CLOSE)
         .finish()
@@ -38,4 +42,10 @@ pub(super) fn install(terminal: Terminal) -> Result<(), Failure> {
     // Only another subscriber of this process could be in the way, and then that one is wanted.
     let _ = subscriber.try_init();
     Ok(())
+}
+
+#[cfg(not(feature = "log"))]
+fn subscribe(_: &str, _: Terminal) -> Result<(), Failure> {
+    let why = format!("{VARIABLE} is set, and this planrun was built without the feature `log`");
+    Err(Failure::Usage(why))
 }

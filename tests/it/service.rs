@@ -1,7 +1,8 @@
 //! The service that programs use in place of the command line: runs side by side, events that are followed, refusals.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use planrun_core::journal::Given;
 use planrun_core::run::Asking;
@@ -541,4 +542,89 @@ fn a_forecast_calls_nothing_and_says_what_is_not_known_yet() {
         planrun.list(&RunFilter::default()).is_err(),
         "no journal is made"
     );
+}
+
+const SHORT: &str = r#"
+use pace
+
+plan short(number: int) -> int {
+    step one = pace.work(run: number)
+    step two = pace.work(run: number)
+    step three = pace.work(run: number)
+    reply number
+}
+"#;
+
+/// Goes on with effects until it is told that everybody else has ended.
+const RESTLESS: &str = r#"
+use pace
+
+plan restless() -> int {
+    step rounds = repeat round = 0 max 10000 {
+        step others = pace.others_left()
+        yield others
+        next others == 0 ? null : round + 1
+    }
+    reply rounds.size()
+}
+"#;
+
+/// A thousand runs share a thread and a writer. The restless one ends only when all others have, and fails after so many
+/// rounds: where it kept one of them from going on, it would not complete.
+#[tokio::test]
+async fn a_thousand_runs_go_on_at_once_and_a_restless_one_starves_none() {
+    const RUNS: usize = 1000;
+    let folder = tempfile::tempdir().unwrap();
+    let calls: Arc<Mutex<Vec<u32>>> = Arc::new(Mutex::new(vec![0; RUNS]));
+    let ended = Arc::new(AtomicUsize::new(0));
+    let (counted, left) = (calls.clone(), ended.clone());
+    let tools = [
+        planrun::tool::from_fn(
+            "tool pace.work(run: int) -> int effect",
+            move |asked: Json| {
+                let run = usize::try_from(asked["run"].as_u64().unwrap()).unwrap();
+                counted.lock().unwrap()[run] += 1;
+                Ok::<_, planrun::tool::CallError>(run)
+            },
+        ),
+        planrun::tool::from_fn("tool pace.others_left() -> int effect", move |_: Json| {
+            Ok::<_, planrun::tool::CallError>(RUNS - left.load(Ordering::SeqCst))
+        }),
+    ];
+    let planrun = Planrun::open(folder.path())
+        .unwrap()
+        .with_tools(tools.map(Result::unwrap));
+    let restless = plan(&planrun, &folder, RESTLESS);
+    let restless = begun(&planrun, &restless, "restless", &json!({})).unwrap();
+    let restless = tokio::spawn(driven(restless));
+    let short = plan(&planrun, &folder, SHORT);
+    let begin = |number| {
+        let (id, inputs) = (format!("r{number}"), json!({ "number": number }));
+        begun(&planrun, &short, &id, &inputs).unwrap()
+    };
+    // All of them have begun before the first goes on.
+    let runs: Vec<Run> = (0..RUNS).map(begin).collect();
+    let drive = |run| {
+        let ended = ended.clone();
+        tokio::spawn(async move {
+            let outcome = driven(run).await.outcome;
+            ended.fetch_add(1, Ordering::SeqCst);
+            (outcome.state, outcome.reply)
+        })
+    };
+    let tasks: Vec<_> = runs.into_iter().map(drive).collect();
+    for (number, task) in tasks.into_iter().enumerate() {
+        let reply = Some(Value::Int(i64::try_from(number).unwrap()));
+        assert_eq!(task.await.unwrap(), (RunState::Completed, reply));
+    }
+    let restless = restless.await.unwrap().outcome;
+    assert_eq!(restless.state, RunState::Completed, "{:?}", restless.error);
+    assert!(calls.lock().unwrap().iter().all(|count| *count == 3));
+    let filter = RunFilter {
+        states: vec!["completed".into()],
+        ..RunFilter::default()
+    };
+    let done = planrun.list(&filter).unwrap();
+    assert_eq!(done.len(), RUNS + 1);
+    assert!(done.iter().all(|run| run.ended && !run.driven));
 }

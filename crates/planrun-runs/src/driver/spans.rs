@@ -12,7 +12,7 @@ use tracing::{Level, Span, debug, debug_span, info_span};
 
 /// The span of a run: everything that its driver does happens in it.
 pub(super) fn run(run: &str, plan: &str) -> Span {
-    info_span!("run", run = %visible_line(run), plan)
+    info_span!("run", run = %visible_line(run), %plan)
 }
 
 /// The spans of the steps of a run that are going on.
@@ -49,7 +49,7 @@ impl StepSpans {
                 ..
             } => {
                 if let Some(span) = self.open.remove(path) {
-                    span.in_scope(|| debug!(state = state.name(), attempts, "settled"));
+                    span.in_scope(|| debug!(state = %state.name(), attempts, "settled"));
                 }
             }
             _ => {}
@@ -59,8 +59,8 @@ impl StepSpans {
     /// The span of an attempt at a call of the step at this path.
     pub(super) fn attempt(&self, path: &str, tool: &str) -> Span {
         match self.open.get(path) {
-            Some(step) => debug_span!(parent: step, "attempt", tool),
-            None => debug_span!("attempt", tool),
+            Some(step) => debug_span!(parent: step, "attempt", %tool),
+            None => debug_span!("attempt", %tool),
         }
     }
 
@@ -76,6 +76,6 @@ impl StepSpans {
 pub(super) fn ended(outcome: &CallOutcome) {
     match outcome {
         Ok(_) => debug!("answered"),
-        Err(error) => debug!(class = %error.class, sent = error.sent.name(), "failed"),
+        Err(error) => debug!(class = %error.class, sent = %error.sent.name(), "failed"),
     }
 }

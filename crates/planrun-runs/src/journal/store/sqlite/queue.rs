@@ -655,4 +655,39 @@ mod tests {
             assert_eq!(writer.join().unwrap()["a"], "1\n");
         });
     }
+
+    /// What a driver has handed over is in the next commit, however much others hand over: nobody waits for two.
+    #[test]
+    fn every_commit_has_all_that_waits() {
+        shuttle::check_random(
+            || {
+                let queue = Queue::default();
+                let runs = 1000;
+                let keys: Vec<u64> = (0..runs)
+                    .map(|run| queue.enrol(target(&run.to_string())).key)
+                    .collect();
+                // Without bytes, so that nobody waits for room.
+                let batch = || Batch {
+                    taken: vec![1],
+                    ..Batch::default()
+                };
+                for round in 1..=3 {
+                    for key in &keys {
+                        queue.hand_over(*key, &mut batch());
+                    }
+                    // One of them never rests.
+                    queue.hand_over(keys[0], &mut batch());
+                    let works = queue.take();
+                    let taken: Vec<u64> = works.iter().map(|work| work.key).collect();
+                    assert_eq!(taken, keys, "commit {round}");
+                    for work in works {
+                        let target = work.target.clone();
+                        queue.settle(work, Ok(target));
+                    }
+                    assert!(queue.take().is_empty());
+                }
+            },
+            1,
+        );
+    }
 }
