@@ -105,9 +105,11 @@ pub struct Run {
     pub(super) lost: VecDeque<NodeRef>,
 }
 
-/// A step whose time is bounded.
+/// A step whose time is bounded, while it goes on.
 pub(super) struct Within {
     pub path: Arc<str>,
+    /// Tells its timer from those of earlier times at which the step was done.
+    pub number: u64,
     /// When its time is over, since the run began.
     pub until: Microseconds,
 }
@@ -118,7 +120,7 @@ pub(super) enum Timer {
     /// The wait before the next attempt or poll is over.
     Again(NodeRef, u64),
     /// `within` is over.
-    Within(NodeRef),
+    Within(NodeRef, u64),
     /// The deadline of a plan, which knows of so much time that everything waited for people.
     Deadline(Duration),
     /// What a step waits for has not come in time, or is the time itself.
@@ -394,7 +396,10 @@ impl Run {
         while let Some(timer) = self.next_due(now) {
             match timer {
                 Timer::Again(node, number) => self.again(node, number),
-                Timer::Within(node) => self.within_is_over(node),
+                Timer::Within(node, number) if self.is_bounded(node, number) => {
+                    self.within_is_over(node);
+                }
+                Timer::Within(..) => {}
                 Timer::Deadline(known) => self.deadline_has_come(known),
                 Timer::Hold(node, number) => self.hold_is_over(node, number),
             }

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use planrun_lang::protocol::StepState;
 use planrun_lang::types::{Budget, ErrorClass};
 
 use super::machine::{Run, Timer};
@@ -78,9 +77,7 @@ impl Run {
                 .get(&at)
                 .is_some_and(|leaf| leaf.number == number),
             Timer::Hold(at, number) => self.people.counts(at, number),
-            Timer::Within(at) => {
-                matches!(self.state_of(at), StepState::Running | StepState::Waiting)
-            }
+            Timer::Within(at, number) => self.is_bounded(at, number),
             Timer::Deadline(_) => !only_others,
         }
     }
