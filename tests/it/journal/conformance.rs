@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use planrun_core::journal::Summary;
 use planrun_lang::protocol::RunState;
+use planrun_lang::value::Value;
 use planrun_runs::journal::store::{
     Created, Digest, Filter, Journal, JournalError, Lease, MemoryStore, NewRun, Prune, Seen,
     Settings, Store, export, verify_export,
 };
+use planrun_runs::journal::{CachedResult, MAX_CACHED_BYTES};
 use planrun_tools::host::RealHost;
 use tempfile::TempDir;
 
@@ -58,6 +60,7 @@ held_by_both! {
     a_driver_wakes_when_something_is_said
     answers_are_taken_only_as_far_as_the_run_was_seen
     what_has_ended_is_deleted_with_what_only_it_refers_to
+    a_result_is_recalled_under_its_key_until_it_is_too_old
     an_export_proves_itself
 }
 
@@ -432,4 +435,30 @@ fn an_export_proves_itself(store: &dyn Store) {
         .unwrap()
         .replacen("large", "small", 1);
     assert!(verify_export(altered.as_bytes()).is_err());
+}
+
+fn a_result_is_recalled_under_its_key_until_it_is_too_old(store: &dyn Store) {
+    let key = |text: &str| Digest::of(text.as_bytes());
+    let given = |at: i128, value: Value| CachedResult {
+        at,
+        run: "r1".into(),
+        value,
+    };
+    assert_eq!(store.recall(key("a"), 0).unwrap(), None);
+    // What plain JSON would lose comes back as it was.
+    let first = given(100, Value::object([("at", Value::Timestamp(5))]));
+    store.remember(key("a"), &first).unwrap();
+    assert_eq!(store.recall(key("a"), 100).unwrap(), Some(first));
+    assert_eq!(store.recall(key("a"), 101).unwrap(), None);
+    assert_eq!(store.recall(key("b"), 0).unwrap(), None);
+    // The newest stands, the longest is not kept, and the oldest go first.
+    store
+        .remember(key("a"), &given(200, Value::Int(2)))
+        .unwrap();
+    let kept = store.recall(key("a"), 0).unwrap().unwrap();
+    assert_eq!((kept.at, kept.value), (200, Value::Int(2)));
+    let long = Value::from("x".repeat(MAX_CACHED_BYTES));
+    store.remember(key("long"), &given(300, long)).unwrap();
+    assert_eq!(store.recall(key("long"), 0).unwrap(), None);
+    assert_eq!(store.secret().unwrap(), store.secret().unwrap());
 }

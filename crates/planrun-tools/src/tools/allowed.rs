@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use planrun_lang::permission::Permissions;
 
-use super::{BoxFuture, Conversation, Described, Origin, Request, RequiredPermission, Transport};
+use super::{
+    BoxFuture, Conversation, Described, Identity, Origin, Request, RequiredPermission, Transport,
+};
 use crate::host::Host;
 
 /// Holds calls against what a plan may reach, before anybody answers them.
@@ -27,6 +29,10 @@ impl Transport for Allowed {
             Ok(()) => self.inner.call(request),
             Err(denied) => Conversation::Now(Err(denied)),
         }
+    }
+
+    fn identify(&self, identity: &mut Identity) {
+        self.inner.identify(identity);
     }
 
     fn describe(&self) -> BoxFuture<'_, Described> {

@@ -8,7 +8,7 @@ use planrun_lang::secrets::Redactor;
 use planrun_lang::types::sounds_secret;
 use reqwest::Url;
 
-use super::{BoxFuture, Conversation, Described, Request, Transport};
+use super::{BoxFuture, Conversation, Described, Identity, Request, Transport};
 
 /// The credentials that the tools of a run send. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +86,10 @@ impl Transport for Guarded {
                     .map_outcome(move |outcome| end.clean(outcome))
             }
         }
+    }
+
+    fn identify(&self, identity: &mut Identity) {
+        self.transport.identify(identity);
     }
 
     fn describe(&self) -> BoxFuture<'_, Described> {

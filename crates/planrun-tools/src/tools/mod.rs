@@ -22,5 +22,5 @@ pub use conversation::{
 };
 pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use transport::{
-    BoxFuture, Callee, DescribeError, Described, Request, StandIn, Transport, described,
+    BoxFuture, Callee, DescribeError, Described, Identity, Request, StandIn, Transport, described,
 };

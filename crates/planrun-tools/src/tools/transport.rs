@@ -89,11 +89,36 @@ pub trait Transport: Send + Sync {
     /// Starts one attempt. Called within a tokio runtime.
     fn call(&self, request: Request) -> Conversation;
 
+    /// Adds what beside a call's tool, contract and arguments decides its answer: where it is called, and with which
+    /// credentials. Nothing for tools that are the same for everybody.
+    fn identify(&self, _identity: &mut Identity) {}
+
     /// What it offers at present. May be asked again while a program runs, and tell something else then.
     ///
     /// # Errors
     /// When what it calls cannot be reached, or answers with something else.
     fn describe(&self) -> BoxFuture<'_, Described>;
+}
+
+/// Where a tool is called, and as whom: a keyed hash, from which no credential can be read or guessed without the key.
+pub struct Identity(blake3::Hasher);
+
+impl Identity {
+    #[must_use]
+    pub fn new(key: &[u8; 32]) -> Self {
+        Self(blake3::Hasher::new_keyed(key))
+    }
+
+    /// Adds one part. Parts do not run into each other.
+    pub fn add(&mut self, part: &[u8]) {
+        self.0.update(&(part.len() as u64).to_le_bytes());
+        self.0.update(part);
+    }
+
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
 }
 
 /// The answer of a transport to [`Transport::describe`] whose contracts never change.

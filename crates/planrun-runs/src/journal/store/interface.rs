@@ -7,11 +7,11 @@ use super::failure::JournalError;
 use super::message::{Message, Seen};
 use super::pruning::{Prune, Pruned};
 use super::run_row::{Created, Filter, NewRun, RunRow};
-use crate::journal::Log;
+use crate::journal::{Log, ResultCache};
 
 /// A place where runs are written down, each by one driver at a time, and read by everybody. Runs are named in full, unless
 /// it says otherwise. `tests/it/journal/conformance.rs` holds every store to it.
-pub trait Store: fmt::Debug + Send + Sync {
+pub trait Store: ResultCache + fmt::Debug + Send + Sync {
     /// Makes a new run and takes its lease, unless a run of this id is there with the same digest.
     ///
     /// # Errors

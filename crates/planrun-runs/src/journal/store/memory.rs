@@ -18,7 +18,7 @@ use super::message::{Message, Seen};
 use super::nanos;
 use super::pruning::{Prune, Pruned};
 use super::run_row::{Created, Filter, Holder, NewRun, RunInfo, RunRow};
-use crate::journal::Log;
+use crate::journal::{CachedResult, Log, MemoryCache, ResultCache};
 use planrun_core::journal::{self, Summary};
 
 /// How many runs an ambiguous beginning names.
@@ -36,6 +36,7 @@ struct Content {
     /// In the order in which they were made.
     runs: Vec<StoredRun>,
     blobs: BTreeMap<Digest, Vec<u8>>,
+    cache: MemoryCache,
     /// The number of the last message, and of the last lease.
     messages: u64,
     leases: u64,
@@ -49,6 +50,20 @@ struct StoredRun {
     values: Vec<Digest>,
     /// The number of the newest message.
     heard: watch::Sender<u64>,
+}
+
+impl ResultCache for MemoryStore {
+    fn secret(&self) -> Result<[u8; 32], JournalError> {
+        self.content().cache.secret()
+    }
+
+    fn recall(&self, key: Digest, not_before: i128) -> Result<Option<CachedResult>, JournalError> {
+        self.content().cache.recall(key, not_before)
+    }
+
+    fn remember(&self, key: Digest, result: &CachedResult) -> Result<(), JournalError> {
+        self.content().cache.remember(key, result)
+    }
 }
 
 impl MemoryStore {

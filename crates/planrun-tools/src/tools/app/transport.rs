@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{App, AppTool, Reason};
 use crate::host::Host;
 use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
-use crate::tools::{BoxFuture, Conversation, Described, Request, Transport, described};
+use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
 
 /// What a failure tells of an answer's body, in characters.
 const TOLD_OF_BODY: usize = 200;
@@ -115,6 +115,14 @@ impl Transport for AppTransport {
             let response = client.send(post, limits, &mut events).await?;
             answer(&response, &path, &errors, host.now())
         })
+    }
+
+    fn identify(&self, identity: &mut Identity) {
+        identity.add(self.endpoint.as_ref().map_or("", Url::as_str).as_bytes());
+        for (name, value) in &self.headers {
+            identity.add(name.as_str().as_bytes());
+            identity.add(value.as_bytes());
+        }
     }
 
     fn describe(&self) -> BoxFuture<'_, Described> {

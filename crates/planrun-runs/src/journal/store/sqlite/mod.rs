@@ -1,6 +1,7 @@
 //! The store in a file of `SQLite`: one thread of each process writes for all its runs, and everybody reads.
 
 mod as_store;
+mod cache;
 mod commit;
 mod commit_queue;
 mod digest_column;

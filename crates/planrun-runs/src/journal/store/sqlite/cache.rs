@@ -1,0 +1,78 @@
+//! The table of results that may be used again.
+
+use rusqlite::{OptionalExtension as _, params};
+
+use planrun_lang::value::Value;
+
+use super::super::digest::Digest;
+use super::super::failure::JournalError;
+use super::{Inner, Journal, nanos};
+use crate::journal::cache::{
+    CachedResult, MAX_CACHED_BYTES, MAX_CACHED_RESULTS, ResultCache, typed_text,
+};
+
+impl ResultCache for Journal {
+    fn secret(&self) -> Result<[u8; 32], JournalError> {
+        self.inner.read(|connection| {
+            connection.query_row("SELECT bytes FROM cache_secret", [], |row| row.get(0))
+        })
+    }
+
+    fn recall(&self, key: Digest, not_before: i128) -> Result<Option<CachedResult>, JournalError> {
+        self.inner.recall(key, not_before)
+    }
+
+    fn remember(&self, key: Digest, result: &CachedResult) -> Result<(), JournalError> {
+        self.inner.remember(key, result)
+    }
+}
+
+impl Inner {
+    fn recall(&self, key: Digest, not_before: i128) -> Result<Option<CachedResult>, JournalError> {
+        let found = self.read(|connection| {
+            connection
+                .prepare_cached("SELECT at, run, value FROM cache WHERE key = ? AND at >= ?")?
+                .query_row(params![key, nanos(not_before)], |row| {
+                    Ok((
+                        row.get::<_, i64>(0)?,
+                        row.get::<_, String>(1)?,
+                        row.get::<_, String>(2)?,
+                    ))
+                })
+                .optional()
+        })?;
+        // What cannot be read is as good as none: the call is made again.
+        Ok(found.and_then(|(at, run, text)| {
+            let json = serde_json::from_str(&text).ok()?;
+            Some(CachedResult {
+                at: at.into(),
+                run: run.into(),
+                value: Value::from_typed_json(&json).ok()?,
+            })
+        }))
+    }
+
+    fn remember(&self, key: Digest, result: &CachedResult) -> Result<(), JournalError> {
+        let text = typed_text(&result.value);
+        if text.len() > MAX_CACHED_BYTES {
+            return Ok(());
+        }
+        let told = |error: rusqlite::Error| self.failure(&error);
+        self.change(|transaction| {
+            let insert = "INSERT OR REPLACE INTO cache (key, at, run, value) VALUES (?, ?, ?, ?)";
+            transaction
+                .prepare_cached(insert)
+                .and_then(|mut insert| {
+                    insert.execute(params![key, nanos(result.at), &*result.run, text])
+                })
+                .map_err(told)?;
+            let excess = "DELETE FROM cache WHERE key IN
+                (SELECT key FROM cache ORDER BY at DESC LIMIT -1 OFFSET ?)";
+            transaction
+                .prepare_cached(excess)
+                .and_then(|mut excess| excess.execute([MAX_CACHED_RESULTS]))
+                .map_err(told)?;
+            Ok(())
+        })
+    }
+}
