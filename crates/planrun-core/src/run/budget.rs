@@ -7,21 +7,15 @@ use planrun_lang::sema::Budget;
 use planrun_lang::types::{ErrorClass, Signature, UsagePaths};
 use planrun_lang::value::Value;
 
+use super::context::Context;
 use super::frame::FrameId;
-use super::machine::{NodeRef, Run};
+use super::frame::NodeRef;
+use super::scope::Spent;
 use crate::journal::{EventKind, StepError, Used};
 use planrun_lang::call::Answer;
 
 /// The part of a budget after which it is told that it runs low.
 const LOW: f64 = 0.8;
-
-/// What a plan instance, and what works for it, has used.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spent {
-    /// Attempts that were dispatched.
-    pub calls: u64,
-    pub used: Used,
-}
 
 /// A part of a budget with what is used of it.
 struct Share {
@@ -31,46 +25,65 @@ struct Share {
     limit: f64,
 }
 
-impl Run {
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.word {
+            "time" => f.write_str(&super::duration_text::short_duration(
+                Duration::from_secs_f64(self.limit),
+            )),
+            "cost" => write!(f, "{} for what calls cost", self.limit),
+            word => write!(f, "{} {word}", self.limit),
+        }
+    }
+}
+
+/// What is used of budgets.
+#[derive(Default)]
+pub(super) struct Budgets {
+    /// Attempts that verified a step, or undid it: no budget counts them.
+    pub exempt_calls: u64,
+}
+
+impl Budgets {
     /// Counts attempts, and what they used; those that look at a step, or take it back, need no budget.
-    pub(super) fn spend(&mut self, frame: FrameId, calls: u32, used: Used) {
-        if self.frames[frame].aside {
+    pub(super) fn spend(&mut self, ctx: &mut Context, frame: FrameId, calls: u32, used: Used) {
+        if ctx.tree[frame].aside {
             self.exempt_calls += u64::from(calls);
             return;
         }
-        let mut inner = Some(self.frames[frame].scope);
+        let mut inner = Some(ctx.tree[frame].scope);
         while let Some(scope) = inner {
-            let spent = &mut self.scopes[scope].spent;
+            let spent = &mut ctx.tree.scopes[scope].spent;
             spent.calls += u64::from(calls);
             spent.used.add(used);
-            inner = self.scopes[scope].outer;
+            inner = ctx.tree.scopes[scope].outer;
         }
-        self.warn_of_low_budgets(frame);
+        self.warn_of_low_budgets(ctx, frame);
     }
 
     /// What a call has cost, as it told itself or as its answer does.
-    pub(super) fn report_usage(&mut self, at: NodeRef, used: Used) {
+    pub(super) fn report_usage(&mut self, ctx: &mut Context, at: NodeRef, used: Used) {
         if used.is_nothing() {
             return;
         }
-        let path = self.own_path(at);
-        self.emit(EventKind::UsageReported {
+        let path = ctx.tree.own_path(at);
+        ctx.outbox.emit(EventKind::UsageReported {
             path: path.clone(),
             used,
         });
-        self.spend(at.0, 0, used);
+        self.spend(ctx, at.0, 0, used);
     }
 
     /// Ends the run where a budget that an attempt needs is spent; true where that is so.
-    pub(super) fn budget_is_spent(&mut self, at: NodeRef) -> bool {
-        if self.frames[at.0].aside {
+    pub(super) fn is_spent(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
+        if ctx.tree[at.0].aside {
             return false;
         }
-        let mut inner = Some(self.frames[at.0].scope);
+        let mut inner = Some(ctx.tree[at.0].scope);
         while let Some(scope) = inner {
-            let bounded = !self.scopes[scope].policy.budget.is_empty();
+            let bounded = !ctx.tree.scopes[scope].policy.budget.is_empty();
             let spent = bounded.then(|| {
-                self.shares(scope)
+                self.shares(ctx, scope)
                     .into_iter()
                     .find(|share| share.used >= share.limit)
             });
@@ -79,31 +92,31 @@ impl Run {
                     ErrorClass::Budget(share.class),
                     format!("the budget of {share} is spent"),
                 );
-                self.fatal(class.clone(), &message);
+                ctx.fatal(class.clone(), &message);
                 // It has begun and holds nothing that could be taken back.
-                let error = StepError::new(class, message, &self.own_path(at));
-                self.step_failed_for_good(at, std::sync::Arc::new(error));
+                let error = StepError::new(class, message, &ctx.tree.own_path(at));
+                ctx.fail_step(at, std::sync::Arc::new(error));
                 return true;
             }
-            inner = self.scopes[scope].outer;
+            inner = ctx.tree.scopes[scope].outer;
         }
         false
     }
 
-    fn warn_of_low_budgets(&mut self, frame: FrameId) {
-        let mut inner = Some(self.frames[frame].scope);
+    fn warn_of_low_budgets(&mut self, ctx: &mut Context, frame: FrameId) {
+        let mut inner = Some(ctx.tree[frame].scope);
         while let Some(scope) = inner {
-            inner = self.scopes[scope].outer;
-            if self.scopes[scope].policy.budget.is_empty() {
+            inner = ctx.tree.scopes[scope].outer;
+            if ctx.tree.scopes[scope].policy.budget.is_empty() {
                 continue;
             }
-            for share in self.shares(scope) {
-                let known = self.scopes[scope].low.contains(&share.word);
+            for share in self.shares(ctx, scope) {
+                let known = ctx.tree.scopes[scope].low.contains(&share.word);
                 if known || share.used < share.limit * LOW {
                     continue;
                 }
-                self.scopes[scope].low.push(share.word);
-                self.emit(EventKind::BudgetLow {
+                ctx.tree.scopes[scope].low.push(share.word);
+                ctx.outbox.emit(EventKind::BudgetLow {
                     budget: share.word,
                     used: share.used,
                     limit: share.limit,
@@ -113,8 +126,8 @@ impl Run {
     }
 
     /// What is used of the budget of a plan instance.
-    fn shares(&self, scope: usize) -> Vec<Share> {
-        let scope = &self.scopes[scope];
+    fn shares(&self, ctx: &Context, scope: usize) -> Vec<Share> {
+        let scope = &ctx.tree.scopes[scope];
         let Budget {
             calls,
             tokens,
@@ -127,8 +140,8 @@ impl Run {
             reason = "a count beyond 2^53 is beyond any budget"
         )]
         let count = |used: u64, limit: Option<u64>| Some((used as f64, limit? as f64));
-        let since = Duration::from_micros(self.elapsed().saturating_sub(scope.begun))
-            .saturating_sub(self.people.waited());
+        let since = Duration::from_micros(ctx.outbox.elapsed().saturating_sub(scope.begun))
+            .saturating_sub(ctx.schedule.waited());
         let shares = [
             (
                 planrun_lang::types::Budget::Calls,
@@ -161,18 +174,6 @@ impl Run {
             })
         };
         shares.into_iter().filter_map(share).collect()
-    }
-}
-
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.word {
-            "time" => f.write_str(&super::duration_text::short_duration(
-                Duration::from_secs_f64(self.limit),
-            )),
-            "cost" => write!(f, "{} for what calls cost", self.limit),
-            word => write!(f, "{} {word}", self.limit),
-        }
     }
 }
 

@@ -8,11 +8,11 @@ use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
-use super::Program;
-use super::machine::NodeRef;
-use super::people::Asking;
+use super::frame::NodeRef;
+
+use super::program::Program;
 use super::reached::Reached;
-use crate::journal::{AnswerError, Event, Given, Message, Summary, Used};
+use crate::journal::{AnswerError, Event, Given, Message, Question, Summary, Used};
 use planrun_lang::call::CallOutcome;
 
 /// One attempt at a call: tells it from every other attempt of the run.
@@ -109,4 +109,14 @@ pub struct CallRequest {
     pub handle: Option<Json>,
     /// How long the attempt may take.
     pub timeout: Duration,
+}
+
+/// One question to somebody.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// The path under which it is answered.
+    pub path: Arc<str>,
+    pub question: Arc<Question>,
+    /// Why the answer before this one was not taken.
+    pub refused: Option<String>,
 }

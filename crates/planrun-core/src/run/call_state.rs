@@ -9,7 +9,8 @@ use serde_json::Value as Json;
 use crate::journal::StepError;
 
 /// A call that has begun and not settled.
-pub(super) struct Leaf {
+#[derive(Debug)]
+pub(super) struct CallState {
     /// Tells answers and timers of this phase from those of earlier ones.
     pub number: u64,
     pub phase: Phase,
@@ -36,7 +37,7 @@ pub(super) struct Leaf {
 }
 
 /// How far a call has come.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     /// It has a slot, and goes out as soon as the event with this number is on disk.
     Held(u64),
@@ -51,7 +52,7 @@ pub(super) enum Phase {
     CutOff,
 }
 
-impl Leaf {
+impl CallState {
     /// A call that is about to make its first attempt.
     pub(super) fn new(effect: Effect, arguments: Value, execution: u32, key: Arc<str>) -> Self {
         Self {

@@ -1,24 +1,24 @@
 //! Steps that hold others: `do`, `each`, `repeat`, `race`, `match` and called plans.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use planrun_lang::builtins::FailureKind;
 use planrun_lang::eval::EvalError;
 use planrun_lang::sema::{BlockId, Call, Each, Repeat, StepKind};
 use planrun_lang::value::{Key, Value};
 
-use super::Program;
+use super::agenda::{End, Next};
+use super::context::Context;
+use super::frame::NodeRef;
 use super::frame::{Ending, FrameId, Owner, Role};
-use super::machine::{NodeRef, Run};
+use super::program::Program;
 use super::reached::Reached;
-use super::settle::End;
 use crate::journal::StepError;
 
 /// What is known of a step that holds others, while it runs.
-pub(super) enum Compound {
+pub(super) enum BlockState {
     /// One body at a time.
     Body,
     Each(EachState),
@@ -54,10 +54,66 @@ pub(super) struct RaceState {
     failures: Vec<Option<Arc<StepError>>>,
 }
 
-impl Run {
+/// The steps that hold others and have begun.
+#[derive(Default)]
+pub(super) struct Blocks {
+    blocks: BTreeMap<NodeRef, BlockState>,
+}
+
+impl Blocks {
+    /// A step that holds others, or only waits, begins.
+    pub(super) fn begin(&mut self, at: NodeRef) {
+        self.blocks.insert(at, BlockState::Body);
+    }
+
+    /// The step has settled.
+    pub(super) fn settled(&mut self, at: NodeRef) {
+        self.blocks.remove(&at);
+    }
+
+    /// The time of a step is over; it fails as soon as what works for it has ended.
+    pub(super) fn end_with(&mut self, at: NodeRef, error: Arc<StepError>) {
+        self.blocks.insert(at, BlockState::Ending(error));
+    }
+
+    /// What works for a step has ended; true where the step only waits for all of that, since its time is over.
+    pub(super) fn is_out_of_time(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
+        let Some(BlockState::Ending(error)) = self.blocks.get(&at) else {
+            return false;
+        };
+        if ctx.tree.live_frames(at).is_empty() {
+            let error = error.clone();
+            self.blocks.remove(&at);
+            ctx.out_of_time(at, error);
+        }
+        true
+    }
+
+    /// A body of a step has ended.
+    pub(super) fn inner_ended(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        role: Role,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
+        match role {
+            Role::Body | Role::Recover => self.body_ended(ctx, at, role, frame, outcome),
+            Role::Element(index) => self.element_ended(ctx, at, index as usize, frame, outcome),
+            Role::Round => {
+                let program = ctx.tree.program(at.0);
+                self.round_ended(ctx, &program, at, frame, outcome);
+            }
+            Role::Branch(index) => self.branch_ended(ctx, at, index as usize, frame, outcome),
+            Role::Firing(_) | Role::Verify | Role::Undo => {}
+        }
+    }
+
     /// Starts another plan as the body of a step.
     pub(super) fn call_plan(
         &mut self,
+        ctx: &mut Context,
         program: &Arc<Program>,
         at: NodeRef,
         call: &Call,
@@ -66,49 +122,58 @@ impl Run {
         let Some(called) = program.plans.get(index).cloned() else {
             return;
         };
-        let inputs = match self.plan_inputs(at, call, &called.plan.parameters) {
+        let inputs = match ctx.plan_inputs(at, call, &called.plan.parameters) {
             Ok(inputs) => inputs,
-            Err(error) => return self.step_failed(at, error),
+            Err(error) => return ctx.step_failed(at, error),
         };
-        let outer = self.frames[at.0].scope;
-        let scope = self.open_scope(&called, Some(outer));
-        if let Some(deadline) = self.scopes[scope].policy.deadline {
-            self.set_deadline(deadline);
+        let outer = ctx.tree[at.0].scope;
+        let scope = ctx.open_scope(&called, Some(outer));
+        if let Some(deadline) = ctx.tree.scopes[scope].policy.deadline {
+            ctx.set_deadline(deadline);
         }
-        let path = self.path(program, at);
+        let path = ctx.tree.path(program, at);
         let owner = Owner {
             frame: at.0,
             node: at.1,
             role: Role::Body,
         };
-        let frame = self.open_frame(scope, BlockId(0), None, Some(owner), path.clone());
-        match self.bind_inputs(frame, &inputs) {
+        let frame = ctx
+            .tree
+            .open_frame(scope, BlockId(0), None, Some(owner), path.clone());
+        match ctx.bind_inputs(frame, &inputs) {
             Some(error) => {
-                self.start_frame(frame);
-                self.end_frame(frame, &Ending::Failed(Arc::new(error)));
+                ctx.start(frame);
+                ctx.end_block(frame, Ending::Failed(Arc::new(error)));
             }
-            None => self.start_frame(frame),
+            None => ctx.start(frame),
         }
     }
 
-    pub(super) fn start_each(&mut self, program: &Arc<Program>, at: NodeRef, each: &Each) {
-        let state = match self.each_state(program, at, each) {
+    pub(super) fn start_each(
+        &mut self,
+        ctx: &mut Context,
+        program: &Arc<Program>,
+        at: NodeRef,
+        each: &Each,
+    ) {
+        let state = match self.each_state(ctx, program, at, each) {
             Ok(state) => state,
-            Err(error) => return self.expression_failed(program, at, &error),
+            Err(error) => return ctx.expression_failed(at, &error),
         };
-        self.reached(at, Reached::Elements(state.list.len()));
-        self.compounds.insert(at, Compound::Each(state));
-        self.next_elements(program, at, each);
+        ctx.reached(at, Reached::Elements(state.list.len()));
+        self.blocks.insert(at, BlockState::Each(state));
+        self.next_elements(ctx, at);
     }
 
     fn each_state(
         &mut self,
+        ctx: &mut Context,
         program: &Arc<Program>,
         at: NodeRef,
         each: &Each,
     ) -> Result<EachState, EvalError> {
         let fail = |message: String| EvalError::plain(message, each.list.span);
-        let list = match self.evaluate(at.0, &each.list)? {
+        let list = match ctx.tree.evaluate(at.0, &each.list)? {
             Value::List(list) => list,
             other => {
                 return Err(fail(format!(
@@ -117,7 +182,7 @@ impl Run {
                 )));
             }
         };
-        if let Some(max) = self.count(at.0, each.max.as_ref())?
+        if let Some(max) = ctx.tree.count(at.0, each.max.as_ref())?
             && list.len() > max
         {
             return Err(fail(format!(
@@ -125,12 +190,12 @@ impl Run {
                 list.len()
             )));
         }
-        let width = match self.count(at.0, each.parallel.as_ref())? {
+        let width = match ctx.tree.count(at.0, each.parallel.as_ref())? {
             Some(width) => width.max(1),
             None if each.in_turn => 1,
-            None => self.scopes[self.frames[at.0].scope].policy.concurrency as usize,
+            None => ctx.tree.scope(at.0).policy.concurrency as usize,
         };
-        let labels = self.labels(program, at, each, &list)?;
+        let labels = self.labels(ctx, program, at, each, &list)?;
         Ok(EachState {
             results: vec![Value::Null; list.len()],
             labels,
@@ -146,6 +211,7 @@ impl Run {
     /// The indices, or the keys of `by`, which must differ.
     fn labels(
         &mut self,
+        ctx: &mut Context,
         program: &Arc<Program>,
         at: NodeRef,
         each: &Each,
@@ -159,11 +225,13 @@ impl Run {
         let mut labels = Vec::with_capacity(list.len());
         let mut seen = BTreeSet::new();
         // A frame that only lends its slots to `by`, and is gone before anything else is opened.
-        let scratch = self.make_body(program, at, each.body, Role::Element(0), |path| path);
+        let scratch = ctx
+            .tree
+            .open_body(program, at, each.body, Role::Element(0), |path| path);
         let mut fault = None;
         for (index, element) in list.iter().enumerate() {
-            self.put_element(scratch, element, index);
-            match self.evaluate(scratch, by) {
+            put_element(ctx, scratch, element, index);
+            match ctx.tree.evaluate(scratch, by) {
                 Ok(key) => {
                     let label: Arc<str> = serde_json::to_string(&key).unwrap_or_default().into();
                     if !seen.insert(label.clone()) {
@@ -178,57 +246,52 @@ impl Run {
                 break;
             }
         }
-        self.frames.truncate(scratch);
-        self.record(at.0, at.1).details_mut().frames.pop();
+        ctx.tree.discard_frame(scratch);
         fault.map_or(Ok(labels), Err)
     }
 
-    fn put_element(&mut self, frame: FrameId, element: &Value, index: usize) {
-        let slots = &mut self.frames[frame].slots;
-        if let [first, second, ..] = slots.as_mut_slice() {
-            *first = element.clone();
-            *second = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
-        }
-    }
-
-    fn next_elements(&mut self, program: &Arc<Program>, at: NodeRef, each: &Each) {
-        loop {
-            let Some(Compound::Each(state)) = self.compounds.get_mut(&at) else {
-                return;
-            };
-            let stop = state.failure.is_some()
-                || state.next >= state.list.len()
-                || state.running >= state.width;
-            if stop {
-                break;
-            }
+    /// Begins elements while there are some and room for them; then the step has its value, or has failed.
+    pub(super) fn next_elements(&mut self, ctx: &mut Context, at: NodeRef) {
+        let program = ctx.tree.program(at.0);
+        let (Some(StepKind::Each(each)), Some(BlockState::Each(state))) = (
+            ctx.tree.step(&program, at).map(|step| &step.kind),
+            self.blocks.get_mut(&at),
+        ) else {
+            return;
+        };
+        let is_full = state.running >= state.width;
+        if state.failure.is_none() && state.next < state.list.len() && !is_full {
             let index = state.next;
             let (element, label) = (state.list[index].clone(), state.labels[index].clone());
             state.next += 1;
             state.running += 1;
             let role = Role::Element(u32::try_from(index).unwrap_or(u32::MAX));
-            let frame = self.make_body(program, at, each.body, role, |path| {
+            let frame = ctx.tree.open_body(&program, at, each.body, role, |path| {
                 format!("{path}[{label}]").into()
             });
-            self.put_element(frame, &element, index);
-            self.start_frame(frame);
+            put_element(ctx, frame, &element, index);
+            ctx.start(frame);
+            return ctx.then(Next::NextElements(at));
         }
-        let Some(Compound::Each(state)) = self.compounds.get_mut(&at) else {
-            return;
-        };
         if state.running > 0 {
             return;
         }
         let results = std::mem::take(&mut state.results);
         match state.failure.take() {
-            Some(failure) => self.inner_failed(program, at, &failure),
-            None => self.complete(at, Value::List(Arc::new(results))),
+            Some(failure) => self.inner_failed(ctx, at, &failure),
+            None => ctx.complete(at, Value::List(Arc::new(results))),
         }
     }
 
-    pub(super) fn start_repeat(&mut self, program: &Arc<Program>, at: NodeRef, repeat: &Repeat) {
-        let initial = self.evaluate(at.0, &repeat.initial);
-        let max = self.count(at.0, repeat.max.as_ref());
+    pub(super) fn start_repeat(
+        &mut self,
+        ctx: &mut Context,
+        program: &Arc<Program>,
+        at: NodeRef,
+        repeat: &Repeat,
+    ) {
+        let initial = ctx.tree.evaluate(at.0, &repeat.initial);
+        let max = ctx.tree.count(at.0, repeat.max.as_ref());
         match (initial, max) {
             (Ok(initial), Ok(max)) => {
                 let state = RepeatState {
@@ -236,15 +299,22 @@ impl Run {
                     round: 0,
                     max: max.unwrap_or(usize::MAX),
                 };
-                self.compounds.insert(at, Compound::Repeat(state));
-                self.round(program, at, repeat.body, initial);
+                self.blocks.insert(at, BlockState::Repeat(state));
+                self.round(ctx, program, at, repeat.body, initial);
             }
-            (Err(error), _) | (_, Err(error)) => self.expression_failed(program, at, &error),
+            (Err(error), _) | (_, Err(error)) => ctx.expression_failed(at, &error),
         }
     }
 
-    fn round(&mut self, program: &Arc<Program>, at: NodeRef, body: BlockId, carried: Value) {
-        let Some(Compound::Repeat(state)) = self.compounds.get_mut(&at) else {
+    fn round(
+        &mut self,
+        ctx: &mut Context,
+        program: &Arc<Program>,
+        at: NodeRef,
+        body: BlockId,
+        carried: Value,
+    ) {
+        let Some(BlockState::Repeat(state)) = self.blocks.get_mut(&at) else {
             return;
         };
         let round = state.round;
@@ -253,28 +323,27 @@ impl Run {
                 "`repeat` has reached its `max` of {} rounds, and `next` was not null",
                 state.max
             );
-            return self.expression_failed(
-                program,
+            return ctx.expression_failed(
                 at,
                 &EvalError::plain(message, planrun_lang::source::Span::at(0)),
             );
         }
         state.round += 1;
         if round == 1 {
-            self.reached(at, Reached::Again);
+            ctx.reached(at, Reached::Again);
         }
-        let frame = self.make_body(program, at, body, Role::Round, |path| {
+        let frame = ctx.tree.open_body(program, at, body, Role::Round, |path| {
             format!("{path}[{round}]").into()
         });
-        if let Some(first) = self.frames[frame].slots.first_mut() {
+        if let Some(first) = ctx.tree[frame].slots.first_mut() {
             *first = carried;
         }
-        self.start_frame(frame);
+        ctx.start(frame);
     }
 
     pub(super) fn start_race(
         &mut self,
-        program: &Arc<Program>,
+        ctx: &mut Context,
         at: NodeRef,
         branches: &[(Arc<str>, BlockId)],
     ) {
@@ -289,45 +358,16 @@ impl Run {
             winner: None,
             failures,
         };
-        self.compounds.insert(at, Compound::Race(state));
+        self.blocks.insert(at, BlockState::Race(state));
         for (index, (_, body)) in branches.iter().enumerate() {
             let role = Role::Branch(u32::try_from(index).unwrap_or(u32::MAX));
-            self.open_body(program, at, *body, role, |path| path);
-        }
-    }
-
-    /// What works for a step has ended.
-    pub(super) fn inner_ended(
-        &mut self,
-        at: NodeRef,
-        role: Role,
-        frame: FrameId,
-        outcome: Result<(), Ending>,
-    ) {
-        let program = self.program(at.0);
-        if let Some(Compound::Ending(error)) = self.compounds.get(&at) {
-            let error = error.clone();
-            if self.live_frames(at).is_empty() {
-                self.compounds.remove(&at);
-                self.out_of_time(at, error);
-            }
-            return;
-        }
-        match role {
-            Role::Body | Role::Recover => self.body_ended(&program, at, role, frame, outcome),
-            Role::Element(index) => {
-                self.element_ended(&program, at, index as usize, frame, outcome);
-            }
-            Role::Round => self.round_ended(&program, at, frame, outcome),
-            Role::Branch(index) => self.branch_ended(&program, at, index as usize, frame, outcome),
-            Role::Firing(_) => self.firing_ended(at, frame, outcome),
-            Role::Verify | Role::Undo => self.aside_ended(at, role, frame, outcome),
+            ctx.then(Next::OpenBody(at, *body, role));
         }
     }
 
     fn body_ended(
         &mut self,
-        program: &Arc<Program>,
+        ctx: &mut Context,
         at: NodeRef,
         role: Role,
         frame: FrameId,
@@ -335,33 +375,33 @@ impl Run {
     ) {
         match outcome {
             Ok(()) => {
-                let value = self.frames[frame].values.pop().unwrap_or(Value::Null);
+                let value = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
                 if role == Role::Recover {
-                    self.record(at.0, at.1).recovered = true;
+                    ctx.tree.record_mut(at).recovered = true;
                 }
-                self.complete(at, value);
+                ctx.complete(at, value);
             }
             Err(Ending::Failed(error)) if role == Role::Recover => {
-                let path = self.path(program, at);
-                self.compounds.remove(&at);
-                self.step_failed_for_good(at, Arc::new(StepError::of_inner(&error, &path)));
+                let path = ctx.tree.own_path(at);
+                self.blocks.remove(&at);
+                ctx.fail_step(at, Arc::new(StepError::of_inner(&error, &path)));
             }
-            Err(Ending::Failed(error)) => self.inner_failed(program, at, &error),
-            Err(Ending::Cancelled) => self.cancelled(at),
+            Err(Ending::Failed(error)) => self.inner_failed(ctx, at, &error),
+            Err(Ending::Cancelled) => self.cancelled(ctx, at),
         }
     }
 
     fn element_ended(
         &mut self,
-        program: &Arc<Program>,
+        ctx: &mut Context,
         at: NodeRef,
         index: usize,
         frame: FrameId,
         outcome: Result<(), Ending>,
     ) {
-        let value = self.frames[frame].values.pop().unwrap_or(Value::Null);
-        let Some(Compound::Each(state)) = self.compounds.get_mut(&at) else {
-            return self.cancelled(at);
+        let value = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
+        let Some(BlockState::Each(state)) = self.blocks.get_mut(&at) else {
+            return self.cancelled(ctx, at);
         };
         state.running -= 1;
         let mut failed_now = false;
@@ -383,22 +423,26 @@ impl Run {
             Err(Ending::Cancelled) => {}
         }
         if failed_now {
-            self.cancel_inner(at, frame);
+            cancel_inner(ctx, at, frame);
+            return ctx.then(Next::ElementOver(at));
         }
-        if self.frames[at.0].ending.is_some() {
-            if self.live_frames(at).is_empty() {
-                self.cancelled(at);
+        self.element_over(ctx, at);
+    }
+
+    /// An element has ended, and those beside it if it has failed: others may begin.
+    pub(super) fn element_over(&mut self, ctx: &mut Context, at: NodeRef) {
+        if ctx.tree[at.0].ending.is_some() {
+            if ctx.tree.live_frames(at).is_empty() {
+                self.cancelled(ctx, at);
             }
             return;
         }
-        let node = self.node(program, at);
-        if let Some(StepKind::Each(each)) = node.step().map(|step| &step.kind) {
-            self.next_elements(program, at, each);
-        }
+        self.next_elements(ctx, at);
     }
 
     fn round_ended(
         &mut self,
+        ctx: &mut Context,
         program: &Arc<Program>,
         at: NodeRef,
         frame: FrameId,
@@ -406,42 +450,42 @@ impl Run {
     ) {
         match outcome {
             Ok(()) => {}
-            Err(Ending::Failed(error)) => return self.inner_failed(program, at, &error),
-            Err(Ending::Cancelled) => return self.cancelled(at),
+            Err(Ending::Failed(error)) => return self.inner_failed(ctx, at, &error),
+            Err(Ending::Cancelled) => return self.cancelled(ctx, at),
         }
-        let yields = std::mem::take(&mut self.frames[frame].values);
-        let next = self.frames[frame]
+        let yields = std::mem::take(&mut ctx.tree[frame].values);
+        let next = ctx.tree[frame]
             .next
             .take()
             .filter(|next| !matches!(next, Value::Null));
-        let Some(Compound::Repeat(state)) = self.compounds.get_mut(&at) else {
+        let Some(BlockState::Repeat(state)) = self.blocks.get_mut(&at) else {
             return;
         };
         state.yields.extend(yields);
         let Some(next) = next else {
             let yields = std::mem::take(&mut state.yields);
             if state.round == 1 {
-                self.reached(at, Reached::Once);
+                ctx.reached(at, Reached::Once);
             }
-            return self.complete(at, Value::List(Arc::new(yields)));
+            return ctx.complete(at, Value::List(Arc::new(yields)));
         };
-        let node = self.node(program, at);
+        let node = ctx.tree.node(program, at);
         if let Some(StepKind::Repeat(repeat)) = node.step().map(|step| &step.kind) {
-            self.round(program, at, repeat.body, next);
+            self.round(ctx, program, at, repeat.body, next);
         }
     }
 
     fn branch_ended(
         &mut self,
-        program: &Arc<Program>,
+        ctx: &mut Context,
         at: NodeRef,
         index: usize,
         frame: FrameId,
         outcome: Result<(), Ending>,
     ) {
-        let value = self.frames[frame].values.pop().unwrap_or(Value::Null);
-        let Some(Compound::Race(state)) = self.compounds.get_mut(&at) else {
-            return self.cancelled(at);
+        let value = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
+        let Some(BlockState::Race(state)) = self.blocks.get_mut(&at) else {
+            return self.cancelled(ctx, at);
         };
         state.running -= 1;
         let mut won = false;
@@ -454,9 +498,15 @@ impl Run {
             Ok(()) | Err(Ending::Cancelled) => {}
         }
         if won {
-            self.cancel_inner(at, frame);
+            cancel_inner(ctx, at, frame);
+            return ctx.then(Next::BranchOver(at));
         }
-        let Some(Compound::Race(state)) = self.compounds.get_mut(&at) else {
+        self.branch_over(ctx, at);
+    }
+
+    /// A branch has ended, and those beside it if it has won: with the last one the race has.
+    pub(super) fn branch_over(&mut self, ctx: &mut Context, at: NodeRef) {
+        let Some(BlockState::Race(state)) = self.blocks.get_mut(&at) else {
             return;
         };
         if state.running > 0 {
@@ -464,54 +514,47 @@ impl Run {
         }
         if let Some((index, value)) = state.winner.take() {
             let name = state.names[index].clone();
-            self.record(at.0, at.1).details_mut().winner = Some(name);
-            return self.complete(at, value);
+            ctx.tree.record_mut(at).details_mut().winner = Some(name);
+            return ctx.complete(at, value);
         }
         let failures = state.failures.iter().flatten().cloned().collect::<Vec<_>>();
         match failures.split_last() {
             Some((last, others)) => {
                 let error = with_others(last, others);
-                self.inner_failed(program, at, &Arc::new(error));
+                self.inner_failed(ctx, at, &Arc::new(error));
             }
-            None => self.cancelled(at),
+            None => self.cancelled(ctx, at),
         }
-    }
-
-    /// The step has its value.
-    pub(super) fn complete(&mut self, at: NodeRef, value: Value) {
-        self.compounds.remove(&at);
-        self.settle(at, End::Completed(value));
     }
 
     /// The failure of what works for a step is the step's.
-    fn inner_failed(&mut self, program: &Arc<Program>, at: NodeRef, error: &Arc<StepError>) {
-        self.compounds.remove(&at);
-        let path = self.path(program, at);
-        self.step_failed(at, Arc::new(StepError::of_inner(error, &path)));
+    fn inner_failed(&mut self, ctx: &mut Context, at: NodeRef, error: &Arc<StepError>) {
+        self.blocks.remove(&at);
+        let path = ctx.tree.own_path(at);
+        ctx.step_failed(at, Arc::new(StepError::of_inner(error, &path)));
     }
 
-    fn cancelled(&mut self, at: NodeRef) {
-        if self.live_frames(at).is_empty() {
-            self.compounds.remove(&at);
-            self.settle(at, End::Cancelled);
+    fn cancelled(&mut self, ctx: &mut Context, at: NodeRef) {
+        if ctx.tree.live_frames(at).is_empty() {
+            self.blocks.remove(&at);
+            ctx.settle(at, End::Cancelled);
         }
     }
+}
 
-    /// A bound such as `max`, if it is written: a whole number that is not negative.
-    fn count(
-        &self,
-        frame: FrameId,
-        code: Option<&planrun_lang::sema::expr::Code>,
-    ) -> Result<Option<usize>, EvalError> {
-        let Some(code) = code else { return Ok(None) };
-        match self.evaluate(frame, code)? {
-            Value::Int(count) if count >= 0 => {
-                Ok(Some(usize::try_from(count).unwrap_or(usize::MAX)))
-            }
-            other => {
-                let message = format!("{} is no bound", other.preview(80));
-                Err(EvalError::new(FailureKind::NoOverload, message, code.span))
-            }
+fn put_element(ctx: &mut Context, frame: FrameId, element: &Value, index: usize) {
+    let slots = &mut ctx.tree[frame].slots;
+    if let [first, second, ..] = slots.as_mut_slice() {
+        *first = element.clone();
+        *second = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
+    }
+}
+
+/// Cancels the other branches or elements of a step.
+fn cancel_inner(ctx: &mut Context, at: NodeRef, except: FrameId) {
+    for frame in ctx.tree.live_frames(at) {
+        if frame != except {
+            ctx.end_block(frame, Ending::Cancelled);
         }
     }
 }
