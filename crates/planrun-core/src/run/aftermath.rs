@@ -17,6 +17,7 @@ use super::outcome::{CheckReport, CheckStatus, Verification};
 use super::people::People;
 use super::program::Program;
 use super::reached::Reached;
+use super::undo::undone;
 use crate::journal::{EventKind, StepError};
 
 /// What a run keeps for that.
@@ -132,7 +133,7 @@ impl Compensation {
             };
         }
         if ctx.tree[frame].owner.is_none() && ctx.tree[frame].ending.is_none() {
-            return Stage::Verifying(self.verify_all(ctx));
+            return Stage::Verifying(verify_all(ctx, &self.checks));
         }
         Stage::Over
     }
@@ -145,91 +146,6 @@ impl Compensation {
             Some(Ending::Cancelled) => ctx.tree[frame].owner.is_none() && self.undoes_cancelled,
             None => false,
         }
-    }
-
-    /// Looks at every step that says how; tells how many.
-    fn verify_all(&mut self, ctx: &mut Context) -> usize {
-        let mut found = Vec::new();
-        for frame in (0..ctx.tree.frames.len()).filter(|frame| !ctx.tree[*frame].aside) {
-            let program = ctx.tree.program(frame);
-            let verifies = |node: &planrun_lang::sema::Node| {
-                node.step()
-                    .is_some_and(|step| ctx.setup.verifies(&program, step))
-            };
-            let block = ctx.tree.block(&program, frame);
-            let completed = |node: usize| ctx.tree[frame].nodes[node].state == StepState::Completed;
-            let own = block
-                .nodes
-                .iter()
-                .enumerate()
-                .filter(|(node, content)| verifies(content) && completed(*node));
-            found.extend(own.map(|(node, _)| (frame, u32::try_from(node).unwrap_or(u32::MAX))));
-        }
-        found.retain(|at| !self.checks.contains_key(at));
-        for at in &found {
-            ctx.then(Inquiry::OpenVerify(*at));
-        }
-        found.len()
-    }
-
-    /// Opens what looks whether a step happened.
-    pub(super) fn open_verify(&mut self, ctx: &mut Context, at: NodeRef) {
-        let program = ctx.tree.program(at.0);
-        if let Some(verify) = ctx.tree.step(&program, at).and_then(Step::verify) {
-            self.open_aside(ctx, &program, at, verify.body, Role::Verify, Value::Null);
-        }
-    }
-
-    /// Opens a block beside the flow of the plan, which begins with a value. One that is opened again gets a number:
-    /// `x.verify`, `x.verify[1]`.
-    pub(super) fn open_aside(
-        &mut self,
-        ctx: &mut Context,
-        program: &Program,
-        at: NodeRef,
-        body: BlockId,
-        role: Role,
-        first: Value,
-    ) {
-        let before = ctx
-            .tree
-            .record(at)
-            .details()
-            .map(|details| details.frames.clone())
-            .unwrap_or_default();
-        let same = before.iter().filter(|frame| {
-            ctx.tree[**frame]
-                .owner
-                .is_some_and(|owner| owner.role == role)
-        });
-        let (own, word) = (
-            ctx.tree.path(program, at),
-            if role == Role::Undo { "undo" } else { "verify" },
-        );
-        let path = match same.count() {
-            0 => format!("{own}.{word}"),
-            number => format!("{own}.{word}[{number}]"),
-        };
-        ctx.reached(
-            at,
-            if role == Role::Undo {
-                Reached::Undone
-            } else {
-                Reached::Verified
-            },
-        );
-        let owner = Owner::of(at, role);
-        let frame = ctx.tree.open_frame(
-            ctx.tree[at.0].scope,
-            body,
-            Some(at.0),
-            Some(owner),
-            path.into(),
-        );
-        if let Some(place) = ctx.tree[frame].slots.first_mut() {
-            *place = first;
-        }
-        ctx.start(frame);
     }
 
     /// What looks at a step, or takes it back, has ended.
@@ -247,14 +163,14 @@ impl Compensation {
         match self.stages.get_mut(&body) {
             Some(Stage::Verifying(open)) => {
                 *open = open.saturating_sub(1);
-                let check = self.check(ctx, at, outcome);
+                let check = check(ctx, at, outcome);
                 self.checks.insert(at, check);
             }
             Some(Stage::Undoing { .. }) if role == Role::Verify => {
                 return self.resolved(ctx, at, frame, outcome);
             }
             Some(Stage::Undoing { .. }) => {
-                self.undone(ctx, at, outcome);
+                undone(ctx, at, outcome);
                 return self.next_to_undo(ctx, at);
             }
             Some(Stage::Over) | None => {}
@@ -321,7 +237,7 @@ impl Compensation {
         if let Some(Stage::Verifying(open)) = self.stages.get_mut(&0) {
             *open += 1;
         }
-        self.open_verify(ctx, at);
+        open_verify(ctx, at);
     }
 
     /// As an earlier process did; false where it was not about a look.
@@ -378,7 +294,7 @@ impl Compensation {
             checks.push(CheckReport {
                 path,
                 status: check.status(),
-                tools: self.looked_with(ctx, *at),
+                tools: looked_with(ctx, *at),
                 error,
             });
         }
@@ -405,62 +321,6 @@ impl Compensation {
         Verification::new(checks)
     }
 
-    /// The tools that were called to look at a step.
-    fn looked_with(&self, ctx: &Context, (frame, node): NodeRef) -> Vec<String> {
-        let details = ctx.tree.record((frame, node)).details();
-        let frames = details
-            .map(|details| details.frames.as_slice())
-            .unwrap_or_default();
-        let looks = frames.iter().filter(|look| {
-            ctx.tree[**look]
-                .owner
-                .is_some_and(|own| own.role == Role::Verify)
-        });
-        let mut tools = Vec::new();
-        for look in looks {
-            let program = ctx.tree.program(*look);
-            for (content, record) in ctx
-                .tree
-                .block(&program, *look)
-                .nodes
-                .iter()
-                .zip(&ctx.tree[*look].records)
-            {
-                let called = content
-                    .step()
-                    .filter(|_| record.attempts > 0)
-                    .and_then(tool);
-                tools.extend(called.filter(|called| !tools.contains(called)));
-            }
-        }
-        tools
-    }
-
-    fn check(&self, ctx: &Context, at: NodeRef, outcome: Result<(), Ending>) -> Check {
-        let path = ctx.tree.own_path(at);
-        let broken = |message: String, cause| {
-            let error = StepError::new(ErrorClass::Validation(Validation::Verify), message, &path);
-            Arc::new(StepError { cause, ..error })
-        };
-        match outcome {
-            Ok(()) => Check::Holds,
-            Err(Ending::Failed(error)) if error.says_no() => Check::Fails(broken(
-                format!("what `verify` looks for after `{path}` is not there"),
-                Some(error),
-            )),
-            Err(Ending::Failed(error)) => {
-                let message = format!(
-                    "nobody knows whether `{path}` is as it should be: {}",
-                    error.message
-                );
-                Check::Inconclusive(broken(message, Some(error)))
-            }
-            Err(Ending::Cancelled) => {
-                Check::Inconclusive(broken(format!("the look at `{path}` was ended"), None))
-            }
-        }
-    }
-
     /// Every step has been looked at: one that is not as it should be fails the run. Nothing is taken back any more.
     fn conclude_verification(&mut self, ctx: &mut Context) {
         let failed = self
@@ -471,6 +331,146 @@ impl Compensation {
             ctx.tree[0].first_failure.get_or_insert(error);
         }
     }
+}
+
+/// Opens what looks whether a step happened.
+pub(super) fn open_verify(ctx: &mut Context, at: NodeRef) {
+    let program = ctx.tree.program(at.0);
+    if let Some(verify) = ctx.tree.step(&program, at).and_then(Step::verify) {
+        open_aside(ctx, &program, at, verify.body, Role::Verify, Value::Null);
+    }
+}
+
+/// Looks at every step that says how; tells how many.
+fn verify_all(ctx: &mut Context, checks: &BTreeMap<NodeRef, Check>) -> usize {
+    let mut found = Vec::new();
+    for frame in (0..ctx.tree.frames.len()).filter(|frame| !ctx.tree[*frame].aside) {
+        let program = ctx.tree.program(frame);
+        let verifies = |node: &planrun_lang::sema::Node| {
+            node.step()
+                .is_some_and(|step| ctx.setup.verifies(&program, step))
+        };
+        let block = ctx.tree.block(&program, frame);
+        let completed = |node: usize| ctx.tree[frame].nodes[node].state == StepState::Completed;
+        let own = block
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(node, content)| verifies(content) && completed(*node));
+        found.extend(own.map(|(node, _)| (frame, u32::try_from(node).unwrap_or(u32::MAX))));
+    }
+    found.retain(|at| !checks.contains_key(at));
+    for at in &found {
+        ctx.then(Inquiry::OpenVerify(*at));
+    }
+    found.len()
+}
+
+fn check(ctx: &Context, at: NodeRef, outcome: Result<(), Ending>) -> Check {
+    let path = ctx.tree.own_path(at);
+    let broken = |message: String, cause| {
+        let error = StepError::new(ErrorClass::Validation(Validation::Verify), message, &path);
+        Arc::new(StepError { cause, ..error })
+    };
+    match outcome {
+        Ok(()) => Check::Holds,
+        Err(Ending::Failed(error)) if error.says_no() => Check::Fails(broken(
+            format!("what `verify` looks for after `{path}` is not there"),
+            Some(error),
+        )),
+        Err(Ending::Failed(error)) => {
+            let message = format!(
+                "nobody knows whether `{path}` is as it should be: {}",
+                error.message
+            );
+            Check::Inconclusive(broken(message, Some(error)))
+        }
+        Err(Ending::Cancelled) => {
+            Check::Inconclusive(broken(format!("the look at `{path}` was ended"), None))
+        }
+    }
+}
+
+/// The tools that were called to look at a step.
+fn looked_with(ctx: &Context, (frame, node): NodeRef) -> Vec<String> {
+    let details = ctx.tree.record((frame, node)).details();
+    let frames = details
+        .map(|details| details.frames.as_slice())
+        .unwrap_or_default();
+    let looks = frames.iter().filter(|look| {
+        ctx.tree[**look]
+            .owner
+            .is_some_and(|own| own.role == Role::Verify)
+    });
+    let mut tools = Vec::new();
+    for look in looks {
+        let program = ctx.tree.program(*look);
+        for (content, record) in ctx
+            .tree
+            .block(&program, *look)
+            .nodes
+            .iter()
+            .zip(&ctx.tree[*look].records)
+        {
+            let called = content
+                .step()
+                .filter(|_| record.attempts > 0)
+                .and_then(tool);
+            tools.extend(called.filter(|called| !tools.contains(called)));
+        }
+    }
+    tools
+}
+
+/// Opens a block beside the flow of the plan, which begins with a value. One that is opened again gets a number:
+/// `x.verify`, `x.verify[1]`.
+pub(super) fn open_aside(
+    ctx: &mut Context,
+    program: &Program,
+    at: NodeRef,
+    body: BlockId,
+    role: Role,
+    first: Value,
+) {
+    let before = ctx
+        .tree
+        .record(at)
+        .details()
+        .map(|details| details.frames.clone())
+        .unwrap_or_default();
+    let same = before.iter().filter(|frame| {
+        ctx.tree[**frame]
+            .owner
+            .is_some_and(|owner| owner.role == role)
+    });
+    let (own, word) = (
+        ctx.tree.path(program, at),
+        if role == Role::Undo { "undo" } else { "verify" },
+    );
+    let path = match same.count() {
+        0 => format!("{own}.{word}"),
+        number => format!("{own}.{word}[{number}]"),
+    };
+    ctx.reached(
+        at,
+        if role == Role::Undo {
+            Reached::Undone
+        } else {
+            Reached::Verified
+        },
+    );
+    let owner = Owner::of(at, role);
+    let frame = ctx.tree.open_frame(
+        ctx.tree[at.0].scope,
+        body,
+        Some(at.0),
+        Some(owner),
+        path.into(),
+    );
+    if let Some(place) = ctx.tree[frame].slots.first_mut() {
+        *place = first;
+    }
+    ctx.start(frame);
 }
 
 /// Whether a plan, or one that it calls, says how to look at effects or take them back.

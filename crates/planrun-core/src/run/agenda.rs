@@ -9,7 +9,7 @@ use planrun_lang::value::Value;
 use super::call_state::CallState;
 use super::command::ScopeId;
 use super::frame::{Ending, FrameId, NodeRef, Role, TaskRef};
-use crate::journal::{PastQuestion, Question, StepError};
+use crate::journal::{Answer, PastQuestion, PeerQuestion, Question, StepError};
 
 /// The end of a node.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ pub(super) enum Next {
     /// A body of a step begins.
     OpenBody(NodeRef, BlockId, Role),
     /// The elements of an `each` begin, as far as there is room for them.
-    NextElements(NodeRef),
+    OpenElements(NodeRef),
     /// An element of an `each` has ended, and those beside it.
     ElementOver(NodeRef),
     /// A branch of a race has ended, and those beside it.
@@ -104,8 +104,6 @@ pub(super) enum Next {
     BeginCall(NodeRef),
     /// The slot of a call in this frame is free.
     GiveSlot(FrameId),
-    /// A call that went out in an earlier process goes on.
-    TakeUpLost(NodeRef),
     /// The statements of a frame begin, after its listeners.
     StartNodes(FrameId),
     /// People are asked, or effects are verified and undone.
@@ -136,6 +134,14 @@ pub(super) enum Inquiry {
     OutcomeTold(NodeRef, Value),
     /// Nobody answers a step, or somebody has said no.
     Unanswered(NodeRef, Arc<StepError>),
+    /// Somebody has answered the peer of a call.
+    PeerAnswered(NodeRef, Box<Answer>),
+    /// Nobody can answer the peer of a call.
+    PeerUnanswered(NodeRef),
+    /// What the peer of a call has asked is withdrawn.
+    PeerWithdrawn(NodeRef),
+    /// The peer of a call has asked this in an earlier process.
+    PeerAskedBefore(NodeRef, Vec<PeerQuestion>),
     /// A message has become part of the events so far.
     MessageTaken(u64),
     /// The effect of a step is verified.

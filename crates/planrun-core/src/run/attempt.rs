@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 
 use super::agenda::{End, Next};
 use super::arguments::{format_note, result};
+use super::budget::budget_is_spent;
 use super::budget::used_by;
 use super::call::{Calls, key_is_forgotten, next_execution, outcome_unknown};
 use super::call_state::{CallState, Phase};
@@ -27,15 +28,6 @@ use crate::journal::{ARGUMENTS, Dispatch, EventKind, StepError, Used, Waiting};
 use planrun_lang::call::CallOutcome;
 
 impl Calls {
-    /// Why a call is made although another run has made it.
-    fn again_of(&self, ctx: &Context, (frame, node): NodeRef) -> Option<&'static str> {
-        ctx.tree
-            .record((frame, node))
-            .details()?
-            .again
-            .map(Again::name)
-    }
-
     /// Makes the next attempt; the slot is held.
     pub(super) fn attempt(
         &mut self,
@@ -53,7 +45,7 @@ impl Calls {
             self.open.slots.give(ctx, at.0);
             return outcome_unknown(ctx, at, state, Arc::new(error), false);
         }
-        if self.budgets.is_spent(ctx, at) {
+        if budget_is_spent(ctx, at) {
             return ctx.then(Next::GiveSlot(at.0));
         }
         self.budgets.spend(ctx, at.0, 1, Used::default());
@@ -65,7 +57,7 @@ impl Calls {
         }
         ctx.tree.set_state(at, StepState::Running);
         ctx.tree.record_mut(at).attempts += 1;
-        let event = self.announce(ctx, program, at, signature, &state);
+        let event = announce(ctx, program, at, signature, &state);
         ctx.tree.record_mut(at).note_open(&state);
         // What changes nothing may be asked at once; anything else only when nobody can forget that it was.
         let needed = if state.effect.floats() { 0 } else { event };
@@ -76,36 +68,6 @@ impl Calls {
             return;
         }
         self.dispatch(ctx, program, at, step, signature, state);
-    }
-
-    /// Tells of an attempt before it is made; gives the number of the event.
-    fn announce(
-        &mut self,
-        ctx: &mut Context,
-        program: &Program,
-        at: NodeRef,
-        signature: &Arc<Signature>,
-        state: &CallState,
-    ) -> u64 {
-        if ctx.outbox.recording.is_silent() {
-            return 0;
-        }
-        let call = Dispatch {
-            execution: state.execution,
-            trial: state.attempt,
-            key: state.key.clone(),
-            effect: state.effect,
-            arguments: state.arguments.clone(),
-            again: self.again_of(ctx, at),
-        };
-        let labels = below(ARGUMENTS, &sensitive_arguments(signature, &state.arguments));
-        let kind = EventKind::StepRunning {
-            path: ctx.tree.path(program, at),
-            tool: ctx.tree.scope_mut(at.0).tool_name(signature),
-            attempt: ctx.tree.record(at).attempts,
-            call: Some(call),
-        };
-        ctx.outbox.emit_labelled(kind, labels)
     }
 
     /// Sends what was held back and may go now.
@@ -164,7 +126,7 @@ impl Calls {
             arguments: state.arguments.clone(),
             key: state.key.clone(),
             handle: state.handle.clone(),
-            timeout: self.timeout(ctx, at.0, step),
+            timeout: timeout(ctx, at.0, step),
         }));
         self.called = !ctx.in_order;
         self.open.calls.insert(at, state);
@@ -199,7 +161,7 @@ impl Calls {
         if self.open.flying(CallId { at, number }).is_none() {
             return;
         }
-        let Some(state) = self.open.calls.remove(&at) else {
+        let Some(state) = self.open.take(ctx, at) else {
             return;
         };
         if ctx.is_suspended() && state.effect.repeatable() {
@@ -210,7 +172,7 @@ impl Calls {
         let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;
         };
-        self.attempt_ended(ctx, &program, at, step, signature, state, outcome);
+        self.attempt_ended(ctx, &program, at, (step, signature), state, outcome);
     }
 
     fn attempt_ended(
@@ -218,8 +180,7 @@ impl Calls {
         ctx: &mut Context,
         program: &Arc<Program>,
         at: NodeRef,
-        step: &Step,
-        signature: &Arc<Signature>,
+        (step, signature): (&Step, &Arc<Signature>),
         mut state: CallState,
         outcome: CallOutcome,
     ) {
@@ -325,7 +286,7 @@ impl Calls {
             return self.poll_again(ctx, &program, at, until, state, Some(error));
         }
         if ending || unknown || !wanted || !error.is_value() {
-            return self.call_failed(ctx, at, state, error);
+            return call_failed(ctx, at, state, error);
         }
         if state.attempt >= backoff.attempts {
             if ctx.pauses_when_exhausted(at, &error) && !ctx.can_park(at.0) {
@@ -413,33 +374,62 @@ impl Calls {
         };
         self.attempt(ctx, &program, at, step, signature, state);
     }
+}
 
-    fn timeout(&self, ctx: &Context, frame: FrameId, step: &Step) -> Duration {
-        let own = step
-            .timeout()
-            .map(|timeout| ctx.tree.evaluate(frame, timeout));
-        match own {
-            Some(Ok(Value::Duration(nanos))) => {
-                Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
-            }
-            // A pure call bounds itself, as `sys.sleep` does; only a lost answer needs a bound from outside.
-            _ if step.effect == Effect::Pure => super::clock::FARTHEST,
-            _ => ctx.tree.scope(frame).policy.timeout,
-        }
+/// Tells of an attempt before it is made; gives the number of the event.
+fn announce(
+    ctx: &mut Context,
+    program: &Program,
+    at: NodeRef,
+    signature: &Arc<Signature>,
+    state: &CallState,
+) -> u64 {
+    if ctx.outbox.recording.is_silent() {
+        return 0;
     }
+    let call = Dispatch {
+        execution: state.execution,
+        trial: state.attempt,
+        key: state.key.clone(),
+        effect: state.effect,
+        arguments: state.arguments.clone(),
+        again: again_of(ctx, at),
+    };
+    let labels = below(ARGUMENTS, &sensitive_arguments(signature, &state.arguments));
+    let kind = EventKind::StepRunning {
+        path: ctx.tree.path(program, at),
+        tool: ctx.tree.scope_mut(at.0).tool_name(signature),
+        attempt: ctx.tree.record(at).attempts,
+        call: Some(call),
+    };
+    ctx.outbox.emit_labelled(kind, labels)
+}
 
-    /// A call has failed, and no further attempt is made.
-    #[expect(clippy::unused_self, reason = "the call is one of these")]
-    pub(super) fn call_failed(
-        &mut self,
-        ctx: &mut Context,
-        at: NodeRef,
-        state: CallState,
-        error: Arc<StepError>,
-    ) {
-        if error.class == ErrorClass::UnknownOutcome {
-            return outcome_unknown(ctx, at, state, error, false);
-        }
-        ctx.step_failed(at, error);
+/// A call has failed, and no further attempt is made.
+pub(super) fn call_failed(ctx: &mut Context, at: NodeRef, state: CallState, error: Arc<StepError>) {
+    if error.class == ErrorClass::UnknownOutcome {
+        return outcome_unknown(ctx, at, state, error, false);
     }
+    ctx.step_failed(at, error);
+}
+
+fn timeout(ctx: &Context, frame: FrameId, step: &Step) -> Duration {
+    let own = step
+        .timeout()
+        .map(|timeout| ctx.tree.evaluate(frame, timeout));
+    match own {
+        Some(Ok(Value::Duration(nanos))) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
+        // A pure call bounds itself, as `sys.sleep` does; only a lost answer needs a bound from outside.
+        _ if step.effect == Effect::Pure => super::clock::FARTHEST,
+        _ => ctx.tree.scope(frame).policy.timeout,
+    }
+}
+
+/// Why a call is made although another run has made it.
+fn again_of(ctx: &Context, (frame, node): NodeRef) -> Option<&'static str> {
+    ctx.tree
+        .record((frame, node))
+        .details()?
+        .again
+        .map(Again::name)
 }

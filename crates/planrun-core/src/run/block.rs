@@ -110,45 +110,6 @@ impl Blocks {
         }
     }
 
-    /// Starts another plan as the body of a step.
-    pub(super) fn call_plan(
-        &mut self,
-        ctx: &mut Context,
-        program: &Arc<Program>,
-        at: NodeRef,
-        call: &Call,
-        index: usize,
-    ) {
-        let Some(called) = program.plans.get(index).cloned() else {
-            return;
-        };
-        let inputs = match ctx.plan_inputs(at, call, &called.plan.parameters) {
-            Ok(inputs) => inputs,
-            Err(error) => return ctx.step_failed(at, error),
-        };
-        let outer = ctx.tree[at.0].scope;
-        let scope = ctx.open_scope(&called, Some(outer));
-        if let Some(deadline) = ctx.tree.scopes[scope].policy.deadline {
-            ctx.set_deadline(deadline);
-        }
-        let path = ctx.tree.path(program, at);
-        let owner = Owner {
-            frame: at.0,
-            node: at.1,
-            role: Role::Body,
-        };
-        let frame = ctx
-            .tree
-            .open_frame(scope, BlockId(0), None, Some(owner), path.clone());
-        match ctx.bind_inputs(frame, &inputs) {
-            Some(error) => {
-                ctx.start(frame);
-                ctx.end_block(frame, Ending::Failed(Arc::new(error)));
-            }
-            None => ctx.start(frame),
-        }
-    }
-
     pub(super) fn start_each(
         &mut self,
         ctx: &mut Context,
@@ -156,98 +117,13 @@ impl Blocks {
         at: NodeRef,
         each: &Each,
     ) {
-        let state = match self.each_state(ctx, program, at, each) {
+        let state = match each_state(ctx, program, at, each) {
             Ok(state) => state,
             Err(error) => return ctx.expression_failed(at, &error),
         };
         ctx.reached(at, Reached::Elements(state.list.len()));
         self.blocks.insert(at, BlockState::Each(state));
         self.next_elements(ctx, at);
-    }
-
-    fn each_state(
-        &mut self,
-        ctx: &mut Context,
-        program: &Arc<Program>,
-        at: NodeRef,
-        each: &Each,
-    ) -> Result<EachState, EvalError> {
-        let fail = |message: String| EvalError::plain(message, each.list.span);
-        let list = match ctx.tree.evaluate(at.0, &each.list)? {
-            Value::List(list) => list,
-            other => {
-                return Err(fail(format!(
-                    "`each` runs over a list, and this is {}",
-                    other.preview(80)
-                )));
-            }
-        };
-        if let Some(max) = ctx.tree.count(at.0, each.max.as_ref())?
-            && list.len() > max
-        {
-            return Err(fail(format!(
-                "the list has {} elements, more than `max {max}`",
-                list.len()
-            )));
-        }
-        let width = match ctx.tree.count(at.0, each.parallel.as_ref())? {
-            Some(width) => width.max(1),
-            None if each.in_turn => 1,
-            None => ctx.tree.scope(at.0).policy.concurrency as usize,
-        };
-        let labels = self.labels(ctx, program, at, each, &list)?;
-        Ok(EachState {
-            results: vec![Value::Null; list.len()],
-            labels,
-            list,
-            next: 0,
-            running: 0,
-            width,
-            settle: each.settle,
-            failure: None,
-        })
-    }
-
-    /// The indices, or the keys of `by`, which must differ.
-    fn labels(
-        &mut self,
-        ctx: &mut Context,
-        program: &Arc<Program>,
-        at: NodeRef,
-        each: &Each,
-        list: &[Value],
-    ) -> Result<Vec<Arc<str>>, EvalError> {
-        let Some(by) = &each.by else {
-            return Ok((0..list.len())
-                .map(|index| index.to_string().into())
-                .collect());
-        };
-        let mut labels = Vec::with_capacity(list.len());
-        let mut seen = BTreeSet::new();
-        // A frame that only lends its slots to `by`, and is gone before anything else is opened.
-        let scratch = ctx
-            .tree
-            .open_body(program, at, each.body, Role::Element(0), |path| path);
-        let mut fault = None;
-        for (index, element) in list.iter().enumerate() {
-            put_element(ctx, scratch, element, index);
-            match ctx.tree.evaluate(scratch, by) {
-                Ok(key) => {
-                    let label: Arc<str> = serde_json::to_string(&key).unwrap_or_default().into();
-                    if !seen.insert(label.clone()) {
-                        let message = format!("`by` gives {} for two elements", key.preview(80));
-                        fault = Some(EvalError::plain(message, by.span));
-                    }
-                    labels.push(label);
-                }
-                Err(error) => fault = Some(error),
-            }
-            if fault.is_some() {
-                break;
-            }
-        }
-        ctx.tree.discard_frame(scratch);
-        fault.map_or(Ok(labels), Err)
     }
 
     /// Begins elements while there are some and room for them; then the step has its value, or has failed.
@@ -271,7 +147,7 @@ impl Blocks {
             });
             put_element(ctx, frame, &element, index);
             ctx.start(frame);
-            return ctx.then(Next::NextElements(at));
+            return ctx.then(Next::OpenElements(at));
         }
         if state.running > 0 {
             return;
@@ -539,6 +415,127 @@ impl Blocks {
             self.blocks.remove(&at);
             ctx.settle(at, End::Cancelled);
         }
+    }
+}
+
+fn each_state(
+    ctx: &mut Context,
+    program: &Arc<Program>,
+    at: NodeRef,
+    each: &Each,
+) -> Result<EachState, EvalError> {
+    let fail = |message: String| EvalError::plain(message, each.list.span);
+    let list = match ctx.tree.evaluate(at.0, &each.list)? {
+        Value::List(list) => list,
+        other => {
+            return Err(fail(format!(
+                "`each` runs over a list, and this is {}",
+                other.preview(80)
+            )));
+        }
+    };
+    if let Some(max) = ctx.tree.count(at.0, each.max.as_ref())?
+        && list.len() > max
+    {
+        return Err(fail(format!(
+            "the list has {} elements, more than `max {max}`",
+            list.len()
+        )));
+    }
+    let width = match ctx.tree.count(at.0, each.parallel.as_ref())? {
+        Some(width) => width.max(1),
+        None if each.in_turn => 1,
+        None => ctx.tree.scope(at.0).policy.concurrency as usize,
+    };
+    let labels = labels(ctx, program, at, each, &list)?;
+    Ok(EachState {
+        results: vec![Value::Null; list.len()],
+        labels,
+        list,
+        next: 0,
+        running: 0,
+        width,
+        settle: each.settle,
+        failure: None,
+    })
+}
+
+/// The indices, or the keys of `by`, which must differ.
+fn labels(
+    ctx: &mut Context,
+    program: &Arc<Program>,
+    at: NodeRef,
+    each: &Each,
+    list: &[Value],
+) -> Result<Vec<Arc<str>>, EvalError> {
+    let Some(by) = &each.by else {
+        return Ok((0..list.len())
+            .map(|index| index.to_string().into())
+            .collect());
+    };
+    let mut labels = Vec::with_capacity(list.len());
+    let mut seen = BTreeSet::new();
+    // A frame that only lends its slots to `by`, and is gone before anything else is opened.
+    let scratch = ctx
+        .tree
+        .open_body(program, at, each.body, Role::Element(0), |path| path);
+    let mut fault = None;
+    for (index, element) in list.iter().enumerate() {
+        put_element(ctx, scratch, element, index);
+        match ctx.tree.evaluate(scratch, by) {
+            Ok(key) => {
+                let label: Arc<str> = serde_json::to_string(&key).unwrap_or_default().into();
+                if !seen.insert(label.clone()) {
+                    let message = format!("`by` gives {} for two elements", key.preview(80));
+                    fault = Some(EvalError::plain(message, by.span));
+                }
+                labels.push(label);
+            }
+            Err(error) => fault = Some(error),
+        }
+        if fault.is_some() {
+            break;
+        }
+    }
+    ctx.tree.discard_frame(scratch);
+    fault.map_or(Ok(labels), Err)
+}
+
+/// Starts another plan as the body of a step.
+pub(super) fn call_plan(
+    ctx: &mut Context,
+    program: &Arc<Program>,
+    at: NodeRef,
+    call: &Call,
+    index: usize,
+) {
+    let Some(called) = program.plans.get(index).cloned() else {
+        return;
+    };
+    let inputs = match ctx.plan_inputs(at, call, &called.plan.parameters) {
+        Ok(inputs) => inputs,
+        Err(error) => return ctx.step_failed(at, error),
+    };
+    let outer = ctx.tree[at.0].scope;
+    let scope = ctx.open_scope(&called, Some(outer));
+    if let Some(deadline) = ctx.tree.scopes[scope].policy.deadline {
+        ctx.set_deadline(deadline);
+    }
+    let path = ctx.tree.path(program, at);
+    let owner = Owner {
+        frame: at.0,
+        node: at.1,
+        role: Role::Body,
+    };
+    let frame = ctx
+        .tree
+        .open_frame(scope, BlockId(0), None, Some(owner), path.clone());
+    match ctx.bind_inputs(frame, &inputs) {
+        Some(error) => {
+            ctx.start(frame);
+            ctx.end_block(frame, Ending::Failed(Arc::new(error)));
+        }
+        None => ctx.start(frame),
     }
 }
 

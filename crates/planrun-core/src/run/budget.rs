@@ -58,7 +58,7 @@ impl Budgets {
             spent.used.add(used);
             inner = ctx.tree.scopes[scope].outer;
         }
-        self.warn_of_low_budgets(ctx, frame);
+        warn_of_low_budgets(ctx, frame);
     }
 
     /// What a call has cost, as it told itself or as its answer does.
@@ -73,108 +73,108 @@ impl Budgets {
         });
         self.spend(ctx, at.0, 0, used);
     }
+}
 
-    /// Ends the run where a budget that an attempt needs is spent; true where that is so.
-    pub(super) fn is_spent(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
-        if ctx.tree[at.0].aside {
-            return false;
+fn warn_of_low_budgets(ctx: &mut Context, frame: FrameId) {
+    let mut inner = Some(ctx.tree[frame].scope);
+    while let Some(scope) = inner {
+        inner = ctx.tree.scopes[scope].outer;
+        if ctx.tree.scopes[scope].policy.budget.is_empty() {
+            continue;
         }
-        let mut inner = Some(ctx.tree[at.0].scope);
-        while let Some(scope) = inner {
-            let bounded = !ctx.tree.scopes[scope].policy.budget.is_empty();
-            let spent = bounded.then(|| {
-                self.shares(ctx, scope)
-                    .into_iter()
-                    .find(|share| share.used >= share.limit)
-            });
-            if let Some(share) = spent.flatten() {
-                let (class, message) = (
-                    ErrorClass::Budget(share.class),
-                    format!("the budget of {share} is spent"),
-                );
-                ctx.fatal(class.clone(), &message);
-                // It has begun and holds nothing that could be taken back.
-                let error = StepError::new(class, message, &ctx.tree.own_path(at));
-                ctx.fail_step(at, std::sync::Arc::new(error));
-                return true;
-            }
-            inner = ctx.tree.scopes[scope].outer;
-        }
-        false
-    }
-
-    fn warn_of_low_budgets(&mut self, ctx: &mut Context, frame: FrameId) {
-        let mut inner = Some(ctx.tree[frame].scope);
-        while let Some(scope) = inner {
-            inner = ctx.tree.scopes[scope].outer;
-            if ctx.tree.scopes[scope].policy.budget.is_empty() {
+        for share in shares(ctx, scope) {
+            let known = ctx.tree.scopes[scope].low.contains(&share.word);
+            if known || share.used < share.limit * LOW {
                 continue;
             }
-            for share in self.shares(ctx, scope) {
-                let known = ctx.tree.scopes[scope].low.contains(&share.word);
-                if known || share.used < share.limit * LOW {
-                    continue;
-                }
-                ctx.tree.scopes[scope].low.push(share.word);
-                ctx.outbox.emit(EventKind::BudgetLow {
-                    budget: share.word,
-                    used: share.used,
-                    limit: share.limit,
-                });
-            }
+            ctx.tree.scopes[scope].low.push(share.word);
+            ctx.outbox.emit(EventKind::BudgetLow {
+                budget: share.word,
+                used: share.used,
+                limit: share.limit,
+            });
         }
     }
+}
 
-    /// What is used of the budget of a plan instance.
-    fn shares(&self, ctx: &Context, scope: usize) -> Vec<Share> {
-        let scope = &ctx.tree.scopes[scope];
-        let Budget {
-            calls,
-            tokens,
-            cost,
-            time,
-        } = scope.policy.budget;
-        let Spent { calls: made, used } = scope.spent;
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a count beyond 2^53 is beyond any budget"
-        )]
-        let count = |used: u64, limit: Option<u64>| Some((used as f64, limit? as f64));
-        let since = Duration::from_micros(ctx.outbox.elapsed().saturating_sub(scope.begun))
-            .saturating_sub(ctx.schedule.waited());
-        let shares = [
-            (
-                planrun_lang::types::Budget::Calls,
-                "calls",
-                count(made, calls),
-            ),
-            (
-                planrun_lang::types::Budget::Tokens,
-                "tokens",
-                count(used.tokens, tokens),
-            ),
-            (
-                planrun_lang::types::Budget::Cost,
-                "cost",
-                cost.map(|limit| (used.cost, limit)),
-            ),
-            (
-                planrun_lang::types::Budget::Time,
-                "time",
-                time.map(|limit| (since.as_secs_f64(), limit.as_secs_f64())),
-            ),
-        ];
-        let share = |(class, word, share)| {
-            let (used, limit) = share?;
-            Some(Share {
-                class,
-                word,
-                used,
-                limit,
-            })
-        };
-        shares.into_iter().filter_map(share).collect()
+/// Ends the run where a budget that an attempt needs is spent; true where that is so.
+pub(super) fn budget_is_spent(ctx: &mut Context, at: NodeRef) -> bool {
+    if ctx.tree[at.0].aside {
+        return false;
     }
+    let mut inner = Some(ctx.tree[at.0].scope);
+    while let Some(scope) = inner {
+        let bounded = !ctx.tree.scopes[scope].policy.budget.is_empty();
+        let spent = bounded.then(|| {
+            shares(ctx, scope)
+                .into_iter()
+                .find(|share| share.used >= share.limit)
+        });
+        if let Some(share) = spent.flatten() {
+            let (class, message) = (
+                ErrorClass::Budget(share.class),
+                format!("the budget of {share} is spent"),
+            );
+            ctx.fatal(class.clone(), &message);
+            // It has begun and holds nothing that could be taken back.
+            let error = StepError::new(class, message, &ctx.tree.own_path(at));
+            ctx.fail_step(at, std::sync::Arc::new(error));
+            return true;
+        }
+        inner = ctx.tree.scopes[scope].outer;
+    }
+    false
+}
+
+/// What is used of the budget of a plan instance.
+fn shares(ctx: &Context, scope: usize) -> Vec<Share> {
+    let scope = &ctx.tree.scopes[scope];
+    let Budget {
+        calls,
+        tokens,
+        cost,
+        time,
+    } = scope.policy.budget;
+    let Spent { calls: made, used } = scope.spent;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a count beyond 2^53 is beyond any budget"
+    )]
+    let count = |used: u64, limit: Option<u64>| Some((used as f64, limit? as f64));
+    let since = Duration::from_micros(ctx.outbox.elapsed().saturating_sub(scope.begun))
+        .saturating_sub(ctx.schedule.waited());
+    let shares = [
+        (
+            planrun_lang::types::Budget::Calls,
+            "calls",
+            count(made, calls),
+        ),
+        (
+            planrun_lang::types::Budget::Tokens,
+            "tokens",
+            count(used.tokens, tokens),
+        ),
+        (
+            planrun_lang::types::Budget::Cost,
+            "cost",
+            cost.map(|limit| (used.cost, limit)),
+        ),
+        (
+            planrun_lang::types::Budget::Time,
+            "time",
+            time.map(|limit| (since.as_secs_f64(), limit.as_secs_f64())),
+        ),
+    ];
+    let share = |(class, word, share)| {
+        let (used, limit) = share?;
+        Some(Share {
+            class,
+            word,
+            used,
+            limit,
+        })
+    };
+    shares.into_iter().filter_map(share).collect()
 }
 
 /// What an answer says of its cost where the contract of its tool tells.

@@ -15,10 +15,12 @@ use super::context::Context;
 use super::duration_text::short_duration;
 use super::execution::{Execution, idempotency_key};
 use super::frame::NodeRef;
+use super::gate::ask_for_another;
 use super::gate::{Approvals, Verdict};
 use super::open_calls::OpenCalls;
 use super::program::Program;
 use super::reached::Reached;
+use super::take_over::is_copied;
 use crate::journal::{EventKind, PastCall, Question, StepError};
 
 /// The calls of tools, and what stands before them.
@@ -72,7 +74,7 @@ impl Calls {
             return;
         };
         let path = ctx.tree.path(&program, at);
-        let open = self.open_execution(ctx, at, &path);
+        let open = open_execution(ctx, at, &path);
         if let Some(past) = ctx.outbox.recording.begun(&path) {
             return self.begin_again(ctx, at, call.effect, path, past);
         }
@@ -85,7 +87,7 @@ impl Calls {
                 return ctx.step_failed(at, error);
             }
         };
-        if self.is_copied(ctx, &program, at, (call, signature), &arguments) {
+        if is_copied(ctx, &program, at, (call, signature), &arguments) {
             return ctx.then(Next::GiveSlot(at.0));
         }
         if !call.arguments.is_empty() {
@@ -99,17 +101,6 @@ impl Calls {
             ..CallState::new(call.effect, arguments, execution, key)
         };
         self.attempt(ctx, &program, at, step, signature, state);
-    }
-
-    /// The execution that a call goes on with.
-    fn open_execution(&mut self, ctx: &mut Context, at: NodeRef, path: &str) -> Option<Execution> {
-        let open = ctx.executions.open(path)?.clone();
-        // A patch may have changed what nobody outside has seen.
-        if open.arrived.is_none() && ctx.outbox.recording.is_patched() {
-            return None;
-        }
-        ctx.tree.record_mut(at).in_doubt |= open.in_doubt;
-        Some(open)
     }
 
     /// The call, if somebody has agreed to it as it is; else it is asked for again.
@@ -149,7 +140,7 @@ impl Calls {
     pub(super) fn ask_again(&self, ctx: &mut Context, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         if let (Some(state), Some(step)) = (self.open.calls.get(&at), ctx.tree.step(&program, at)) {
-            self.approvals.ask_again(ctx, at, step, state);
+            ask_for_another(ctx, at, step, state);
         }
     }
 
@@ -198,6 +189,17 @@ impl Calls {
         self.open.settled(ctx, at);
         self.approvals.withdraw(at);
     }
+}
+
+/// The execution that a call goes on with.
+fn open_execution(ctx: &mut Context, at: NodeRef, path: &str) -> Option<Execution> {
+    let open = ctx.executions.open(path)?.clone();
+    // A patch may have changed what nobody outside has seen.
+    if open.arrived.is_none() && ctx.outbox.recording.is_patched() {
+        return None;
+    }
+    ctx.tree.record_mut(at).in_doubt |= open.in_doubt;
+    Some(open)
 }
 
 /// Nobody knows whether a call happened. `orphaned`: the process that had sent it is gone.

@@ -26,6 +26,10 @@ pub(super) struct CallState {
     pub sent_at: i128,
     /// What the attempt in flight can be taken up again with by a later process.
     pub handle: Option<Json>,
+    /// Whether its peer has asked something and waits for the reply; it holds no slot then.
+    pub asks: bool,
+    /// Whether its peer has asked anything.
+    pub talks: bool,
     /// Whether the attempt in flight has told what it has cost, so that its answer need not.
     pub told_cost: bool,
     /// Why the latest poll has told nothing.
@@ -65,6 +69,8 @@ impl CallState {
             arrived: None,
             sent_at: 0,
             handle: None,
+            asks: false,
+            talks: false,
             told_cost: false,
             unheard: None,
             attempt: 0,
@@ -87,7 +93,7 @@ impl CallState {
 
     /// Whether it holds a slot.
     pub(super) fn has_slot(&self) -> bool {
-        self.phase != Phase::Waiting
+        self.phase != Phase::Waiting && !self.asks
     }
 
     /// Whether the process must not end before its answer is there, since the next one may neither make it again nor take

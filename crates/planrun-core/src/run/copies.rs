@@ -70,7 +70,7 @@ impl Copies {
         path: &str,
         signature: &Signature,
         arguments: &Value,
-    ) -> Option<Result<&Value, Again>> {
+    ) -> Option<Result<Value, Again>> {
         let copied = self.results.get(path)?;
         let differs = match copied.again {
             Some(again) => Some(again),
@@ -78,6 +78,6 @@ impl Copies {
             None if copied.arguments != *arguments => Some(Again::Arguments),
             None => None,
         };
-        Some(differs.map_or(Ok(&copied.output), Err))
+        Some(differs.map_or_else(|| Ok(copied.output.clone()), Err))
     }
 }

@@ -7,6 +7,7 @@ use planrun_lang::sema::{BlockId, NodeKind, OnFailure};
 use planrun_lang::types::{ErrorClass, Validation, convert, without_absent};
 use planrun_lang::value::Value;
 
+use super::aftermath::open_verify;
 use super::agenda::{Inquiry, Next, Reaction, Subject, Withdrawal};
 use super::context::Context;
 use super::frame::{Ending, FrameId, Life, NodeRef, Role};
@@ -14,6 +15,7 @@ use super::listener::firing_failed;
 use super::machine::Run;
 use super::statement::Statement;
 use super::unknown_outcome::UnknownOutcome;
+use super::work::work_failed;
 use crate::journal::StepError;
 
 impl Run {
@@ -62,12 +64,11 @@ impl Run {
                 self.start(frame);
             }
             Next::BeginBlock(at) => steps.begin(ctx, &self.tasks, at),
-            Next::NextElements(at) => steps.blocks.next_elements(ctx, at),
+            Next::OpenElements(at) => steps.blocks.next_elements(ctx, at),
             Next::ElementOver(at) => steps.blocks.element_over(ctx, at),
             Next::BranchOver(at) => steps.blocks.branch_over(ctx, at),
             Next::BeginCall(at) => steps.calls.begin(ctx, at),
             Next::GiveSlot(frame) => steps.calls.open.slots.give(ctx, frame),
-            Next::TakeUpLost(at) => steps.calls.take_up_lost(ctx, at),
             Next::Inquiry(inquiry) => self.inquire(inquiry),
             Next::Reaction(reaction) => self.react(reaction),
         }
@@ -89,7 +90,7 @@ impl Run {
             }
             Inquiry::Ask(at, question) => steps.people.ask_first(ctx, at, *question),
             Inquiry::AskAgain(at, past) => steps.people.ask_as_before(ctx, at, *past),
-            Inquiry::SeekAnswer(at) => steps.people.seek_first_answer(ctx, at),
+            Inquiry::SeekAnswer(at) => steps.people.seek_first_answer(ctx, &steps.peers, at),
             Inquiry::Approved(at, question) => steps.calls.approved(ctx, at, question),
             Inquiry::OutcomeTold(at, told) if self.compensation.asks(at) => {
                 self.compensation.told(ctx, at, &told);
@@ -101,8 +102,12 @@ impl Run {
                 self.compensation.not_told(ctx, at, error);
             }
             Inquiry::Unanswered(at, error) => steps.unanswered(ctx, at, error),
+            Inquiry::PeerAnswered(at, answer) => steps.peer_answered(ctx, at, &answer),
+            Inquiry::PeerUnanswered(at) => steps.peer_unanswered(ctx, at),
+            Inquiry::PeerWithdrawn(at) => steps.close_peer_question(ctx, at),
+            Inquiry::PeerAskedBefore(at, asked) => steps.peer_asked_before(ctx, at, asked),
             Inquiry::MessageTaken(message) => ctx.outbox.message_taken(Some(message)),
-            Inquiry::OpenVerify(at) => self.compensation.open_verify(ctx, at),
+            Inquiry::OpenVerify(at) => open_verify(ctx, at),
             Inquiry::VerifyAgain(at) => self.compensation.verify_step_again(ctx, at),
             Inquiry::Verified(at) => self.compensation.note_verified(at),
             Inquiry::AbandonUndo => self.compensation.abandon_undo(ctx, &mut steps.people),
@@ -137,7 +142,7 @@ impl Run {
                 frame,
                 error,
                 parked,
-            } => self.tasks.work_failed(ctx, frame, &error, parked),
+            } => work_failed(ctx, frame, &error, parked),
             Reaction::FailTask(failed) => self.tasks.fail(ctx, *failed),
             Reaction::CancelFirings => listeners.cancel_firings(ctx),
         }

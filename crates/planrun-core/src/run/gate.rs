@@ -141,14 +141,6 @@ impl Approvals {
         Verdict::Free
     }
 
-    /// Asks before another execution of a call that has begun.
-    pub(super) fn ask_again(&self, ctx: &mut Context, at: NodeRef, step: &Step, call: &CallState) {
-        if let Some(gate) = gate(ctx, at, step) {
-            let execution = approved_execution(ctx, at, step, call);
-            ask(ctx, at, (step, &gate), call.arguments.clone(), execution);
-        }
-    }
-
     /// Somebody has agreed.
     pub(super) fn approve(&mut self, at: NodeRef, question: Arc<Question>) {
         let used = false;
@@ -158,6 +150,14 @@ impl Approvals {
     /// The step of an approval waits for nothing any more.
     pub(super) fn withdraw(&mut self, at: NodeRef) {
         self.given.remove(&at);
+    }
+}
+
+/// Asks before another execution of a call that has begun.
+pub(super) fn ask_for_another(ctx: &mut Context, at: NodeRef, step: &Step, call: &CallState) {
+    if let Some(gate) = gate(ctx, at, step) {
+        let execution = approved_execution(ctx, at, step, call);
+        ask(ctx, at, (step, &gate), call.arguments.clone(), execution);
     }
 }
 

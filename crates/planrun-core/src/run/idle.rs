@@ -28,7 +28,7 @@ pub(super) struct Idle<'a> {
 impl Idle<'_> {
     /// Whether nothing goes on before somebody answers, or a signal comes; the clock of the deadline stands still then.
     pub(super) fn only_others_are_awaited(&self) -> bool {
-        (self.steps.people.holds_any() || self.waits_for_outside())
+        (self.steps.people.holds_any() || self.steps.peers.any_open() || self.waits_for_outside())
             && !self.steps.people.awaits_moments()
             && self.steps.calls.open.is_quiet()
             && self
@@ -36,7 +36,7 @@ impl Idle<'_> {
                 .calls
                 .open
                 .iter()
-                .all(|(at, _)| self.steps.people.holds(at))
+                .all(|(at, call)| call.asks || self.steps.people.holds(at))
     }
 
     /// Why the process may let go of the run now, if it may.
@@ -50,7 +50,7 @@ impl Idle<'_> {
                 .calls
                 .open
                 .iter()
-                .any(|(_, call)| call.has_slot());
+                .any(|(_, call)| call.has_slot() || call.keeps_the_process());
         if !idle {
             return None;
         }

@@ -185,10 +185,10 @@ impl Listeners {
         };
         let tree = &ctx.tree;
         let conditions = Conditions { tree, tasks };
-        let fires = conditions.names_one(at.0, &listener.on, subjects)
+        let holds = conditions.names_one(at.0, &listener.on, subjects)
             && conditions.holds(at.0, &listener.on, subjects);
         // Where what `when` reads is not there yet, the event passes.
-        if !fires || readiness(tree, &program, at, true) != Readiness::Ready {
+        if !holds || readiness(tree, &program, at, true) != Readiness::Ready {
             return;
         }
         let Some(hearing) = self.open.get(&at) else {

@@ -24,6 +24,7 @@ use super::interruption::Interruption;
 use super::listener::Listeners;
 use super::outbox::Outbox;
 use super::park::Parking;
+use super::peer::Peers;
 use super::people::People;
 use super::program::Program;
 use super::recording::Recording;
@@ -46,6 +47,8 @@ pub struct Run {
     /// The run ends, or this process lets go of it.
     pub(super) stopped: bool,
     pub(super) finished: bool,
+    /// An earlier process began the run, and this one has not taken up all that was left of it.
+    catching_up: bool,
 }
 
 impl Run {
@@ -64,7 +67,8 @@ impl Run {
         let recording = Recording::new((setup.durable, setup.observed), past, now.wall);
         let reacts = program.reacts();
         // Who lives through a journal does all that follows from one answer before it takes the next, and so does who writes it.
-        let relived = setup.durable || recording.is_replaying();
+        let catching_up = recording.is_replaying();
+        let relived = setup.durable || catching_up;
         let ctx = Context {
             in_order: relived || reacts,
             reacts,
@@ -81,6 +85,7 @@ impl Run {
             calls: Calls::default(),
             blocks: Blocks::default(),
             people,
+            peers: Peers::default(),
             waits: Waits::default(),
             unknown: UnknownOutcomes::default(),
             parking: Parking::default(),
@@ -93,6 +98,7 @@ impl Run {
             listeners: Listeners::default(),
             stopped: false,
             finished: false,
+            catching_up,
         };
         run.begin(program, inputs);
         run
@@ -144,6 +150,12 @@ impl Run {
             Input::Idle => self.idle(),
             Input::Wake => self.fire(),
             Input::CallHandle { call, handle } => steps.calls.handle_given(ctx, call, handle),
+            Input::CallAsks {
+                call,
+                text,
+                form,
+                prefilled,
+            } => steps.peer_asks(ctx, call, (text, form), prefilled),
             Input::CallUsed { call, used } => steps.calls.cost_told(ctx, call, used),
             Input::CallEnded { call, outcome } => ctx.schedule.answer_arrived(call, outcome),
             Input::Durable(number) => ctx.outbox.recording.set_durable(number),
@@ -151,7 +163,9 @@ impl Run {
                 self.suspend(Interruption::Journal(why));
             }
             Input::Message(message) => ctx.outbox.recording.post(message),
-            Input::Asked { asking, given } => steps.people.hear(ctx, asking, given),
+            Input::Asked { asking, given } => {
+                steps.people.hear(ctx, &steps.peers, asking, given);
+            }
             Input::ScopeRefused { scope, message } => self.scope_refused(scope, message),
             Input::Stop if !self.stopped => self.interrupt(),
             Input::JournalBroken(_) | Input::Stop => {}
@@ -165,7 +179,7 @@ impl Run {
         let ctx = &self.ctx;
         !self.finished
             && (self.has_ready()
-                || ctx.outbox.recording.is_replaying()
+                || self.catching_up
                 || ctx.schedule.has_answers() && !ctx.in_order
                 || ctx.outbox.recording.has_mail() && !ctx.is_suspended())
     }
@@ -195,19 +209,21 @@ impl Run {
 
     /// Goes on with what an earlier process of the run has lived through; false where there is nothing of it left.
     fn catch_up(&mut self) -> bool {
-        if !self.ctx.outbox.recording.is_replaying() {
+        if !self.catching_up {
             return false;
         }
         if self.replay() {
             return true;
         }
-        if self.ctx.setup.only_looks {
-            self.suspend(Interruption::Asked);
+        let only_looks = self.ctx.setup.only_looks;
+        if !only_looks && self.steps.calls.take_up_next_lost(&mut self.ctx) {
+            self.perform();
             return true;
         }
-        self.steps.calls.take_up_all_lost(&mut self.ctx);
-        self.perform();
-        if self.ctx.setup.retries {
+        self.catching_up = false;
+        if only_looks {
+            self.suspend(Interruption::Asked);
+        } else if self.ctx.setup.retries {
             let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
             let parking = &mut self.steps.parking;
             parking.retry_failed(&mut self.ctx, tasks, compensation);

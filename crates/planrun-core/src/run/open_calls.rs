@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use planrun_lang::protocol::StepState;
 
+use super::agenda::Inquiry;
 use super::call_state::{CallState, Phase};
 use super::command::{CallId, Command};
 use super::context::Context;
@@ -18,6 +19,8 @@ pub(super) struct OpenCalls {
     /// Those that are ready to go out and wait until that is on disk, in the order in which they became ready.
     pub held: VecDeque<NodeRef>,
     pub slots: Slots,
+    /// Those that an earlier process lost, and this one takes up next.
+    lost: VecDeque<NodeRef>,
 }
 
 impl OpenCalls {
@@ -25,6 +28,49 @@ impl OpenCalls {
     pub(super) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
         self.calls.remove(&at);
         self.slots.leave(ctx, at);
+    }
+
+    /// A call that waits for somebody's reply to its peer holds no slot.
+    pub(super) fn wait_for_reply(&mut self, ctx: &mut Context, at: NodeRef) {
+        let Some(state) = self.calls.get_mut(&at) else {
+            return;
+        };
+        state.talks = true;
+        if !std::mem::replace(&mut state.asks, true) {
+            self.slots.give(ctx, at.0);
+        }
+    }
+
+    /// Its peer has got the reply: the call holds a slot again.
+    pub(super) fn go_on_after_reply(&mut self, ctx: &mut Context, at: NodeRef) {
+        let asks = self.calls.get_mut(&at).map(|state| &mut state.asks);
+        if asks.is_some_and(std::mem::take) {
+            self.slots.hold(ctx, at.0);
+        }
+    }
+
+    /// Takes the call of an attempt that has ended. Whatever its peer asked is withdrawn, and its slot is held as that of
+    /// any other.
+    pub(super) fn take(&mut self, ctx: &mut Context, at: NodeRef) -> Option<CallState> {
+        let mut state = self.calls.remove(&at)?;
+        if state.talks {
+            ctx.then(Inquiry::PeerWithdrawn(at));
+        }
+        if std::mem::take(&mut state.asks) {
+            self.slots.hold(ctx, at.0);
+        }
+        Some(state)
+    }
+
+    /// Takes up the next call that an earlier process had sent and never got an answer to. All that follows from one
+    /// comes before the next, as it does when the journal is replayed.
+    pub(super) fn next_lost(&mut self) -> Option<NodeRef> {
+        let is_lost = |state: &CallState| matches!(state.phase, Phase::Lost | Phase::CutOff);
+        if self.lost.is_empty() {
+            let lost = self.calls.iter().filter(|(_, state)| is_lost(state));
+            self.lost = lost.map(|(at, _)| *at).collect();
+        }
+        self.lost.pop_front()
     }
 
     /// Whether no call is ready to go out, or waits for a slot.
@@ -68,6 +114,9 @@ impl OpenCalls {
     /// Takes a call out of those that have begun, and gives its slot back.
     pub(super) fn leave(&mut self, ctx: &mut Context, at: NodeRef) -> Option<CallState> {
         let state = self.calls.remove(&at)?;
+        if state.talks {
+            ctx.then(Inquiry::PeerWithdrawn(at));
+        }
         if state.has_slot() {
             self.slots.give(ctx, at.0);
         }
@@ -95,17 +144,10 @@ impl OpenCalls {
         };
         let (is_held, may_land) = (state.is_held(), state.may_land());
         if is_held {
-            self.retract(ctx, at);
+            retract(ctx, at);
         }
         ctx.tree.record_mut(at).in_doubt |= may_land;
         self.stop(ctx, at);
-    }
-
-    /// An attempt that was told of has not gone out.
-    pub(super) fn retract(&mut self, ctx: &mut Context, at: NodeRef) {
-        let path = ctx.tree.own_path(at);
-        ctx.outbox
-            .emit(EventKind::StepQueued { path: path.clone() });
     }
 
     /// The call that an attempt in flight belongs to; none where it has ended.
@@ -118,7 +160,7 @@ impl OpenCalls {
     pub(super) fn suspend(&mut self, ctx: &mut Context) {
         while let Some(at) = self.held.pop_front() {
             if self.calls.contains_key(&at) {
-                self.retract(ctx, at);
+                retract(ctx, at);
             }
         }
         let stopped = self.calls.iter();
@@ -127,11 +169,11 @@ impl OpenCalls {
             ctx.outbox.push(Command::StopCall(CallId { at, number }));
         }
     }
+}
 
-    /// Calls that an earlier process had sent and never got an answer to.
-    pub(super) fn lost(&self) -> Vec<NodeRef> {
-        let is_lost = |state: &CallState| matches!(state.phase, Phase::Lost | Phase::CutOff);
-        let lost = self.calls.iter().filter(|(_, state)| is_lost(state));
-        lost.map(|(at, _)| *at).collect()
-    }
+/// An attempt that was told of has not gone out.
+pub(super) fn retract(ctx: &mut Context, at: NodeRef) {
+    let path = ctx.tree.own_path(at);
+    ctx.outbox
+        .emit(EventKind::StepQueued { path: path.clone() });
 }

@@ -13,6 +13,7 @@ use super::asked::{Asked, QuestionStatus};
 use super::command::{Asking, Command};
 use super::context::Context;
 use super::frame::NodeRef;
+use super::peer::Peers;
 use super::reached::Reached;
 use super::schedule::Timer;
 use super::sensitive::{below, in_answer};
@@ -78,6 +79,11 @@ impl People {
     /// Whether some step waits for a moment.
     pub(super) fn awaits_moments(&self) -> bool {
         self.moments > 0
+    }
+
+    /// Somebody is to be turned to with what a step asks.
+    pub(super) fn seek(&mut self, at: NodeRef) {
+        self.unsought.push(at);
     }
 
     /// Whether somebody is being asked by this process.
@@ -202,8 +208,9 @@ impl People {
     }
 
     /// Turns to whoever may answer what a step has asked, if it still waits.
-    pub(super) fn seek_first_answer(&mut self, ctx: &mut Context, at: NodeRef) {
-        let Some(question) = self.holds.get(&at).and_then(|hold| hold.question.clone()) else {
+    pub(super) fn seek_first_answer(&mut self, ctx: &mut Context, peers: &Peers, at: NodeRef) {
+        let held = self.holds.get(&at).and_then(|hold| hold.question.as_ref());
+        let Some(question) = held.or_else(|| peers.open(at)).cloned() else {
             return;
         };
         let path = question.path(&ctx.tree.own_path(at));
@@ -213,17 +220,24 @@ impl People {
             question,
             refused,
         };
-        self.seek_answer(ctx, at, asking, true);
+        self.seek_answer(ctx, peers, at, asking, true);
     }
 
-    fn seek_answer(&mut self, ctx: &mut Context, at: NodeRef, asking: Asking, may_ask: bool) {
+    fn seek_answer(
+        &mut self,
+        ctx: &mut Context,
+        peers: &Peers,
+        at: NodeRef,
+        asking: Asking,
+        may_ask: bool,
+    ) {
         let given = self
             .answers
             .iter()
             .position(|given| given.path == asking.path);
         if let Some(given) = given {
             let given = self.answers.remove(given);
-            match self.answer(ctx, &given, ctx.outbox.now.wall) {
+            match self.answer(ctx, peers, &given, ctx.outbox.now.wall) {
                 Ok(()) => return,
                 Err(error) => ctx.outbox.push(Command::Refuse(error)),
             }
@@ -234,7 +248,12 @@ impl People {
             ctx.outbox.push(Command::Ask(Asking { question, ..asking }));
             return;
         }
-        if !ctx.outbox.recording.is_durable() {
+        if ctx.outbox.recording.is_durable() {
+            return;
+        }
+        if peers.open(at).is_some() {
+            ctx.then(Inquiry::PeerUnanswered(at));
+        } else {
             let message = format!(
                 "this waits for somebody, and a run without a journal ends with its process; run it with a journal, \
                  or give the answer with `--answer {}=JSON`",
@@ -245,32 +264,54 @@ impl People {
     }
 
     /// Somebody who was asked came back.
-    pub(super) fn hear(&mut self, ctx: &mut Context, asking: Asking, given: Option<Given>) {
+    pub(super) fn hear(
+        &mut self,
+        ctx: &mut Context,
+        peers: &Peers,
+        asking: Asking,
+        given: Option<Given>,
+    ) {
         self.asking = self.asking.saturating_sub(1);
         let answered = given.is_some();
         let now = ctx.outbox.now.wall;
-        let refused = match given.map(|given| self.answer(ctx, &given, now)) {
+        let refused = match given.map(|given| self.answer(ctx, peers, &given, now)) {
             Some(Ok(())) => return,
             Some(Err(error)) => Some(error.to_string()),
             None => None,
         };
         let step = self.questions.step(&asking.path);
-        if let Some(at) = step.and_then(|step| self.by_step.get(step)).copied() {
-            self.seek_answer(ctx, at, Asking { refused, ..asking }, answered);
+        let at = step.and_then(|step| self.by_step.get(step)).copied();
+        if let Some(at) = at.or_else(|| peers.at(&ctx.tree, &self.questions, &asking.path)) {
+            self.seek_answer(ctx, peers, at, Asking { refused, ..asking }, answered);
         }
     }
 
     /// An answer from outside; one that does not fit changes nothing.
-    pub(super) fn receive_answer(&mut self, ctx: &mut Context, given: &Given, at: i128) {
-        if let Err(error) = self.answer(ctx, given, at) {
+    pub(super) fn receive_answer(
+        &mut self,
+        ctx: &mut Context,
+        peers: &Peers,
+        given: &Given,
+        at: i128,
+    ) {
+        if let Err(error) = self.answer(ctx, peers, given, at) {
             ctx.outbox.push(Command::Refuse(error));
         }
     }
 
     /// Takes an answer that was given at a moment, if it fits what is asked.
-    fn answer(&mut self, ctx: &mut Context, given: &Given, at: i128) -> Result<(), AnswerError> {
+    fn answer(
+        &mut self,
+        ctx: &mut Context,
+        peers: &Peers,
+        given: &Given,
+        at: i128,
+    ) -> Result<(), AnswerError> {
         match self.questions.accept(given, at)? {
-            Accepted::Now(answer) => self.take_answer(ctx, &answer),
+            Accepted::Now(answer) => match peers.at(&ctx.tree, &self.questions, &answer.path) {
+                Some(at) => ctx.then(Inquiry::PeerAnswered(at, Box::new(answer))),
+                None => self.take_answer(ctx, &answer),
+            },
             Accepted::Before => {}
         }
         Ok(())
@@ -315,14 +356,19 @@ impl People {
         self.note_answered(at, question.kind, answer);
         match question.kind {
             Waiting::Confirm if answer.value == Value::Bool(true) => {
-                ctx.then(Inquiry::Approved(at, question))
+                ctx.then(Inquiry::Approved(at, question));
             }
             Waiting::Confirm => {
                 ctx.reached(at, Reached::Refused);
                 self.unanswered(ctx, at, ErrorClass::Denied(Denied::Human), refusal(answer));
             }
             Waiting::Answer => ctx.then(Inquiry::OutcomeTold(at, answer.value.clone())),
-            Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
+            Waiting::Input
+            | Waiting::Peer
+            | Waiting::Retry
+            | Waiting::Poll
+            | Waiting::Outcome
+            | Waiting::Time => {
                 ctx.reached(at, Reached::Answered);
                 ctx.complete(at, answer.value.clone());
             }

@@ -8,7 +8,8 @@ use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::types::{Effect, ErrorClass, Transient};
 use planrun_lang::value::Value;
 
-use super::agenda::{End, Next};
+use super::agenda::{End, Inquiry};
+use super::attempt::call_failed;
 use super::call::{Calls, key_is_forgotten, outcome_unknown};
 use super::call_state::{CallState, Phase};
 use super::context::Context;
@@ -56,11 +57,15 @@ impl Calls {
             handle: past.handle,
             unheard: past.unheard,
             attempt: past.trial,
+            talks: !past.asked.is_empty(),
             ..CallState::new(effect, past.arguments, past.execution, key)
         };
         ctx.tree.set_state(at, StepState::Running);
         ctx.tree.record_mut(at).note_open(&state);
         self.open.calls.insert(at, state);
+        if !past.asked.is_empty() {
+            ctx.then(Inquiry::PeerAskedBefore(at, past.asked));
+        }
         match past.phase {
             PastPhase::Answered => match ctx.outbox.recording.late_answer(&path) {
                 Some(outcome) => self.answered_before(ctx, at, outcome),
@@ -102,19 +107,22 @@ impl Calls {
         self.budgets.spend(ctx, at.0, made, past.used);
     }
 
-    /// All of them go on, in source order.
-    pub(super) fn take_up_all_lost(&self, ctx: &mut Context) {
-        for at in self.open.lost() {
-            ctx.then(Next::TakeUpLost(at));
+    /// Takes up the next call that an earlier process had sent and never got an answer to; false where none is left. One
+    /// with a handle goes on at its peer, what may be done twice is sent again, and of the rest nobody knows.
+    pub(super) fn take_up_next_lost(&mut self, ctx: &mut Context) -> bool {
+        let Some(at) = self.open.next_lost() else {
+            return false;
+        };
+        let is_lost = |state: &CallState| matches!(state.phase, Phase::Lost | Phase::CutOff);
+        if self.open.get(at).is_some_and(is_lost)
+            && let Some(state) = self.open.calls.remove(&at)
+        {
+            self.take_up_lost(ctx, at, state);
         }
+        true
     }
 
-    /// Goes on with such a call: one with a handle is taken up again, what may be done twice is sent again, and of the
-    /// rest nobody knows.
-    pub(super) fn take_up_lost(&mut self, ctx: &mut Context, at: NodeRef) {
-        let Some(mut state) = self.open.calls.remove(&at) else {
-            return;
-        };
+    fn take_up_lost(&mut self, ctx: &mut Context, at: NodeRef, mut state: CallState) {
         let program = ctx.tree.program(at.0);
         let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;
@@ -160,7 +168,7 @@ impl Calls {
                 if matches!(error.class, ErrorClass::Budget(_)) {
                     ctx.fatal(error.class.clone(), &error.message);
                 }
-                self.call_failed(ctx, at, state, error);
+                call_failed(ctx, at, state, error);
             }
         }
     }

@@ -11,6 +11,9 @@ use crate::journal::{AnswerError, Bound, Message, NewsKind, Said};
 impl Run {
     /// Lives through the next thing that an earlier process learned; false where nothing of that is left.
     pub(super) fn replay(&mut self) -> bool {
+        if !self.ctx.outbox.recording.is_replaying() {
+            return false;
+        }
         let questions = &self.steps.people.questions;
         let Some((news, at)) = self.ctx.outbox.recording.next_news(questions) else {
             self.ctx.outbox.recording.end_replay();
@@ -95,7 +98,7 @@ impl Run {
                 self.tasks.receive_move(ctx, &moved.task, to, Some(id));
             }
             Ok(Said::Answer(given)) => {
-                steps.people.receive_answer(ctx, &given, at);
+                steps.people.receive_answer(ctx, &steps.peers, &given, at);
                 ctx.then(Inquiry::MessageTaken(id));
             }
             Ok(Said::Cancel(cancel)) => {

@@ -54,8 +54,11 @@ pub(super) fn in_answer(step: &Step, kind: Waiting) -> Vec<Arc<str>> {
         Waiting::Input => in_output(step),
         // What became of a call is told with the value that it gave.
         Waiting::Answer => below("value", &in_output(step)),
-        Waiting::Confirm | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
-            Vec::new()
-        }
+        Waiting::Confirm
+        | Waiting::Peer
+        | Waiting::Retry
+        | Waiting::Poll
+        | Waiting::Outcome
+        | Waiting::Time => Vec::new(),
     }
 }

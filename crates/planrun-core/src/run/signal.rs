@@ -24,7 +24,7 @@ use crate::journal::{EventKind, StepError};
 #[derive(Default)]
 pub(super) struct Waits {
     /// Steps that wait for an event.
-    waits: BTreeSet<NodeRef>,
+    steps: BTreeSet<NodeRef>,
     /// Those of them whose event has come, with what it brought.
     due: VecDeque<(NodeRef, Result<Value, Arc<StepError>>)>,
     /// Signals that no `wait for` has taken, oldest first.
@@ -69,18 +69,18 @@ impl Waits {
     /// `wait for`: goes on at once where what it waits for is true already.
     pub(super) fn start(&mut self, ctx: &mut Context, tasks: &Tasks, at: NodeRef, on: &Event) {
         ctx.tree.set_state(at, StepState::Waiting);
-        self.waits.insert(at);
+        self.steps.insert(at);
         self.wake_if_met(ctx, tasks, at, on, &[]);
     }
 
     /// Steps that still wait for an event.
     pub(super) fn waiting(&self) -> impl Iterator<Item = NodeRef> {
-        self.waits.iter().copied()
+        self.steps.iter().copied()
     }
 
     /// Whether no step waits for an event.
     pub(super) fn is_empty(&self) -> bool {
-        self.waits.is_empty()
+        self.steps.is_empty()
     }
 
     /// Whether the event of some step has come.
@@ -90,7 +90,7 @@ impl Waits {
 
     /// A step waits no longer.
     pub(super) fn settled(&mut self, at: NodeRef) {
-        self.waits.remove(&at);
+        self.steps.remove(&at);
     }
 
     /// Lets those that wait for such an event go on.
@@ -151,7 +151,7 @@ impl Waits {
             }),
             None => Ok(brought),
         };
-        self.waits.remove(&at);
+        self.steps.remove(&at);
         self.due.push_back((at, outcome));
     }
 

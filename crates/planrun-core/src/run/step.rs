@@ -10,11 +10,13 @@ use planrun_lang::types::{ErrorClass, Transient, Validation};
 
 use super::agenda::{End, Next, Subject, Withdrawal};
 use super::block::Blocks;
+use super::block::call_plan;
 use super::call::{Calls, outcome_unknown};
 use super::call_state::CallState;
 use super::context::Context;
 use super::frame::{Ending, FrameId, NodeRef, Role};
 use super::park::Parking;
+use super::peer::Peers;
 use super::people::People;
 use super::reached::Reached;
 use super::signal::Waits;
@@ -27,6 +29,8 @@ pub(super) struct Steps {
     pub calls: Calls,
     pub blocks: Blocks,
     pub people: People,
+    /// What calls ask in their middle.
+    pub peers: Peers,
     pub waits: Waits,
     pub unknown: UnknownOutcomes,
     pub parking: Parking,
@@ -88,7 +92,7 @@ impl Steps {
         match &step.kind {
             StepKind::Call(call) => {
                 if let Target::Plan(index, _) = &call.target {
-                    self.blocks.call_plan(ctx, &program, at, call, *index);
+                    call_plan(ctx, &program, at, call, *index);
                 }
             }
             StepKind::Do(body) => ctx.then(Next::OpenBody(at, *body, Role::Body)),
@@ -132,6 +136,7 @@ impl Steps {
         self.unknown.leave(at);
         self.waits.settled(at);
         self.calls.settled(ctx, at);
+        self.forget_peer(ctx, at);
         self.people.release_hold(ctx, at);
         self.blocks.settled(at);
     }
@@ -192,6 +197,7 @@ impl Steps {
         if ctx.pauses(at, &error) {
             self.calls.open.stop(ctx, at);
             self.calls.approvals.withdraw(at);
+            self.forget_peer(ctx, at);
             self.people.release_hold(ctx, at);
             self.blocks.settled(at);
             return self.parking.park(ctx, at, error);
@@ -234,6 +240,7 @@ impl Steps {
         self.calls.open.cut_off(ctx, at);
         self.calls.open.stop(ctx, at);
         self.calls.approvals.withdraw(at);
+        self.forget_peer(ctx, at);
         self.people.release_hold(ctx, at);
         self.blocks.settled(at);
         let inner = ctx.tree.live_frames(at);

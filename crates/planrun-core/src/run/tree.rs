@@ -397,11 +397,4 @@ impl Tree {
             }
         }
     }
-
-    /// The failure of a statement whose expression has no value.
-    pub(super) fn expression_error(&self, at: NodeRef, error: &EvalError) -> Arc<StepError> {
-        let program = self.program(at.0);
-        let path = self.path(&program, at);
-        Arc::new(StepError::expression(error, &program.plan, &path))
-    }
 }

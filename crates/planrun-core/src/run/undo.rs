@@ -8,6 +8,7 @@ use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
 use super::aftermath::Compensation;
+use super::aftermath::open_aside;
 use super::agenda::{End, Inquiry};
 use super::context::Context;
 use super::frame::NodeRef;
@@ -26,7 +27,7 @@ impl Compensation {
         let mut inner = at;
         let mut counts = true;
         loop {
-            if counts && self.has_undo(ctx, inner) {
+            if counts && has_undo(ctx, inner) {
                 self.touched.insert(inner);
             }
             let Some(owner) = ctx.tree[inner.0].owner else {
@@ -48,23 +49,6 @@ impl Compensation {
         }
     }
 
-    fn has_undo(&self, ctx: &Context, at: NodeRef) -> bool {
-        let program = ctx.tree.program(at.0);
-        ctx.tree
-            .step(&program, at)
-            .is_some_and(|step| step.undo().is_some())
-    }
-
-    /// Whether a step has come to what it does without its arms.
-    fn has_worked(&self, ctx: &Context, at: NodeRef) -> bool {
-        let caught = ctx
-            .tree
-            .record(at)
-            .details()
-            .and_then(|details| details.error.as_ref());
-        ctx.tree.state_of(at) == StepState::Completed && caught.is_none()
-    }
-
     /// What a plan instance has to take back, so that the last one of the list is the first. The `undo` of a step that
     /// holds others takes the place of theirs where the step has worked; else theirs run, and it has nothing to read.
     pub(super) fn to_undo(&self, ctx: &Context, frame: FrameId) -> Vec<NodeRef> {
@@ -77,7 +61,7 @@ impl Compensation {
                 };
                 let outer = (owner.frame, owner.node);
                 let replaced = !matches!(owner.role, Role::Recover | Role::Firing(_));
-                if replaced && self.has_undo(ctx, outer) && self.has_worked(ctx, outer) {
+                if replaced && has_undo(ctx, outer) && has_worked(ctx, outer) {
                     return false;
                 }
                 inner = owner.frame;
@@ -85,7 +69,7 @@ impl Compensation {
         };
         let own = |at: &&NodeRef| {
             let program = ctx.tree.program(at.0);
-            ctx.tree.is_call(&program, **at) || self.has_worked(ctx, **at)
+            ctx.tree.is_call(&program, **at) || has_worked(ctx, **at)
         };
         let fresh = |at: &&NodeRef| {
             let record = ctx.tree.record(**at);
@@ -110,19 +94,12 @@ impl Compensation {
         };
         if !ctx.tree.record_mut(at).in_doubt {
             let gave = ctx.tree.value_of(&program, at);
-            return self.open_undo(ctx, at, gave.unwrap_or(Value::Null));
+            return open_undo(ctx, at, gave.unwrap_or(Value::Null));
         }
         if ctx.setup.verifies(&program, step) {
             return ctx.then(Inquiry::OpenVerify(at));
         }
         self.undo_unknown(ctx, at);
-    }
-
-    fn open_undo(&mut self, ctx: &mut Context, at: NodeRef, gave: Value) {
-        let program = ctx.tree.program(at.0);
-        if let Some(undo) = ctx.tree.step(&program, at).and_then(Step::undo) {
-            self.open_aside(ctx, &program, at, undo.body, Role::Undo, gave);
-        }
     }
 
     /// It may have happened, and nobody knows what it gave: an `undo` that does not read that runs, one that does waits
@@ -131,7 +108,7 @@ impl Compensation {
         let program = ctx.tree.program(at.0);
         match ctx.tree.step(&program, at).and_then(Step::undo) {
             Some(undo) if undo.reads => self.ask_what_it_gave(ctx, &program, at, undo),
-            Some(_) | None => self.open_undo(ctx, at, Value::Null),
+            Some(_) | None => open_undo(ctx, at, Value::Null),
         }
     }
 
@@ -152,7 +129,7 @@ impl Compensation {
         match outcome {
             Ok(()) if gives => {
                 let gave = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
-                self.open_undo(ctx, at, gave);
+                open_undo(ctx, at, gave);
             }
             Err(Ending::Failed(error)) if error.says_no() => {
                 self.next_to_undo(ctx, at);
@@ -218,7 +195,7 @@ impl Compensation {
     pub(super) fn told(&mut self, ctx: &mut Context, at: NodeRef, told: &Value) {
         self.stop_asking(ctx, at);
         if told.get("happened") == Some(&Value::Bool(true)) {
-            return self.open_undo(ctx, at, told.get("value").cloned().unwrap_or(Value::Null));
+            return open_undo(ctx, at, told.get("value").cloned().unwrap_or(Value::Null));
         }
         self.next_to_undo(ctx, at);
     }
@@ -226,24 +203,8 @@ impl Compensation {
     /// Nobody can say it.
     pub(super) fn not_told(&mut self, ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
         self.stop_asking(ctx, at);
-        self.undone(ctx, at, Err(Ending::Failed(error)));
+        undone(ctx, at, Err(Ending::Failed(error)));
         self.next_to_undo(ctx, at);
-    }
-
-    pub(super) fn undone(&mut self, ctx: &mut Context, at: NodeRef, outcome: Result<(), Ending>) {
-        let undone = match outcome {
-            Ok(()) => Undone::Yes,
-            Err(Ending::Failed(error)) => Undone::No(error),
-            Err(Ending::Cancelled) => {
-                let path: Arc<str> = format!("{}.undo", ctx.tree.own_path(at)).into();
-                Undone::No(Arc::new(StepError::new(
-                    ErrorClass::Cancelled,
-                    "it was not waited for",
-                    &path,
-                )))
-            }
-        };
-        ctx.tree.record_mut(at).details_mut().undone = Some(undone);
     }
 
     /// Why steps could not be taken back: somebody must look after them.
@@ -283,4 +244,44 @@ impl Compensation {
                 .is_none_or(|details| details.error.is_none());
         (gave || record.in_doubt) && effect.is_some_and(|effect| !effect.floats())
     }
+}
+
+fn open_undo(ctx: &mut Context, at: NodeRef, gave: Value) {
+    let program = ctx.tree.program(at.0);
+    if let Some(undo) = ctx.tree.step(&program, at).and_then(Step::undo) {
+        open_aside(ctx, &program, at, undo.body, Role::Undo, gave);
+    }
+}
+
+pub(super) fn undone(ctx: &mut Context, at: NodeRef, outcome: Result<(), Ending>) {
+    let undone = match outcome {
+        Ok(()) => Undone::Yes,
+        Err(Ending::Failed(error)) => Undone::No(error),
+        Err(Ending::Cancelled) => {
+            let path: Arc<str> = format!("{}.undo", ctx.tree.own_path(at)).into();
+            Undone::No(Arc::new(StepError::new(
+                ErrorClass::Cancelled,
+                "it was not waited for",
+                &path,
+            )))
+        }
+    };
+    ctx.tree.record_mut(at).details_mut().undone = Some(undone);
+}
+
+/// Whether a step has come to what it does without its arms.
+fn has_worked(ctx: &Context, at: NodeRef) -> bool {
+    let caught = ctx
+        .tree
+        .record(at)
+        .details()
+        .and_then(|details| details.error.as_ref());
+    ctx.tree.state_of(at) == StepState::Completed && caught.is_none()
+}
+
+fn has_undo(ctx: &Context, at: NodeRef) -> bool {
+    let program = ctx.tree.program(at.0);
+    ctx.tree
+        .step(&program, at)
+        .is_some_and(|step| step.undo().is_some())
 }

@@ -50,6 +50,9 @@ impl UnknownOutcomes {
             return;
         };
         let path = ctx.tree.path(&program, at);
+        if call.talks {
+            ctx.then(Inquiry::PeerWithdrawn(at));
+        }
         ctx.tree.record_mut(at).in_doubt = true;
         let replays = ctx.outbox.recording.is_replaying();
         let verifies = ctx.setup.verifies(&program, step);

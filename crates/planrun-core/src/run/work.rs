@@ -16,30 +16,6 @@ use super::task::{Failed, Tasks};
 use crate::journal::{EventKind, StepError};
 
 impl Tasks {
-    /// Something in a firing, or the firing itself, has failed and nothing caught that: the tasks that it would have set,
-    /// and that have not ended, fail. A step that stands still may be done again.
-    pub(super) fn work_failed(
-        &mut self,
-        ctx: &mut Context,
-        frame: FrameId,
-        error: &Arc<StepError>,
-        parked: Option<NodeRef>,
-    ) {
-        let Some(firing) = ctx.tree.firing_around(frame) else {
-            return;
-        };
-        let program = ctx.tree.program(firing);
-        for (task, status) in program.plan.fails_with(ctx.tree[firing].block) {
-            ctx.then(Reaction::FailTask(Box::new(FailedWork {
-                firing,
-                task,
-                status,
-                error: error.clone(),
-                parked,
-            })));
-        }
-    }
-
     /// A task fails with a firing, unless it has ended.
     pub(super) fn fail(&mut self, ctx: &mut Context, failed: FailedWork) {
         let FailedWork {
@@ -110,6 +86,29 @@ impl Tasks {
             self.change(ctx, at, status, &given, "signal".into(), None);
             ctx.commit(Subject::Task(at));
         }
+    }
+}
+
+/// Something in a firing, or the firing itself, has failed and nothing caught that: the tasks that it would have set,
+/// and that have not ended, fail. A step that stands still may be done again.
+pub(super) fn work_failed(
+    ctx: &mut Context,
+    frame: FrameId,
+    error: &Arc<StepError>,
+    parked: Option<NodeRef>,
+) {
+    let Some(firing) = ctx.tree.firing_around(frame) else {
+        return;
+    };
+    let program = ctx.tree.program(firing);
+    for (task, status) in program.plan.fails_with(ctx.tree[firing].block) {
+        ctx.then(Reaction::FailTask(Box::new(FailedWork {
+            firing,
+            task,
+            status,
+            error: error.clone(),
+            parked,
+        })));
     }
 }
 

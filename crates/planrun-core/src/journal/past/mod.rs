@@ -16,7 +16,8 @@ use crate::journal::entry::{Entry, EntryError, Kept};
 use crate::journal::event::{Bound, EventName, Used};
 use crate::journal::failure::StepError;
 use crate::journal::news::{News, NewsKind};
-use crate::journal::question::{Accepted, Answer, AnswerError, Given, Question, Questions};
+use crate::journal::question::{Answer, AnswerError, Given, Question};
+use crate::journal::questions::{Accepted, Questions};
 
 /// After so many deaths at one place a run is paused, and a person has to want it tried once more.
 pub const MOST_DEATHS: u32 = 3;
@@ -118,7 +119,7 @@ impl Past {
         self.before_last = self.last_at;
         self.last_at = self.last_at.max(at);
         match entry.event {
-            EventName::RunStarted => self.started(entry, at),
+            EventName::RunStarted => self.started(&mut entry, at)?,
             EventName::RunResumed => self.resumed(idle, at),
             EventName::RunPaused => {
                 self.leave_out_people(at);
@@ -130,8 +131,8 @@ impl Past {
                 self.state = entry.run_state();
                 (self.reply, self.error) = (entry.reply, entry.error);
             }
-            EventName::TimerFired => self.timer(entry.path.unwrap_or_default(), entry.timer, at),
-            EventName::StepQueued => self.queued(&entry.path.unwrap_or_default(), at),
+            EventName::TimerFired => self.timer(&entry, at),
+            EventName::StepQueued => self.queued(&entry.path()?, at),
             EventName::StepRunning => self.running(&mut entry, at, kept)?,
             EventName::StepWaiting => self.waiting(entry, at, kept)?,
             EventName::AnswerGiven => self.answered(entry, at, kept)?,
@@ -140,23 +141,23 @@ impl Past {
             // Only an answer tells it, and no answer is lived through again.
             EventName::ResultNoted => {}
             EventName::BudgetLow | EventName::ListenerFired => {
-                self.told(entry.event, &entry.path.unwrap_or_default());
+                self.told(entry.event, &entry.path()?);
             }
             EventName::StepCopied => self.copied(entry, at, kept)?,
-            EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),
-            EventName::StepRecovering => self.recovering(entry, at),
+            EventName::StepRetried => self.retried(entry.path()?, at),
+            EventName::StepRecovering => self.recovering(entry, at)?,
             EventName::StepSettled => self.settled(entry, at, kept)?,
             EventName::TaskSet => {
-                let path = entry.path.unwrap_or_default();
+                let path = entry.path()?;
                 self.told(EventName::TaskSet, &path);
-                self.tasks.insert(path, entry.status.unwrap_or_default());
+                self.tasks.insert(path, entry.status()?);
             }
             // What was refused has changed nothing, and is not lived through again.
             EventName::TaskMoved | EventName::SignalReceived if entry.reason.is_some() => {}
             EventName::TaskMoved => self.moved(entry, at, kept)?,
             EventName::SignalReceived => {
                 let payload = entry.payload(kept)?.unwrap_or(Value::Null);
-                let signal = entry.signal.unwrap_or_default();
+                let signal = entry.signal.take().ok_or_else(|| entry.lacks("signal"))?;
                 self.told(EventName::SignalReceived, &signal);
                 self.learn(at, NewsKind::Signal { signal, payload });
             }
@@ -243,15 +244,14 @@ impl Past {
         self.cross_off(EventName::AnswerGiven, path);
     }
 
-    fn started(&mut self, entry: Entry, at: i128) {
-        (self.run, self.plan) = (
-            entry.run.unwrap_or_default(),
-            entry.plan.unwrap_or_default(),
-        );
+    fn started(&mut self, entry: &mut Entry, at: i128) -> Result<(), EntryError> {
+        self.run = entry.run.take().ok_or_else(|| entry.lacks("run"))?;
+        self.plan = entry.plan.take().ok_or_else(|| entry.lacks("plan"))?;
         self.begun_at = at;
         self.processes = 1;
         self.state = Some(RunState::Running);
         self.told(EventName::RunStarted, "");
+        Ok(())
     }
 
     fn cancelling(&mut self, keep: bool, at: i128) {
@@ -297,26 +297,24 @@ impl Past {
         kept: &mut Kept<'_>,
     ) -> Result<(), EntryError> {
         let output = entry.output(kept)?.unwrap_or(Value::Null);
-        let path = entry.path.unwrap_or_default();
+        let path = entry.path()?;
         self.told(EventName::StepCopied, &path);
         self.step(path, at).copied = Some(output);
         Ok(())
     }
 
-    fn recovering(&mut self, entry: Entry, at: i128) {
-        let path = entry.path.unwrap_or_default();
+    fn recovering(&mut self, mut entry: Entry, at: i128) -> Result<(), EntryError> {
+        let path = entry.path()?;
         self.told(EventName::StepRecovering, &path);
         if let Some(error) = entry.error {
             self.failed(&path, at, Arc::new(error));
         }
+        Ok(())
     }
 
     fn moved(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
         let context = entry.payload(kept)?.unwrap_or(Value::Null);
-        let (path, status) = (
-            entry.path.unwrap_or_default(),
-            entry.status.unwrap_or_default(),
-        );
+        let (path, status) = (entry.path()?, entry.status()?);
         self.told(EventName::TaskMoved, &path);
         self.tasks.insert(path.clone(), status.clone());
         self.learn(
@@ -354,9 +352,11 @@ impl Past {
         self.state = Some(RunState::Running);
     }
 
-    fn timer(&mut self, path: Arc<str>, timer: Option<Bound>, at: i128) {
+    fn timer(&mut self, entry: &Entry, at: i128) {
         self.leave_out_people(at);
-        let timer = timer.unwrap_or(Bound::Within);
+        // The deadline is the run's, which has no path.
+        let path = entry.path.clone().unwrap_or_else(|| "".into());
+        let timer = entry.timer.unwrap_or(Bound::Within);
         match timer {
             Bound::Within | Bound::Deadline => {
                 let call = self
@@ -381,7 +381,7 @@ impl Past {
         kept: &mut Kept<'_>,
     ) -> Result<(), EntryError> {
         self.leave_out_people(at);
-        let path = entry.path.take().unwrap_or_default();
+        let path = entry.path()?;
         let value = entry.answer(kept)?.unwrap_or(Value::Null);
         let answer = Answer {
             path: path.clone(),
@@ -389,6 +389,9 @@ impl Past {
             by: entry.by.take(),
             note: entry.note.take(),
         };
+        if self.replied_to_peer(&answer, at) {
+            return Ok(());
+        }
         let step = self.questions.step(&path).cloned();
         self.questions.answered(&answer, at);
         if let Some(asked) = step.and_then(|step| self.steps.get_mut(&step)?.asked.last_mut()) {
