@@ -384,12 +384,18 @@ impl Context {
         let wait = Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
         let path = self.tree.path(program, at);
         let until = now.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
-        self.schedule.within.insert(at, Within { path, until });
+        let number = self.schedule.number();
+        let bound = Within {
+            path,
+            number,
+            until,
+        };
+        self.schedule.within.insert(at, bound);
         if self.tree[at.0].aside {
             // Nobody looked while no process was there, and "it did not happen" wants the whole time.
-            self.set_timer(wait, Timer::Within(at));
+            self.set_timer(wait, Timer::Within(at, number));
         } else {
-            self.after(wait, Timer::Within(at));
+            self.after(wait, Timer::Within(at, number));
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use planrun_lang::protocol::StepState;
 use planrun_lang::sema::expr::StateTest;
 use planrun_lang::sema::{Event, EventKind, Plan, PlanTest, TaskTest};
 
@@ -90,12 +89,7 @@ impl Idle<'_> {
         match timer {
             Timer::Again(at, number) => self.is_between_attempts(at, number),
             Timer::Hold(at, number) => self.steps.people.counts(at, number),
-            Timer::Within(at) => {
-                matches!(
-                    self.ctx.tree.state_of(at),
-                    StepState::Running | StepState::Waiting
-                )
-            }
+            Timer::Within(at, number) => self.ctx.schedule.is_bounded(at, number),
             Timer::Deadline(_) => !only_others,
         }
     }
@@ -112,12 +106,7 @@ impl Idle<'_> {
         self.ctx.schedule.timers().any(|(_, timer)| match timer {
             Timer::Again(at, number) => self.is_between_attempts(at, number),
             Timer::Hold(at, number) => self.steps.people.counts(at, number),
-            Timer::Within(at) => {
-                matches!(
-                    self.ctx.tree.state_of(at),
-                    StepState::Running | StepState::Waiting
-                )
-            }
+            Timer::Within(at, number) => self.ctx.schedule.is_bounded(at, number),
             Timer::Deadline(_) => false,
         })
     }

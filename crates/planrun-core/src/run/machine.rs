@@ -334,7 +334,10 @@ impl Run {
             let (ctx, steps) = (&mut self.ctx, &mut self.steps);
             match timer {
                 Timer::Again(at, number) => steps.calls.again(ctx, at, number),
-                Timer::Within(at) => steps.within_is_over(ctx, at),
+                Timer::Within(at, number) if ctx.schedule.is_bounded(at, number) => {
+                    steps.within_is_over(ctx, at);
+                }
+                Timer::Within(..) => {}
                 Timer::Deadline(known) => ctx.deadline_has_come(known),
                 Timer::Hold(at, number) => steps.people.hold_is_over(ctx, at, number),
             }

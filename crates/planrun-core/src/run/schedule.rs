@@ -17,9 +17,11 @@ const BATCH: usize = 256;
 /// Beyond so many ready nodes in a row a run whose order is drawn looks for news.
 const MAX_IN_A_ROW: usize = 8;
 
-/// A step whose time is bounded.
+/// A step whose time is bounded, while it goes on.
 pub(super) struct Within {
     pub path: Arc<str>,
+    /// Tells its timer from those of earlier times at which the step was done.
+    pub number: u64,
     /// When its time is over, since the run began.
     pub until: Microseconds,
 }
@@ -30,7 +32,7 @@ pub(super) enum Timer {
     /// The wait before the next attempt or poll is over.
     Again(NodeRef, u64),
     /// `within` is over.
-    Within(NodeRef),
+    Within(NodeRef, u64),
     /// The deadline of a plan, which knows of so much time that everything waited for people.
     Deadline(Duration),
     /// What a step waits for has not come in time, or is the time itself.
@@ -41,7 +43,7 @@ impl Timer {
     /// Whether it ends what others may still finish.
     fn is_bound(self) -> bool {
         match self {
-            Self::Within(_) | Self::Deadline(_) => true,
+            Self::Within(..) | Self::Deadline(_) => true,
             Self::Again(..) | Self::Hold(..) => false,
         }
     }
@@ -114,6 +116,12 @@ impl Schedule {
         self.timers
             .peek()
             .map(|Reverse((at, _, timer))| (*at, *timer))
+    }
+
+    /// Whether a timer is the one that bounds a step now.
+    pub(super) fn is_bounded(&self, at: NodeRef, number: u64) -> bool {
+        let within = self.within.get(&at);
+        within.is_some_and(|within| within.number == number)
     }
 
     /// From now on everything waits for people, or not any more.

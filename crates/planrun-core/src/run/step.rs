@@ -133,6 +133,7 @@ impl Steps {
 
     /// A step has settled: nothing works for it any more.
     pub(super) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
+        ctx.schedule.within.remove(&at);
         self.unknown.leave(at);
         self.waits.settled(at);
         self.calls.settled(ctx, at);
@@ -200,6 +201,7 @@ impl Steps {
             self.forget_peer(ctx, at);
             self.people.release_hold(ctx, at);
             self.blocks.settled(at);
+            ctx.schedule.within.remove(&at);
             return self.parking.park(ctx, at, error);
         }
         ctx.settle(at, End::Failed(error.clone()));
@@ -215,10 +217,12 @@ impl Steps {
 
     /// `within` has passed: the step fails, whatever it was doing.
     pub(super) fn within_is_over(&mut self, ctx: &mut Context, at: NodeRef) {
-        if !matches!(
-            ctx.tree.state_of(at),
-            StepState::Running | StepState::Waiting
-        ) {
+        if ctx.schedule.within.remove(&at).is_none()
+            || !matches!(
+                ctx.tree.state_of(at),
+                StepState::Running | StepState::Waiting
+            )
+        {
             return;
         }
         let program = ctx.tree.program(at.0);
