@@ -95,7 +95,9 @@ impl Calls {
                     };
                     self.dispatch(ctx, &program, at, step, signature, state);
                 }
+                Phase::ToRecall(age) => self.recall(ctx, at, age),
                 Phase::InFlight
+                | Phase::Recalling
                 | Phase::Waiting
                 | Phase::Answered
                 | Phase::Lost
@@ -243,6 +245,7 @@ impl Calls {
         value: Value,
     ) {
         ctx.tree.record_mut(at).note_success();
+        self.remember(ctx, at, &state, &value);
         let Some(until) = step.until() else {
             return ctx.settle(at, End::Completed(value));
         };

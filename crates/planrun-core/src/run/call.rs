@@ -75,7 +75,9 @@ impl Calls {
         };
         let path = ctx.tree.path(&program, at);
         let open = open_execution(ctx, at, &path);
-        if let Some(past) = ctx.outbox.recording.begun(&path) {
+        let past = ctx.outbox.recording.begun(&path);
+        let was_cached = past.as_ref().is_some_and(|past| past.cached);
+        if let Some(past) = past.filter(|past| !past.cached) {
             return self.begin_again(ctx, at, call.effect, path, past);
         }
         let known = open.as_ref().map(|open| open.arguments.clone());
@@ -100,7 +102,17 @@ impl Calls {
             arrived,
             ..CallState::new(call.effect, arguments, execution, key)
         };
-        self.attempt(ctx, &program, at, step, signature, state);
+        if was_cached {
+            return self.recalled_before(ctx, at, state);
+        }
+        match self.unless_cached(ctx, at, step, state) {
+            Ok(Some(state)) => self.attempt(ctx, &program, at, step, signature, state),
+            Ok(None) => {}
+            Err(error) => {
+                self.open.slots.give(ctx, at.0);
+                ctx.expression_failed(at, &error);
+            }
+        }
     }
 
     /// The call, if somebody has agreed to it as it is; else it is asked for again.

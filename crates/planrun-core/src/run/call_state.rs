@@ -46,6 +46,10 @@ pub(super) enum Phase {
     /// It has a slot, and goes out as soon as the event with this number is on disk.
     Held(u64),
     InFlight,
+    /// It has a slot, and asks for an earlier result as soon as the run has caught up: one at most so old, in nanoseconds.
+    ToRecall(i128),
+    /// Whether there is an earlier result is being looked up.
+    Recalling,
     /// Between attempts or polls; holds no slot.
     Waiting,
     /// An earlier process of the run has got its answer, and it will be given at its place.
@@ -82,7 +86,7 @@ impl CallState {
     pub(super) fn in_flight(&self) -> bool {
         match self.phase {
             Phase::InFlight | Phase::Answered | Phase::Lost | Phase::CutOff => true,
-            Phase::Held(_) | Phase::Waiting => false,
+            Phase::Held(_) | Phase::ToRecall(_) | Phase::Recalling | Phase::Waiting => false,
         }
     }
 

@@ -230,6 +230,8 @@ pub(super) struct Details {
     pub winner: Option<Arc<str>>,
     /// Another run has given its value.
     pub copied: bool,
+    /// An earlier call of the same has given its value.
+    pub cached: bool,
     /// Why another run's value was not taken over.
     pub again: Option<Again>,
     /// The execution of its call that has begun and not ended.

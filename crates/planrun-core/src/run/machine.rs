@@ -156,6 +156,7 @@ impl Run {
                 form,
                 prefilled,
             } => steps.peer_asks(ctx, call, (text, form), prefilled),
+            Input::Recalled { call, found } => steps.calls.recalled(ctx, call, found),
             Input::CallUsed { call, used } => steps.calls.cost_told(ctx, call, used),
             Input::CallEnded { call, outcome } => ctx.schedule.answer_arrived(call, outcome),
             Input::Durable(number) => ctx.outbox.recording.set_durable(number),

@@ -40,6 +40,7 @@ mod poll;
 mod program;
 mod reached;
 mod reattach;
+mod recall;
 mod recording;
 mod replay;
 mod schedule;
@@ -73,6 +74,7 @@ pub use outcome::{CheckReport, CheckStatus, Outcome, StepReport, Usage, Verifica
 pub use policy::{Defaults, ToolNames, ToolRetry};
 pub use program::Program;
 pub use reached::Reached;
+pub use recall::{CachedCall, Recalled};
 pub use setup::{CanVerify, Setup};
 pub use signal::{accepts_move, accepts_signal};
 pub use task::{TaskMove, TaskReport};

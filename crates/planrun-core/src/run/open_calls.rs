@@ -159,7 +159,7 @@ impl OpenCalls {
     /// This process lets go of the run: what has not gone out does not, and what the next process makes again is stopped.
     pub(super) fn suspend(&mut self, ctx: &mut Context) {
         while let Some(at) = self.held.pop_front() {
-            if self.calls.contains_key(&at) {
+            if self.calls.get(&at).is_some_and(CallState::is_held) {
                 retract(ctx, at);
             }
         }

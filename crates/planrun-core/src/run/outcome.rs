@@ -474,10 +474,15 @@ fn attributes(record: &Record) -> Vec<&'static str> {
         .details()
         .is_some_and(|details| details.copied)
         .then_some("copied");
+    let cached = record
+        .details()
+        .is_some_and(|details| details.cached)
+        .then_some("cached");
     let reused = record.reused.then_some("reused");
     reused
         .into_iter()
         .chain(copied)
+        .chain(cached)
         .chain(recovered)
         .chain(undone)
         .collect()

@@ -7,15 +7,12 @@ use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
 
 use super::agenda::End;
-use super::call::Calls;
 use super::context::Context;
 use super::copies::Again;
 use super::frame::NodeRef;
 use super::program::Program;
 use super::sensitive::{below, in_output};
 use crate::journal::{EventKind, OUTPUT, StepError};
-
-impl Calls {}
 
 /// Whether the result of another run, or of an earlier process, stands for a call with these arguments; then the
 /// step has its value, or has failed because it must not be done again.
@@ -31,7 +28,8 @@ pub(super) fn is_copied(
     }
     let path = ctx.tree.path(program, at);
     if let Some(output) = ctx.outbox.recording.copied(&path) {
-        take_over(ctx, at, &path, arguments, output);
+        let source = Source::Run(base_run(ctx));
+        take_over(ctx, at, &path, arguments, (source, output));
         return true;
     }
     let copy = ctx.setup.copies.as_ref();
@@ -39,7 +37,8 @@ pub(super) fn is_copied(
     match copy {
         None => false,
         Some(Ok(output)) => {
-            take_over(ctx, at, &path, arguments, output);
+            let source = Source::Run(base_run(ctx));
+            take_over(ctx, at, &path, arguments, (source, output));
             true
         }
         Some(Err(again)) => {
@@ -66,16 +65,35 @@ pub(super) fn is_copied(
     }
 }
 
-fn take_over(ctx: &mut Context, at: NodeRef, path: &Arc<str>, arguments: &Value, output: Value) {
+/// The run that results are copied from.
+fn base_run(ctx: &Context) -> Arc<str> {
+    let copies = ctx.setup.copies.as_ref();
+    copies.map(|copies| copies.run.clone()).unwrap_or_default()
+}
+
+/// Where a result comes from that stands for a call: the run that has called.
+pub(super) enum Source {
+    /// This run is made from that one.
+    Run(Arc<str>),
+    /// The plan lets results be used again.
+    Cache(Arc<str>),
+}
+
+/// A step completes with a result that was given before, and nothing is called.
+pub(super) fn take_over(
+    ctx: &mut Context,
+    at: NodeRef,
+    path: &Arc<str>,
+    arguments: &Value,
+    (source, output): (Source, Value),
+) {
     let details = ctx.tree.record_mut(at).details_mut();
-    details.copied = true;
     details.arguments = Some(arguments.clone());
-    let run = ctx
-        .setup
-        .copies
-        .as_ref()
-        .map(|copies| copies.run.clone())
-        .unwrap_or_default();
+    let (run, cached) = match source {
+        Source::Run(run) => (run, false),
+        Source::Cache(run) => (run, true),
+    };
+    (details.copied, details.cached) = (!cached, cached);
     let program = ctx.tree.program(at.0);
     let labels = ctx
         .tree
@@ -87,6 +105,7 @@ fn take_over(ctx: &mut Context, at: NodeRef, path: &Arc<str>, arguments: &Value,
         path: path.clone(),
         run,
         output: output.clone(),
+        cached,
     };
     ctx.outbox.emit_labelled(kind, below(OUTPUT, &labels));
     ctx.settle(at, End::Completed(output));
