@@ -198,7 +198,28 @@ fn ask(
             .forget_answer(&past.question.path(&path));
         why = Some("what was asked before has changed, so an answer to that is void".into());
     }
-    let question = match gate {
+    let question = match text_of(ctx, at, gate) {
+        Ok(question) => question,
+        Err(error) => return ctx.expression_failed(at, &error),
+    };
+    let effect = Some(step.effect);
+    let mut question = Question {
+        execution,
+        tool: called(step),
+        effect,
+        arguments,
+        why,
+        asked_at: ctx.outbox.now.wall,
+        ..question
+    };
+    question.binding = binding(ctx, &program, &path, step, &question);
+    question.sensitive = in_arguments(step, &question.arguments);
+    ctx.then(Inquiry::Ask(at, Box::new(question)));
+}
+
+/// The text of a gate, with its role and its end.
+fn text_of(ctx: &Context, at: NodeRef, gate: &Gate<'_>) -> Result<Question, EvalError> {
+    match gate {
         Gate::Own(Confirm {
             text, by, expires, ..
         }) => question_of(
@@ -210,12 +231,12 @@ fn ask(
             expires.as_ref(),
         ),
         Gate::Project(tool) => Ok(Question::plain(Waiting::Confirm, ToolNames::question(tool))),
-    };
-    let question = match question {
-        Ok(question) => question,
-        Err(error) => return ctx.expression_failed(at, &error),
-    };
-    let tool = match &step.kind {
+    }
+}
+
+/// What a step calls, by its name; empty where it calls nothing.
+fn called(step: &Step) -> Arc<str> {
+    match &step.kind {
         StepKind::Call(Call {
             target: Target::Tool(signature),
             ..
@@ -225,20 +246,7 @@ fn ask(
             ..
         }) => name.clone(),
         _ => "".into(),
-    };
-    let effect = Some(step.effect);
-    let mut question = Question {
-        execution,
-        tool,
-        effect,
-        arguments,
-        why,
-        asked_at: ctx.outbox.now.wall,
-        ..question
-    };
-    question.binding = binding(ctx, &program, &path, step, &question);
-    question.sensitive = in_arguments(step, &question.arguments);
-    ctx.then(Inquiry::Ask(at, Box::new(question)));
+    }
 }
 
 /// What stands before a step. What looks at a step, or takes it back, passes no gate.

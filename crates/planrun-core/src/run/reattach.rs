@@ -73,21 +73,35 @@ impl Calls {
             },
             PastPhase::InFlight | PastPhase::Ended => {}
             PastPhase::Waiting { since, wait } => {
-                ctx.tree.set_state(at, StepState::Waiting);
-                self.open.slots.give(ctx, at.0);
-                if ctx
-                    .outbox
-                    .recording
-                    .has_asked(&path, Waiting::Confirm, past.execution)
-                {
-                    return self.ask_again(ctx, at);
-                }
-                let waited = u64::try_from(ctx.outbox.now.wall - since).unwrap_or(0);
-                let left = wait.saturating_sub(Duration::from_nanos(waited));
-                let again = Timer::Again(at, number);
-                ctx.schedule.set(ctx.outbox.now.after(left), number, again);
+                let has_asked =
+                    ctx.outbox
+                        .recording
+                        .has_asked(&path, Waiting::Confirm, past.execution);
+                self.wait_as_before(ctx, at, has_asked, (since, wait));
             }
         }
+    }
+
+    /// A call waits for its next attempt, or for somebody's yes to it, as it did in an earlier process.
+    fn wait_as_before(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        has_asked: bool,
+        (since, wait): (i128, Duration),
+    ) {
+        ctx.tree.set_state(at, StepState::Waiting);
+        self.open.slots.give(ctx, at.0);
+        if has_asked {
+            return self.ask_again(ctx, at);
+        }
+        let Some(number) = self.open.get(at).map(|state| state.number) else {
+            return;
+        };
+        let waited = u64::try_from(ctx.outbox.now.wall - since).unwrap_or(0);
+        let left = wait.saturating_sub(Duration::from_nanos(waited));
+        let again = Timer::Again(at, number);
+        ctx.schedule.set(ctx.outbox.now.after(left), number, again);
     }
 
     /// What is known of the attempts that an earlier process made at a call.
