@@ -87,6 +87,27 @@ const MAX_LINES: usize = 600;
 const MAX_LINES_OF_A_FUNCTION: usize = 60;
 /// Public items of the root library, beyond types that it re-exports.
 const MAX_ITEMS_OF_THE_FACE: usize = 40;
+/// Methods of one type, in all its `impl` blocks in a crate.
+const MAX_METHODS: usize = 40;
+/// The types that have more. A number here only falls; a type that is down to the limit leaves the list.
+const MANY_METHODS: &[(&str, &str, usize)] = &[
+    ("planrun-lang", "PlanChecker", 133),
+    ("planrun-lang", "Printer", 126),
+    ("planrun-lang", "Checker", 108),
+    ("planrun-lang", "Reader", 99),
+    ("planrun-lang", "Lowering", 92),
+    ("planrun-lang", "Context", 45),
+    ("planrun-lang", "Encoder", 41),
+    ("planrun-runs", "Driver", 47),
+];
+/// Files of one circle of imports.
+const MAX_CIRCLE: usize = 3;
+/// The circles that are larger, by crate. A number here only falls.
+const LARGE_CIRCLES: &[(&str, &[usize])] = &[
+    ("planrun-lang", &[17]),
+    ("planrun-runs", &[9, 4]),
+    ("planrun", &[4]),
+];
 /// Names that say nothing of what a module is for.
 const EMPTY_NAMES: &[&str] = &[
     "util", "utils", "common", "helper", "helpers", "imp", "misc", "prelude",
@@ -277,6 +298,73 @@ fn files_and_functions_are_short() {
                     file.name
                 ));
             }
+        }
+    }
+    none(&broken);
+}
+
+/// A type that knows everything is one that nobody understands.
+#[test]
+fn types_have_few_methods() {
+    let head = Regex::new(r"(?m)^impl(<[^{;]*?>)? ((?s:[^{;]*?) for )?([\w:]+)[^{;]*\{\n").unwrap();
+    let method = Regex::new(r"(?m)^    (pub(\([^)]*\))? )?((const|async|unsafe) )*fn \w").unwrap();
+    let mut counts: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    for file in sources() {
+        let owner = file.owner().name;
+        for found in head.captures_iter(file.code()) {
+            let body = &file.code()[found.get(0).unwrap().end()..];
+            let body = body.split("\n}\n").next().unwrap();
+            let name = found[3].rsplit("::").next().unwrap().to_owned();
+            *counts.entry((owner, name)).or_default() += method.find_iter(body).count();
+        }
+    }
+    let listed = |owner: &str, name: &str| {
+        let mut listed = MANY_METHODS.iter();
+        listed.find(|(one, other, _)| (*one, *other) == (owner, name))
+    };
+    let mut broken = Vec::new();
+    for ((owner, name), count) in &counts {
+        let most = listed(owner, name).map_or(MAX_METHODS, |(.., most)| *most);
+        if *count > most {
+            broken.push(format!(
+                "{owner}: `{name}` has {count} methods, at most {most}"
+            ));
+        }
+    }
+    for (owner, name, most) in MANY_METHODS {
+        let now = counts.get(&(*owner, (*name).to_owned())).copied();
+        if now.is_none_or(|now| now < *most) {
+            broken.push(format!(
+                "{owner}: `{name}` has {now:?} methods now: lower its number here"
+            ));
+        }
+    }
+    none(&broken);
+}
+
+/// Files that import each other can only be understood together.
+#[test]
+fn circles_of_imports_are_small() {
+    let mut broken = Vec::new();
+    for one in CRATES {
+        let circles = Modules::of(one).circles();
+        let large: Vec<&Vec<String>> = circles
+            .iter()
+            .filter(|circle| circle.len() > MAX_CIRCLE)
+            .collect();
+        let listed = LARGE_CIRCLES.iter().find(|(name, _)| *name == one.name);
+        let listed = listed.map_or(&[][..], |(_, sizes)| sizes);
+        let sizes: Vec<usize> = large.iter().map(|circle| circle.len()).collect();
+        if sizes != listed {
+            broken.push(format!(
+                "{}: circles of {sizes:?} files, listed are {listed:?}:",
+                one.name
+            ));
+            broken.extend(
+                large
+                    .iter()
+                    .map(|circle| format!("    {}", circle.join(" "))),
+            );
         }
     }
     none(&broken);
@@ -660,6 +748,155 @@ impl Crate {
     }
 }
 
+/// The modules of a crate by their paths, with what each imports.
+struct Modules {
+    files: BTreeMap<Vec<String>, RustFile>,
+    /// What a module passes on under a name of its own: the path of that, as written there.
+    passed_on: BTreeMap<(Vec<String>, String), Vec<String>>,
+}
+
+impl Modules {
+    fn of(one: &Crate) -> Self {
+        let inside = format!("{}/", one.sources());
+        let mut files = BTreeMap::new();
+        let mut passed_on = BTreeMap::new();
+        for file in sources() {
+            let Some(path) = file.name.strip_prefix(&inside) else {
+                continue;
+            };
+            let mut module: Vec<String> = path
+                .trim_end_matches(".rs")
+                .split('/')
+                .map(str::to_owned)
+                .collect();
+            if ["mod", "lib", "main"].contains(&module.last().unwrap().as_str()) {
+                module.pop();
+            }
+            for path in file.uses(true) {
+                let name = path.last().unwrap().clone();
+                passed_on.insert((module.clone(), name), path);
+            }
+            files.insert(module, file);
+        }
+        Self { files, passed_on }
+    }
+
+    /// The module that a path leads to, as seen from another one.
+    fn resolve(&self, from: &[String], path: &[String], depth: usize) -> Option<Vec<String>> {
+        let mut module = from.to_vec();
+        let mut rest = path;
+        match rest.first()?.as_str() {
+            "crate" => (module, rest) = (Vec::new(), &rest[1..]),
+            "self" => rest = &rest[1..],
+            "super" => {
+                while rest.first().is_some_and(|word| word == "super") {
+                    module.pop();
+                    rest = &rest[1..];
+                }
+            }
+            _ => {}
+        }
+        while let Some(name) = rest.first() {
+            let inner: Vec<String> = module.iter().chain([name]).cloned().collect();
+            if self.files.contains_key(&inner) {
+                (module, rest) = (inner, &rest[1..]);
+                continue;
+            }
+            let passed = self.passed_on.get(&(module.clone(), name.clone()));
+            match passed.filter(|_| depth < 8) {
+                Some(passed) => return self.resolve(&module, passed, depth + 1),
+                None => break,
+            }
+        }
+        self.files.contains_key(&module).then_some(module)
+    }
+
+    /// The modules that each uses; what it only passes on is no use.
+    fn graph(&self) -> BTreeMap<&[String], BTreeSet<&[String]>> {
+        let inline = Regex::new(r"\b(crate|super)(::\w+)+").unwrap();
+        let mut graph = BTreeMap::new();
+        for (module, file) in &self.files {
+            let mut paths = file.uses(false);
+            let code = Regex::new(r"\buse [^;]*;").unwrap();
+            let code = code.replace_all(&file.bare_code(), "").into_owned();
+            let words = |found: regex::Match<'_>| -> Vec<String> {
+                found.as_str().split("::").map(str::to_owned).collect()
+            };
+            paths.extend(inline.find_iter(&code).map(words));
+            paths.retain(|path| ["crate", "self", "super"].contains(&path[0].as_str()));
+            let targets = paths
+                .iter()
+                .filter_map(|path| self.resolve(module, path, 0));
+            let used: BTreeSet<&[String]> = targets
+                .filter(|target| target != module)
+                .filter_map(|target| Some(self.files.get_key_value(&target)?.0.as_slice()))
+                .collect();
+            graph.insert(module.as_slice(), used);
+        }
+        graph
+    }
+
+    /// The modules that use each other, directly or by way of others, the largest circle first.
+    fn circles(&self) -> Vec<Vec<String>> {
+        let graph = self.graph();
+        let reached: BTreeMap<_, _> = graph.keys().map(|one| (*one, reach(&graph, one))).collect();
+        let mut circles: BTreeSet<Vec<String>> = BTreeSet::new();
+        for (one, far) in &reached {
+            let together = far.iter().filter(|other| reached[*other].contains(one));
+            let circle: Vec<String> = together.map(|other| other.join("::")).collect();
+            if circle.len() > 1 {
+                circles.insert(circle);
+            }
+        }
+        let mut circles: Vec<_> = circles.into_iter().collect();
+        circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
+        circles
+    }
+}
+
+/// Everything that a module uses, directly or by way of others.
+fn reach<'m>(
+    graph: &BTreeMap<&'m [String], BTreeSet<&'m [String]>>,
+    from: &'m [String],
+) -> BTreeSet<&'m [String]> {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(one) = open.pop() {
+        let used = graph[one].iter().copied();
+        open.extend(used.filter(|other| reached.insert(*other)));
+    }
+    reached
+}
+
+/// The paths of `a::{b, c::{d, e}}`.
+fn paths(tree: &str) -> Vec<Vec<String>> {
+    let Some((head, group)) = tree.split_once('{') else {
+        let path = tree.split(" as ").next().unwrap().split("::");
+        return vec![path.map(|word| word.trim().to_owned()).collect()];
+    };
+    let head: Vec<String> = head
+        .split("::")
+        .map(|word| word.trim().to_owned())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let group = group.rsplit_once('}').map_or(group, |(group, _)| group);
+    let mut members = vec![String::new()];
+    let mut depth = 0;
+    for character in group.chars() {
+        depth += i32::from(character == '{') - i32::from(character == '}');
+        match character {
+            ',' if depth == 0 => members.push(String::new()),
+            _ => members.last_mut().unwrap().push(character),
+        }
+    }
+    let members = members.iter().map(|member| member.trim());
+    members
+        .filter(|member| !member.is_empty())
+        .flat_map(paths)
+        .map(|path| head.iter().cloned().chain(path).collect())
+        .collect()
+}
+
 /// One Rust file.
 struct RustFile {
     /// From the root, with `/`.
@@ -678,6 +915,29 @@ impl RustFile {
             };
             (!["lib", "main"].contains(&module)).then_some((one, module))
         })
+    }
+
+    /// Its crate.
+    fn owner(&self) -> &'static Crate {
+        let mut inside = CRATES
+            .iter()
+            .filter(|one| self.name.starts_with(&format!("{}/", one.sources())));
+        inside.next().unwrap()
+    }
+
+    /// The text before its tests, without comments.
+    fn bare_code(&self) -> String {
+        let lines: Vec<&str> = self.code_lines().map(|(_, line)| line).collect();
+        lines.join("\n")
+    }
+
+    /// The paths that it imports; or those that it passes on.
+    fn uses(&self, passed_on: bool) -> Vec<Vec<String>> {
+        let line = Regex::new(r"(?m)^\s*(pub(?:\([^)]*\))? )?use ([^;]*);").unwrap();
+        let code = self.bare_code();
+        let found = line.captures_iter(&code);
+        let wanted = found.filter(|found| found.get(1).is_some() == passed_on);
+        wanted.flat_map(|found| paths(&found[2])).collect()
     }
 
     /// The text before its tests.

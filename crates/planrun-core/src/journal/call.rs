@@ -36,8 +36,33 @@ pub struct PastCall {
     pub handle: Option<Json>,
     /// Why the latest poll has told nothing.
     pub unheard: Option<Arc<StepError>>,
+    /// Whether an earlier result has stood for it, and nothing was sent.
+    pub cached: bool,
     /// What its peer has asked in the middle of its attempts, oldest first.
     pub asked: Vec<PeerQuestion>,
+}
+
+impl PastCall {
+    /// A call for which a result stood that was given before.
+    pub(super) fn cached(at: i128, attempts: u32) -> Self {
+        Self {
+            execution: 0,
+            trial: 0,
+            attempts,
+            used: Used::default(),
+            again: None,
+            key: "".into(),
+            arguments: Value::Null,
+            phase: PastPhase::Answered,
+            sent_at: at,
+            arrived: None,
+            may_have_happened: false,
+            handle: None,
+            unheard: None,
+            cached: true,
+            asked: Vec::new(),
+        }
+    }
 }
 
 /// A question that was asked in the middle of a call.

@@ -47,6 +47,9 @@ pub struct Entry {
     /// Of a cancel: the effects stay.
     #[serde(default)]
     pub keep: bool,
+    /// Of a result that is taken over: the plan lets results be used again.
+    #[serde(default)]
+    pub cached: bool,
     /// Of a pause: only people and signals are awaited.
     #[serde(default)]
     pub still: bool,

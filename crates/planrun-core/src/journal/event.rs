@@ -87,11 +87,14 @@ pub enum EventKind {
         by: Option<Arc<str>>,
         note: Option<Arc<str>>,
     },
-    /// The result of another run is taken over: nothing is called.
+    /// A result that was given before is taken over: nothing is called.
     StepCopied {
         path: Arc<str>,
+        /// The run that has called.
         run: Arc<str>,
         output: Value,
+        /// Whether the plan lets results be used again; else this run is made from that one.
+        cached: bool,
     },
     /// What had failed, and what worked for it, is done again as a new execution: somebody has resumed the run.
     StepRetried {

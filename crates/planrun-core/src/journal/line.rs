@@ -80,8 +80,14 @@ impl Line<'_, '_> {
                 self.moment("until", Some(*until));
             }
             EventKind::AnswerGiven { .. } => self.answer(kind),
-            EventKind::StepCopied { run, output, .. } => {
+            EventKind::StepCopied {
+                run,
+                output,
+                cached,
+                ..
+            } => {
                 self.texts(&[("run", Some(run))]);
+                self.flag("cached", *cached);
                 self.value(&OUTPUT, Some(output));
             }
             EventKind::HandleGiven { handle, .. } => self.field("handle", handle),
@@ -602,6 +608,13 @@ mod tests {
                 path: "a".into(),
                 run: "r".into(),
                 output: reply.clone(),
+                cached: false,
+            },
+            EventKind::StepCopied {
+                path: "a".into(),
+                run: "r".into(),
+                output: reply.clone(),
+                cached: true,
             },
             EventKind::StepRetried { path: "a".into() },
             EventKind::HandleGiven {

@@ -15,9 +15,10 @@ use planrun_lang::types::{
 use planrun_lang::value::{Key, Value};
 use serde_json::{Map, Value as Json};
 
-use super::Program;
+use super::context::Context;
 use super::frame::FrameId;
-use super::machine::{NodeRef, Run};
+use super::frame::NodeRef;
+use super::program::Program;
 use crate::journal::StepError;
 use planrun_lang::call::Answer;
 
@@ -128,7 +129,35 @@ pub(super) fn format_note(signature: &Signature, answer: &Answer) -> Option<Stri
         .map(ToString::to_string)
 }
 
-impl Run {
+/// Stands for an idempotency key where arguments are held against a contract: a text of the same form.
+const KEY_STAND_IN: &str = "00000000000000000000000000000000";
+
+fn too_large(max_bytes: u64) -> String {
+    format!("the result is larger than {max_bytes} bytes, the limit of `max_result`")
+}
+
+/// Counts bytes instead of keeping them, and refuses more than a limit.
+struct Counter {
+    left: u64,
+}
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self.left.checked_sub(bytes.len() as u64) {
+            Some(left) => {
+                self.left = left;
+                Ok(bytes.len())
+            }
+            None => Err(std::io::Error::other("too large")),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Context {
     /// Evaluates the arguments of a call and holds them against its contract.
     pub(super) fn arguments(
         &mut self,
@@ -144,8 +173,8 @@ impl Run {
         let mut map = map.map_err(|error| {
             Arc::new(StepError::expression(
                 &error,
-                &self.program(at.0).plan,
-                &self.own_path(at),
+                &self.tree.program(at.0).plan,
+                &self.tree.own_path(at),
             ))
         })?;
         for parameter in &signature.parameters {
@@ -161,14 +190,14 @@ impl Run {
             Value::Map(Arc::new(map))
         };
         let labels = sensitive_arguments(signature, &arguments);
-        self.note_secrets(&arguments, &labels);
+        self.outbox.note_secrets(&arguments, &labels);
         let Some(fault) = fault else {
             return Ok(arguments);
         };
         // What was refused is told with the refusal.
-        self.record(at.0, at.1).details_mut().arguments = Some(arguments);
+        self.tree.record_mut(at).details_mut().arguments = Some(arguments);
         let class = ErrorClass::Validation(Validation::Arguments);
-        let error = StepError::new(class, fault.message, &self.own_path(at));
+        let error = StepError::new(class, fault.message, &self.tree.own_path(at));
         Err(Arc::new(StepError {
             kind: fault.kind,
             ..error
@@ -185,15 +214,16 @@ impl Run {
     ) -> Result<IndexMap<Key, Value>, EvalError> {
         let mut map = IndexMap::with_capacity(call.arguments.len());
         for (name, code) in &call.arguments {
-            let value = match self.evaluate(frame, code) {
-                Err(error) if error.kind == FailureKind::Misfit && error.span == code.span => self
-                    .evaluate(
+            let value = match self.tree.evaluate(frame, code) {
+                Err(error) if error.kind == FailureKind::Misfit && error.span == code.span => {
+                    self.tree.evaluate(
                         frame,
                         &Code {
                             into: None,
                             ..code.clone()
                         },
-                    ),
+                    )
+                }
                 outcome => outcome,
             }?;
             if matches!(value, Value::Null)
@@ -213,8 +243,8 @@ impl Run {
         call: &Call,
         parameters: &[PlanParameter],
     ) -> Result<BTreeMap<Arc<str>, Value>, Arc<StepError>> {
-        let program = self.program(at.0);
-        let path = self.path(&program, at);
+        let program = self.tree.program(at.0);
+        let path = self.tree.path(&program, at);
         let map = self.argument_map(at.0, call, |name| {
             let found = parameters.iter().find(|parameter| &*parameter.name == name);
             found.map(|parameter| (parameter.required, parameter.ty.clone()))
@@ -246,7 +276,7 @@ impl Run {
         frame: FrameId,
         inputs: &BTreeMap<Arc<str>, Value>,
     ) -> Option<StepError> {
-        let program: Arc<Program> = self.program(frame);
+        let program: Arc<Program> = self.tree.program(frame);
         for (slot, parameter) in program.plan.parameters.iter().enumerate() {
             let value = match (inputs.get(&parameter.name), &parameter.default) {
                 (Some(value), _) => match convert(value.clone(), &parameter.ty) {
@@ -256,54 +286,26 @@ impl Run {
                         let message =
                             format!("the input `{}` does not fit: {mismatch}", parameter.name);
                         let class = ErrorClass::Validation(Validation::Arguments);
-                        return Some(StepError::new(class, message, &self.frames[frame].path));
+                        return Some(StepError::new(class, message, &self.tree[frame].path));
                     }
                 },
-                (None, Some(default)) => match self.evaluate(frame, default) {
+                (None, Some(default)) => match self.tree.evaluate(frame, default) {
                     Ok(value) => value,
                     Err(error) => {
                         return Some(StepError::expression(
                             &error,
                             &program.plan,
-                            &self.frames[frame].path,
+                            &self.tree[frame].path,
                         ));
                     }
                 },
                 (None, None) => Value::Null,
             };
-            self.note_secrets(&value, &parameter.sensitive);
-            if let Some(place) = self.frames[frame].slots.get_mut(slot) {
+            self.outbox.note_secrets(&value, &parameter.sensitive);
+            if let Some(place) = self.tree[frame].slots.get_mut(slot) {
                 *place = value;
             }
         }
         None
-    }
-}
-
-/// Stands for an idempotency key where arguments are held against a contract: a text of the same form.
-const KEY_STAND_IN: &str = "00000000000000000000000000000000";
-
-fn too_large(max_bytes: u64) -> String {
-    format!("the result is larger than {max_bytes} bytes, the limit of `max_result`")
-}
-
-/// Counts bytes instead of keeping them, and refuses more than a limit.
-struct Counter {
-    left: u64,
-}
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        match self.left.checked_sub(bytes.len() as u64) {
-            Some(left) => {
-                self.left = left;
-                Ok(bytes.len())
-            }
-            None => Err(std::io::Error::other("too large")),
-        }
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }

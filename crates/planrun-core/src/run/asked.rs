@@ -6,8 +6,10 @@ use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 use serde::Serialize;
 
+use super::context::Context;
 use super::frame::Microseconds;
-use super::machine::{NodeRef, Run};
+use super::frame::NodeRef;
+use super::people::People;
 use crate::journal::{Answer, FormField, Question, Waiting, instant};
 
 /// One question: a gate, a form, or whether something happened.
@@ -70,12 +72,18 @@ pub(super) struct Asked {
     note: Option<Arc<str>>,
 }
 
-impl Run {
+impl People {
     /// A step asks.
-    pub(super) fn note_asked(&mut self, at: NodeRef, path: Arc<str>, question: Arc<Question>) {
-        let since = self.elapsed();
+    pub(super) fn note_asked(
+        &mut self,
+        ctx: &Context,
+        at: NodeRef,
+        path: Arc<str>,
+        question: Arc<Question>,
+    ) {
+        let since = ctx.outbox.elapsed();
         let status = QuestionStatus::Pending;
-        self.people.asked.push(Asked {
+        self.asked.push(Asked {
             at,
             path,
             question,
@@ -112,17 +120,18 @@ impl Run {
         status: QuestionStatus,
     ) -> Option<&mut Asked> {
         let open = |asked: &&mut Asked| asked.at == at && asked.status == QuestionStatus::Pending;
-        let asked = self.people.asked.iter_mut().find(open)?;
+        let asked = self.asked.iter_mut().find(open)?;
         asked.status = status;
         Some(asked)
     }
 
     /// Everything that was asked, as it may be seen, in the order in which it was.
-    pub(super) fn question_reports(&self) -> Vec<QuestionReport> {
+    pub(super) fn question_reports(&self, ctx: &Context) -> Vec<QuestionReport> {
         let report = |asked: &Asked| {
-            let question = asked.question.shown(&self.redactor);
+            let question = asked.question.shown(&ctx.outbox.redactor);
             let shown = |text: &Option<Arc<str>>| {
-                text.as_deref().map(|text| self.redactor.text(text).into())
+                text.as_deref()
+                    .map(|text| ctx.outbox.redactor.text(text).into())
             };
             QuestionReport {
                 path: asked.path.clone(),
@@ -135,7 +144,7 @@ impl Run {
                 arguments: question.arguments.clone(),
                 form: question.form.clone(),
                 role: question.by.clone(),
-                asked_at: self.instant(asked.since),
+                asked_at: ctx.outbox.instant(asked.since),
                 expires: question
                     .expires
                     .map(|at| String::from_utf8_lossy(&instant(at)).into_owned()),
@@ -143,6 +152,6 @@ impl Run {
                 note: shown(&asked.note),
             }
         };
-        self.people.asked.iter().map(report).collect()
+        self.asked.iter().map(report).collect()
     }
 }

@@ -1,190 +1,103 @@
-//! Calls of tools: attempts, retries and polls.
+//! Attempts at calls: what goes out, what comes back, and what follows from that.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::protocol::{Sent, StepState};
-use planrun_lang::sema::{Call, Step, StepKind, Target};
+use planrun_lang::sema::Step;
 use planrun_lang::types::{Effect, ErrorClass, Signature, Validation, sensitive_arguments};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
-use super::Program;
+use super::agenda::{End, Next};
 use super::arguments::{format_note, result};
+use super::budget::budget_is_spent;
 use super::budget::used_by;
+use super::call::{Calls, key_is_forgotten, next_execution, outcome_unknown};
+use super::call_state::{CallState, Phase};
 use super::command::{CallId, CallRequest, Command};
+use super::context::Context;
 use super::copies::Again;
 use super::frame::FrameId;
-use super::leaf::{Leaf, Phase};
-use super::machine::{NodeRef, Run, Timer};
+use super::frame::NodeRef;
+use super::program::Program;
 use super::reached::Reached;
+use super::schedule::Timer;
 use super::sensitive::below;
-use super::settle::End;
 use crate::journal::{ARGUMENTS, Dispatch, EventKind, StepError, Used, Waiting};
 use planrun_lang::call::CallOutcome;
 
-impl Run {
-    /// A call may run: take a slot, or wait for one.
-    pub(super) fn start_call(&mut self, program: &Arc<Program>, at: NodeRef) {
-        self.woken.remove(&at);
-        if self.is_let_go() || self.setup.only_looks && !self.recording.knows(&self.own_path(at)) {
-            // The next process begins with it.
-            return;
-        }
-        if self.recording.is_replaying() && self.recording.has_begun(&self.own_path(at)) {
-            self.hold_slot(self.frames[at.0].scope);
-        } else if !self.take_slot(self.frames[at.0].scope) {
-            self.frames[at.0].node(at.1).state = StepState::Queued;
-            self.queued.insert(at);
-            let path = self.path(program, at);
-            self.emit(EventKind::StepQueued { path });
-            return;
-        }
-        if self.too_many_steps(at) {
-            return self.give_slot(self.frames[at.0].scope);
-        }
-        if let Err(error) = self.mark_started(program, at) {
-            self.give_slot(self.frames[at.0].scope);
-            return self.expression_failed(program, at, &error);
-        }
-        let Some((step, call, signature)) = tool_call(program, self, at) else {
-            return;
-        };
-        let path = self.path(program, at);
-        let open = self.open_execution(at, &path);
-        if let Some(past) = self.recording.begun(&path) {
-            return self.begin_again(at, call.effect, path, past);
-        }
-        let known = open.as_ref().map(|open| open.arguments.clone());
-        let known = known.or_else(|| self.approved_arguments(at));
-        let arguments = match known.map_or_else(|| self.arguments(at, call, &signature), Ok) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                self.give_slot(self.frames[at.0].scope);
-                return self.step_failed(at, error);
-            }
-        };
-        if self.is_copied(program, at, (call, &signature), &arguments) {
-            return self.give_slot(self.frames[at.0].scope);
-        }
-        if !call.arguments.is_empty() {
-            self.record(at.0, at.1).details_mut().arguments = Some(arguments.clone());
-        }
-        let execution = self.first_execution(&path);
-        let key = self.key(call.effect, &path, execution);
-        let arrived = open.and_then(|open| open.arrived);
-        let leaf = Leaf {
-            arrived,
-            ..Leaf::new(call.effect, arguments, execution, key)
-        };
-        self.attempt(program, at, step, &signature, leaf);
-    }
-
-    /// Why a call is made although another run has made it.
-    fn again_of(&self, (frame, node): NodeRef) -> Option<&'static str> {
-        self.frames[frame].records[node as usize]
-            .details()?
-            .again
-            .map(Again::name)
-    }
-
+impl Calls {
     /// Makes the next attempt; the slot is held.
     pub(super) fn attempt(
         &mut self,
+        ctx: &mut Context,
         program: &Arc<Program>,
         at: NodeRef,
         step: &Step,
         signature: &Arc<Signature>,
-        leaf: Leaf,
+        state: CallState,
     ) {
-        let scope = self.frames[at.0].scope;
-        let Some(mut leaf) = self.with_approval(program, at, step, leaf) else {
+        let Some(mut state) = self.with_approval(ctx, at, step, state) else {
             return;
         };
-        if let Some(error) = self.key_is_forgotten(at, signature, &leaf) {
-            self.give_slot(scope);
-            return self.doubt(at, leaf, Arc::new(error), false);
+        if let Some(error) = key_is_forgotten(ctx, at, signature, &state) {
+            self.open.slots.give(ctx, at.0);
+            return outcome_unknown(ctx, at, state, Arc::new(error), false);
         }
-        if self.budget_is_spent(at) {
-            return self.give_slot(scope);
+        if budget_is_spent(ctx, at) {
+            return ctx.then(Next::GiveSlot(at.0));
         }
-        self.spend(at.0, 1, Used::default());
-        leaf.attempt += 1;
-        leaf.number = self.number();
-        (leaf.handle, leaf.told_cost) = (None, false);
-        if !leaf.effect.floats() {
-            leaf.sent_at = self.now.wall;
+        self.budgets.spend(ctx, at.0, 1, Used::default());
+        state.attempt += 1;
+        state.number = ctx.schedule.number();
+        (state.handle, state.told_cost) = (None, false);
+        if !state.effect.floats() {
+            state.sent_at = ctx.outbox.now.wall;
         }
-        self.frames[at.0].node(at.1).state = StepState::Running;
-        self.record(at.0, at.1).attempts += 1;
-        let event = self.announce(program, at, signature, &leaf);
-        self.note_open(at, &leaf);
+        ctx.tree.set_state(at, StepState::Running);
+        ctx.tree.record_mut(at).attempts += 1;
+        let event = announce(ctx, program, at, signature, &state);
+        ctx.tree.record_mut(at).note_open(&state);
         // What changes nothing may be asked at once; anything else only when nobody can forget that it was.
-        let needed = if leaf.effect.floats() { 0 } else { event };
-        if self.recording.is_replaying() || needed > self.recording.durable() {
-            leaf.phase = Phase::Held(needed);
-            self.leaves.insert(at, leaf);
-            self.held.push_back(at);
+        let needed = if state.effect.floats() { 0 } else { event };
+        if ctx.outbox.recording.is_replaying() || needed > ctx.outbox.recording.durable() {
+            state.phase = Phase::Held(needed);
+            self.open.calls.insert(at, state);
+            self.open.held.push_back(at);
             return;
         }
-        self.dispatch(program, at, step, signature, leaf);
-    }
-
-    /// Tells of an attempt before it is made; gives the number of the event.
-    fn announce(
-        &mut self,
-        program: &Program,
-        at: NodeRef,
-        signature: &Arc<Signature>,
-        leaf: &Leaf,
-    ) -> u64 {
-        if self.is_silent() {
-            return 0;
-        }
-        let call = Dispatch {
-            execution: leaf.execution,
-            trial: leaf.attempt,
-            key: leaf.key.clone(),
-            effect: leaf.effect,
-            arguments: leaf.arguments.clone(),
-            again: self.again_of(at),
-        };
-        let labels = below(ARGUMENTS, &sensitive_arguments(signature, &leaf.arguments));
-        let kind = EventKind::StepRunning {
-            path: self.path(program, at),
-            tool: self.tool_name(self.frames[at.0].scope, signature),
-            attempt: self.frames[at.0].records[at.1 as usize].attempts,
-            call: Some(call),
-        };
-        self.emit_labelled(kind, labels)
+        self.dispatch(ctx, program, at, step, signature, state);
     }
 
     /// Sends what was held back and may go now.
-    pub(super) fn send_held(&mut self) {
-        if self.recording.is_replaying() || self.is_let_go() {
+    pub(super) fn send_held(&mut self, ctx: &mut Context) {
+        if ctx.outbox.recording.is_replaying() || ctx.is_suspended() {
             return;
         }
-        let durable = self.recording.durable();
-        for _ in 0..self.held.len() {
-            let Some(at) = self.held.pop_front() else {
+        let durable = ctx.outbox.recording.durable();
+        for _ in 0..self.open.held.len() {
+            let Some(at) = self.open.held.pop_front() else {
                 return;
             };
-            let Some(leaf) = self.leaves.get(&at) else {
+            let Some(state) = self.open.calls.get(&at) else {
                 continue;
             };
-            match leaf.phase {
-                Phase::Held(needed) if needed > durable => self.held.push_back(at),
+            match state.phase {
+                Phase::Held(needed) if needed > durable => self.open.held.push_back(at),
                 Phase::Held(_) => {
-                    let Some(leaf) = self.leaves.remove(&at) else {
+                    let Some(state) = self.open.calls.remove(&at) else {
                         continue;
                     };
-                    let program = self.program(at.0);
-                    let Some((step, _, signature)) = tool_call(&program, self, at) else {
+                    let program = ctx.tree.program(at.0);
+                    let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
                         continue;
                     };
-                    self.dispatch(&program, at, step, &signature, leaf);
+                    self.dispatch(ctx, &program, at, step, signature, state);
                 }
+                Phase::ToRecall(age) => self.recall(ctx, at, age),
                 Phase::InFlight
+                | Phase::Recalling
                 | Phase::Waiting
                 | Phase::Answered
                 | Phase::Lost
@@ -195,193 +108,196 @@ impl Run {
 
     pub(super) fn dispatch(
         &mut self,
+        ctx: &mut Context,
         program: &Arc<Program>,
         at: NodeRef,
         step: &Step,
         signature: &Arc<Signature>,
-        mut leaf: Leaf,
+        mut state: CallState,
     ) {
-        leaf.phase = Phase::InFlight;
+        state.phase = Phase::InFlight;
         let call = CallId {
             at,
-            number: leaf.number,
+            number: state.number,
         };
-        self.commands.push(Command::Call(CallRequest {
+        ctx.outbox.push(Command::Call(CallRequest {
             call,
-            scope: self.frames[at.0].scope,
-            path: self.path(program, at),
+            scope: ctx.tree[at.0].scope,
+            path: ctx.tree.path(program, at),
             signature: signature.clone(),
-            arguments: leaf.arguments.clone(),
-            key: leaf.key.clone(),
-            handle: leaf.handle.clone(),
-            timeout: self.timeout(at.0, step),
+            arguments: state.arguments.clone(),
+            key: state.key.clone(),
+            handle: state.handle.clone(),
+            timeout: timeout(ctx, at.0, step),
         }));
-        self.called = !self.reactions.in_order;
-        self.leaves.insert(at, leaf);
-    }
-
-    /// The call that an attempt in flight belongs to; none where it has ended.
-    pub(super) fn flying(&mut self, CallId { at, number }: CallId) -> Option<&mut Leaf> {
-        let leaf = self.leaves.get_mut(&at)?;
-        (leaf.number == number && leaf.phase == Phase::InFlight).then_some(leaf)
+        self.called = !ctx.in_order;
+        self.open.calls.insert(at, state);
     }
 
     /// A call can be taken up again with this.
-    pub(super) fn handle_given(&mut self, call: CallId, handle: Json) {
-        let Some(leaf) = self.flying(call) else {
+    pub(super) fn handle_given(&mut self, ctx: &mut Context, call: CallId, handle: Json) {
+        let Some(state) = self.open.flying(call) else {
             return;
         };
-        leaf.handle = Some(handle.clone());
-        let path = self.own_path(call.at);
-        self.emit(EventKind::HandleGiven { path, handle });
+        state.handle = Some(handle.clone());
+        let path = ctx.tree.own_path(call.at);
+        ctx.outbox.emit(EventKind::HandleGiven { path, handle });
     }
 
     /// A call says what it has cost since it last did.
-    pub(super) fn cost_told(&mut self, call: CallId, used: Used) {
-        let Some(leaf) = self.flying(call) else {
+    pub(super) fn cost_told(&mut self, ctx: &mut Context, call: CallId, used: Used) {
+        let Some(state) = self.open.flying(call) else {
             return;
         };
-        leaf.told_cost = true;
-        self.report_usage(call.at, used);
+        state.told_cost = true;
+        self.budgets.report_usage(ctx, call.at, used);
     }
 
     /// An answer from outside; one of an earlier phase comes too late and is dropped.
-    pub(super) fn receive(&mut self, CallId { at, number }: CallId, outcome: CallOutcome) {
-        if self.flying(CallId { at, number }).is_none() {
+    pub(super) fn receive(
+        &mut self,
+        ctx: &mut Context,
+        CallId { at, number }: CallId,
+        outcome: CallOutcome,
+    ) {
+        if self.open.flying(CallId { at, number }).is_none() {
             return;
         }
-        let Some(mut leaf) = self.leaves.remove(&at) else {
+        let Some(state) = self.open.take(ctx, at) else {
             return;
         };
-        self.end_peer_question(at, &mut leaf);
-        if self.is_let_go() && leaf.effect.repeatable() {
+        if ctx.is_suspended() && state.effect.repeatable() {
             // It was stopped, and the next process makes it again.
             return;
         }
-        let program = self.program(at.0);
-        let Some((step, _, signature)) = tool_call(&program, self, at) else {
+        let program = ctx.tree.program(at.0);
+        let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;
         };
-        self.attempt_ended(&program, at, step, &signature, leaf, outcome);
-        self.let_go_if_quiet();
+        self.attempt_ended(ctx, &program, at, (step, signature), state, outcome);
     }
 
     fn attempt_ended(
         &mut self,
+        ctx: &mut Context,
         program: &Arc<Program>,
         at: NodeRef,
-        step: &Step,
-        signature: &Arc<Signature>,
-        mut leaf: Leaf,
+        (step, signature): (&Step, &Arc<Signature>),
+        mut state: CallState,
         outcome: CallOutcome,
     ) {
-        let scope = self.frames[at.0].scope;
-        self.give_slot(scope);
-        let max_result = self.scopes[scope].policy.max_result;
-        let attempts = self.record(at.0, at.1).attempts;
+        let scope = ctx.tree[at.0].scope;
+        self.open.slots.give(ctx, at.0);
+        let max_result = ctx.tree.scopes[scope].policy.max_result;
+        let attempts = ctx.tree.record(at).attempts;
         match outcome {
             Ok(answer) => {
-                if !leaf.told_cost {
-                    self.report_usage(at, used_by(signature, &answer));
+                if !state.told_cost {
+                    self.budgets
+                        .report_usage(ctx, at, used_by(signature, &answer));
                 }
                 let note = format_note(signature, &answer);
                 match result(signature, answer, max_result) {
                     Ok(value) => {
                         if let Some(note) = note {
-                            let path = self.path(program, at);
-                            self.emit(EventKind::ResultNoted {
+                            let path = ctx.tree.path(program, at);
+                            ctx.outbox.emit(EventKind::ResultNoted {
                                 path: path.clone(),
                                 note: note.into(),
                             });
                         }
-                        self.answered(program, at, step, leaf, value);
+                        self.answered(ctx, program, at, step, state, value);
                     }
                     Err(fault) => {
-                        let path = self.path(program, at);
+                        let path = ctx.tree.path(program, at);
                         let mut error = StepError::new(
                             ErrorClass::Validation(Validation::Result),
                             fault,
                             &path,
                         );
                         (error.attempt, error.sent) = (attempts, Sent::Answered);
-                        self.note_failure(at, leaf.effect, &error);
-                        self.step_failed(at, Arc::new(error));
+                        ctx.tree.record_mut(at).note_failure(state.effect, &error);
+                        ctx.step_failed(at, Arc::new(error));
                     }
                 }
             }
             Err(error) => {
-                self.reached(at, Reached::Failed(error.class.clone()));
-                let path = self.path(program, at);
-                let error = Arc::new(StepError::attempt(error, leaf.effect, &path, attempts));
+                ctx.reached(at, Reached::Failed(error.class.clone()));
+                let path = ctx.tree.path(program, at);
+                let error = Arc::new(StepError::attempt(error, state.effect, &path, attempts));
                 if error.sent != Sent::No {
-                    leaf.arrived = leaf.arrived.or(Some(leaf.sent_at));
+                    state.arrived = state.arrived.or(Some(state.sent_at));
                 }
-                self.note_open(at, &leaf);
-                self.note_failure(at, leaf.effect, &error);
-                self.attempt_failed(at, (step, signature), leaf, error);
+                ctx.tree.record_mut(at).note_open(&state);
+                ctx.tree.record_mut(at).note_failure(state.effect, &error);
+                self.attempt_failed(ctx, at, (step, signature), state, error);
             }
         }
     }
 
     fn answered(
         &mut self,
+        ctx: &mut Context,
         program: &Arc<Program>,
         at: NodeRef,
         step: &Step,
-        leaf: Leaf,
+        state: CallState,
         value: Value,
     ) {
-        self.note_success(at);
+        ctx.tree.record_mut(at).note_success();
+        self.remember(ctx, at, &state, &value);
         let Some(until) = step.until() else {
-            return self.settle(at, End::Completed(value));
+            return ctx.settle(at, End::Completed(value));
         };
-        if let Some(place) = self
+        if let Some(place) = ctx
+            .tree
             .node(program, at)
             .slot
-            .and_then(|slot| self.frames[at.0].slots.get_mut(slot as usize))
+            .and_then(|slot| ctx.tree[at.0].slots.get_mut(slot as usize))
         {
             *place = value.clone();
         }
-        match self.evaluate(at.0, &until.condition) {
-            Ok(Value::Bool(true)) => self.settle(at, End::Completed(value)),
-            Ok(_) => self.poll_again(program, at, until, leaf, None),
-            Err(error) => self.expression_failed(program, at, &error),
+        match ctx.tree.evaluate(at.0, &until.condition) {
+            Ok(Value::Bool(true)) => ctx.settle(at, End::Completed(value)),
+            Ok(_) => self.poll_again(ctx, program, at, until, state, None),
+            Err(error) => ctx.expression_failed(at, &error),
         }
     }
 
     fn attempt_failed(
         &mut self,
+        ctx: &mut Context,
         at: NodeRef,
         (step, signature): (&Step, &Signature),
-        leaf: Leaf,
+        state: CallState,
         error: Arc<StepError>,
     ) {
-        let policy = &self.scopes[self.frames[at.0].scope].policy;
+        let policy = &ctx.tree.scope(at.0).policy;
         let (backoff, on) =
-            policy.backoff(self.setup.defaults.retry_of(step, signature), leaf.effect);
+            policy.backoff(ctx.setup.defaults.retry_of(step, signature), state.effect);
         let wanted = on.iter().any(|pattern| pattern.matches(&error.class));
         // Whatever the plan says: what may have happened is not simply done again.
         let broken = error.class == ErrorClass::Validation(Validation::Result)
             && error.sent == Sent::Answered;
         let unknown = error.class == ErrorClass::UnknownOutcome || broken;
-        let ending = self.frames[at.0].ending.is_some();
-        let program = self.program(at.0);
+        let ending = ctx.tree[at.0].ending.is_some();
+        let program = ctx.tree.program(at.0);
         if let Some(until) = step
             .until()
             .filter(|_| !ending && matches!(error.class, ErrorClass::Transient(_)))
         {
-            return self.poll_again(&program, at, until, leaf, Some(error));
+            return self.poll_again(ctx, &program, at, until, state, Some(error));
         }
         if ending || unknown || !wanted || !error.is_value() {
-            return self.call_failed(at, leaf, error);
+            return call_failed(ctx, at, state, error);
         }
-        if leaf.attempt >= backoff.attempts {
-            if self.pauses_when_exhausted(at, &error) && !self.can_park(at.0) {
+        if state.attempt >= backoff.attempts {
+            if ctx.pauses_when_exhausted(at, &error) && !ctx.can_park(at.0) {
                 let message = format!(
                     "{} (the run would pause here, and without a journal it cannot)",
                     error.message
                 );
-                return self.step_failed(
+                return ctx.step_failed(
                     at,
                     Arc::new(StepError {
                         message: message.into(),
@@ -389,151 +305,134 @@ impl Run {
                     }),
                 );
             }
-            return self.step_failed(at, error);
+            return ctx.step_failed(at, error);
         }
         let wait = super::failure::wait(
             &backoff,
-            &self.setup.run_id,
+            &ctx.setup.run_id,
             &error.step,
-            leaf.attempt,
+            state.attempt,
             error.retry_after,
         );
         // Only where the contract says that nothing has happened is the execution over; anything else keeps its key.
-        let leaf = if error.ends_execution() {
-            self.next_execution(&program, at, leaf)
+        let state = if error.ends_execution() {
+            next_execution(ctx, &program, at, state)
         } else {
-            leaf
+            state
         };
-        self.wait(at, leaf, Waiting::Retry, wait, Some(error));
+        self.wait(ctx, at, state, Waiting::Retry, wait, Some(error));
     }
 
     /// Waits for the next attempt or poll.
     pub(super) fn wait(
         &mut self,
+        ctx: &mut Context,
         at: NodeRef,
-        mut leaf: Leaf,
+        mut state: CallState,
         what: Waiting,
         wait: Duration,
         error: Option<Arc<StepError>>,
     ) {
-        leaf.number = self.number();
-        leaf.phase = Phase::Waiting;
-        self.frames[at.0].node(at.1).state = StepState::Waiting;
-        let program = self.program(at.0);
-        let path = self.path(&program, at);
-        let attempt = self.record(at.0, at.1).attempts;
-        self.emit(EventKind::StepWaiting {
+        state.number = ctx.schedule.number();
+        state.phase = Phase::Waiting;
+        ctx.tree.set_state(at, StepState::Waiting);
+        let program = ctx.tree.program(at.0);
+        let path = ctx.tree.path(&program, at);
+        let attempt = ctx.tree.record(at).attempts;
+        ctx.outbox.emit(EventKind::StepWaiting {
             path: path.clone(),
             attempt,
             what,
             wait,
             error,
         });
-        self.after(wait, Timer::Again(at, leaf.number));
-        self.leaves.insert(at, leaf);
+        ctx.after(wait, Timer::Again(at, state.number));
+        self.open.calls.insert(at, state);
     }
 
     /// The wait is over.
-    pub(super) fn again(&mut self, at: NodeRef, number: u64) {
+    pub(super) fn again(&mut self, ctx: &mut Context, at: NodeRef, number: u64) {
         if self
-            .leaves
+            .open
+            .calls
             .get(&at)
-            .is_none_or(|leaf| leaf.number != number)
+            .is_none_or(|state| state.number != number)
         {
             return;
         }
-        self.woken.remove(&at);
-        if self.must_ask_again(at) {
-            return self.ask_again(at);
+        self.open.slots.has_come(at);
+        if self.must_ask_again(ctx, at) {
+            return self.ask_again(ctx, at);
         }
-        if !self.take_slot(self.frames[at.0].scope) {
-            self.frames[at.0].node(at.1).state = StepState::Queued;
-            self.queued.insert(at);
+        if !self.open.slots.take(ctx, at.0) {
+            self.open.slots.wait(ctx, at, Some(number));
             return;
         }
-        let Some(leaf) = self.leaves.remove(&at) else {
-            return;
-        };
-        let program = self.program(at.0);
-        let Some((step, _, signature)) = tool_call(&program, self, at) else {
+        let Some(state) = self.open.calls.remove(&at) else {
             return;
         };
-        self.attempt(&program, at, step, &signature, leaf);
-    }
-
-    /// Takes a call back from its slot, until somebody has approved of it.
-    pub(super) fn hold_back(&mut self, at: NodeRef, leaf: Leaf) {
-        self.give_slot(self.frames[at.0].scope);
-        self.put_aside(at, leaf);
-    }
-
-    /// Stops a call without settling its step.
-    pub(super) fn drop_leaf(&mut self, at: NodeRef) {
-        self.leave_queue(at);
-        self.stop_flight(at);
-    }
-
-    /// Stops an attempt, and takes its call out of those that have begun.
-    pub(super) fn stop_flight(&mut self, at: NodeRef) -> Option<Leaf> {
-        let leaf = self.leave_flight(at)?;
-        if leaf.phase == Phase::InFlight {
-            self.commands.push(Command::StopCall(CallId {
-                at,
-                number: leaf.number,
-            }));
-        }
-        Some(leaf)
-    }
-
-    /// Takes a call out of those that have begun, and gives its slot back.
-    pub(super) fn leave_flight(&mut self, at: NodeRef) -> Option<Leaf> {
-        let leaf = self.leaves.remove(&at)?;
-        self.close_peer_question(at);
-        if leaf.has_slot() {
-            self.give_slot(self.frames[at.0].scope);
-        }
-        Some(leaf)
-    }
-
-    /// Keeps a call without a slot, until it is known how it goes on.
-    pub(super) fn put_aside(&mut self, at: NodeRef, leaf: Leaf) {
-        let number = self.number();
-        self.frames[at.0].node(at.1).state = StepState::Waiting;
-        self.leaves.insert(
-            at,
-            Leaf {
-                number,
-                phase: Phase::Waiting,
-                ..leaf
-            },
-        );
-    }
-
-    fn timeout(&self, frame: FrameId, step: &Step) -> Duration {
-        let own = step.timeout().map(|timeout| self.evaluate(frame, timeout));
-        match own {
-            Some(Ok(Value::Duration(nanos))) => {
-                Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
-            }
-            // A pure call bounds itself, as `sys.sleep` does; only a lost answer needs a bound from outside.
-            _ if step.effect == Effect::Pure => super::clock::FARTHEST,
-            _ => self.scopes[self.frames[frame].scope].policy.timeout,
-        }
+        let program = ctx.tree.program(at.0);
+        let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
+            return;
+        };
+        self.attempt(ctx, &program, at, step, signature, state);
     }
 }
 
-/// The step of a node that calls a tool.
-pub(super) fn tool_call<'p>(
-    program: &'p Program,
-    run: &Run,
+/// Tells of an attempt before it is made; gives the number of the event.
+fn announce(
+    ctx: &mut Context,
+    program: &Program,
     at: NodeRef,
-) -> Option<(&'p Step, &'p Call, Arc<Signature>)> {
-    let step = run.node(program, at).step()?;
-    let StepKind::Call(call) = &step.kind else {
-        return None;
+    signature: &Arc<Signature>,
+    state: &CallState,
+) -> u64 {
+    if ctx.outbox.recording.is_silent() {
+        return 0;
+    }
+    let call = Dispatch {
+        execution: state.execution,
+        trial: state.attempt,
+        key: state.key.clone(),
+        effect: state.effect,
+        arguments: state.arguments.clone(),
+        again: again_of(ctx, at),
     };
-    let Target::Tool(signature) = &call.target else {
-        return None;
+    let labels = below(ARGUMENTS, &sensitive_arguments(signature, &state.arguments));
+    let kind = EventKind::StepRunning {
+        path: ctx.tree.path(program, at),
+        tool: ctx.tree.scope_mut(at.0).tool_name(signature),
+        attempt: ctx.tree.record(at).attempts,
+        call: Some(call),
     };
-    Some((step, call, signature.clone()))
+    ctx.outbox.emit_labelled(kind, labels)
+}
+
+/// A call has failed, and no further attempt is made.
+pub(super) fn call_failed(ctx: &mut Context, at: NodeRef, state: CallState, error: Arc<StepError>) {
+    if error.class == ErrorClass::UnknownOutcome {
+        return outcome_unknown(ctx, at, state, error, false);
+    }
+    ctx.step_failed(at, error);
+}
+
+fn timeout(ctx: &Context, frame: FrameId, step: &Step) -> Duration {
+    let own = step
+        .timeout()
+        .map(|timeout| ctx.tree.evaluate(frame, timeout));
+    match own {
+        Some(Ok(Value::Duration(nanos))) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
+        // A pure call bounds itself, as `sys.sleep` does; only a lost answer needs a bound from outside.
+        _ if step.effect == Effect::Pure => super::clock::FARTHEST,
+        _ => ctx.tree.scope(frame).policy.timeout,
+    }
+}
+
+/// Why a call is made although another run has made it.
+fn again_of(ctx: &Context, (frame, node): NodeRef) -> Option<&'static str> {
+    ctx.tree
+        .record((frame, node))
+        .details()?
+        .again
+        .map(Again::name)
 }

@@ -7,21 +7,15 @@ use planrun_lang::sema::Budget;
 use planrun_lang::types::{ErrorClass, Signature, UsagePaths};
 use planrun_lang::value::Value;
 
+use super::context::Context;
 use super::frame::FrameId;
-use super::machine::{NodeRef, Run};
+use super::frame::NodeRef;
+use super::scope::Spent;
 use crate::journal::{EventKind, StepError, Used};
 use planrun_lang::call::Answer;
 
 /// The part of a budget after which it is told that it runs low.
 const LOW: f64 = 0.8;
-
-/// What a plan instance, and what works for it, has used.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spent {
-    /// Attempts that were dispatched.
-    pub calls: u64,
-    pub used: Used,
-}
 
 /// A part of a budget with what is used of it.
 struct Share {
@@ -29,139 +23,6 @@ struct Share {
     word: &'static str,
     used: f64,
     limit: f64,
-}
-
-impl Run {
-    /// Counts attempts, and what they used; those that look at a step, or take it back, need no budget.
-    pub(super) fn spend(&mut self, frame: FrameId, calls: u32, used: Used) {
-        if self.frames[frame].aside {
-            self.exempt_calls += u64::from(calls);
-            return;
-        }
-        let mut inner = Some(self.frames[frame].scope);
-        while let Some(scope) = inner {
-            let spent = &mut self.scopes[scope].spent;
-            spent.calls += u64::from(calls);
-            spent.used.add(used);
-            inner = self.scopes[scope].outer;
-        }
-        self.warn_of_low_budgets(frame);
-    }
-
-    /// What a call has cost, as it told itself or as its answer does.
-    pub(super) fn report_usage(&mut self, at: NodeRef, used: Used) {
-        if used.is_nothing() {
-            return;
-        }
-        let path = self.own_path(at);
-        self.emit(EventKind::UsageReported {
-            path: path.clone(),
-            used,
-        });
-        self.spend(at.0, 0, used);
-    }
-
-    /// Ends the run where a budget that an attempt needs is spent; true where that is so.
-    pub(super) fn budget_is_spent(&mut self, at: NodeRef) -> bool {
-        if self.frames[at.0].aside {
-            return false;
-        }
-        let mut inner = Some(self.frames[at.0].scope);
-        while let Some(scope) = inner {
-            let bounded = !self.scopes[scope].policy.budget.is_empty();
-            let spent = bounded.then(|| {
-                self.shares(scope)
-                    .into_iter()
-                    .find(|share| share.used >= share.limit)
-            });
-            if let Some(share) = spent.flatten() {
-                let (class, message) = (
-                    ErrorClass::Budget(share.class),
-                    format!("the budget of {share} is spent"),
-                );
-                self.fatal(class.clone(), &message);
-                // It has begun and holds nothing that could be taken back.
-                let error = StepError::new(class, message, &self.own_path(at));
-                self.step_failed_for_good(at, std::sync::Arc::new(error));
-                return true;
-            }
-            inner = self.scopes[scope].outer;
-        }
-        false
-    }
-
-    fn warn_of_low_budgets(&mut self, frame: FrameId) {
-        let mut inner = Some(self.frames[frame].scope);
-        while let Some(scope) = inner {
-            inner = self.scopes[scope].outer;
-            if self.scopes[scope].policy.budget.is_empty() {
-                continue;
-            }
-            for share in self.shares(scope) {
-                let known = self.scopes[scope].low.contains(&share.word);
-                if known || share.used < share.limit * LOW {
-                    continue;
-                }
-                self.scopes[scope].low.push(share.word);
-                self.emit(EventKind::BudgetLow {
-                    budget: share.word,
-                    used: share.used,
-                    limit: share.limit,
-                });
-            }
-        }
-    }
-
-    /// What is used of the budget of a plan instance.
-    fn shares(&self, scope: usize) -> Vec<Share> {
-        let scope = &self.scopes[scope];
-        let Budget {
-            calls,
-            tokens,
-            cost,
-            time,
-        } = scope.policy.budget;
-        let Spent { calls: made, used } = scope.spent;
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a count beyond 2^53 is beyond any budget"
-        )]
-        let count = |used: u64, limit: Option<u64>| Some((used as f64, limit? as f64));
-        let since = Duration::from_micros(self.elapsed().saturating_sub(scope.begun))
-            .saturating_sub(self.people.waited());
-        let shares = [
-            (
-                planrun_lang::types::Budget::Calls,
-                "calls",
-                count(made, calls),
-            ),
-            (
-                planrun_lang::types::Budget::Tokens,
-                "tokens",
-                count(used.tokens, tokens),
-            ),
-            (
-                planrun_lang::types::Budget::Cost,
-                "cost",
-                cost.map(|limit| (used.cost, limit)),
-            ),
-            (
-                planrun_lang::types::Budget::Time,
-                "time",
-                time.map(|limit| (since.as_secs_f64(), limit.as_secs_f64())),
-            ),
-        ];
-        let share = |(class, word, share)| {
-            let (used, limit) = share?;
-            Some(Share {
-                class,
-                word,
-                used,
-                limit,
-            })
-        };
-        shares.into_iter().filter_map(share).collect()
-    }
 }
 
 impl fmt::Display for Share {
@@ -174,6 +35,146 @@ impl fmt::Display for Share {
             word => write!(f, "{} {word}", self.limit),
         }
     }
+}
+
+/// What is used of budgets.
+#[derive(Default)]
+pub(super) struct Budgets {
+    /// Attempts that verified a step, or undid it: no budget counts them.
+    pub exempt_calls: u64,
+}
+
+impl Budgets {
+    /// Counts attempts, and what they used; those that look at a step, or take it back, need no budget.
+    pub(super) fn spend(&mut self, ctx: &mut Context, frame: FrameId, calls: u32, used: Used) {
+        if ctx.tree[frame].aside {
+            self.exempt_calls += u64::from(calls);
+            return;
+        }
+        let mut inner = Some(ctx.tree[frame].scope);
+        while let Some(scope) = inner {
+            let spent = &mut ctx.tree.scopes[scope].spent;
+            spent.calls += u64::from(calls);
+            spent.used.add(used);
+            inner = ctx.tree.scopes[scope].outer;
+        }
+        warn_of_low_budgets(ctx, frame);
+    }
+
+    /// What a call has cost, as it told itself or as its answer does.
+    pub(super) fn report_usage(&mut self, ctx: &mut Context, at: NodeRef, used: Used) {
+        if used.is_nothing() {
+            return;
+        }
+        let path = ctx.tree.own_path(at);
+        ctx.outbox.emit(EventKind::UsageReported {
+            path: path.clone(),
+            used,
+        });
+        self.spend(ctx, at.0, 0, used);
+    }
+}
+
+fn warn_of_low_budgets(ctx: &mut Context, frame: FrameId) {
+    let mut inner = Some(ctx.tree[frame].scope);
+    while let Some(scope) = inner {
+        inner = ctx.tree.scopes[scope].outer;
+        if ctx.tree.scopes[scope].policy.budget.is_empty() {
+            continue;
+        }
+        for share in shares(ctx, scope) {
+            let known = ctx.tree.scopes[scope].low.contains(&share.word);
+            if known || share.used < share.limit * LOW {
+                continue;
+            }
+            ctx.tree.scopes[scope].low.push(share.word);
+            ctx.outbox.emit(EventKind::BudgetLow {
+                budget: share.word,
+                used: share.used,
+                limit: share.limit,
+            });
+        }
+    }
+}
+
+/// Ends the run where a budget that an attempt needs is spent; true where that is so.
+pub(super) fn budget_is_spent(ctx: &mut Context, at: NodeRef) -> bool {
+    if ctx.tree[at.0].aside {
+        return false;
+    }
+    let mut inner = Some(ctx.tree[at.0].scope);
+    while let Some(scope) = inner {
+        let bounded = !ctx.tree.scopes[scope].policy.budget.is_empty();
+        let spent = bounded.then(|| {
+            shares(ctx, scope)
+                .into_iter()
+                .find(|share| share.used >= share.limit)
+        });
+        if let Some(share) = spent.flatten() {
+            let (class, message) = (
+                ErrorClass::Budget(share.class),
+                format!("the budget of {share} is spent"),
+            );
+            ctx.fatal(class.clone(), &message);
+            // It has begun and holds nothing that could be taken back.
+            let error = StepError::new(class, message, &ctx.tree.own_path(at));
+            ctx.fail_step(at, std::sync::Arc::new(error));
+            return true;
+        }
+        inner = ctx.tree.scopes[scope].outer;
+    }
+    false
+}
+
+/// What is used of the budget of a plan instance.
+fn shares(ctx: &Context, scope: usize) -> Vec<Share> {
+    let scope = &ctx.tree.scopes[scope];
+    let Budget {
+        calls,
+        tokens,
+        cost,
+        time,
+    } = scope.policy.budget;
+    let Spent { calls: made, used } = scope.spent;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a count beyond 2^53 is beyond any budget"
+    )]
+    let count = |used: u64, limit: Option<u64>| Some((used as f64, limit? as f64));
+    let since = Duration::from_micros(ctx.outbox.elapsed().saturating_sub(scope.begun))
+        .saturating_sub(ctx.schedule.waited());
+    let shares = [
+        (
+            planrun_lang::types::Budget::Calls,
+            "calls",
+            count(made, calls),
+        ),
+        (
+            planrun_lang::types::Budget::Tokens,
+            "tokens",
+            count(used.tokens, tokens),
+        ),
+        (
+            planrun_lang::types::Budget::Cost,
+            "cost",
+            cost.map(|limit| (used.cost, limit)),
+        ),
+        (
+            planrun_lang::types::Budget::Time,
+            "time",
+            time.map(|limit| (since.as_secs_f64(), limit.as_secs_f64())),
+        ),
+    ];
+    let share = |(class, word, share)| {
+        let (used, limit) = share?;
+        Some(Share {
+            class,
+            word,
+            used,
+            limit,
+        })
+    };
+    shares.into_iter().filter_map(share).collect()
 }
 
 /// What an answer says of its cost where the contract of its tool tells.

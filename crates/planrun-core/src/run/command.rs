@@ -8,11 +8,12 @@ use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
-use super::Program;
-use super::machine::NodeRef;
-use super::people::Asking;
+use super::frame::NodeRef;
+
+use super::program::Program;
 use super::reached::Reached;
-use crate::journal::{AnswerError, Event, FormField, Given, Message, Summary, Used};
+use super::recall::{CachedCall, Recalled};
+use crate::journal::{AnswerError, Event, FormField, Given, Message, Question, Summary, Used};
 use planrun_lang::call::CallOutcome;
 
 /// One attempt at a call: tells it from every other attempt of the run.
@@ -45,6 +46,11 @@ pub enum Input {
         form: Vec<FormField>,
         /// A map of what stands in the fields before anybody has answered.
         prefilled: Value,
+    },
+    /// The answer to [`Command::Recall`].
+    Recalled {
+        call: CallId,
+        found: Option<Recalled>,
     },
     /// An attempt has cost so much since it last told.
     CallUsed { call: CallId, used: Used },
@@ -84,6 +90,19 @@ pub enum Command {
     },
     /// Make this attempt. Everything that must be durable before it is.
     Call(CallRequest),
+    /// Look for an earlier result of this call, given at `not_before` or later (nanoseconds since 1970), and tell
+    /// [`Input::Recalled`].
+    Recall {
+        call: CallId,
+        of: CachedCall,
+        not_before: i128,
+    },
+    /// A call has given this at a moment, in nanoseconds since 1970: the result may be used again.
+    Remember {
+        of: CachedCall,
+        at: i128,
+        value: Value,
+    },
     /// Stop an attempt. Its end is not waited for, and is ignored.
     StopCall(CallId),
     /// Tell the peer of an attempt what became of its question.
@@ -142,4 +161,14 @@ pub struct CallRequest {
     pub handle: Option<Json>,
     /// How long the attempt may take.
     pub timeout: Duration,
+}
+
+/// One question to somebody.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// The path under which it is answered.
+    pub path: Arc<str>,
+    pub question: Arc<Question>,
+    /// Why the answer before this one was not taken.
+    pub refused: Option<String>,
 }

@@ -61,6 +61,25 @@ impl StepError {
         }
     }
 
+    /// Whether a failed call may have changed something: nobody knows, or it answered with what its contract forbids.
+    pub(super) fn may_have_happened(&self) -> bool {
+        match self.class {
+            ErrorClass::UnknownOutcome => true,
+            ErrorClass::Validation(Validation::Result) if self.sent == Sent::Answered => true,
+            _ => self.sent == Sent::Maybe,
+        }
+    }
+
+    /// Whether a `verify` could look, and what it looks for is not there.
+    pub(super) fn says_no(&self) -> bool {
+        let looked = self.cause.is_none();
+        looked
+            && matches!(
+                self.class,
+                ErrorClass::Validation(Validation::Until | Validation::Ensure)
+            )
+    }
+
     /// Whether a `recover` arm or a `settle` may see it as a value: budgets and cancels end more than one step.
     pub(super) fn is_value(&self) -> bool {
         !matches!(self.class, ErrorClass::Budget(_) | ErrorClass::Cancelled)

@@ -6,16 +6,23 @@ use std::sync::Arc;
 use planrun_lang::eval::{Environment, EvalError};
 use planrun_lang::graph::BlockGraph;
 use planrun_lang::protocol::StepState;
-use planrun_lang::sema::{BlockId, Place};
+use planrun_lang::sema::{BlockId, Place, TaskId};
+use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 
+use super::call_state::CallState;
 use super::copies::Again;
-use super::ending::Taken;
 use super::execution::Execution;
 use crate::journal::StepError;
 
-/// The number of a frame in the dispatcher's list.
+/// The number of a frame in the tree of the run.
 pub(super) type FrameId = usize;
+
+/// A node of a frame.
+pub(super) type NodeRef = (FrameId, u32);
+
+/// A task of the frame that declares it.
+pub(super) type TaskRef = (FrameId, TaskId);
 
 /// One block in execution.
 #[derive(Debug)]
@@ -96,6 +103,13 @@ pub(super) struct Owner {
     pub role: Role,
 }
 
+impl Owner {
+    /// The step at a node, as the owner of what is this to it.
+    pub(super) fn of((frame, node): NodeRef, role: Role) -> Self {
+        Self { frame, node, role }
+    }
+}
+
 /// What a frame is to its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
@@ -111,6 +125,26 @@ pub(super) enum Role {
     Undo,
     /// A firing of a listener.
     Firing(u32),
+}
+
+/// The statement that ends a block early, and why.
+#[derive(Clone, Debug)]
+pub(super) struct Taken {
+    pub node: u32,
+    pub why: Why,
+}
+
+/// Why a statement ends its block.
+#[derive(Clone, Debug)]
+pub(super) enum Why {
+    /// Its guard holds.
+    Guard,
+    /// What an `ensure` promises does not hold.
+    Broken,
+    /// Its condition could not be evaluated.
+    Failed(EvalError),
+    /// What its condition reads has failed.
+    Upstream(Arc<StepError>),
 }
 
 /// What is known of one node while a frame runs. Kept small: there may be very many.
@@ -196,6 +230,8 @@ pub(super) struct Details {
     pub winner: Option<Arc<str>>,
     /// Another run has given its value.
     pub copied: bool,
+    /// An earlier call of the same has given its value.
+    pub cached: bool,
     /// Why another run's value was not taken over.
     pub again: Option<Again>,
     /// The execution of its call that has begun and not ended.
@@ -220,6 +256,34 @@ impl Record {
 
     pub(super) fn details_mut(&mut self) -> &mut Details {
         self.details.get_or_insert_with(Box::default)
+    }
+
+    /// An attempt goes out, or has failed: its execution goes on. What changes nothing may be begun anew each time.
+    pub(super) fn note_open(&mut self, call: &CallState) {
+        if call.effect.floats() {
+            return;
+        }
+        let in_doubt = self.in_doubt;
+        self.details_mut().execution = Some(Execution {
+            number: call.execution,
+            arguments: call.arguments.clone(),
+            arrived: call.arrived,
+            in_doubt,
+        });
+    }
+
+    /// A call has given what it promises.
+    pub(super) fn note_success(&mut self) {
+        self.in_doubt = false;
+        self.end_execution();
+    }
+
+    /// An attempt has failed.
+    pub(super) fn note_failure(&mut self, effect: Effect, error: &StepError) {
+        self.in_doubt |= !effect.floats() && error.may_have_happened();
+        if error.ends_execution() {
+            self.end_execution();
+        }
     }
 
     /// What came of the execution of its call is known.
@@ -277,6 +341,57 @@ impl Frame {
 
     pub(super) fn node(&mut self, node: u32) -> &mut NodeState {
         &mut self.nodes[node as usize]
+    }
+
+    /// Whether a node waits for those above it to be decided; it is let through when they are.
+    pub(super) fn waits_for_decisions(&mut self, node: u32) -> bool {
+        let waits = self.decided < node;
+        if waits {
+            self.waiting.decisions.insert((node, node));
+        }
+        waits
+    }
+
+    /// Whether a node waits for the barriers above a place.
+    pub(super) fn waits_for_barriers(&mut self, node: u32, place: u32) -> bool {
+        let waits = self.passed < place;
+        if waits {
+            self.waiting.barriers.insert((place, node));
+        }
+        waits
+    }
+
+    /// Whether a node waits for everything above a place.
+    pub(super) fn waits_for_everything(&mut self, node: u32, place: u32) -> bool {
+        let waits = self.settled < place;
+        if waits {
+            self.waiting.everything.insert((place, node));
+        }
+        waits
+    }
+
+    /// How a statement ends the frame early, if it does.
+    pub(super) fn ends_at(&self, node: u32) -> Option<&Taken> {
+        self.taken.as_ref().filter(|taken| taken.node == node)
+    }
+
+    /// Whether it is a round of a `repeat`.
+    pub(super) fn is_round(&self) -> bool {
+        self.owner.is_some_and(|owner| owner.role == Role::Round)
+    }
+
+    /// Whether it still has something to do; its firings count.
+    pub(super) fn is_live(&self) -> bool {
+        self.life != Life::Ended
+    }
+
+    /// What came of it when it has ended.
+    pub(super) fn outcome(&self) -> Result<(), Ending> {
+        if let Some(ending) = &self.ending {
+            return Err(ending.clone());
+        }
+        let failure = self.first_failure.clone();
+        failure.map_or(Ok(()), |failure| Err(Ending::Failed(failure)))
     }
 
     /// The node that gives the value of a slot: of several in branches of one `if` the one whose branch was taken.

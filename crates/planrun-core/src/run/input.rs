@@ -9,113 +9,121 @@ use planrun_lang::source::Span;
 use planrun_lang::types::encode;
 use planrun_lang::value::{Key, Map, Value};
 
-use super::Program;
-use super::machine::{NodeRef, Run};
+use super::context::Context;
+use super::frame::NodeRef;
+use super::gate::question_of;
+use super::people::People;
 use super::sensitive::in_output;
 use crate::journal::{FormField, Question, Waiting};
 
-impl Run {
+impl People {
     /// Asks for what has no value yet; where nothing is left, nobody is asked.
     pub(super) fn start_input(
         &mut self,
-        program: &Arc<Program>,
+        ctx: &mut Context,
         at: NodeRef,
         step: &Step,
         input: &Input,
     ) {
-        let path = self.path(program, at);
-        if let Some(past) = self.recording.asked(&path, Waiting::Input, 0) {
-            return self.ask_as_before(program, at, past);
+        let path = ctx.tree.own_path(at);
+        if let Some(past) = ctx.outbox.recording.asked(&path, Waiting::Input, 0) {
+            return self.ask_as_before(ctx, at, past);
         }
-        let mut question = match self.form(at, input, step.within()) {
+        let mut question = match form(ctx, at, input, step.within()) {
             Ok(question) => question,
             Err(error) => {
-                self.compounds.remove(&at);
-                return self.expression_failed(program, at, &error);
+                return ctx.expression_failed(at, &error);
             }
         };
         if question.form.is_empty() {
-            return self.complete(at, question.arguments);
+            return ctx.complete(at, question.arguments);
         }
         question.sensitive = in_output(step);
-        self.note_secrets(&question.arguments, &question.sensitive);
-        self.ask_first(program, at, question);
+        ctx.outbox
+            .note_secrets(&question.arguments, &question.sensitive);
+        self.ask_first(ctx, at, question);
     }
+}
 
-    fn form(
-        &self,
-        at: NodeRef,
-        input: &Input,
-        within: Option<&Code>,
-    ) -> Result<Question, EvalError> {
-        let mut question =
-            self.question(at, Waiting::Input, &input.prompt, input.by.as_ref(), within)?;
-        let mut values = Map::new();
-        for field in &input.fields {
-            let asked = self.form_field(at, field)?;
-            let value = |code: &Option<Code>| {
-                let value = code
-                    .as_ref()
-                    .map(|code| self.evaluate(at.0, code))
-                    .transpose();
-                value.map(|value| value.filter(|value| !value.is_null()))
-            };
-            let known = value(&field.known)?;
-            // What is known and would not be taken as an answer is asked for, and stands in the field.
-            let answered = known
+fn form(
+    ctx: &Context,
+    at: NodeRef,
+    input: &Input,
+    within: Option<&Code>,
+) -> Result<Question, EvalError> {
+    let mut question = question_of(
+        ctx,
+        at,
+        Waiting::Input,
+        &input.prompt,
+        input.by.as_ref(),
+        within,
+    )?;
+    let mut values = Map::new();
+    for field in &input.fields {
+        let asked = form_field(ctx, at, field)?;
+        let value = |code: &Option<Code>| {
+            let value = code
                 .as_ref()
-                .is_some_and(|known| asked.read(Some(&asked.written(known))).is_ok());
-            let stands = if answered {
-                known
-            } else {
-                value(&field.prefill)?.or(known)
-            };
-            values.extend(stands.map(|value| (Key::String(field.name.clone()), value)));
-            if !answered {
-                question.form.push(asked);
-            }
-        }
-        question.arguments = Value::Map(Arc::new(values));
-        Ok(question)
-    }
-
-    fn form_field(&self, at: NodeRef, field: &InputField) -> Result<FormField, EvalError> {
-        let options = match field
-            .options
-            .as_ref()
-            .map(|code| self.evaluate(at.0, code))
-            .transpose()?
-        {
-            Some(Value::List(options)) if options.is_empty() && !field.ty.admits_null() => {
-                // Nobody could answer that.
-                let span = field
-                    .options
-                    .as_ref()
-                    .map_or_else(Span::default, |code| code.span);
-                let fault = format!(
-                    "`{}` has nothing to choose from: the list behind `in` is empty",
-                    field.name
-                );
-                return Err(EvalError::plain(fault, span));
-            }
-            Some(Value::List(options)) => Some(
-                options
-                    .iter()
-                    .map(|option| encode(option, &field.ty))
-                    .collect(),
-            ),
-            _ => None,
+                .map(|code| ctx.tree.evaluate(at.0, code))
+                .transpose();
+            value.map(|value| value.filter(|value| !value.is_null()))
         };
-        Ok(FormField {
-            label: field.label.clone(),
-            options,
-            contracts: field
-                .contracts
-                .iter()
-                .map(|contract| contract.schema().clone())
-                .collect(),
-            secret: !field.sensitive.is_empty(),
-            ..FormField::plain(&field.name, &field.ty)
-        })
+        let known = value(&field.known)?;
+        // What is known and would not be taken as an answer is asked for, and stands in the field.
+        let answered = known
+            .as_ref()
+            .is_some_and(|known| asked.read(Some(&asked.written(known))).is_ok());
+        let stands = if answered {
+            known
+        } else {
+            value(&field.prefill)?.or(known)
+        };
+        values.extend(stands.map(|value| (Key::String(field.name.clone()), value)));
+        if !answered {
+            question.form.push(asked);
+        }
     }
+    question.arguments = Value::Map(Arc::new(values));
+    Ok(question)
+}
+
+fn form_field(ctx: &Context, at: NodeRef, field: &InputField) -> Result<FormField, EvalError> {
+    let options = match field
+        .options
+        .as_ref()
+        .map(|code| ctx.tree.evaluate(at.0, code))
+        .transpose()?
+    {
+        Some(Value::List(options)) if options.is_empty() && !field.ty.admits_null() => {
+            // Nobody could answer that.
+            let span = field
+                .options
+                .as_ref()
+                .map_or_else(Span::default, |code| code.span);
+            let fault = format!(
+                "`{}` has nothing to choose from: the list behind `in` is empty",
+                field.name
+            );
+            return Err(EvalError::plain(fault, span));
+        }
+        Some(Value::List(options)) => Some(
+            options
+                .iter()
+                .map(|option| encode(option, &field.ty))
+                .collect(),
+        ),
+        _ => None,
+    };
+    Ok(FormField {
+        label: field.label.clone(),
+        options,
+        contracts: field
+            .contracts
+            .iter()
+            .map(|contract| contract.schema().clone())
+            .collect(),
+        secret: !field.sensitive.is_empty(),
+        ..FormField::plain(&field.name, &field.ty)
+    })
 }

@@ -23,19 +23,12 @@
 //!
 //! The order is not written down: a run that goes on after its process has ended lives through its past in the source order.
 
-use std::cmp::Reverse;
 use std::collections::VecDeque;
-
-use std::time::Duration;
 
 use fastrand::Rng;
 use planrun_lang::call::CallOutcome;
 
 use super::command::CallId;
-use super::machine::{BATCH, NodeRef, Run, Timer};
-
-/// Beyond so many ready nodes in a row a run whose order is drawn looks for news.
-const MOST_IN_A_ROW: usize = 8;
 
 /// How a run chooses where several things can be next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,9 +60,14 @@ impl Draw {
     }
 
     /// One of so many; `None` in the source order, and where there is nothing to choose from.
-    fn one_of(&mut self, count: usize) -> Option<usize> {
+    pub(super) fn one_of(&mut self, count: usize) -> Option<usize> {
         let chance = self.chance.as_mut().filter(|_| count > 0)?;
         Some(chance.usize(..count))
+    }
+
+    /// Whether the order is drawn.
+    pub(super) fn is_seeded(&self) -> bool {
+        self.chance.is_some()
     }
 
     /// A call has ended.
@@ -85,82 +83,5 @@ impl Draw {
     pub(super) fn next_answer(&mut self) -> Option<(CallId, CallOutcome)> {
         let drawn = self.one_of(self.answers.len()).unwrap_or(0);
         self.answers.remove(drawn)
-    }
-}
-
-impl Run {
-    /// How many ready nodes are taken before the run looks for news.
-    pub(super) fn in_a_row(&mut self) -> usize {
-        self.draw
-            .one_of(MOST_IN_A_ROW)
-            .map_or(BATCH, |drawn| drawn + 1)
-    }
-
-    /// Takes a node of the ready set.
-    pub(super) fn next_ready(&mut self) -> Option<NodeRef> {
-        if self.draw.chance.is_none() {
-            return self.ready.pop().map(|Reverse(at)| at);
-        }
-        let mut ready = std::mem::take(&mut self.ready).into_vec();
-        ready.sort_unstable_by_key(|Reverse(at)| *at);
-        let free = if self.reactions.in_order {
-            ready
-                .iter()
-                .take_while(|Reverse(at)| self.is_call(&self.program(at.0), *at))
-                .count()
-                .max(1)
-        } else {
-            ready.len()
-        };
-        let drawn = self.draw.one_of(free.min(ready.len()));
-        let at = drawn.map(|drawn| ready.swap_remove(drawn).0);
-        self.ready = ready.into();
-        at
-    }
-
-    /// Takes a timer that is due.
-    pub(super) fn next_due(&mut self, now: Duration) -> Option<Timer> {
-        let is_due = |timer: &Reverse<(Duration, u64, Timer)>| timer.0.0 <= now;
-        self.timers.peek().filter(|timer| is_due(timer))?;
-        let Reverse(first) = self.timers.pop()?;
-        let mut waits = vec![first];
-        if self.draw.chance.is_some() && !first.2.is_bound() {
-            while let Some(Reverse(next)) = self
-                .timers
-                .peek()
-                .filter(|timer| is_due(timer) && !timer.0.2.is_bound())
-            {
-                waits.push(*next);
-                self.timers.pop();
-            }
-        }
-        let drawn = self.draw.one_of(waits.len()).unwrap_or(0);
-        let (.., timer) = waits.swap_remove(drawn);
-        self.timers.extend(waits.into_iter().map(Reverse));
-        Some(timer)
-    }
-
-    /// Which of the calls that wait for a slot gets one: of those that have one to take.
-    pub(super) fn next_in_queue(&mut self) -> Option<NodeRef> {
-        let mut able = self
-            .queued
-            .iter()
-            .copied()
-            .filter(|at| self.has_slot(self.frames[at.0].scope));
-        if self.draw.chance.is_none() {
-            return able.next();
-        }
-        let able: Vec<NodeRef> = able.collect();
-        self.draw.one_of(able.len()).map(|drawn| able[drawn])
-    }
-}
-
-impl Timer {
-    /// Whether it ends what others may still finish.
-    fn is_bound(self) -> bool {
-        match self {
-            Self::Within(..) | Self::Deadline(_) => true,
-            Self::Again(..) | Self::Hold(..) => false,
-        }
     }
 }

@@ -11,10 +11,11 @@ use planrun_lang::sema::{Node, NodeKind, Step, StepKind, Target};
 use planrun_lang::value::Value;
 use serde::Serialize;
 
-use super::Program;
 use super::asked::QuestionReport;
 use super::frame::{Flags, Frame, FrameId, Record, Undone};
+use super::interruption::Interruption;
 use super::listener::ListenerReport;
+use super::program::Program;
 use super::scope::Scope;
 use super::sensitive::{in_arguments, in_output};
 use super::task::TaskReport;
@@ -48,26 +49,6 @@ pub struct Outcome {
     /// No `recover` arm put a value in the place of a result.
     pub strict: bool,
     trace: Trace,
-}
-
-/// Why a process lets go of a run that has not ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Interruption {
-    /// Somebody asked for it.
-    Asked,
-    /// The step that it was to go up to has settled.
-    Reached,
-    /// A step has failed, and the plan says that the run waits then.
-    Failed(Arc<StepError>),
-    /// The journal cannot be written.
-    Journal(String),
-    /// Everything waits for somebody outside, or for a moment that is far away.
-    Waiting {
-        /// When the run goes on by itself, in nanoseconds since 1970.
-        wake: Option<i128>,
-        /// Which steps wait for which events; empty where none does.
-        events: String,
-    },
 }
 
 /// What a run has used.
@@ -476,7 +457,7 @@ impl Trace {
     }
 
     fn instant(&self, since_start: u64) -> String {
-        instant(self.begun_at, since_start)
+        super::clock::instant(self.begun_at, since_start)
     }
 }
 
@@ -493,19 +474,18 @@ fn attributes(record: &Record) -> Vec<&'static str> {
         .details()
         .is_some_and(|details| details.copied)
         .then_some("copied");
+    let cached = record
+        .details()
+        .is_some_and(|details| details.cached)
+        .then_some("cached");
     let reused = record.reused.then_some("reused");
     reused
         .into_iter()
         .chain(copied)
+        .chain(cached)
         .chain(recovered)
         .chain(undone)
         .collect()
-}
-
-/// A moment of a run as text, from microseconds since it began.
-pub(super) fn instant(begun_at: i128, since_start: u64) -> String {
-    let at = crate::journal::instant(begun_at + i128::from(since_start) * 1000);
-    String::from_utf8_lossy(&at).into_owned()
 }
 
 /// The dotted name of what a step calls.

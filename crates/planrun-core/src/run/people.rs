@@ -8,27 +8,19 @@ use planrun_lang::protocol::StepState;
 use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::Value;
 
-use super::Program;
+use super::agenda::Inquiry;
 use super::asked::{Asked, QuestionStatus};
-use super::command::Command;
-use super::gate::Approval;
-use super::machine::{NodeRef, Run, Timer};
+use super::command::{Asking, Command};
+use super::context::Context;
+use super::frame::NodeRef;
+use super::peer::Peers;
 use super::reached::Reached;
-use super::sensitive::below;
+use super::schedule::Timer;
+use super::sensitive::{below, in_answer};
 use crate::journal::{
     ARGUMENTS, Accepted, Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question,
     Questions, StepError, VALUE, Waiting,
 };
-
-/// One question to somebody.
-#[derive(Clone, Debug)]
-pub struct Asking {
-    /// The path under which it is answered.
-    pub path: Arc<str>,
-    pub question: Arc<Question>,
-    /// Why the answer before this one was not taken.
-    pub refused: Option<String>,
-}
 
 /// Questions by the paths under which they are answered.
 type OpenQuestions = Vec<(Arc<str>, Arc<Question>)>;
@@ -38,7 +30,6 @@ pub(super) struct People {
     pub questions: Questions,
     holds: BTreeMap<NodeRef, Hold>,
     by_step: BTreeMap<Arc<str>, NodeRef>,
-    pub approvals: BTreeMap<NodeRef, Approval>,
     /// Everything that was asked.
     pub asked: Vec<Asked>,
     /// Questions that nobody has been turned to with.
@@ -51,9 +42,6 @@ pub(super) struct People {
     asking: usize,
     /// How many steps wait for moments.
     moments: usize,
-    /// How long everything has waited for people.
-    waited: Duration,
-    waits_since: Option<Duration>,
 }
 
 /// A step that waits for somebody, or for a moment.
@@ -70,15 +58,12 @@ impl People {
             questions: Questions::default(),
             holds: BTreeMap::new(),
             by_step: BTreeMap::new(),
-            approvals: BTreeMap::new(),
             asked: Vec::new(),
             unsought: Vec::new(),
             answers,
             asks,
             asking: 0,
             moments: 0,
-            waited: Duration::ZERO,
-            waits_since: None,
         }
     }
 
@@ -96,6 +81,11 @@ impl People {
         self.moments > 0
     }
 
+    /// Somebody is to be turned to with what a step asks.
+    pub(super) fn seek(&mut self, at: NodeRef) {
+        self.unsought.push(at);
+    }
+
     /// Whether somebody is being asked by this process.
     pub(super) fn is_asking(&self) -> bool {
         self.asking > 0
@@ -106,24 +96,6 @@ impl People {
         self.holds
             .get(&at)
             .is_some_and(|hold| hold.number == number)
-    }
-
-    /// From now on everything waits for people, or not any more.
-    pub(super) fn note_wait(&mut self, waits: bool, now: Duration) {
-        if let Some(since) = self.waits_since.take() {
-            self.waited += now.saturating_sub(since);
-        }
-        self.waits_since = waits.then_some(now);
-    }
-
-    /// Somebody is to be turned to with what a step asks.
-    pub(super) fn seek(&mut self, at: NodeRef) {
-        self.unsought.push(at);
-    }
-
-    /// How long everything has waited for people.
-    pub(super) fn waited(&self) -> Duration {
-        self.waited
     }
 
     /// What is still asked, and the paths of answers that nothing asked for.
@@ -143,184 +115,202 @@ impl People {
     }
 }
 
-impl Run {
+impl People {
     /// What is still asked, as it may be seen, and the paths of answers that nothing asked for.
-    pub(super) fn left_open(&mut self) -> (OpenQuestions, Vec<Arc<str>>) {
-        let (mut open, unused) = self.people.left();
+    pub(super) fn left_open(&mut self, ctx: &Context) -> (OpenQuestions, Vec<Arc<str>>) {
+        let (mut open, unused) = self.left();
         for (_, question) in &mut open {
-            *question = Arc::new(question.shown(&self.redactor));
+            *question = Arc::new(question.shown(&ctx.outbox.redactor));
         }
         (open, unused)
     }
 
     /// A step asks something that no earlier process has asked.
-    pub(super) fn ask_first(&mut self, program: &Program, at: NodeRef, question: Question) {
+    pub(super) fn ask_first(&mut self, ctx: &mut Context, at: NodeRef, question: Question) {
+        let program = ctx.tree.program(at.0);
         let labels = below(ARGUMENTS, &question.sensitive);
-        let (path, question) = (self.path(program, at), Arc::new(question));
+        let (path, question) = (ctx.tree.path(&program, at), Arc::new(question));
         let kind = EventKind::StepAsks {
             path,
             question: question.clone(),
         };
-        self.emit_labelled(kind, labels);
-        self.ask(program, at, question);
+        ctx.outbox.emit_labelled(kind, labels);
+        self.ask(ctx, at, question);
     }
 
     /// A step waits until somebody has answered.
-    pub(super) fn ask(&mut self, program: &Program, at: NodeRef, question: Arc<Question>) {
-        let path = self.path(program, at);
-        self.people.questions.ask(&path, question.clone());
-        self.note_asked(at, question.path(&path), question.clone());
-        self.people.unsought.push(at);
+    fn ask(&mut self, ctx: &mut Context, at: NodeRef, question: Arc<Question>) {
+        let path = ctx.tree.own_path(at);
+        self.questions.ask(&path, question.clone());
+        self.note_asked(ctx, at, question.path(&path), question.clone());
+        self.unsought.push(at);
         let until = question.expires;
-        self.hold(at, path, Some(question), until);
+        self.hold(ctx, at, path, Some(question), until);
     }
 
     /// Asks as an earlier process did; its answer comes at its place.
-    pub(super) fn ask_as_before(&mut self, program: &Program, at: NodeRef, past: PastQuestion) {
-        self.ask(program, at, past.question);
-        let Some(answer) = past.answer.filter(|_| !self.recording.is_replaying()) else {
+    pub(super) fn ask_as_before(&mut self, ctx: &mut Context, at: NodeRef, past: PastQuestion) {
+        self.ask(ctx, at, past.question);
+        let Some(answer) = past.answer.filter(|_| !ctx.outbox.recording.is_replaying()) else {
             return;
         };
         // What it waited for had to be done again, so that the place of the answer is past.
-        self.recording.forget_answer(&answer.path);
-        self.apply(&answer);
+        ctx.outbox.recording.forget_answer(&answer.path);
+        self.apply(ctx, &answer);
     }
 
     /// A step waits until a moment, in nanoseconds since 1970, or until it has what it waits for.
     pub(super) fn hold(
         &mut self,
+        ctx: &mut Context,
         at: NodeRef,
         path: Arc<str>,
         question: Option<Arc<Question>>,
         until: Option<i128>,
     ) {
-        self.frames[at.0].node(at.1).state = StepState::Waiting;
-        let number = self.number();
+        ctx.tree.set_state(at, StepState::Waiting);
+        let number = ctx.schedule.number();
         if let Some(until) = until {
-            let left = u64::try_from(until - self.now.wall).unwrap_or(0);
-            let wake = self.now.after(Duration::from_nanos(left));
-            self.timers
-                .push(std::cmp::Reverse((wake, number, Timer::Hold(at, number))));
+            let left = u64::try_from(until - ctx.outbox.now.wall).unwrap_or(0);
+            let wake = ctx.outbox.now.after(Duration::from_nanos(left));
+            ctx.schedule.set(wake, number, Timer::Hold(at, number));
         }
-        self.people.moments += usize::from(question.is_none());
-        self.people.by_step.insert(path, at);
-        self.people.holds.insert(at, Hold { number, question });
+        self.moments += usize::from(question.is_none());
+        self.by_step.insert(path, at);
+        self.holds.insert(at, Hold { number, question });
     }
 
     /// Takes a step out of those that wait.
-    fn unhold(&mut self, at: NodeRef) -> Option<(Arc<str>, Hold)> {
-        let hold = self.people.holds.remove(&at)?;
-        self.people.moments -= usize::from(hold.question.is_none());
-        let path = self.own_path(at);
-        self.people.by_step.remove(&path);
+    fn unhold(&mut self, ctx: &mut Context, at: NodeRef) -> Option<(Arc<str>, Hold)> {
+        let hold = self.holds.remove(&at)?;
+        self.moments -= usize::from(hold.question.is_none());
+        let path = ctx.tree.own_path(at);
+        self.by_step.remove(&path);
         Some((path, hold))
     }
 
     /// A step waits no longer: what it asked is withdrawn.
-    pub(super) fn release_hold(&mut self, at: NodeRef) {
-        self.forget_peer(at);
-        if !self.people.approvals.is_empty() {
-            self.people.approvals.remove(&at);
-        }
-        if let Some((path, _)) = self.unhold(at) {
+    pub(super) fn release_hold(&mut self, ctx: &mut Context, at: NodeRef) {
+        if let Some((path, _)) = self.unhold(ctx, at) {
             self.note_closed(at, QuestionStatus::Withdrawn);
-            self.compounds.remove(&at);
-            self.people.questions.close(&path, false);
+            self.questions.close(&path, false);
         }
     }
 
     /// Turns to whoever may answer what has been asked since the last time.
-    pub(super) fn turn_to_people(&mut self) {
-        if self.is_let_go() {
+    pub(super) fn turn_to_people(&mut self, ctx: &mut Context) {
+        if ctx.is_suspended() {
             return;
         }
-        for at in std::mem::take(&mut self.people.unsought) {
-            let Some(question) = self
-                .people
-                .holds
-                .get(&at)
-                .and_then(|hold| hold.question.as_ref())
-                .or_else(|| self.peers.open(at))
-                .cloned()
-            else {
-                continue;
-            };
-            let path = question.path(&self.own_path(at));
-            self.seek_answer(
-                at,
-                Asking {
-                    path,
-                    question,
-                    refused: None,
-                },
-                true,
-            );
+        for at in std::mem::take(&mut self.unsought) {
+            ctx.then(Inquiry::SeekAnswer(at));
         }
     }
 
-    fn seek_answer(&mut self, at: NodeRef, asking: Asking, may_ask: bool) {
+    /// Turns to whoever may answer what a step has asked, if it still waits.
+    pub(super) fn seek_first_answer(&mut self, ctx: &mut Context, peers: &Peers, at: NodeRef) {
+        let held = self.holds.get(&at).and_then(|hold| hold.question.as_ref());
+        let Some(question) = held.or_else(|| peers.open(at)).cloned() else {
+            return;
+        };
+        let path = question.path(&ctx.tree.own_path(at));
+        let refused = None;
+        let asking = Asking {
+            path,
+            question,
+            refused,
+        };
+        self.seek_answer(ctx, peers, at, asking, true);
+    }
+
+    fn seek_answer(
+        &mut self,
+        ctx: &mut Context,
+        peers: &Peers,
+        at: NodeRef,
+        asking: Asking,
+        may_ask: bool,
+    ) {
         let given = self
-            .people
             .answers
             .iter()
             .position(|given| given.path == asking.path);
         if let Some(given) = given {
-            let given = self.people.answers.remove(given);
-            match self.answer(&given, self.now.wall) {
+            let given = self.answers.remove(given);
+            match self.answer(ctx, peers, &given, ctx.outbox.now.wall) {
                 Ok(()) => return,
-                Err(error) => self.commands.push(Command::Refuse(error)),
+                Err(error) => ctx.outbox.push(Command::Refuse(error)),
             }
         }
-        if self.people.asks && may_ask {
-            self.people.asking += 1;
-            let question = Arc::new(asking.question.shown(&self.redactor));
-            self.commands
-                .push(Command::Ask(Asking { question, ..asking }));
+        if self.asks && may_ask {
+            self.asking += 1;
+            let question = Arc::new(asking.question.shown(&ctx.outbox.redactor));
+            ctx.outbox.push(Command::Ask(Asking { question, ..asking }));
             return;
         }
-        if !self.recording.is_durable() && self.peers.open(at).is_some() {
-            return self.peer_unanswered(at);
+        if ctx.outbox.recording.is_durable() {
+            return;
         }
-        if !self.recording.is_durable() {
+        if peers.open(at).is_some() {
+            ctx.then(Inquiry::PeerUnanswered(at));
+        } else {
             let message = format!(
                 "this waits for somebody, and a run without a journal ends with its process; run it with a journal, \
                  or give the answer with `--answer {}=JSON`",
                 asking.path
             );
-            self.unanswered(at, ErrorClass::Internal, message);
+            self.unanswered(ctx, at, ErrorClass::Internal, message);
         }
     }
 
     /// Somebody who was asked came back.
-    pub(super) fn hear(&mut self, asking: Asking, given: Option<Given>) {
-        self.people.asking = self.people.asking.saturating_sub(1);
+    pub(super) fn hear(
+        &mut self,
+        ctx: &mut Context,
+        peers: &Peers,
+        asking: Asking,
+        given: Option<Given>,
+    ) {
+        self.asking = self.asking.saturating_sub(1);
         let answered = given.is_some();
-        let now = self.now.wall;
-        let refused = match given.map(|given| self.answer(&given, now)) {
+        let now = ctx.outbox.now.wall;
+        let refused = match given.map(|given| self.answer(ctx, peers, &given, now)) {
             Some(Ok(())) => return,
             Some(Err(error)) => Some(error.to_string()),
             None => None,
         };
-        let step = self.people.questions.step(&asking.path);
-        let at = step.and_then(|step| self.people.by_step.get(step)).copied();
-        if let Some(at) = at.or_else(|| self.peer_at(&asking.path)) {
-            self.seek_answer(at, Asking { refused, ..asking }, answered);
+        let step = self.questions.step(&asking.path);
+        let at = step.and_then(|step| self.by_step.get(step)).copied();
+        if let Some(at) = at.or_else(|| peers.at(&ctx.tree, &self.questions, &asking.path)) {
+            self.seek_answer(ctx, peers, at, Asking { refused, ..asking }, answered);
         }
     }
 
     /// An answer from outside; one that does not fit changes nothing.
-    pub(super) fn receive_answer(&mut self, given: &Given, at: i128) {
-        if let Err(error) = self.answer(given, at) {
-            self.commands.push(Command::Refuse(error));
+    pub(super) fn receive_answer(
+        &mut self,
+        ctx: &mut Context,
+        peers: &Peers,
+        given: &Given,
+        at: i128,
+    ) {
+        if let Err(error) = self.answer(ctx, peers, given, at) {
+            ctx.outbox.push(Command::Refuse(error));
         }
     }
 
     /// Takes an answer that was given at a moment, if it fits what is asked.
-    fn answer(&mut self, given: &Given, at: i128) -> Result<(), AnswerError> {
-        match self.people.questions.accept(given, at)? {
-            Accepted::Now(answer) => match self.peer_at(&answer.path) {
-                Some(at) => self.peer_answered(at, &answer),
-                None => self.take_answer(&answer),
+    fn answer(
+        &mut self,
+        ctx: &mut Context,
+        peers: &Peers,
+        given: &Given,
+        at: i128,
+    ) -> Result<(), AnswerError> {
+        match self.questions.accept(given, at)? {
+            Accepted::Now(answer) => match peers.at(&ctx.tree, &self.questions, &answer.path) {
+                Some(at) => ctx.then(Inquiry::PeerAnswered(at, Box::new(answer))),
+                None => self.take_answer(ctx, &answer),
             },
             Accepted::Before => {}
         }
@@ -328,82 +318,86 @@ impl Run {
     }
 
     /// An answer that fits.
-    pub(super) fn take_answer(&mut self, answer: &Answer) {
-        let step = self.people.questions.step(&answer.path);
-        let at = step.and_then(|step| self.people.by_step.get(step)).copied();
-        let asked =
-            at.and_then(|at| Some((at, self.people.holds.get(&at)?.question.as_ref()?.kind)));
+    pub(super) fn take_answer(&mut self, ctx: &mut Context, answer: &Answer) {
+        let step = self.questions.step(&answer.path);
+        let at = step.and_then(|step| self.by_step.get(step)).copied();
+        let asked = at.and_then(|at| Some((at, self.holds.get(&at)?.question.as_ref()?.kind)));
         let labels = asked
-            .map(|(at, kind)| self.in_answer(at, kind))
+            .map(|(at, kind)| {
+                ctx.tree
+                    .step(&ctx.tree.program(at.0), at)
+                    .map(|step| in_answer(step, kind))
+                    .unwrap_or_default()
+            })
             .unwrap_or_default();
-        self.note_secrets(&answer.value, &labels);
+        ctx.outbox.note_secrets(&answer.value, &labels);
         let kind = EventKind::AnswerGiven {
             path: answer.path.clone(),
             value: answer.value.clone(),
             by: answer.by.clone(),
             note: answer.note.clone(),
         };
-        self.emit_labelled(kind, below(VALUE, &labels));
-        self.apply(answer);
+        ctx.outbox.emit_labelled(kind, below(VALUE, &labels));
+        self.apply(ctx, answer);
     }
 
-    fn apply(&mut self, answer: &Answer) {
-        let step = self.people.questions.step(&answer.path).cloned();
-        let Some(at) = step.and_then(|step| self.people.by_step.get(&step).copied()) else {
+    fn apply(&mut self, ctx: &mut Context, answer: &Answer) {
+        let step = self.questions.step(&answer.path).cloned();
+        let Some(at) = step.and_then(|step| self.by_step.get(&step).copied()) else {
             return;
         };
-        let Some((_, hold)) = self.unhold(at) else {
+        let Some((_, hold)) = self.unhold(ctx, at) else {
             return;
         };
-        self.people.questions.answered(answer, self.lived_moment());
+        self.questions.answered(answer, ctx.outbox.lived_moment());
         let Some(question) = hold.question else {
             return;
         };
         self.note_answered(at, question.kind, answer);
         match question.kind {
-            Waiting::Confirm if answer.value == Value::Bool(true) => self.approve(at, &question),
+            Waiting::Confirm if answer.value == Value::Bool(true) => {
+                ctx.then(Inquiry::Approved(at, question));
+            }
             Waiting::Confirm => {
-                self.reached(at, Reached::Refused);
-                self.unanswered(at, ErrorClass::Denied(Denied::Human), refusal(answer));
+                ctx.reached(at, Reached::Refused);
+                self.unanswered(ctx, at, ErrorClass::Denied(Denied::Human), refusal(answer));
             }
-            Waiting::Answer if self.is_told_what_it_gave(at) => {
-                self.told_what_it_gave(at, &answer.value);
-            }
-            Waiting::Answer => self.outcome_told(at, &answer.value),
+            Waiting::Answer => ctx.then(Inquiry::OutcomeTold(at, answer.value.clone())),
             Waiting::Input
             | Waiting::Peer
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome
             | Waiting::Time => {
-                self.reached(at, Reached::Answered);
-                self.complete(at, answer.value.clone());
+                ctx.reached(at, Reached::Answered);
+                ctx.complete(at, answer.value.clone());
             }
         }
     }
 
     /// What a step waits for has not come in time, or is the time itself.
-    pub(super) fn hold_is_over(&mut self, at: NodeRef, number: u64) {
-        if !self.people.counts(at, number) {
+    pub(super) fn hold_is_over(&mut self, ctx: &mut Context, at: NodeRef, number: u64) {
+        if !self.counts(at, number) {
             return;
         }
-        let Some((path, hold)) = self.unhold(at) else {
+        let Some((path, hold)) = self.unhold(ctx, at) else {
             return;
         };
         if hold.question.is_none() {
-            self.emit(EventKind::TimerFired {
+            ctx.outbox.emit(EventKind::TimerFired {
                 path: path.clone(),
                 timer: Bound::Wait,
             });
-            return self.complete(at, Value::Null);
+            return ctx.complete(at, Value::Null);
         }
-        self.emit(EventKind::TimerFired {
+        ctx.outbox.emit(EventKind::TimerFired {
             path: path.clone(),
             timer: Bound::Expires,
         });
         self.note_closed(at, QuestionStatus::Expired);
-        self.people.questions.close(&path, true);
+        self.questions.close(&path, true);
         self.unanswered(
+            ctx,
             at,
             ErrorClass::Expired,
             "nobody answered in time".to_owned(),
@@ -411,23 +405,18 @@ impl Run {
     }
 
     /// As in an earlier process of the run.
-    pub(super) fn hold_ended_before(&mut self, path: &str) {
-        let found = self.people.by_step.get(path).copied();
-        if let Some((at, number)) =
-            found.and_then(|at| Some((at, self.people.holds.get(&at)?.number)))
-        {
-            self.hold_is_over(at, number);
+    pub(super) fn hold_ended_before(&mut self, ctx: &mut Context, path: &str) {
+        let found = self.by_step.get(path).copied();
+        if let Some((at, number)) = found.and_then(|at| Some((at, self.holds.get(&at)?.number))) {
+            self.hold_is_over(ctx, at, number);
         }
     }
 
-    fn unanswered(&mut self, at: NodeRef, class: ErrorClass, message: String) {
-        self.release_hold(at);
-        let path = self.own_path(at);
-        if self.is_told_what_it_gave(at) {
-            return self.not_told_what_it_gave(at, StepError::new(class, message, &path));
-        }
-        self.compounds.remove(&at);
-        self.step_failed(at, Arc::new(StepError::new(class, message, &path)));
+    fn unanswered(&mut self, ctx: &mut Context, at: NodeRef, class: ErrorClass, message: String) {
+        self.release_hold(ctx, at);
+        let path = ctx.tree.own_path(at);
+        let error = Arc::new(StepError::new(class, message, &path));
+        ctx.then(Inquiry::Unanswered(at, error));
     }
 }
 

@@ -101,6 +101,8 @@ pub(super) struct Effective {
     pub max_steps: u64,
     pub max_firings: u64,
     pub max_result: u64,
+    /// No arm of `recover` puts a value in the place of a result.
+    pub strict: bool,
 }
 
 impl Effective {
@@ -136,6 +138,7 @@ impl Effective {
                 .max_result
                 .or(project.max_result)
                 .unwrap_or(MAX_RESULT),
+            strict: defaults.strict,
         }
     }
 

@@ -1,6 +1,5 @@
 //! Calls that an earlier process of the run has begun: they go on where they were.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,37 +8,48 @@ use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::types::{Effect, ErrorClass, Transient};
 use planrun_lang::value::Value;
 
-use super::attempt::tool_call;
+use super::agenda::{End, Inquiry};
+use super::attempt::call_failed;
+use super::call::{Calls, key_is_forgotten, outcome_unknown};
+use super::call_state::{CallState, Phase};
+use super::context::Context;
 use super::copies::Again;
-use super::leaf::{Leaf, Phase};
-use super::machine::{NodeRef, Run, Timer};
+use super::execution::idempotency_key;
+use super::frame::NodeRef;
+use super::schedule::Timer;
+use super::sensitive::in_arguments;
 use crate::journal::{PastCall, PastPhase, StepError, Waiting};
 
-impl Run {
+impl Calls {
     /// A call that an earlier process of the run has begun: with its arguments and its key, where it was.
     pub(super) fn begin_again(
         &mut self,
+        ctx: &mut Context,
         at: NodeRef,
         effect: Effect,
         path: Arc<str>,
         past: PastCall,
     ) {
-        self.note_past(at, effect, &past);
+        self.note_past(ctx, at, effect, &past);
         let phase = match past.phase {
             PastPhase::InFlight => Phase::Lost,
             PastPhase::Ended => Phase::CutOff,
             PastPhase::Waiting { .. } => Phase::Waiting,
             PastPhase::Answered => Phase::Answered,
         };
-        let labels = self.in_arguments_of(at, &past.arguments);
-        self.note_secrets(&past.arguments, &labels);
-        let number = self.number();
+        let labels = ctx
+            .tree
+            .step(&ctx.tree.program(at.0), at)
+            .map(|step| in_arguments(step, &past.arguments))
+            .unwrap_or_default();
+        ctx.outbox.note_secrets(&past.arguments, &labels);
+        let number = ctx.schedule.number();
         let key = if past.key.is_empty() {
-            self.key(effect, &path, past.execution)
+            idempotency_key(&ctx.setup.run_id, effect, &path, past.execution)
         } else {
             past.key
         };
-        let leaf = Leaf {
+        let state = CallState {
             number,
             phase,
             arrived: past.arrived,
@@ -47,39 +57,56 @@ impl Run {
             handle: past.handle,
             unheard: past.unheard,
             attempt: past.trial,
-            ..Leaf::new(effect, past.arguments, past.execution, key)
+            talks: !past.asked.is_empty(),
+            ..CallState::new(effect, past.arguments, past.execution, key)
         };
-        self.frames[at.0].node(at.1).state = StepState::Running;
-        self.note_open(at, &leaf);
-        self.leaves.insert(at, leaf);
-        self.asked_before(at, past.asked);
+        ctx.tree.set_state(at, StepState::Running);
+        ctx.tree.record_mut(at).note_open(&state);
+        self.open.calls.insert(at, state);
+        if !past.asked.is_empty() {
+            ctx.then(Inquiry::PeerAskedBefore(at, past.asked));
+        }
         match past.phase {
-            PastPhase::Answered => match self.recording.late_answer(&path) {
-                Some(outcome) => self.answered_before(at, outcome),
-                None => self.recording.expect(path, at),
+            PastPhase::Answered => match ctx.outbox.recording.late_answer(&path) {
+                Some(outcome) => self.answered_before(ctx, at, outcome),
+                None => ctx.outbox.recording.expect(path, at),
             },
             PastPhase::InFlight | PastPhase::Ended => {}
             PastPhase::Waiting { since, wait } => {
-                self.frames[at.0].node(at.1).state = StepState::Waiting;
-                self.give_slot(self.frames[at.0].scope);
-                if self
-                    .recording
-                    .has_asked(&path, Waiting::Confirm, past.execution)
-                {
-                    return self.ask_again(at);
-                }
-                let waited = u64::try_from(self.now.wall - since).unwrap_or(0);
-                let left = wait.saturating_sub(Duration::from_nanos(waited));
-                let again = Timer::Again(at, number);
-                self.timers
-                    .push(Reverse((self.now.after(left), number, again)));
+                let has_asked =
+                    ctx.outbox
+                        .recording
+                        .has_asked(&path, Waiting::Confirm, past.execution);
+                self.wait_as_before(ctx, at, has_asked, (since, wait));
             }
         }
     }
 
+    /// A call waits for its next attempt, or for somebody's yes to it, as it did in an earlier process.
+    fn wait_as_before(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        has_asked: bool,
+        (since, wait): (i128, Duration),
+    ) {
+        ctx.tree.set_state(at, StepState::Waiting);
+        self.open.slots.give(ctx, at.0);
+        if has_asked {
+            return self.ask_again(ctx, at);
+        }
+        let Some(number) = self.open.get(at).map(|state| state.number) else {
+            return;
+        };
+        let waited = u64::try_from(ctx.outbox.now.wall - since).unwrap_or(0);
+        let left = wait.saturating_sub(Duration::from_nanos(waited));
+        let again = Timer::Again(at, number);
+        ctx.schedule.set(ctx.outbox.now.after(left), number, again);
+    }
+
     /// What is known of the attempts that an earlier process made at a call.
-    fn note_past(&mut self, at: NodeRef, effect: Effect, past: &PastCall) {
-        let record = self.record(at.0, at.1);
+    fn note_past(&mut self, ctx: &mut Context, at: NodeRef, effect: Effect, past: &PastCall) {
+        let record = ctx.tree.record_mut(at);
         let made = past.attempts.saturating_sub(record.attempts);
         record.attempts = past.attempts;
         record.in_doubt |= past.may_have_happened && !effect.floats();
@@ -91,66 +118,85 @@ impl Run {
         if !matches!(&past.arguments, Value::Map(map) if map.is_empty()) {
             record.details_mut().arguments = Some(past.arguments.clone());
         }
-        self.spend(at.0, made, past.used);
+        self.budgets.spend(ctx, at.0, made, past.used);
     }
 
-    /// Takes up the next call that an earlier process had sent and never got an answer to; false where none is left. All
-    /// that follows from one comes before the next, as it does when the journal is replayed.
-    pub(super) fn take_up_next_lost(&mut self) -> bool {
-        let is_lost = |leaf: &Leaf| matches!(leaf.phase, Phase::Lost | Phase::CutOff);
-        if self.lost.is_empty() {
-            let lost = self.leaves.iter().filter(|(_, leaf)| is_lost(leaf));
-            self.lost = lost.map(|(at, _)| *at).collect();
-        }
-        let Some(at) = self.lost.pop_front() else {
+    /// Takes up the next call that an earlier process had sent and never got an answer to; false where none is left. One
+    /// with a handle goes on at its peer, what may be done twice is sent again, and of the rest nobody knows.
+    pub(super) fn take_up_next_lost(&mut self, ctx: &mut Context) -> bool {
+        let Some(at) = self.open.next_lost() else {
             return false;
         };
-        if self.leaves.get(&at).is_some_and(is_lost)
-            && let Some(leaf) = self.leaves.remove(&at)
+        let is_lost = |state: &CallState| matches!(state.phase, Phase::Lost | Phase::CutOff);
+        if self.open.get(at).is_some_and(is_lost)
+            && let Some(state) = self.open.calls.remove(&at)
         {
-            self.take_up_lost(at, leaf);
+            self.take_up_lost(ctx, at, state);
         }
         true
     }
 
-    /// A lost call with a handle goes on at its peer, what may be done twice is sent again, and of the rest nobody knows.
-    fn take_up_lost(&mut self, at: NodeRef, mut leaf: Leaf) {
-        let program = self.program(at.0);
-        let Some((step, _, signature)) = tool_call(&program, self, at) else {
+    fn take_up_lost(&mut self, ctx: &mut Context, at: NodeRef, mut state: CallState) {
+        let program = ctx.tree.program(at.0);
+        let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;
         };
-        leaf.arrived = leaf.arrived.or(Some(leaf.sent_at));
-        if leaf.phase == Phase::Lost && leaf.handle.is_some() {
-            leaf.number = self.number();
-            return self.dispatch(&program, at, step, &signature, leaf);
+        state.arrived = state.arrived.or(Some(state.sent_at));
+        if state.phase == Phase::Lost && state.handle.is_some() {
+            state.number = ctx.schedule.number();
+            return self.dispatch(ctx, &program, at, step, signature, state);
         }
-        self.record(at.0, at.1).in_doubt |= !leaf.effect.floats();
-        let ending = self.frames[at.0].ending.is_some();
-        let forgotten = self.key_is_forgotten(at, &signature, &leaf);
-        if leaf.effect.repeatable() && !ending && forgotten.is_none() {
+        ctx.tree.record_mut(at).in_doubt |= !state.effect.floats();
+        let ending = ctx.tree[at.0].ending.is_some();
+        let forgotten = key_is_forgotten(ctx, at, signature, &state);
+        if state.effect.repeatable() && !ending && forgotten.is_none() {
             // The attempt that was lost is the one that is made again.
-            leaf.attempt = leaf.attempt.saturating_sub(1);
-            return self.attempt(&program, at, step, &signature, leaf);
+            state.attempt = state.attempt.saturating_sub(1);
+            return self.attempt(ctx, &program, at, step, signature, state);
         }
-        let error = forgotten.unwrap_or_else(|| self.lost_with_its_process(at, leaf.effect));
-        self.give_slot(self.frames[at.0].scope);
+        let error = forgotten.unwrap_or_else(|| lost_with_its_process(ctx, at, state.effect));
+        self.open.slots.give(ctx, at.0);
         if error.class == ErrorClass::UnknownOutcome {
-            self.doubt(at, leaf, Arc::new(error), true);
+            outcome_unknown(ctx, at, state, Arc::new(error), true);
         } else {
-            self.step_failed(at, Arc::new(error));
+            ctx.step_failed(at, Arc::new(error));
         }
     }
 
-    fn lost_with_its_process(&mut self, at: NodeRef, effect: Effect) -> StepError {
-        let message = "the process that had sent it ended before an answer came".to_owned();
-        let class = ErrorClass::Transient(Transient::Network);
-        let lost = CallError {
-            class,
-            message,
-            sent: Sent::Maybe,
-            retry_after: None,
+    pub(super) fn answered_before(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        outcome: Result<Value, Arc<StepError>>,
+    ) {
+        let Some(state) = self.open.leave(ctx, at) else {
+            return;
         };
-        let attempts = self.record(at.0, at.1).attempts;
-        StepError::attempt(lost, effect, &self.own_path(at), attempts)
+        match outcome {
+            Ok(value) => {
+                ctx.tree.record_mut(at).note_success();
+                ctx.settle(at, End::Completed(value));
+            }
+            Err(error) => {
+                ctx.tree.record_mut(at).note_failure(state.effect, &error);
+                if matches!(error.class, ErrorClass::Budget(_)) {
+                    ctx.fatal(error.class.clone(), &error.message);
+                }
+                call_failed(ctx, at, state, error);
+            }
+        }
     }
+}
+
+fn lost_with_its_process(ctx: &Context, at: NodeRef, effect: Effect) -> StepError {
+    let message = "the process that had sent it ended before an answer came".to_owned();
+    let class = ErrorClass::Transient(Transient::Network);
+    let lost = CallError {
+        class,
+        message,
+        sent: Sent::Maybe,
+        retry_after: None,
+    };
+    let attempts = ctx.tree.record(at).attempts;
+    StepError::attempt(lost, effect, &ctx.tree.own_path(at), attempts)
 }

@@ -4,17 +4,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use planrun_lang::protocol::{RunState, StepState};
-use planrun_lang::types::ErrorClass;
+use planrun_lang::protocol::StepState;
 use planrun_lang::value::Value;
 
-use super::command::Command;
 use super::frame::Microseconds;
-use super::machine::{NodeRef, Run};
-use super::settle::End;
+use super::frame::NodeRef;
 use crate::journal::{
-    Bound, Event, EventKind, EventName, Message, News, NewsKind, Past, PastCall, PastQuestion,
-    Questions, StepError, Summary, Waiting,
+    EventKind, EventName, Message, News, NewsKind, Past, PastCall, PastQuestion, Questions,
+    StepError, Waiting,
 };
 
 /// What a run knows of its journal.
@@ -70,6 +67,53 @@ impl Recording {
     /// Whether what an earlier process wrote is still being lived through.
     pub(super) fn is_replaying(&self) -> bool {
         self.then.is_some()
+    }
+
+    /// The number of a change that is told of now; nothing where an earlier process has told of it.
+    pub(super) fn next_event(&mut self, kind: &EventKind) -> Option<u64> {
+        self.count_steps(kind);
+        if let Some(past) = &mut self.past
+            && past.cross_off(kind.name(), kind.path())
+        {
+            return None;
+        }
+        self.events += 1;
+        Some(self.events)
+    }
+
+    /// Everything that earlier processes have lived through is over: from here on the run is younger than its journal.
+    pub(super) fn end_replay(&mut self) {
+        self.then = None;
+    }
+
+    /// The number of the latest event.
+    pub(super) fn last_event(&self) -> u64 {
+        self.events
+    }
+
+    /// How many steps of the plan have settled, and how many it has.
+    pub(super) fn steps(&self) -> (u64, u64) {
+        (self.steps_done, self.steps_all)
+    }
+
+    /// The moment of the run that is being lived through again.
+    pub(super) fn then(&self) -> Option<Microseconds> {
+        self.then
+    }
+
+    /// Time of the run before this process took it over.
+    pub(super) fn time_before(&self) -> Microseconds {
+        self.before
+    }
+
+    /// Whether anybody wants events.
+    pub(super) fn is_observed(&self) -> bool {
+        self.is_observed
+    }
+
+    /// Whether nobody hears of events, and none is left from an earlier process.
+    pub(super) fn is_silent(&self) -> bool {
+        !self.is_durable && !self.is_observed && self.past.is_none()
     }
 
     /// Whether anything is written down.
@@ -269,7 +313,7 @@ impl Recording {
     }
 
     /// The next news that has somebody to go to.
-    fn next_news(&mut self, questions: &Questions) -> Option<(News, Option<NodeRef>)> {
+    pub(super) fn next_news(&mut self, questions: &Questions) -> Option<(News, Option<NodeRef>)> {
         let Self {
             past, expecting, ..
         } = self;
@@ -296,154 +340,5 @@ impl Recording {
         // Time does not go back where the clock was set back.
         self.then = self.then.max(Some(age));
         Some((news, at))
-    }
-}
-
-impl Run {
-    /// Tells of a change, unless an earlier process has.
-    pub(super) fn emit(&mut self, kind: EventKind) -> u64 {
-        self.emit_labelled(kind, Vec::new())
-    }
-
-    /// Tells of a change whose values have places that must not be shown.
-    pub(super) fn emit_labelled(&mut self, kind: EventKind, sensitive: Vec<Arc<str>>) -> u64 {
-        self.tell(kind, sensitive).unwrap_or(self.recording.events)
-    }
-
-    /// As the other; nothing where an earlier process has told of it.
-    pub(super) fn tell(&mut self, kind: EventKind, sensitive: Vec<Arc<str>>) -> Option<u64> {
-        let recording = &mut self.recording;
-        recording.count_steps(&kind);
-        if let Some(past) = &mut recording.past
-            && past.cross_off(kind.name(), kind.path())
-        {
-            return None;
-        }
-        recording.events += 1;
-        let number = recording.events;
-        if recording.is_durable || recording.is_observed {
-            self.commands.push(Command::Append(Event {
-                number,
-                at: self.now.wall,
-                kind,
-                sensitive,
-            }));
-        }
-        Some(number)
-    }
-
-    /// Whether nobody hears of events, and none is left from an earlier process.
-    pub(super) fn is_silent(&self) -> bool {
-        let recording = &self.recording;
-        !recording.is_durable && !recording.is_observed && recording.past.is_none()
-    }
-
-    /// A message has become the event that was just told: nothing that follows from it may come before this.
-    pub(super) fn message_taken(&mut self, message: Option<u64>) {
-        self.commands.extend(message.map(Command::MessageTaken));
-    }
-
-    /// Notes where the run stands, for lists of runs.
-    pub(super) fn summarize(&mut self, state: RunState, wake: Option<i128>, error: Option<String>) {
-        let (steps_done, steps_all) = (self.recording.steps_done, self.recording.steps_all);
-        if self.recording.is_durable {
-            self.commands.push(Command::Summarize(Summary {
-                state,
-                wake,
-                error,
-                note: None,
-                steps_done,
-                steps_all,
-            }));
-        }
-    }
-
-    /// Lives through the next thing that an earlier process learned; false where nothing of that is left.
-    pub(super) fn replay(&mut self) -> bool {
-        if !self.recording.is_replaying() {
-            return false;
-        }
-        let Some((news, at)) = self.recording.next_news(&self.people.questions) else {
-            // From here on the run is younger than its journal.
-            self.recording.then = None;
-            return false;
-        };
-        match (news.kind, at) {
-            (NewsKind::Answer { outcome, .. }, Some(at)) => self.answered_before(at, outcome),
-            (NewsKind::Timer { path, timer }, _) => self.timer_fired_before(&path, timer),
-            (NewsKind::Signal { signal, payload }, _) => {
-                self.receive_signal(&signal, &payload.to_json(), None);
-            }
-            (
-                NewsKind::TaskMoved {
-                    path,
-                    status,
-                    context,
-                },
-                _,
-            ) => {
-                self.receive_move(&path, &status, &context.to_json(), None);
-            }
-            (NewsKind::Given(answer), _) => self.take_answer(&answer),
-            (NewsKind::Cancel { keep }, _) => self.stop(keep),
-            (NewsKind::Retried { path }, _) => self.retried_before(&path),
-            (NewsKind::Answer { .. }, None) => {}
-        }
-        true
-    }
-
-    pub(super) fn answered_before(&mut self, at: NodeRef, outcome: Result<Value, Arc<StepError>>) {
-        let Some(leaf) = self.leave_flight(at) else {
-            return;
-        };
-        match outcome {
-            Ok(value) => {
-                self.note_success(at);
-                self.settle(at, End::Completed(value));
-            }
-            Err(error) => {
-                self.note_failure(at, leaf.effect, &error);
-                if matches!(error.class, ErrorClass::Budget(_)) {
-                    self.fatal(error.class.clone(), &error.message);
-                }
-                self.call_failed(at, leaf, error);
-            }
-        }
-    }
-
-    fn timer_fired_before(&mut self, path: &str, timer: Bound) {
-        match timer {
-            Bound::Deadline => self.deadline_is_over(),
-            Bound::Expires | Bound::Wait => self.hold_ended_before(path),
-            Bound::Within => {
-                let running =
-                    |state: StepState| matches!(state, StepState::Running | StepState::Waiting);
-                let found = self
-                    .within
-                    .iter()
-                    .find(|(at, own)| *own.path == *path && running(self.state_of(**at)));
-                if let Some(at) = found.map(|(at, _)| *at) {
-                    self.within_is_over(at);
-                }
-            }
-        }
-    }
-
-    /// Time since the run began; where it is lived through again, that of then.
-    pub(super) fn elapsed(&self) -> Microseconds {
-        self.recording.then.unwrap_or_else(|| self.real_elapsed())
-    }
-
-    /// The moment that is lived through, in nanoseconds since 1970.
-    pub(super) fn lived_moment(&self) -> i128 {
-        let ago = self.real_elapsed().saturating_sub(self.elapsed());
-        self.now.wall - i128::from(ago) * 1000
-    }
-
-    /// Time since the run began, by the clock of this process.
-    pub(super) fn real_elapsed(&self) -> Microseconds {
-        let here = self.now.monotonic.saturating_sub(self.begun);
-        let here = u64::try_from(here.as_micros()).unwrap_or(u64::MAX);
-        self.recording.before.saturating_add(here)
     }
 }

@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planrun_lang::sema::BlockId;
-use planrun_lang::types::{Denied, ErrorClass, Signature};
+use planrun_lang::types::Signature;
 
-use super::Program;
-use super::budget::Spent;
-use super::command::{Command, ScopeId};
-use super::frame::{Ending, Frame, Microseconds};
-use super::machine::Run;
+use planrun_lang::protocol::RunState;
+
+use super::frame::Microseconds;
 use super::policy::Effective;
-use crate::journal::StepError;
+use super::program::Program;
 
 /// One plan in execution.
 pub(super) struct Scope {
@@ -31,50 +28,27 @@ pub(super) struct Scope {
     pub low: Vec<&'static str>,
     /// When it began, on the clock of the run.
     pub begun: Microseconds,
+    /// What came of it, once it has told its end.
+    pub end: Option<RunState>,
 }
 
-impl Run {
-    /// Opens a plan instance with its settings; its tools are the driver's.
-    pub(super) fn open_scope(&mut self, program: &Arc<Program>, outer: Option<ScopeId>) -> ScopeId {
-        let scope = self.scopes.len();
-        let begun = self.elapsed();
-        self.scopes.push(Scope {
-            program: program.clone(),
-            policy: Effective::new(&program.plan.policy, &self.setup.defaults),
-            called: BTreeMap::new(),
-            outer,
-            in_use: 0,
-            spent: Spent::default(),
-            steps: 0,
-            low: Vec::new(),
-            begun,
-        });
-        self.commands.push(Command::OpenScope {
-            scope,
-            outer,
-            program: program.clone(),
-        });
-        scope
-    }
+/// What a plan instance, and what works for it, has used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent {
+    /// Attempts that were dispatched.
+    pub calls: u64,
+    pub used: Used,
+}
 
-    /// What a plan may reach cannot be resolved, so it fails.
-    pub(super) fn scope_refused(&mut self, scope: ScopeId, message: String) {
-        let body = |frame: &Frame| frame.scope == scope && frame.block == BlockId(0);
-        let Some(frame) = self.frames.iter().position(body) else {
-            return;
-        };
-        let path = self.frames[frame].path.clone();
-        let error = StepError::new(ErrorClass::Denied(Denied::Policy), message, &path);
-        self.end_frame(frame, &Ending::Failed(Arc::new(error)));
-    }
-
+impl Scope {
     /// The dotted name of a tool, made once for each plan instance.
-    pub(super) fn tool_name(&mut self, scope: ScopeId, signature: &Arc<Signature>) -> Arc<str> {
+    pub(super) fn tool_name(&mut self, signature: &Arc<Signature>) -> Arc<str> {
         // The plan holds the signature as long as the scope lives, so no other one gets its address.
-        self.scopes[scope]
-            .called
+        self.called
             .entry(Arc::as_ptr(signature).addr())
             .or_insert_with(|| signature.path().into())
             .clone()
     }
 }
+
+use crate::journal::Used;

@@ -1,6 +1,6 @@
 //! What comes from outside while a run goes on, signals and moves of `external` tasks, and the steps that wait for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -12,141 +12,106 @@ use planrun_lang::types::{ErrorClass, Type, Validation, decode};
 use planrun_lang::value::{Key, Value};
 use serde_json::Value as Json;
 
-use super::Program;
-use super::command::Command;
-use super::event::Subject;
-use super::machine::{NodeRef, Run};
-use super::settle::End;
-use super::task::fit;
-use crate::journal::{AnswerError, EventKind, Said, StepError};
+use super::agenda::{End, Subject};
+use super::condition::Conditions;
+use super::context::Context;
+use super::frame::NodeRef;
+use super::program::Program;
+use super::task::{Tasks, fit};
+use crate::journal::{EventKind, StepError};
 
-impl Run {
-    /// Takes the oldest message; false where there is none.
-    pub(super) fn take_message(&mut self) -> bool {
-        if self.is_let_go() {
-            return false;
-        }
-        let Some(message) = self.recording.next_message() else {
-            return false;
-        };
-        let id = message.id;
-        let at = message
-            .at
-            .map_or_else(|| self.now.wall, |at| at.min(self.now.wall));
-        self.end_waits_before(at);
-        match Said::read(&message.text) {
-            Ok(Said::Signal(signal)) => {
-                self.receive_signal(&signal.name, &signal.payload, Some(id));
-            }
-            Ok(Said::Move(moved)) => {
-                self.receive_move(&moved.task, &moved.status, &moved.context, Some(id));
-            }
-            Ok(Said::Answer(given)) => {
-                self.receive_answer(&given, at);
-                self.message_taken(Some(id));
-            }
-            Ok(Said::Cancel(cancel)) => {
-                self.stop(cancel.keep);
-                if cancel.force {
-                    self.abandon_undo();
-                }
-                self.message_taken(Some(id));
-            }
-            Err(fault) => {
-                self.commands
-                    .push(Command::Refuse(AnswerError::Unreadable(fault)));
-                self.message_taken(Some(id));
-            }
-        }
-        true
-    }
+/// The steps that wait for events, and the signals that have come.
+#[derive(Default)]
+pub(super) struct Waits {
+    /// Steps that wait for an event.
+    steps: BTreeSet<NodeRef>,
+    /// Those of them whose event has come, with what it brought.
+    due: VecDeque<(NodeRef, Result<Value, Arc<StepError>>)>,
+    /// Signals that no `wait for` has taken, oldest first.
+    signals: BTreeMap<Arc<str>, VecDeque<Value>>,
+    /// What the latest signal carried.
+    pub latest: Option<Value>,
+}
 
-    /// What was said when the time of a wait was over already comes too late for it, whenever a process hears of it.
-    fn end_waits_before(&mut self, at: i128) {
-        let ago = u64::try_from((self.now.wall - at) / 1000).unwrap_or(0);
-        let then = self.real_elapsed().saturating_sub(ago);
-        let over = |at: &NodeRef| {
-            self.within
-                .get(at)
-                .is_some_and(|within| within.until <= then)
-        };
-        let late: Vec<NodeRef> = self.reactions.waits.iter().copied().filter(over).collect();
-        for at in late {
-            self.within_is_over(at);
-        }
-    }
-
+impl Waits {
     /// A signal has come. It is an event, and kept until a `wait for` takes it.
-    pub(super) fn receive_signal(&mut self, name: &str, payload: &Json, message: Option<u64>) {
-        let misfit = payload_types(&self.scopes[0].program, name)
+    pub(super) fn receive_signal(
+        &mut self,
+        ctx: &mut Context,
+        name: &str,
+        payload: &Json,
+        message: Option<u64>,
+    ) {
+        let misfit = payload_types(&ctx.tree.scopes[0].program, name)
             .into_iter()
             .find_map(|ty| decode(payload, &ty).err());
         let refused = misfit
             .map(|mismatch| format!("the payload does not have the declared type: {mismatch}"));
         let value = Value::from_json(payload);
-        self.emit(EventKind::SignalReceived {
+        ctx.outbox.emit(EventKind::SignalReceived {
             signal: name.into(),
             payload: value.clone(),
             refused: refused.as_deref().map(Into::into),
         });
-        self.message_taken(message);
+        ctx.outbox.message_taken(message);
         if refused.is_some() {
             return;
         }
         let name: Arc<str> = name.into();
-        self.reactions.latest = Some(value.clone());
-        self.reactions
-            .signals
+        self.latest = Some(value.clone());
+        self.signals
             .entry(name.clone())
             .or_default()
             .push_back(value);
-        self.commit(&[Subject::Signal(name)]);
-    }
-
-    /// Somebody outside moves a task.
-    pub(super) fn receive_move(
-        &mut self,
-        name: &str,
-        status: &str,
-        context: &Json,
-        message: Option<u64>,
-    ) {
-        let program = self.scopes[0].program.clone();
-        let found = self.reactions.tasks.keys().copied().find(|at| {
-            let own = self.frames[at.0].scope == 0;
-            own && *self.task_path(*at) == *name
-        });
-        let moved = match found {
-            Some(at) => {
-                external_move(program.plan.task(at.1), status, context).map(|moved| (at, moved))
-            }
-            None => Err(format!("there is no task `{name}`")),
-        };
-        let (raw, refused) = (Value::from_json(context), moved.as_ref().err().cloned());
-        self.emit(EventKind::TaskMoved {
-            path: name.into(),
-            status: status.into(),
-            context: raw,
-            refused: refused.map(Into::into),
-        });
-        self.message_taken(message);
-        if let Ok((at, (status, given))) = moved {
-            self.change(at, status, &given, "signal".into(), None);
-            self.commit(&[Subject::Task(at)]);
-        }
+        ctx.commit(Subject::Signal(name));
     }
 
     /// `wait for`: goes on at once where what it waits for is true already.
-    pub(super) fn start_wait(&mut self, program: &Arc<Program>, at: NodeRef, on: &Event) {
-        self.frames[at.0].node(at.1).state = StepState::Waiting;
-        self.reactions.waits.insert(at);
-        self.wake_if_met(program, at, on, &[]);
+    pub(super) fn start(&mut self, ctx: &mut Context, tasks: &Tasks, at: NodeRef, on: &Event) {
+        ctx.tree.set_state(at, StepState::Waiting);
+        self.steps.insert(at);
+        self.wake_if_met(ctx, tasks, at, on, &[]);
+    }
+
+    /// Steps that still wait for an event.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = NodeRef> {
+        self.steps.iter().copied()
+    }
+
+    /// Whether no step waits for an event.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Whether the event of some step has come.
+    pub(super) fn has_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// A step waits no longer.
+    pub(super) fn settled(&mut self, at: NodeRef) {
+        self.steps.remove(&at);
+    }
+
+    /// Lets those that wait for such an event go on.
+    pub(super) fn wake(&mut self, ctx: &mut Context, tasks: &Tasks, subjects: &[Subject]) {
+        let waiting: Vec<NodeRef> = self.waiting().collect();
+        for at in waiting {
+            let program = ctx.tree.program(at.0);
+            let Some(on) = ctx.tree.node(&program, at).event() else {
+                continue;
+            };
+            if conditions(ctx, tasks).names_one(at.0, on, subjects) {
+                self.wake_if_met(ctx, tasks, at, on, subjects);
+            }
+        }
     }
 
     /// Lets a waiting step go on, if its condition holds. Signals that came earlier count, until somebody takes them.
-    pub(super) fn wake_if_met(
+    fn wake_if_met(
         &mut self,
-        program: &Arc<Program>,
+        ctx: &Context,
+        tasks: &Tasks,
         at: NodeRef,
         on: &Event,
         subjects: &[Subject],
@@ -156,7 +121,6 @@ impl Run {
         on.leaves(&mut |leaf| {
             if let Condition::Signal(name) = &leaf.kind
                 && self
-                    .reactions
                     .signals
                     .get(name)
                     .is_some_and(|queue| !queue.is_empty())
@@ -164,46 +128,53 @@ impl Run {
                 seen.push(Subject::Signal(name.clone()));
             }
         });
-        if !self.holds(at.0, on, &seen) {
+        let conditions = conditions(ctx, tasks);
+        if !conditions.holds(at.0, on, &seen) {
             return;
         }
-        let source = self.source(at.0, on, &seen);
+        let program = ctx.tree.program(at.0);
+        let source = conditions.source(at.0, on, &seen);
         let brought = match source.map(|leaf| (&leaf.kind, leaf)) {
-            Some((Condition::Signal(name), _)) => self
-                .reactions
-                .signals
-                .get_mut(name)
-                .and_then(std::collections::VecDeque::pop_front),
-            Some((_, leaf)) => Some(self.brought(at.0, leaf)),
+            Some((Condition::Signal(name), _)) => {
+                self.signals.get_mut(name).and_then(VecDeque::pop_front)
+            }
+            Some((_, leaf)) => Some(conditions.brought(at.0, leaf)),
             None => None,
         };
         let brought = brought.unwrap_or(Value::Null);
-        let outcome = match declared(on, source, payload_type(self.node(program, at))) {
+        let outcome = match declared(on, source, payload_type(ctx.tree.node(&program, at))) {
             Some(ty) => decode(&brought.to_json(), ty).map_err(|mismatch| {
                 let message =
                     format!("what the event brings does not have the declared type: {mismatch}");
                 let class = ErrorClass::Validation(Validation::Expression);
-                Arc::new(StepError::new(class, message, &self.path(program, at)))
+                Arc::new(StepError::new(class, message, &ctx.tree.path(&program, at)))
             }),
             None => Ok(brought),
         };
-        self.reactions.waits.remove(&at);
-        self.reactions.due.push_back((at, outcome));
+        self.steps.remove(&at);
+        self.due.push_back((at, outcome));
     }
 
     /// The next step whose event has come goes on; false where there is none.
-    pub(super) fn wake_due(&mut self) -> bool {
-        let Some((at, outcome)) = self.reactions.due.pop_front() else {
+    pub(super) fn wake_due(&mut self, ctx: &mut Context) -> bool {
+        let Some((at, outcome)) = self.due.pop_front() else {
             return false;
         };
-        if self.state_of(at) == StepState::Waiting {
-            self.compounds.remove(&at);
+        if ctx.tree.state_of(at) == StepState::Waiting {
             match outcome {
-                Ok(value) => self.settle(at, End::Completed(value)),
-                Err(error) => self.step_failed(at, error),
+                Ok(value) => ctx.settle(at, End::Completed(value)),
+                Err(error) => ctx.step_failed(at, error),
             }
         }
         true
+    }
+}
+
+/// The conditions on what there is now.
+fn conditions<'a>(ctx: &'a Context, tasks: &'a Tasks) -> Conditions<'a> {
+    Conditions {
+        tree: &ctx.tree,
+        tasks,
     }
 }
 
@@ -321,7 +292,11 @@ fn payload_types(program: &Program, name: &str) -> Vec<Type> {
 }
 
 /// What a move from outside comes to, or why it is refused.
-fn external_move(task: &Task, status: &str, context: &Json) -> Result<(Status, Value), String> {
+pub(super) fn external_move(
+    task: &Task,
+    status: &str,
+    context: &Json,
+) -> Result<(Status, Value), String> {
     if !task.external {
         return Err(format!(
             "`{}` is not declared `external`, so only the plan moves it",

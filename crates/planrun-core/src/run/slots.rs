@@ -1,86 +1,112 @@
 //! Slots: how many attempts may be in flight at once, in a plan instance and in those that called it.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
 use planrun_lang::protocol::StepState;
 
-use super::machine::{NodeRef, Run, Timer};
+use super::command::ScopeId;
+use super::context::Context;
+use super::frame::{FrameId, NodeRef};
+use super::tree::Tree;
 
-impl Run {
-    /// Takes a slot of a plan instance and of those that called it; false where one of them has none left.
-    pub(super) fn take_slot(&mut self, scope: usize) -> bool {
-        if !self.has_slot(scope) {
-            return false;
+/// The calls that wait for a slot.
+#[derive(Default)]
+pub(super) struct Slots {
+    /// In source order; each with the number of the attempt that it waits to make, once it has begun.
+    queued: BTreeMap<NodeRef, Option<u64>>,
+    /// Those that were told of a free slot and have not come to take it.
+    woken: BTreeSet<NodeRef>,
+}
+
+impl Slots {
+    /// Takes a slot for a call in a frame; false where none is left.
+    pub(super) fn take(&mut self, ctx: &mut Context, frame: FrameId) -> bool {
+        let is_free = is_free(&ctx.tree, ctx.tree[frame].scope);
+        if is_free {
+            self.hold(ctx, frame);
         }
-        self.hold_slot(scope);
-        true
+        is_free
     }
 
     /// Takes a slot whether one is free or not: what an earlier process had begun is not held up, since its answers
     /// come in the order in which they came then.
-    pub(super) fn hold_slot(&mut self, scope: usize) {
-        let mut inner = Some(scope);
+    #[expect(clippy::unused_self, reason = "a slot is taken from the slots")]
+    pub(super) fn hold(&mut self, ctx: &mut Context, frame: FrameId) {
+        let mut inner = Some(ctx.tree[frame].scope);
         while let Some(scope) = inner {
-            self.scopes[scope].in_use += 1;
-            inner = self.scopes[scope].outer;
+            ctx.tree.scopes[scope].in_use += 1;
+            inner = ctx.tree.scopes[scope].outer;
         }
     }
 
-    pub(super) fn has_slot(&self, scope: usize) -> bool {
-        let mut inner = Some(scope);
+    /// Gives the slot of a call in a frame back, and lets the first call that can use it try again.
+    pub(super) fn give(&mut self, ctx: &mut Context, frame: FrameId) {
+        let mut inner = Some(ctx.tree[frame].scope);
         while let Some(scope) = inner {
-            let scope = &self.scopes[scope];
-            if scope.in_use >= scope.policy.concurrency {
-                return false;
-            }
+            let scope = &mut ctx.tree.scopes[scope];
+            scope.in_use = scope.in_use.saturating_sub(1);
             inner = scope.outer;
         }
-        true
+        self.wake_next(ctx);
     }
 
-    /// Gives a slot back and lets the first call that can use it try again.
-    pub(super) fn give_slot(&mut self, scope: usize) {
-        let mut inner = Some(scope);
-        while let Some(scope) = inner {
-            self.scopes[scope].in_use = self.scopes[scope].in_use.saturating_sub(1);
-            inner = self.scopes[scope].outer;
-        }
-        self.wake_next();
+    /// A call waits for a slot: to begin, or to make the attempt with this number.
+    pub(super) fn wait(&mut self, ctx: &mut Context, at: NodeRef, attempt: Option<u64>) {
+        ctx.tree.set_state(at, StepState::Queued);
+        self.queued.insert(at, attempt);
+    }
+
+    /// A call that was told of a free slot has come.
+    pub(super) fn has_come(&mut self, at: NodeRef) {
+        self.woken.remove(&at);
     }
 
     /// A call waits for no slot any more. One that had been woken for a slot and will not take it passes it on.
-    pub(super) fn leave_queue(&mut self, at: NodeRef) {
+    pub(super) fn leave(&mut self, ctx: &mut Context, at: NodeRef) {
         self.queued.remove(&at);
         if self.woken.remove(&at) {
-            self.wake_next();
+            self.wake_next(ctx);
         }
     }
 
+    /// Whether no call waits.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.queued.is_empty() && self.woken.is_empty()
+    }
+
     /// The slots are gone with the process: what has not begun waits for none, which is what its journal tells.
-    pub(super) fn close_queue(&mut self) {
-        for at in std::mem::take(&mut self.queued) {
-            if !self.leaves.contains_key(&at) {
-                self.frames[at.0].node(at.1).state = StepState::Pending;
+    pub(super) fn close(&mut self, tree: &mut Tree) {
+        for (at, attempt) in std::mem::take(&mut self.queued) {
+            if attempt.is_none() {
+                tree.set_state(at, StepState::Pending);
             }
         }
     }
 
-    fn wake_next(&mut self) {
+    fn wake_next(&mut self, ctx: &mut Context) {
         // One whose own plan has no slot left would take this one's place and leave the slot unused.
-        let Some(at) = self.next_in_queue() else {
+        let tree = &ctx.tree;
+        let able = self.queued.keys().copied();
+        let able = able.filter(|at| is_free(tree, tree[at.0].scope));
+        let Some(at) = ctx.schedule.one_of(able) else {
             return;
         };
-        self.queued.remove(&at);
+        let attempt = self.queued.remove(&at).flatten();
         self.woken.insert(at);
-        if let Some(leaf) = self.leaves.get(&at) {
-            // Between two attempts: it goes on where it was.
-            let number = leaf.number;
-            self.timers.push(std::cmp::Reverse((
-                self.now.monotonic,
-                number,
-                Timer::Again(at, number),
-            )));
+        if let Some(number) = attempt {
+            ctx.wake_call(at, number);
         } else {
-            self.frames[at.0].node(at.1).state = StepState::Pending;
-            self.ready.push(std::cmp::Reverse(at));
+            ctx.tree.set_state(at, StepState::Pending);
+            ctx.schedule.ready.push(Reverse(at));
         }
     }
+}
+
+/// Whether a plan instance, and each that called it, has a slot left.
+fn is_free(tree: &Tree, scope: ScopeId) -> bool {
+    tree.scopes_around(scope).all(|scope| {
+        let scope = &tree.scopes[scope];
+        scope.in_use < scope.policy.concurrency
+    })
 }

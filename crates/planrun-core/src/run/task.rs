@@ -1,5 +1,6 @@
 //! Tasks: a status and a context that change together, and the trace of how they did.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -9,11 +10,12 @@ use planrun_lang::types::{Type, check_value};
 use planrun_lang::value::{Key, Value};
 use serde::Serialize;
 
-use super::Program;
-use super::event::{Subject, TaskRef};
+use super::agenda::{End, Subject};
+use super::context::Context;
+use super::frame::NodeRef;
+use super::frame::TaskRef;
 use super::frame::{FrameId, Microseconds};
-use super::machine::{NodeRef, Run};
-use super::settle::End;
+use super::program::Program;
 use crate::journal::{EventKind, StepError};
 
 /// Where a task stands. Its context is in the slot of the frame that declares it.
@@ -21,6 +23,23 @@ use crate::journal::{EventKind, StepError};
 pub(super) struct TaskState {
     pub status: Status,
     trace: Vec<Move>,
+}
+
+/// The tasks of a run.
+#[derive(Default)]
+pub(super) struct Tasks {
+    pub(super) states: BTreeMap<TaskRef, TaskState>,
+    /// Those that have failed with a step which stands still.
+    pub(super) failed_work: Vec<Failed>,
+}
+
+/// A task that has failed with a step which stands still, so that it can be taken up again.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub step: NodeRef,
+    pub task: TaskRef,
+    /// Its status before.
+    pub before: Status,
 }
 
 /// One change of a task.
@@ -55,23 +74,23 @@ pub struct TaskMove {
     pub at: String,
 }
 
-impl Run {
+impl Tasks {
     /// A task begins: in its first status, every field of its context null.
-    pub(super) fn declare(&mut self, frame: FrameId, id: TaskId) {
-        let program = self.program(frame);
+    pub(super) fn declare(&mut self, ctx: &mut Context, frame: FrameId, id: TaskId) {
+        let program = ctx.tree.program(frame);
         let task = program.plan.task(id);
         let fields = fields(&task.context).map(|name| (Key::String(name.clone()), Value::Null));
         let context: IndexMap<Key, Value> = fields.collect();
-        if let Some(place) = self.frames[frame].slots.get_mut(task.slot as usize) {
+        if let Some(place) = ctx.tree[frame].slots.get_mut(task.slot as usize) {
             *place = Value::Map(Arc::new(context));
         }
         let first = Move {
             status: Status(0),
             reason: "initialized".into(),
-            at: self.elapsed(),
+            at: ctx.outbox.elapsed(),
             error: None,
         };
-        self.reactions.tasks.insert(
+        self.states.insert(
             (frame, id),
             TaskState {
                 status: Status(0),
@@ -81,61 +100,63 @@ impl Run {
     }
 
     /// A task's declaration, in its turn: one under a condition begins here.
-    pub(super) fn run_task(&mut self, at: NodeRef, id: TaskId) {
+    pub(super) fn run_task(&mut self, ctx: &mut Context, at: NodeRef, id: TaskId) {
         let own = (at.0, id);
-        let begins = !self.reactions.tasks.contains_key(&own);
+        let begins = !self.states.contains_key(&own);
         if begins {
-            self.declare(at.0, id);
+            self.declare(ctx, at.0, id);
         }
-        let context = self.context_of(own);
-        self.settle(at, End::Completed(context));
+        let context = ctx.tree.context_of(own);
+        ctx.settle(at, End::Completed(context));
         if begins {
-            self.commit(&[Subject::Task(own)]);
+            ctx.commit(Subject::Task(own));
         }
     }
 
     /// `set`: status and context in one event.
-    pub(super) fn run_set(&mut self, program: &Program, at: NodeRef, set: &Set) {
-        let home = self.task_at(at.0, set.task);
+    pub(super) fn run_set(&mut self, ctx: &mut Context, program: &Program, at: NodeRef, set: &Set) {
+        let home = ctx.tree.task_at(at.0, set.task);
         let task = program.plan.task(set.task);
         let given = set.context.as_ref().map(|code| {
-            let value = self.evaluate(at.0, code)?;
+            let value = ctx.tree.evaluate(at.0, code)?;
             fit(task, &value).map_err(|fault| EvalError::plain(fault, code.span))?;
             Ok(value)
         });
         let given = match given.transpose() {
             Ok(given) => given.unwrap_or(Value::Null),
-            Err(error) => return self.expression_failed(program, at, &error),
+            Err(error) => return ctx.expression_failed(at, &error),
         };
-        let firing = self.firing_around(at.0);
-        let reason = firing.map_or_else(|| "set".into(), |firing| self.frames[firing].path.clone());
-        self.change(home, set.status, &given, reason, self.caught_around(at.0));
-        let (path, context) = (self.task_path(home), self.context_of(home));
-        self.emit(EventKind::TaskSet {
+        let firing = ctx.tree.firing_around(at.0);
+        let reason = firing.map_or_else(|| "set".into(), |firing| ctx.tree[firing].path.clone());
+        let caught = ctx.tree.caught_around(at.0);
+        self.change(ctx, home, set.status, &given, reason, caught);
+        let (path, context) = (ctx.tree.task_path(home), ctx.tree.context_of(home));
+        ctx.outbox.emit(EventKind::TaskSet {
             path: path.clone(),
             status: task.status_name(set.status).into(),
             context,
         });
-        self.settle(at, End::Completed(Value::Null));
-        self.commit(&[Subject::Task(home)]);
+        ctx.settle(at, End::Completed(Value::Null));
+        ctx.commit(Subject::Task(home));
     }
 
     /// Moves a task and merges what is given into its context.
     pub(super) fn change(
         &mut self,
+        ctx: &mut Context,
         at: TaskRef,
         status: Status,
         given: &Value,
         reason: Arc<str>,
         error: Option<Arc<StepError>>,
     ) {
-        if !self.reactions.tasks.contains_key(&at) {
+        if !self.states.contains_key(&at) {
             // Its declaration stands under a condition that did not hold.
-            self.declare(at.0, at.1);
+            self.declare(ctx, at.0, at.1);
         }
-        let slot = self.program(at.0).plan.task(at.1).slot;
+        let slot = ctx.tree.program(at.0).plan.task(at.1).slot;
         if let (Some(Value::Map(context)), Value::Map(given)) =
-            (self.frames[at.0].slots.get_mut(slot as usize), given)
+            (ctx.tree[at.0].slots.get_mut(slot as usize), given)
         {
             let context = Arc::make_mut(context);
             context.extend(
@@ -144,8 +165,8 @@ impl Run {
                     .map(|(key, value)| (key.clone(), value.clone())),
             );
         }
-        let now = self.elapsed();
-        if let Some(state) = self.reactions.tasks.get_mut(&at) {
+        let now = ctx.outbox.elapsed();
+        if let Some(state) = self.states.get_mut(&at) {
             state.status = status;
             state.trace.push(Move {
                 status,
@@ -156,43 +177,25 @@ impl Run {
         }
     }
 
-    /// The context of a task, as it is now.
-    pub(super) fn context_of(&self, (frame, id): TaskRef) -> Value {
-        let state = &self.frames[frame];
-        let slot = self.scopes[state.scope].program.plan.task(id).slot;
-        state
-            .slots
-            .get(slot as usize)
-            .cloned()
-            .unwrap_or(Value::Null)
-    }
-
-    /// The path of a task.
-    pub(super) fn task_path(&self, (frame, id): TaskRef) -> Arc<str> {
-        let state = &self.frames[frame];
-        state.path_of(&self.scopes[state.scope].program.plan.task(id).name)
-    }
-
     /// What became of the tasks of the plan itself; those of the plans that it calls are their own affair.
-    pub(super) fn task_reports(&self) -> Vec<TaskReport> {
+    pub(super) fn reports(&self, ctx: &Context) -> Vec<TaskReport> {
         let own = self
-            .reactions
-            .tasks
+            .states
             .iter()
-            .filter(|((frame, _), _)| self.frames[*frame].scope == 0);
+            .filter(|((frame, _), _)| ctx.tree[*frame].scope == 0);
         let report = |(at, state): (&TaskRef, &TaskState)| {
-            let task = self.scopes[0].program.plan.task(at.1);
+            let task = ctx.tree.scopes[0].program.plan.task(at.1);
             let name = |status: Status| Arc::from(task.status_name(status));
             let told = |moved: &Move| TaskMove {
                 status: name(moved.status),
                 reason: moved.reason.clone(),
-                at: self.instant(moved.at),
+                at: ctx.outbox.instant(moved.at),
                 error: moved.error.as_ref().map(|error| error.to_value()),
             };
             TaskReport {
-                name: self.task_path(*at),
+                name: ctx.tree.task_path(*at),
                 status: name(state.status),
-                context: self.context_of(*at),
+                context: ctx.tree.context_of(*at),
                 trace: state.trace.iter().map(told).collect(),
             }
         };

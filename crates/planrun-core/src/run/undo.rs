@@ -2,32 +2,35 @@
 
 use std::sync::Arc;
 
-use planrun_lang::protocol::{Sent, StepState};
+use planrun_lang::protocol::StepState;
 use planrun_lang::sema::{Step, Undo};
-use planrun_lang::types::{ErrorClass, Validation};
+use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
-use super::Program;
-use super::attempt::tool_call;
+use super::aftermath::Compensation;
+use super::aftermath::open_aside;
+use super::agenda::{End, Inquiry};
+use super::context::Context;
+use super::frame::NodeRef;
 use super::frame::{Ending, FrameId, Role, Undone};
-use super::machine::{NodeRef, Run};
+use super::program::Program;
 use super::sensitive::{in_arguments, in_output};
 use crate::journal::{FormField, Question, StepError, Waiting};
 
-impl Run {
+impl Compensation {
     /// A call has changed something, or may have: it, and every step around it, has something to take back. What an arm
     /// did to recover a step is not the step's.
-    pub(super) fn note_change(&mut self, at: NodeRef) {
-        if !self.aftermath.matters {
+    pub(super) fn note_change(&mut self, ctx: &Context, at: NodeRef) {
+        if !self.matters {
             return;
         }
         let mut inner = at;
         let mut counts = true;
         loop {
-            if counts && self.has_undo(inner) {
-                self.aftermath.touched.insert(inner);
+            if counts && has_undo(ctx, inner) {
+                self.touched.insert(inner);
             }
-            let Some(owner) = self.frames[inner.0].owner else {
+            let Some(owner) = ctx.tree[inner.0].owner else {
                 return;
             };
             counts = match owner.role {
@@ -41,56 +44,40 @@ impl Run {
 
     /// A step has settled: from now on it is in the log, where it has something to take back.
     pub(super) fn note_settled(&mut self, at: NodeRef) {
-        if self.aftermath.touched.remove(&at) {
-            self.aftermath.happened.push(at);
+        if self.touched.remove(&at) {
+            self.happened.push(at);
         }
-    }
-
-    fn has_undo(&self, at: NodeRef) -> bool {
-        let program = self.program(at.0);
-        self.node(&program, at)
-            .step()
-            .is_some_and(|step| step.undo().is_some())
-    }
-
-    /// Whether a step has come to what it does without its arms.
-    fn has_worked(&self, at: NodeRef) -> bool {
-        let caught = self.frames[at.0].records[at.1 as usize]
-            .details()
-            .and_then(|details| details.error.as_ref());
-        self.state_of(at) == StepState::Completed && caught.is_none()
     }
 
     /// What a plan instance has to take back, so that the last one of the list is the first. The `undo` of a step that
     /// holds others takes the place of theirs where the step has worked; else theirs run, and it has nothing to read.
-    pub(super) fn to_take_back(&self, frame: FrameId) -> Vec<NodeRef> {
+    pub(super) fn to_undo(&self, ctx: &Context, frame: FrameId) -> Vec<NodeRef> {
         let wanted = |at: &&NodeRef| {
             let (mut inner, mut within) = (at.0, false);
             loop {
                 within |= inner == frame;
-                let Some(owner) = self.frames[inner].owner else {
+                let Some(owner) = ctx.tree[inner].owner else {
                     return within;
                 };
                 let outer = (owner.frame, owner.node);
                 let replaced = !matches!(owner.role, Role::Recover | Role::Firing(_));
-                if replaced && self.has_undo(outer) && self.has_worked(outer) {
+                if replaced && has_undo(ctx, outer) && has_worked(ctx, outer) {
                     return false;
                 }
                 inner = owner.frame;
             }
         };
         let own = |at: &&NodeRef| {
-            let program = self.program(at.0);
-            self.is_call(&program, **at) || self.has_worked(**at)
+            let program = ctx.tree.program(at.0);
+            ctx.tree.is_call(&program, **at) || has_worked(ctx, **at)
         };
         let fresh = |at: &&NodeRef| {
-            let record = &self.frames[at.0].records[at.1 as usize];
+            let record = ctx.tree.record(**at);
             record
                 .details()
                 .is_none_or(|details| details.undone.is_none())
         };
-        self.aftermath
-            .happened
+        self.happened
             .iter()
             .filter(own)
             .filter(wanted)
@@ -100,71 +87,70 @@ impl Run {
     }
 
     /// Takes a step back. Of one that may have happened it is found out first what it came to, where something can tell.
-    pub(super) fn take_back(&mut self, at: NodeRef) {
-        let program = self.program(at.0);
-        let Some(step) = self.node(&program, at).step() else {
+    pub(super) fn undo_step(&mut self, ctx: &mut Context, at: NodeRef) {
+        let program = ctx.tree.program(at.0);
+        let Some(step) = ctx.tree.step(&program, at) else {
             return;
         };
-        if !self.record(at.0, at.1).in_doubt {
-            let slot = self.node(&program, at).slot;
-            let gave = slot
-                .and_then(|slot| self.frames[at.0].slots.get(slot as usize))
-                .cloned();
-            return self.open_undo(at, gave.unwrap_or(Value::Null));
+        if !ctx.tree.record_mut(at).in_doubt {
+            let gave = ctx.tree.value_of(&program, at);
+            return open_undo(ctx, at, gave.unwrap_or(Value::Null));
         }
-        if self.verifies(&program, step) {
-            return self.open_verify(at);
+        if ctx.setup.verifies(&program, step) {
+            return ctx.then(Inquiry::OpenVerify(at));
         }
-        self.undo_unknown(at);
-    }
-
-    fn open_undo(&mut self, at: NodeRef, gave: Value) {
-        let program = self.program(at.0);
-        if let Some(undo) = self.node(&program, at).step().and_then(Step::undo) {
-            self.open_aside(&program, at, undo.body, Role::Undo, gave);
-        }
+        self.undo_unknown(ctx, at);
     }
 
     /// It may have happened, and nobody knows what it gave: an `undo` that does not read that runs, one that does waits
     /// for somebody who knows.
-    fn undo_unknown(&mut self, at: NodeRef) {
-        let program = self.program(at.0);
-        match self.node(&program, at).step().and_then(Step::undo) {
-            Some(undo) if undo.reads => self.ask_what_it_gave(&program, at, undo),
-            Some(_) | None => self.open_undo(at, Value::Null),
+    fn undo_unknown(&mut self, ctx: &mut Context, at: NodeRef) {
+        let program = ctx.tree.program(at.0);
+        match ctx.tree.step(&program, at).and_then(Step::undo) {
+            Some(undo) if undo.reads => self.ask_what_it_gave(ctx, &program, at, undo),
+            Some(_) | None => open_undo(ctx, at, Value::Null),
         }
     }
 
     /// What can tell has looked at a step that may have happened.
-    pub(super) fn resolved(&mut self, at: NodeRef, frame: FrameId, outcome: Result<(), Ending>) {
-        let program = self.program(at.0);
-        let gives = self
-            .node(&program, at)
-            .step()
+    pub(super) fn resolved(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
+        let program = ctx.tree.program(at.0);
+        let gives = ctx
+            .tree
+            .step(&program, at)
             .and_then(Step::verify)
             .is_some_and(|verify| verify.gives);
         match outcome {
             Ok(()) if gives => {
-                let gave = self.frames[frame].values.pop().unwrap_or(Value::Null);
-                self.open_undo(at, gave);
+                let gave = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
+                open_undo(ctx, at, gave);
             }
-            Err(Ending::Failed(error)) if super::aftermath::says_no(&error) => {
-                self.next_to_take_back(at);
+            Err(Ending::Failed(error)) if error.says_no() => {
+                self.next_to_undo(ctx, at);
             }
-            Ok(()) | Err(_) => self.undo_unknown(at),
+            Ok(()) | Err(_) => self.undo_unknown(ctx, at),
         }
     }
 
-    fn ask_what_it_gave(&mut self, program: &Program, at: NodeRef, undo: &Undo) {
-        let path = self.path(program, at);
-        let details = self.frames[at.0].records[at.1 as usize].details();
+    fn ask_what_it_gave(&mut self, ctx: &mut Context, program: &Program, at: NodeRef, undo: &Undo) {
+        let path = ctx.tree.path(program, at);
+        let details = ctx.tree.record(at).details();
         let execution = details
             .and_then(|details| details.execution.as_ref())
             .map_or(0, |execution| execution.number);
         let arguments = details.and_then(|details| details.arguments.clone());
-        let tool = tool_call(program, self, at).map(|(.., signature)| signature.path().into());
-        let arguments = arguments.unwrap_or_else(|| self.no_arguments.clone());
-        let step = self.node(program, at).step();
+        let tool = ctx
+            .tree
+            .tool_call(program, at)
+            .map(|(.., signature)| signature.path().into());
+        let arguments = arguments.unwrap_or_else(|| ctx.no_arguments.clone());
+        let step = ctx.tree.step(program, at);
         let sensitive = step
             .map(|step| in_arguments(step, &arguments))
             .unwrap_or_default();
@@ -173,7 +159,7 @@ impl Run {
             "Did `{path}` happen, and what did it give? It is taken back, and its `undo` reads that."
         );
         let question = Question {
-            asked_at: self.now.wall,
+            asked_at: ctx.outbox.now.wall,
             execution,
             tool: tool.unwrap_or_default(),
             effect: step.map(|step| step.effect),
@@ -185,78 +171,117 @@ impl Run {
             }],
             ..Question::plain(Waiting::Answer, text)
         };
-        let before = self.state_of(at);
-        self.aftermath.asked.insert(at, before);
-        if let Some(past) = self.recording.asked_after_end(&path, execution) {
-            return self.ask_as_before(program, at, past);
+        let before = ctx.tree.state_of(at);
+        self.asked.insert(at, before);
+        if let Some(past) = ctx.outbox.recording.asked_after_end(&path, execution) {
+            return ctx.then(Inquiry::AskAgain(at, Box::new(past)));
         }
-        self.ask_first(program, at, question);
+        ctx.then(Inquiry::Ask(at, Box::new(question)));
     }
 
     /// Whether somebody is asked what a step gave, so that it can be taken back.
-    pub(super) fn is_told_what_it_gave(&self, at: NodeRef) -> bool {
-        self.aftermath.asked.contains_key(&at)
+    pub(super) fn asks(&self, at: NodeRef) -> bool {
+        self.asked.contains_key(&at)
     }
 
     /// That is asked no longer: the step stands as it stood before.
-    pub(super) fn leave_what_it_gave(&mut self, at: NodeRef) {
-        if let Some(state) = self.aftermath.asked.remove(&at) {
-            self.release_hold(at);
-            self.frames[at.0].node(at.1).state = state;
+    pub(super) fn stop_asking(&mut self, ctx: &mut Context, at: NodeRef) {
+        if let Some(state) = self.asked.remove(&at) {
+            ctx.tree.set_state(at, state);
         }
     }
 
     /// Somebody has said what became of it: `{ happened: bool, value: … }`.
-    pub(super) fn told_what_it_gave(&mut self, at: NodeRef, told: &Value) {
-        self.leave_what_it_gave(at);
+    pub(super) fn told(&mut self, ctx: &mut Context, at: NodeRef, told: &Value) {
+        self.stop_asking(ctx, at);
         if told.get("happened") == Some(&Value::Bool(true)) {
-            return self.open_undo(at, told.get("value").cloned().unwrap_or(Value::Null));
+            return open_undo(ctx, at, told.get("value").cloned().unwrap_or(Value::Null));
         }
-        self.next_to_take_back(at);
+        self.next_to_undo(ctx, at);
     }
 
     /// Nobody can say it.
-    pub(super) fn not_told_what_it_gave(&mut self, at: NodeRef, error: StepError) {
-        self.leave_what_it_gave(at);
-        self.taken_back(at, Err(Ending::Failed(Arc::new(error))));
-        self.next_to_take_back(at);
-    }
-
-    pub(super) fn taken_back(&mut self, at: NodeRef, outcome: Result<(), Ending>) {
-        let undone = match outcome {
-            Ok(()) => Undone::Yes,
-            Err(Ending::Failed(error)) => Undone::No(error),
-            Err(Ending::Cancelled) => {
-                let path: Arc<str> = format!("{}.undo", self.own_path(at)).into();
-                Undone::No(Arc::new(StepError::new(
-                    ErrorClass::Cancelled,
-                    "it was not waited for",
-                    &path,
-                )))
-            }
-        };
-        self.record(at.0, at.1).details_mut().undone = Some(undone);
+    pub(super) fn not_told(&mut self, ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
+        self.stop_asking(ctx, at);
+        undone(ctx, at, Err(Ending::Failed(error)));
+        self.next_to_undo(ctx, at);
     }
 
     /// Why steps could not be taken back: somebody must look after them.
-    pub(super) fn not_undone(&self) -> Vec<Arc<StepError>> {
-        let failed = |at: &NodeRef| match self.frames[at.0].records[at.1 as usize]
-            .details()?
-            .undone
-            .as_ref()?
-        {
+    pub(super) fn not_undone(&self, ctx: &Context) -> Vec<Arc<StepError>> {
+        let failed = |at: &NodeRef| match ctx.tree.record(*at).details()?.undone.as_ref()? {
             Undone::Yes => None,
             Undone::No(error) => Some(error.clone()),
         };
-        self.aftermath.happened.iter().filter_map(failed).collect()
+        self.happened.iter().filter_map(failed).collect()
+    }
+
+    /// Whether the end of a call leaves something behind that can be taken back.
+    pub(super) fn has_changed(
+        &self,
+        ctx: &Context,
+        program: &Program,
+        at: NodeRef,
+        end: &End,
+    ) -> bool {
+        if !self.matters || !ctx.tree.is_call(program, at) {
+            return false;
+        }
+        let effect = ctx.tree.step(program, at).map(|step| step.effect);
+        if ctx
+            .tree
+            .record(at)
+            .details()
+            .is_some_and(|details| details.copied)
+        {
+            // Another run has done it, and that is not this one's to take back.
+            return false;
+        }
+        let record = &ctx.tree.record(at);
+        let gave = matches!(end, End::Completed(_))
+            && record
+                .details()
+                .is_none_or(|details| details.error.is_none());
+        (gave || record.in_doubt) && effect.is_some_and(|effect| !effect.floats())
     }
 }
 
-/// Whether a failed call may have changed something: nobody knows, or it answered with what its contract forbids.
-pub(super) fn may_have_happened(error: &StepError) -> bool {
-    match error.class {
-        ErrorClass::UnknownOutcome => true,
-        ErrorClass::Validation(Validation::Result) if error.sent == Sent::Answered => true,
-        _ => error.sent == Sent::Maybe,
+fn open_undo(ctx: &mut Context, at: NodeRef, gave: Value) {
+    let program = ctx.tree.program(at.0);
+    if let Some(undo) = ctx.tree.step(&program, at).and_then(Step::undo) {
+        open_aside(ctx, &program, at, undo.body, Role::Undo, gave);
     }
+}
+
+pub(super) fn undone(ctx: &mut Context, at: NodeRef, outcome: Result<(), Ending>) {
+    let undone = match outcome {
+        Ok(()) => Undone::Yes,
+        Err(Ending::Failed(error)) => Undone::No(error),
+        Err(Ending::Cancelled) => {
+            let path: Arc<str> = format!("{}.undo", ctx.tree.own_path(at)).into();
+            Undone::No(Arc::new(StepError::new(
+                ErrorClass::Cancelled,
+                "it was not waited for",
+                &path,
+            )))
+        }
+    };
+    ctx.tree.record_mut(at).details_mut().undone = Some(undone);
+}
+
+/// Whether a step has come to what it does without its arms.
+fn has_worked(ctx: &Context, at: NodeRef) -> bool {
+    let caught = ctx
+        .tree
+        .record(at)
+        .details()
+        .and_then(|details| details.error.as_ref());
+    ctx.tree.state_of(at) == StepState::Completed && caught.is_none()
+}
+
+fn has_undo(ctx: &Context, at: NodeRef) -> bool {
+    let program = ctx.tree.program(at.0);
+    ctx.tree
+        .step(&program, at)
+        .is_some_and(|step| step.undo().is_some())
 }

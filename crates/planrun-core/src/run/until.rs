@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use planrun_lang::graph;
 
-use super::Program;
-use super::machine::{NodeRef, Run};
+use super::frame::{Frame, NodeRef};
+use super::program::Program;
 
 /// The step that a process of a run goes up to.
 #[derive(Clone, Debug)]
@@ -44,27 +44,15 @@ impl Until {
         steps.filter_map(|node| node.name.as_deref())
     }
 
+    /// Whether the step has settled. A plan that ends above it has ended.
+    pub(super) fn is_reached(&self, root: &Frame) -> bool {
+        let ends = root.taken.is_some() || root.ending.is_some();
+        let node = root.nodes.get(self.node as usize);
+        !ends && node.is_some_and(|node| node.state.is_settled())
+    }
+
     /// Whether a statement is left for a later process.
     pub(super) fn leaves(&self, (frame, node): NodeRef) -> bool {
         frame == 0 && !self.needed.contains(&node)
-    }
-}
-
-impl Run {
-    /// Whether a statement is left for a later process.
-    pub(super) fn is_left(&self, at: NodeRef) -> bool {
-        self.setup
-            .until
-            .as_ref()
-            .is_some_and(|until| until.leaves(at))
-    }
-
-    /// Whether there was a step to go up to, and it has settled. A plan that ends above it has ended.
-    pub(super) fn until_is_reached(&self) -> bool {
-        let ends = self.frames[0].taken.is_some() || self.frames[0].ending.is_some();
-        self.setup
-            .until
-            .as_ref()
-            .is_some_and(|until| !ends && self.state_of((0, until.node)).is_settled())
     }
 }

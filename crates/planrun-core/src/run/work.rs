@@ -4,89 +4,124 @@ use std::sync::Arc;
 
 use planrun_lang::sema::Status;
 use planrun_lang::value::Value;
+use serde_json::Value as Json;
 
-use super::event::{Subject, TaskRef};
-use super::frame::{FrameId, Role};
-use super::machine::{NodeRef, Run};
+use super::agenda::{FailedWork, Reaction, Subject};
+use super::context::Context;
+use super::frame::FrameId;
+use super::frame::NodeRef;
+use super::frame::TaskRef;
+use super::signal::external_move;
+use super::task::{Failed, Tasks};
 use crate::journal::{EventKind, StepError};
 
-/// A task that has failed with a step which stands still, so that it can be taken up again.
-pub(super) struct Failed {
-    step: NodeRef,
-    task: TaskRef,
-    /// Its status before.
-    before: Status,
-}
-
-impl Run {
-    /// Something in a firing, or the firing itself, has failed and nothing caught that: the tasks that it would have set,
-    /// and that have not ended, fail. A step that stands still may be done again.
-    pub(super) fn work_failed(
-        &mut self,
-        frame: FrameId,
-        error: &Arc<StepError>,
-        stands_still: Option<NodeRef>,
-    ) {
-        let Some(firing) = self.firing_around(frame) else {
+impl Tasks {
+    /// A task fails with a firing, unless it has ended.
+    pub(super) fn fail(&mut self, ctx: &mut Context, failed: FailedWork) {
+        let FailedWork {
+            firing,
+            task,
+            status,
+            error,
+            parked,
+        } = failed;
+        let program = ctx.tree.program(firing);
+        let home = ctx.tree.task_at(firing, task);
+        let Some(before) = self.states.get(&home).map(|state| state.status) else {
             return;
         };
-        let program = self.program(firing);
-        for (id, failed) in program.plan.fails_with(self.frames[firing].block) {
-            let home = self.task_at(firing, id);
-            let Some(before) = self.reactions.tasks.get(&home).map(|state| state.status) else {
-                continue;
-            };
-            if program.plan.task(id).ends(before) {
-                continue;
-            }
-            if let Some(step) = stands_still {
-                self.parking.failed_work.push(Failed {
-                    step,
-                    task: home,
-                    before,
-                });
-            }
-            let reason = self.frames[firing].path.clone();
-            self.change(home, failed, &Value::Null, reason, Some(error.clone()));
-            self.tell_of_task(home, failed);
-            self.commit(&[Subject::Task(home)]);
+        if program.plan.task(task).ends(before) {
+            return;
         }
+        if let Some(step) = parked {
+            let task = home;
+            self.failed_work.push(Failed { step, task, before });
+        }
+        let reason = ctx.tree[firing].path.clone();
+        self.change(ctx, home, status, &Value::Null, reason, Some(error));
+        tell_of_task(ctx, home, status);
+        ctx.commit(Subject::Task(home));
     }
 
     /// A step that stood still is done again: what has failed with it stands where it stood. That fires nothing.
-    pub(super) fn work_taken_up(&mut self, step: NodeRef) {
-        let (again, rest) = std::mem::take(&mut self.parking.failed_work)
+    pub(super) fn take_up(&mut self, ctx: &mut Context, step: NodeRef) {
+        let (again, rest) = std::mem::take(&mut self.failed_work)
             .into_iter()
             .partition(|one| one.step == step);
-        self.parking.failed_work = rest;
+        self.failed_work = rest;
         for Failed { task, before, .. } in Vec::into_iter(again) {
-            self.change(task, before, &Value::Null, "retried".into(), None);
-            self.tell_of_task(task, before);
+            self.change(ctx, task, before, &Value::Null, "retried".into(), None);
+            tell_of_task(ctx, task, before);
         }
     }
 
-    /// The failure that the arm around a frame has caught.
-    pub(super) fn caught_around(&self, mut frame: FrameId) -> Option<Arc<StepError>> {
-        while let Some(owner) = self.frames[frame].owner {
-            if owner.role == Role::Recover {
-                return self.frames[owner.frame].records[owner.node as usize]
-                    .details()?
-                    .error
-                    .clone();
-            }
-            frame = owner.frame;
-        }
-        None
-    }
-
-    fn tell_of_task(&mut self, at: TaskRef, status: Status) {
-        let (program, path, context) =
-            (self.program(at.0), self.task_path(at), self.context_of(at));
-        let status = program.plan.task(at.1).status_name(status);
-        self.emit(EventKind::TaskSet {
-            path: path.clone(),
-            status: status.into(),
-            context,
+    /// Somebody outside moves a task.
+    pub(super) fn receive_move(
+        &mut self,
+        ctx: &mut Context,
+        name: &str,
+        (status, context): (&str, &Json),
+        message: Option<u64>,
+    ) {
+        let program = ctx.tree.scopes[0].program.clone();
+        let found = self.states.keys().copied().find(|at| {
+            let own = ctx.tree[at.0].scope == 0;
+            own && *ctx.tree.task_path(*at) == *name
         });
+        let moved = match found {
+            Some(at) => {
+                external_move(program.plan.task(at.1), status, context).map(|moved| (at, moved))
+            }
+            None => Err(format!("there is no task `{name}`")),
+        };
+        let (raw, refused) = (Value::from_json(context), moved.as_ref().err().cloned());
+        ctx.outbox.emit(EventKind::TaskMoved {
+            path: name.into(),
+            status: status.into(),
+            context: raw,
+            refused: refused.map(Into::into),
+        });
+        ctx.outbox.message_taken(message);
+        if let Ok((at, (status, given))) = moved {
+            self.change(ctx, at, status, &given, "signal".into(), None);
+            ctx.commit(Subject::Task(at));
+        }
     }
+}
+
+/// Something in a firing, or the firing itself, has failed and nothing caught that: the tasks that it would have set,
+/// and that have not ended, fail. A step that stands still may be done again.
+pub(super) fn work_failed(
+    ctx: &mut Context,
+    frame: FrameId,
+    error: &Arc<StepError>,
+    parked: Option<NodeRef>,
+) {
+    let Some(firing) = ctx.tree.firing_around(frame) else {
+        return;
+    };
+    let program = ctx.tree.program(firing);
+    for (task, status) in program.plan.fails_with(ctx.tree[firing].block) {
+        ctx.then(Reaction::FailTask(Box::new(FailedWork {
+            firing,
+            task,
+            status,
+            error: error.clone(),
+            parked,
+        })));
+    }
+}
+
+fn tell_of_task(ctx: &mut Context, at: TaskRef, status: Status) {
+    let (program, path, context) = (
+        ctx.tree.program(at.0),
+        ctx.tree.task_path(at),
+        ctx.tree.context_of(at),
+    );
+    let status = program.plan.task(at.1).status_name(status);
+    ctx.outbox.emit(EventKind::TaskSet {
+        path: path.clone(),
+        status: status.into(),
+        context,
+    });
 }

@@ -290,19 +290,6 @@ impl Past {
         }
     }
 
-    fn copied(
-        &mut self,
-        mut entry: Entry,
-        at: i128,
-        kept: &mut Kept<'_>,
-    ) -> Result<(), EntryError> {
-        let output = entry.output(kept)?.unwrap_or(Value::Null);
-        let path = entry.path()?;
-        self.told(EventName::StepCopied, &path);
-        self.step(path, at).copied = Some(output);
-        Ok(())
-    }
-
     fn recovering(&mut self, mut entry: Entry, at: i128) -> Result<(), EntryError> {
         let path = entry.path()?;
         self.told(EventName::StepRecovering, &path);

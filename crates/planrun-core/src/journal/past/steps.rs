@@ -74,6 +74,28 @@ impl Past {
         step.earlier.extend(step.call.take());
     }
 
+    /// A result that was given before has stood for a call. Where that was found in the middle of the run, it comes again
+    /// at its place.
+    pub(super) fn copied(
+        &mut self,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
+        let output = entry.output(kept)?.unwrap_or(Value::Null);
+        let path = entry.path()?;
+        let step = self.step(path.clone(), at);
+        if !entry.cached {
+            step.copied = Some(output);
+            self.told(EventName::StepCopied, &path);
+            return Ok(());
+        }
+        step.call = Some(PastCall::cached(at, step.attempts));
+        let outcome = Ok(output);
+        self.learn(at, NewsKind::Answer { path, outcome });
+        Ok(())
+    }
+
     /// What is called asks something. Nothing of that is done again when the journal is replayed: the call goes on with
     /// what it was told.
     fn peer_asks(
@@ -211,6 +233,7 @@ impl Past {
             may_have_happened: lost.is_some()
                 || before.as_ref().is_some_and(|call| call.may_have_happened),
             unheard: open.and_then(|call| call.unheard.clone()),
+            cached: false,
             asked: same.map(|call| call.asked.clone()).unwrap_or_default(),
             handle: None,
             trial: entry.trial.unwrap_or(1),

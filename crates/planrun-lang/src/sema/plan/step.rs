@@ -271,6 +271,11 @@ impl Step {
         self.clauses.as_ref()?.within.as_ref()
     }
 
+    /// How old a result of an earlier call may be that stands for its own.
+    pub fn cache(&self) -> Option<&Code> {
+        self.clauses.as_ref()?.cache.as_ref()
+    }
+
     /// What it says itself of failed attempts.
     #[must_use]
     pub fn retry(&self) -> Option<&Retry> {

@@ -9,7 +9,8 @@ use serde_json::Value as Json;
 use crate::journal::StepError;
 
 /// A call that has begun and not settled.
-pub(super) struct Leaf {
+#[derive(Debug)]
+pub(super) struct CallState {
     /// Tells answers and timers of this phase from those of earlier ones.
     pub number: u64,
     pub phase: Phase,
@@ -27,6 +28,8 @@ pub(super) struct Leaf {
     pub handle: Option<Json>,
     /// Whether its peer has asked something and waits for the reply; it holds no slot then.
     pub asks: bool,
+    /// Whether its peer has asked anything.
+    pub talks: bool,
     /// Whether the attempt in flight has told what it has cost, so that its answer need not.
     pub told_cost: bool,
     /// Why the latest poll has told nothing.
@@ -38,11 +41,15 @@ pub(super) struct Leaf {
 }
 
 /// How far a call has come.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     /// It has a slot, and goes out as soon as the event with this number is on disk.
     Held(u64),
     InFlight,
+    /// It has a slot, and asks for an earlier result as soon as the run has caught up: one at most so old, in nanoseconds.
+    ToRecall(i128),
+    /// Whether there is an earlier result is being looked up.
+    Recalling,
     /// Between attempts or polls; holds no slot.
     Waiting,
     /// An earlier process of the run has got its answer, and it will be given at its place.
@@ -53,7 +60,7 @@ pub(super) enum Phase {
     CutOff,
 }
 
-impl Leaf {
+impl CallState {
     /// A call that is about to make its first attempt.
     pub(super) fn new(effect: Effect, arguments: Value, execution: u32, key: Arc<str>) -> Self {
         Self {
@@ -67,6 +74,7 @@ impl Leaf {
             sent_at: 0,
             handle: None,
             asks: false,
+            talks: false,
             told_cost: false,
             unheard: None,
             attempt: 0,
@@ -78,7 +86,7 @@ impl Leaf {
     pub(super) fn in_flight(&self) -> bool {
         match self.phase {
             Phase::InFlight | Phase::Answered | Phase::Lost | Phase::CutOff => true,
-            Phase::Held(_) | Phase::Waiting => false,
+            Phase::Held(_) | Phase::ToRecall(_) | Phase::Recalling | Phase::Waiting => false,
         }
     }
 

@@ -1,0 +1,587 @@
+//! Steps that hold others: `do`, `each`, `repeat`, `race`, `match` and called plans.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use planrun_lang::eval::EvalError;
+use planrun_lang::sema::{BlockId, Call, Each, Repeat, StepKind};
+use planrun_lang::value::{Key, Value};
+
+use super::agenda::{End, Next};
+use super::context::Context;
+use super::frame::NodeRef;
+use super::frame::{Ending, FrameId, Owner, Role};
+use super::program::Program;
+use super::reached::Reached;
+use crate::journal::StepError;
+
+/// What is known of a step that holds others, while it runs.
+pub(super) enum BlockState {
+    /// One body at a time.
+    Body,
+    Each(EachState),
+    Repeat(RepeatState),
+    Race(RaceState),
+    /// Its time is over; it fails as soon as what works for it has ended.
+    Ending(Arc<StepError>),
+}
+
+pub(super) struct EachState {
+    list: Arc<Vec<Value>>,
+    /// What stands in the brackets of each path.
+    labels: Vec<Arc<str>>,
+    /// By index; null until it is there.
+    results: Vec<Value>,
+    next: usize,
+    running: usize,
+    width: usize,
+    settle: bool,
+    failure: Option<Arc<StepError>>,
+}
+
+pub(super) struct RepeatState {
+    yields: Vec<Value>,
+    round: usize,
+    max: usize,
+}
+
+pub(super) struct RaceState {
+    names: Vec<Arc<str>>,
+    running: usize,
+    winner: Option<(usize, Value)>,
+    failures: Vec<Option<Arc<StepError>>>,
+}
+
+/// The steps that hold others and have begun.
+#[derive(Default)]
+pub(super) struct Blocks {
+    blocks: BTreeMap<NodeRef, BlockState>,
+}
+
+impl Blocks {
+    /// A step that holds others, or only waits, begins.
+    pub(super) fn begin(&mut self, at: NodeRef) {
+        self.blocks.insert(at, BlockState::Body);
+    }
+
+    /// The step has settled.
+    pub(super) fn settled(&mut self, at: NodeRef) {
+        self.blocks.remove(&at);
+    }
+
+    /// The time of a step is over; it fails as soon as what works for it has ended.
+    pub(super) fn end_with(&mut self, at: NodeRef, error: Arc<StepError>) {
+        self.blocks.insert(at, BlockState::Ending(error));
+    }
+
+    /// What works for a step has ended; true where the step only waits for all of that, since its time is over.
+    pub(super) fn is_out_of_time(&mut self, ctx: &mut Context, at: NodeRef) -> bool {
+        let Some(BlockState::Ending(error)) = self.blocks.get(&at) else {
+            return false;
+        };
+        if ctx.tree.live_frames(at).is_empty() {
+            let error = error.clone();
+            self.blocks.remove(&at);
+            ctx.out_of_time(at, error);
+        }
+        true
+    }
+
+    /// A body of a step has ended.
+    pub(super) fn inner_ended(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        role: Role,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
+        match role {
+            Role::Body | Role::Recover => self.body_ended(ctx, at, role, frame, outcome),
+            Role::Element(index) => self.element_ended(ctx, at, index as usize, frame, outcome),
+            Role::Round => {
+                let program = ctx.tree.program(at.0);
+                self.round_ended(ctx, &program, at, frame, outcome);
+            }
+            Role::Branch(index) => self.branch_ended(ctx, at, index as usize, frame, outcome),
+            Role::Firing(_) | Role::Verify | Role::Undo => {}
+        }
+    }
+
+    pub(super) fn start_each(
+        &mut self,
+        ctx: &mut Context,
+        program: &Arc<Program>,
+        at: NodeRef,
+        each: &Each,
+    ) {
+        let state = match each_state(ctx, program, at, each) {
+            Ok(state) => state,
+            Err(error) => return ctx.expression_failed(at, &error),
+        };
+        ctx.reached(at, Reached::Elements(state.list.len()));
+        self.blocks.insert(at, BlockState::Each(state));
+        self.next_elements(ctx, at);
+    }
+
+    /// Begins elements while there are some and room for them; then the step has its value, or has failed.
+    pub(super) fn next_elements(&mut self, ctx: &mut Context, at: NodeRef) {
+        let program = ctx.tree.program(at.0);
+        let (Some(StepKind::Each(each)), Some(BlockState::Each(state))) = (
+            ctx.tree.step(&program, at).map(|step| &step.kind),
+            self.blocks.get_mut(&at),
+        ) else {
+            return;
+        };
+        let is_full = state.running >= state.width;
+        if state.failure.is_none() && state.next < state.list.len() && !is_full {
+            let index = state.next;
+            let (element, label) = (state.list[index].clone(), state.labels[index].clone());
+            state.next += 1;
+            state.running += 1;
+            let role = Role::Element(u32::try_from(index).unwrap_or(u32::MAX));
+            let frame = ctx.tree.open_body(&program, at, each.body, role, |path| {
+                format!("{path}[{label}]").into()
+            });
+            put_element(ctx, frame, &element, index);
+            ctx.start(frame);
+            return ctx.then(Next::OpenElements(at));
+        }
+        if state.running > 0 {
+            return;
+        }
+        let results = std::mem::take(&mut state.results);
+        match state.failure.take() {
+            Some(failure) => self.inner_failed(ctx, at, &failure),
+            None => ctx.complete(at, Value::List(Arc::new(results))),
+        }
+    }
+
+    pub(super) fn start_repeat(
+        &mut self,
+        ctx: &mut Context,
+        program: &Arc<Program>,
+        at: NodeRef,
+        repeat: &Repeat,
+    ) {
+        let initial = ctx.tree.evaluate(at.0, &repeat.initial);
+        let max = ctx.tree.count(at.0, repeat.max.as_ref());
+        match (initial, max) {
+            (Ok(initial), Ok(max)) => {
+                let state = RepeatState {
+                    yields: Vec::new(),
+                    round: 0,
+                    max: max.unwrap_or(usize::MAX),
+                };
+                self.blocks.insert(at, BlockState::Repeat(state));
+                self.round(ctx, program, at, repeat.body, initial);
+            }
+            (Err(error), _) | (_, Err(error)) => ctx.expression_failed(at, &error),
+        }
+    }
+
+    fn round(
+        &mut self,
+        ctx: &mut Context,
+        program: &Arc<Program>,
+        at: NodeRef,
+        body: BlockId,
+        carried: Value,
+    ) {
+        let Some(BlockState::Repeat(state)) = self.blocks.get_mut(&at) else {
+            return;
+        };
+        let round = state.round;
+        if round >= state.max {
+            let message = format!(
+                "`repeat` has reached its `max` of {} rounds, and `next` was not null",
+                state.max
+            );
+            return ctx.expression_failed(
+                at,
+                &EvalError::plain(message, planrun_lang::source::Span::at(0)),
+            );
+        }
+        state.round += 1;
+        if round == 1 {
+            ctx.reached(at, Reached::Again);
+        }
+        let frame = ctx.tree.open_body(program, at, body, Role::Round, |path| {
+            format!("{path}[{round}]").into()
+        });
+        if let Some(first) = ctx.tree[frame].slots.first_mut() {
+            *first = carried;
+        }
+        ctx.start(frame);
+    }
+
+    pub(super) fn start_race(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        branches: &[(Arc<str>, BlockId)],
+    ) {
+        let names = branches
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect::<Vec<_>>();
+        let failures = vec![None; branches.len()];
+        let state = RaceState {
+            names,
+            running: branches.len(),
+            winner: None,
+            failures,
+        };
+        self.blocks.insert(at, BlockState::Race(state));
+        for (index, (_, body)) in branches.iter().enumerate() {
+            let role = Role::Branch(u32::try_from(index).unwrap_or(u32::MAX));
+            ctx.then(Next::OpenBody(at, *body, role));
+        }
+    }
+
+    fn body_ended(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        role: Role,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
+        match outcome {
+            Ok(()) => {
+                let value = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
+                if role == Role::Recover {
+                    ctx.tree.record_mut(at).recovered = true;
+                }
+                ctx.complete(at, value);
+            }
+            Err(Ending::Failed(error)) if role == Role::Recover => {
+                let path = ctx.tree.own_path(at);
+                self.blocks.remove(&at);
+                ctx.fail_step(at, Arc::new(StepError::of_inner(&error, &path)));
+            }
+            Err(Ending::Failed(error)) => self.inner_failed(ctx, at, &error),
+            Err(Ending::Cancelled) => self.cancelled(ctx, at),
+        }
+    }
+
+    fn element_ended(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        index: usize,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
+        let value = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
+        let Some(BlockState::Each(state)) = self.blocks.get_mut(&at) else {
+            return self.cancelled(ctx, at);
+        };
+        state.running -= 1;
+        let mut failed_now = false;
+        match outcome {
+            Ok(()) => {
+                state.results[index] = if state.settle {
+                    result_value(Ok(value))
+                } else {
+                    value
+                }
+            }
+            Err(Ending::Failed(error)) if state.settle && error.is_value() => {
+                state.results[index] = result_value(Err(&error));
+            }
+            Err(Ending::Failed(error)) => {
+                failed_now = state.failure.is_none();
+                state.failure.get_or_insert(error);
+            }
+            Err(Ending::Cancelled) => {}
+        }
+        if failed_now {
+            cancel_inner(ctx, at, frame);
+            return ctx.then(Next::ElementOver(at));
+        }
+        self.element_over(ctx, at);
+    }
+
+    /// An element has ended, and those beside it if it has failed: others may begin.
+    pub(super) fn element_over(&mut self, ctx: &mut Context, at: NodeRef) {
+        if ctx.tree[at.0].ending.is_some() {
+            if ctx.tree.live_frames(at).is_empty() {
+                self.cancelled(ctx, at);
+            }
+            return;
+        }
+        self.next_elements(ctx, at);
+    }
+
+    fn round_ended(
+        &mut self,
+        ctx: &mut Context,
+        program: &Arc<Program>,
+        at: NodeRef,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
+        match outcome {
+            Ok(()) => {}
+            Err(Ending::Failed(error)) => return self.inner_failed(ctx, at, &error),
+            Err(Ending::Cancelled) => return self.cancelled(ctx, at),
+        }
+        let yields = std::mem::take(&mut ctx.tree[frame].values);
+        let next = ctx.tree[frame]
+            .next
+            .take()
+            .filter(|next| !matches!(next, Value::Null));
+        let Some(BlockState::Repeat(state)) = self.blocks.get_mut(&at) else {
+            return;
+        };
+        state.yields.extend(yields);
+        let Some(next) = next else {
+            let yields = std::mem::take(&mut state.yields);
+            if state.round == 1 {
+                ctx.reached(at, Reached::Once);
+            }
+            return ctx.complete(at, Value::List(Arc::new(yields)));
+        };
+        let node = ctx.tree.node(program, at);
+        if let Some(StepKind::Repeat(repeat)) = node.step().map(|step| &step.kind) {
+            self.round(ctx, program, at, repeat.body, next);
+        }
+    }
+
+    fn branch_ended(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        index: usize,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
+        let value = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
+        let Some(BlockState::Race(state)) = self.blocks.get_mut(&at) else {
+            return self.cancelled(ctx, at);
+        };
+        state.running -= 1;
+        let mut won = false;
+        match outcome {
+            Ok(()) if state.winner.is_none() => {
+                state.winner = Some((index, value));
+                won = true;
+            }
+            Err(Ending::Failed(error)) => state.failures[index] = Some(error),
+            Ok(()) | Err(Ending::Cancelled) => {}
+        }
+        if won {
+            cancel_inner(ctx, at, frame);
+            return ctx.then(Next::BranchOver(at));
+        }
+        self.branch_over(ctx, at);
+    }
+
+    /// A branch has ended, and those beside it if it has won: with the last one the race has.
+    pub(super) fn branch_over(&mut self, ctx: &mut Context, at: NodeRef) {
+        let Some(BlockState::Race(state)) = self.blocks.get_mut(&at) else {
+            return;
+        };
+        if state.running > 0 {
+            return;
+        }
+        if let Some((index, value)) = state.winner.take() {
+            let name = state.names[index].clone();
+            ctx.tree.record_mut(at).details_mut().winner = Some(name);
+            return ctx.complete(at, value);
+        }
+        let failures = state.failures.iter().flatten().cloned().collect::<Vec<_>>();
+        match failures.split_last() {
+            Some((last, others)) => {
+                let error = with_others(last, others);
+                self.inner_failed(ctx, at, &Arc::new(error));
+            }
+            None => self.cancelled(ctx, at),
+        }
+    }
+
+    /// The failure of what works for a step is the step's.
+    fn inner_failed(&mut self, ctx: &mut Context, at: NodeRef, error: &Arc<StepError>) {
+        self.blocks.remove(&at);
+        let path = ctx.tree.own_path(at);
+        ctx.step_failed(at, Arc::new(StepError::of_inner(error, &path)));
+    }
+
+    fn cancelled(&mut self, ctx: &mut Context, at: NodeRef) {
+        if ctx.tree.live_frames(at).is_empty() {
+            self.blocks.remove(&at);
+            ctx.settle(at, End::Cancelled);
+        }
+    }
+}
+
+fn each_state(
+    ctx: &mut Context,
+    program: &Arc<Program>,
+    at: NodeRef,
+    each: &Each,
+) -> Result<EachState, EvalError> {
+    let fail = |message: String| EvalError::plain(message, each.list.span);
+    let list = match ctx.tree.evaluate(at.0, &each.list)? {
+        Value::List(list) => list,
+        other => {
+            return Err(fail(format!(
+                "`each` runs over a list, and this is {}",
+                other.preview(80)
+            )));
+        }
+    };
+    if let Some(max) = ctx.tree.count(at.0, each.max.as_ref())?
+        && list.len() > max
+    {
+        return Err(fail(format!(
+            "the list has {} elements, more than `max {max}`",
+            list.len()
+        )));
+    }
+    let width = match ctx.tree.count(at.0, each.parallel.as_ref())? {
+        Some(width) => width.max(1),
+        None if each.in_turn => 1,
+        None => ctx.tree.scope(at.0).policy.concurrency as usize,
+    };
+    let labels = labels(ctx, program, at, each, &list)?;
+    Ok(EachState {
+        results: vec![Value::Null; list.len()],
+        labels,
+        list,
+        next: 0,
+        running: 0,
+        width,
+        settle: each.settle,
+        failure: None,
+    })
+}
+
+/// The indices, or the keys of `by`, which must differ.
+fn labels(
+    ctx: &mut Context,
+    program: &Arc<Program>,
+    at: NodeRef,
+    each: &Each,
+    list: &[Value],
+) -> Result<Vec<Arc<str>>, EvalError> {
+    let Some(by) = &each.by else {
+        return Ok((0..list.len())
+            .map(|index| index.to_string().into())
+            .collect());
+    };
+    let mut labels = Vec::with_capacity(list.len());
+    let mut seen = BTreeSet::new();
+    // A frame that only lends its slots to `by`, and is gone before anything else is opened.
+    let scratch = ctx
+        .tree
+        .open_body(program, at, each.body, Role::Element(0), |path| path);
+    let mut fault = None;
+    for (index, element) in list.iter().enumerate() {
+        put_element(ctx, scratch, element, index);
+        match ctx.tree.evaluate(scratch, by) {
+            Ok(key) => {
+                let label: Arc<str> = serde_json::to_string(&key).unwrap_or_default().into();
+                if !seen.insert(label.clone()) {
+                    let message = format!("`by` gives {} for two elements", key.preview(80));
+                    fault = Some(EvalError::plain(message, by.span));
+                }
+                labels.push(label);
+            }
+            Err(error) => fault = Some(error),
+        }
+        if fault.is_some() {
+            break;
+        }
+    }
+    ctx.tree.discard_frame(scratch);
+    fault.map_or(Ok(labels), Err)
+}
+
+/// Starts another plan as the body of a step.
+pub(super) fn call_plan(
+    ctx: &mut Context,
+    program: &Arc<Program>,
+    at: NodeRef,
+    call: &Call,
+    index: usize,
+) {
+    let Some(called) = program.plans.get(index).cloned() else {
+        return;
+    };
+    let inputs = match ctx.plan_inputs(at, call, &called.plan.parameters) {
+        Ok(inputs) => inputs,
+        Err(error) => return ctx.step_failed(at, error),
+    };
+    let outer = ctx.tree[at.0].scope;
+    let scope = ctx.open_scope(&called, Some(outer));
+    if let Some(deadline) = ctx.tree.scopes[scope].policy.deadline {
+        ctx.set_deadline(deadline);
+    }
+    let path = ctx.tree.path(program, at);
+    let owner = Owner {
+        frame: at.0,
+        node: at.1,
+        role: Role::Body,
+    };
+    let frame = ctx
+        .tree
+        .open_frame(scope, BlockId(0), None, Some(owner), path.clone());
+    match ctx.bind_inputs(frame, &inputs) {
+        Some(error) => {
+            ctx.start(frame);
+            ctx.end_block(frame, Ending::Failed(Arc::new(error)));
+        }
+        None => ctx.start(frame),
+    }
+}
+
+fn put_element(ctx: &mut Context, frame: FrameId, element: &Value, index: usize) {
+    let slots = &mut ctx.tree[frame].slots;
+    if let [first, second, ..] = slots.as_mut_slice() {
+        *first = element.clone();
+        *second = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
+    }
+}
+
+/// Cancels the other branches or elements of a step.
+fn cancel_inner(ctx: &mut Context, at: NodeRef, except: FrameId) {
+    for frame in ctx.tree.live_frames(at) {
+        if frame != except {
+            ctx.end_block(frame, Ending::Cancelled);
+        }
+    }
+}
+
+/// `{ ok: true, value: … }` or `{ ok: false, error: … }`
+fn result_value(outcome: Result<Value, &Arc<StepError>>) -> Value {
+    let (ok, name, value) = match outcome {
+        Ok(value) => (true, "value", value),
+        Err(error) => (false, "error", error.to_value()),
+    };
+    let map: IndexMap<Key, Value> = [(Key::from("ok"), Value::Bool(ok)), (Key::from(name), value)]
+        .into_iter()
+        .collect();
+    Value::Map(Arc::new(map))
+}
+
+/// The failure of the last branch of a race, with what became of the others.
+fn with_others(last: &Arc<StepError>, others: &[Arc<StepError>]) -> StepError {
+    let mut message = last.message.to_string();
+    for other in others {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            message,
+            "; {}: {} ({})",
+            other.step, other.message, other.class
+        );
+    }
+    StepError {
+        message: message.into(),
+        cause: Some(last.clone()),
+        ..(**last).clone()
+    }
+}

@@ -1,0 +1,273 @@
+//! Calls of tools: how they begin, and what stands before them.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_lang::protocol::{Sent, StepState};
+use planrun_lang::sema::Step;
+use planrun_lang::types::{ErrorClass, Signature};
+
+use super::agenda::{Inquiry, Next, Subject};
+use super::budget::Budgets;
+use super::call_state::CallState;
+use super::context::Context;
+use super::duration_text::short_duration;
+use super::execution::{Execution, idempotency_key};
+use super::frame::NodeRef;
+use super::gate::ask_for_another;
+use super::gate::{Approvals, Verdict};
+use super::open_calls::OpenCalls;
+use super::program::Program;
+use super::reached::Reached;
+use super::take_over::is_copied;
+use crate::journal::{EventKind, PastCall, Question, StepError};
+
+/// The calls of tools, and what stands before them.
+#[derive(Default)]
+pub(super) struct Calls {
+    pub open: OpenCalls,
+    pub approvals: Approvals,
+    pub budgets: Budgets,
+    /// One went out whose answer may be there already.
+    pub called: bool,
+}
+
+impl Calls {
+    /// A call may run: take a slot, or wait for one.
+    pub(super) fn start(&mut self, ctx: &mut Context, at: NodeRef) {
+        self.open.slots.has_come(at);
+        let path = ctx.tree.own_path(at);
+        if ctx.is_suspended() || ctx.setup.only_looks && !ctx.outbox.recording.knows(&path) {
+            // The next process begins with it.
+            return;
+        }
+        if ctx.outbox.recording.is_replaying() && ctx.outbox.recording.has_begun(&path) {
+            self.open.slots.hold(ctx, at.0);
+        } else if !self.open.slots.take(ctx, at.0) {
+            self.open.slots.wait(ctx, at, None);
+            ctx.outbox.emit(EventKind::StepQueued { path });
+            return;
+        }
+        if ctx.too_many_steps(at) {
+            return ctx.then(Next::GiveSlot(at.0));
+        }
+        let program = ctx.tree.program(at.0);
+        match ctx.note_start(&program, at) {
+            Ok(is_first) => {
+                if is_first {
+                    ctx.commit(Subject::Step(at));
+                }
+                ctx.then(Next::BeginCall(at));
+            }
+            Err(error) => {
+                self.open.slots.give(ctx, at.0);
+                ctx.expression_failed(at, &error);
+            }
+        }
+    }
+
+    /// A call has a slot, and has begun.
+    pub(super) fn begin(&mut self, ctx: &mut Context, at: NodeRef) {
+        let program = ctx.tree.program(at.0);
+        let Some((step, call, signature)) = ctx.tree.tool_call(&program, at) else {
+            return;
+        };
+        let path = ctx.tree.path(&program, at);
+        let open = open_execution(ctx, at, &path);
+        let past = ctx.outbox.recording.begun(&path);
+        let was_cached = past.as_ref().is_some_and(|past| past.cached);
+        if let Some(past) = past.filter(|past| !past.cached) {
+            return self.begin_again(ctx, at, call.effect, path, past);
+        }
+        let known = open.as_ref().map(|open| open.arguments.clone());
+        let known = known.or_else(|| self.approvals.arguments(at));
+        let arguments = match known.map_or_else(|| ctx.arguments(at, call, signature), Ok) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                self.open.slots.give(ctx, at.0);
+                return ctx.step_failed(at, error);
+            }
+        };
+        if is_copied(ctx, &program, at, (call, signature), &arguments) {
+            return ctx.then(Next::GiveSlot(at.0));
+        }
+        if !call.arguments.is_empty() {
+            ctx.tree.record_mut(at).details_mut().arguments = Some(arguments.clone());
+        }
+        let execution = ctx.executions.first(&path);
+        let key = idempotency_key(&ctx.setup.run_id, call.effect, &path, execution);
+        let arrived = open.and_then(|open| open.arrived);
+        let state = CallState {
+            arrived,
+            ..CallState::new(call.effect, arguments, execution, key)
+        };
+        if was_cached {
+            return self.recalled_before(ctx, at, state);
+        }
+        match self.unless_cached(ctx, at, step, state) {
+            Ok(Some(state)) => self.attempt(ctx, &program, at, step, signature, state),
+            Ok(None) => {}
+            Err(error) => {
+                self.open.slots.give(ctx, at.0);
+                ctx.expression_failed(at, &error);
+            }
+        }
+    }
+
+    /// The call, if somebody has agreed to it as it is; else it is asked for again.
+    pub(super) fn with_approval(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        step: &Step,
+        state: CallState,
+    ) -> Option<CallState> {
+        match self.approvals.check(ctx, at, step, &state) {
+            Verdict::Free => return Some(state),
+            Verdict::Expired(error) => {
+                self.open.slots.give(ctx, at.0);
+                ctx.step_failed(at, error);
+            }
+            Verdict::AskAgain => {
+                self.open.slots.give(ctx, at.0);
+                self.open.put_aside(ctx, at, state);
+                self.ask_again(ctx, at);
+            }
+        }
+        None
+    }
+
+    /// Whether the next attempt at a call is of an execution that nobody has approved of.
+    pub(super) fn must_ask_again(&self, ctx: &Context, at: NodeRef) -> bool {
+        let program = ctx.tree.program(at.0);
+        let (Some(state), Some(step)) = (self.open.calls.get(&at), ctx.tree.step(&program, at))
+        else {
+            return false;
+        };
+        self.approvals.is_for_another(ctx, at, step, state)
+    }
+
+    /// Asks before another execution of a call that has begun.
+    pub(super) fn ask_again(&self, ctx: &mut Context, at: NodeRef) {
+        let program = ctx.tree.program(at.0);
+        if let (Some(state), Some(step)) = (self.open.calls.get(&at), ctx.tree.step(&program, at)) {
+            ask_for_another(ctx, at, step, state);
+        }
+    }
+
+    /// Somebody has agreed to a step: a call that has begun goes on, any other step begins.
+    pub(super) fn approved(&mut self, ctx: &mut Context, at: NodeRef, question: Arc<Question>) {
+        ctx.reached(at, Reached::Approved);
+        self.approvals.approve(at, question);
+        if let Some(state) = self.open.calls.get(&at) {
+            return ctx.wake_call(at, state.number);
+        }
+        ctx.tree.set_state(at, StepState::Pending);
+        ctx.schedule.ready.push(Reverse(at));
+    }
+
+    /// It has not happened: the same execution goes out again, with its key and its arguments.
+    pub(super) fn send_again(&mut self, ctx: &mut Context, at: NodeRef) {
+        let Some(state) = self.open.calls.get_mut(&at) else {
+            return;
+        };
+        state.sends += 1;
+        state.forget_attempts();
+        let number = state.number;
+        self.again(ctx, at, number);
+    }
+
+    /// As an earlier process did.
+    pub(super) fn send_past_again(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        path: Arc<str>,
+        past: PastCall,
+    ) {
+        let Some(state) = self.open.calls.remove(&at) else {
+            return;
+        };
+        self.open.slots.hold(ctx, at.0);
+        self.begin_again(ctx, at, state.effect, path, past);
+        if let Some(again) = self.open.calls.get_mut(&at) {
+            again.sends = state.sends + 1;
+        }
+    }
+
+    /// The step of a call has settled.
+    pub(super) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
+        self.open.settled(ctx, at);
+        self.approvals.withdraw(at);
+    }
+}
+
+/// The execution that a call goes on with.
+fn open_execution(ctx: &mut Context, at: NodeRef, path: &str) -> Option<Execution> {
+    let open = ctx.executions.open(path)?.clone();
+    // A patch may have changed what nobody outside has seen.
+    if open.arrived.is_none() && ctx.outbox.recording.is_patched() {
+        return None;
+    }
+    ctx.tree.record_mut(at).in_doubt |= open.in_doubt;
+    Some(open)
+}
+
+/// Nobody knows whether a call happened. `orphaned`: the process that had sent it is gone.
+pub(super) fn outcome_unknown(
+    ctx: &mut Context,
+    at: NodeRef,
+    call: CallState,
+    error: Arc<StepError>,
+    orphaned: bool,
+) {
+    ctx.then(Inquiry::OutcomeUnknown {
+        at,
+        call: Box::new(call),
+        error,
+        orphaned,
+    });
+}
+
+/// The same call as its next execution.
+pub(super) fn next_execution(
+    ctx: &Context,
+    program: &Program,
+    at: NodeRef,
+    state: CallState,
+) -> CallState {
+    let execution = state.execution + 1;
+    let path = ctx.tree.path(program, at);
+    let key = idempotency_key(&ctx.setup.run_id, state.effect, &path, execution);
+    state.begins(execution, key)
+}
+
+/// Why a call may not be sent once more: its key has reached the other side so long ago that it may have been
+/// forgotten there, so that a repetition would pass for another call.
+pub(super) fn key_is_forgotten(
+    ctx: &Context,
+    at: NodeRef,
+    signature: &Signature,
+    state: &CallState,
+) -> Option<StepError> {
+    let (ttl, arrived) = (signature.key_ttl?, state.arrived?);
+    let age = ctx.outbox.now.wall - arrived;
+    if state.effect.floats() || age < i128::try_from(ttl.as_nanos()).unwrap_or(i128::MAX) {
+        return None;
+    }
+    let age = Duration::from_nanos(u64::try_from(age).unwrap_or(u64::MAX));
+    let message = format!(
+        "whether this happened is not known: it was sent {} ago, and `{}` recognizes a repetition for {} only",
+        short_duration(age),
+        signature.path(),
+        short_duration(ttl),
+    );
+    let attempt = ctx.tree.record(at).attempts;
+    let error = StepError::new(ErrorClass::UnknownOutcome, message, &ctx.tree.own_path(at));
+    Some(StepError {
+        attempt,
+        sent: Sent::Maybe,
+        ..error
+    })
+}

@@ -1,0 +1,402 @@
+//! The lower layers of a run: what every concept of it stands on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_lang::eval::EvalError;
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::{NodeId, OnFailure, Step, StepKind};
+use planrun_lang::types::{Budget, ErrorClass};
+use planrun_lang::value::Value;
+
+use super::agenda::{Agenda, End, Next, Reaction, Subject};
+use super::command::Command;
+use super::command::ScopeId;
+use super::execution::Executions;
+use super::flow::Flow;
+use super::frame::Microseconds;
+use super::frame::{Ending, FrameId, NodeRef};
+use super::interruption::Interruption;
+use super::outbox::Outbox;
+use super::policy::Effective;
+use super::program::Program;
+use super::reached::Reached;
+use super::schedule::Within;
+use super::schedule::{Schedule, Timer};
+use super::scope::Scope;
+use super::scope::Spent;
+use super::setup::Setup;
+use super::tree::Tree;
+use crate::journal::{Bound, EventKind, StepError};
+
+/// The state below the concepts of a run, handed to each of their verbs. None of it knows a concept.
+pub(super) struct Context {
+    pub setup: Setup,
+    pub tree: Tree,
+    pub outbox: Outbox,
+    pub schedule: Schedule,
+    /// What follows from what has just been done.
+    pub agenda: Agenda,
+    /// Why the process ends before the run does.
+    pub interruption: Option<Interruption>,
+    /// News are taken one at a time, each after all that followed from the one before: what a listener sees must be the
+    /// same when the run is lived through again.
+    pub in_order: bool,
+    /// Whether anything in the run listens to events, or waits for them.
+    pub reacts: bool,
+    /// What was called before at the paths of steps that are done again.
+    pub executions: Executions,
+    /// What calls without arguments share.
+    pub no_arguments: Value,
+}
+
+impl Context {
+    /// Says what follows: it is done when the verb that says so has returned, and before what was said earlier.
+    pub(super) fn then(&mut self, next: impl Into<Next>) {
+        self.agenda.push(next.into());
+    }
+
+    /// A node comes to its end.
+    pub(super) fn settle(&mut self, at: NodeRef, end: End) {
+        self.then(Next::Settle(at, end));
+    }
+
+    /// A step has its value.
+    pub(super) fn complete(&mut self, at: NodeRef, value: Value) {
+        self.settle(at, End::Completed(value));
+    }
+
+    /// A step fails, unless an arm recovers it.
+    pub(super) fn step_failed(&mut self, at: NodeRef, error: Arc<StepError>) {
+        self.then(Next::StepFailed(at, error));
+    }
+
+    /// An expression without a value: a step fails by it, any other statement fails its block.
+    pub(super) fn expression_failed(&mut self, at: NodeRef, error: &EvalError) {
+        let program = self.tree.program(at.0);
+        let path = self.tree.path(&program, at);
+        let error = Arc::new(StepError::expression(error, &program.plan, &path));
+        if self.tree.step(&program, at).is_some() {
+            return self.step_failed(at, error);
+        }
+        self.statement_failed(at, error);
+    }
+
+    /// A statement that is no step ends its block with a failure, whatever the policy says.
+    pub(super) fn statement_failed(&mut self, at: NodeRef, error: Arc<StepError>) {
+        self.complete(at, Value::Null);
+        self.block_failed(at.0, error, true);
+    }
+
+    /// A block ends before its statements do.
+    pub(super) fn end_block(&mut self, frame: FrameId, ending: Ending) {
+        self.then(Next::EndBlock(frame, ending));
+    }
+
+    /// A step fails, and nothing recovers it.
+    pub(super) fn fail_step(&mut self, at: NodeRef, error: Arc<StepError>) {
+        self.then(Next::StepFailedForGood(at, error));
+    }
+
+    /// The time of a step is over and nothing works for it any more. An arm may still catch that; one that was already
+    /// at work when the time ended has failed with it.
+    pub(super) fn out_of_time(&mut self, at: NodeRef, error: Arc<StepError>) {
+        let details = self.tree.record(at).details();
+        if details.is_some_and(|details| details.error.is_some()) {
+            self.fail_step(at, error);
+        } else {
+            self.step_failed(at, error);
+        }
+    }
+
+    /// The statements of a frame begin.
+    pub(super) fn start(&mut self, frame: FrameId) {
+        self.then(Next::Start(frame));
+    }
+
+    /// Something in a block has failed; a `forced` failure ends the block whatever its policy says.
+    pub(super) fn block_failed(&mut self, frame: FrameId, error: Arc<StepError>, forced: bool) {
+        self.then(Next::BlockFailed {
+            frame,
+            error,
+            forced,
+        });
+    }
+
+    /// Something has happened: whoever listens to it or waits for it hears of it.
+    pub(super) fn commit(&mut self, subject: Subject) {
+        if self.reacts {
+            self.then(Reaction::Commit(Arc::new([subject])));
+        }
+    }
+
+    /// As [`Self::commit`], where several things happen at once.
+    pub(super) fn commit_all(&mut self, subjects: Arc<[Subject]>) {
+        if self.reacts {
+            self.then(Reaction::Commit(subjects));
+        }
+    }
+
+    /// The run ends for a reason that no step may recover from.
+    pub(super) fn fatal(&mut self, class: ErrorClass, message: &str) {
+        let error = StepError::new(class, message, &"".into());
+        self.end_block(0, Ending::Failed(Arc::new(error)));
+        self.then(Reaction::CancelFirings);
+    }
+
+    /// Whether this process lets go of the run.
+    pub(super) fn is_suspended(&self) -> bool {
+        self.interruption.is_some()
+    }
+
+    /// Whether a statement is left for a later process.
+    pub(super) fn is_left(&self, at: NodeRef) -> bool {
+        let until = self.setup.until.as_ref();
+        until.is_some_and(|until| until.leaves(at))
+    }
+
+    /// A frame with the order of its statements.
+    pub(super) fn flow<'a>(&'a mut self, program: &'a Program, frame: FrameId) -> Flow<'a> {
+        Flow {
+            id: frame,
+            block: self.tree.block(program, frame),
+            graph: self.tree.graph(program, frame),
+            frame: &mut self.tree[frame],
+            schedule: &mut self.schedule,
+            until: self.setup.until.as_ref(),
+        }
+    }
+
+    /// A frame has ended if everything in it has settled.
+    pub(super) fn report_end(&mut self, frame: FrameId) {
+        if self.tree[frame].unsettled == 0 {
+            self.schedule.end(frame, &mut self.tree[frame]);
+        }
+    }
+
+    /// Tells whoever wants to know what a statement has come to. What looks at a step, and what undoes it, is told of as
+    /// a whole.
+    pub(super) fn reached(&mut self, (frame, node): NodeRef, what: Reached) {
+        if !self.setup.watched || self.tree[frame].aside {
+            return;
+        }
+        let (program, block) = (self.tree.program(frame), self.tree[frame].block);
+        let node = NodeId(node);
+        self.outbox.push(Command::Reached {
+            program,
+            block,
+            node,
+            what,
+        });
+    }
+
+    /// Sets a timer of something that may have begun before this process did, and has waited since.
+    pub(super) fn after(&mut self, wait: Duration, timer: Timer) {
+        let waited = self
+            .outbox
+            .real_elapsed()
+            .saturating_sub(self.outbox.elapsed());
+        self.set_timer(wait.saturating_sub(Duration::from_micros(waited)), timer);
+    }
+
+    /// Sets a timer from now on.
+    pub(super) fn set_timer(&mut self, wait: Duration, timer: Timer) {
+        let number = self.schedule.number();
+        self.schedule
+            .set(self.outbox.now.after(wait), number, timer);
+    }
+
+    /// A call between two attempts goes on at once.
+    pub(super) fn wake_call(&mut self, at: NodeRef, number: u64) {
+        let now = self.outbox.now.monotonic;
+        self.schedule.set(now, number, Timer::Again(at, number));
+    }
+}
+
+impl Context {
+    /// Whether the failure of a step makes the run wait for somebody instead of ending it.
+    pub(super) fn pauses(&self, at: NodeRef, error: &StepError) -> bool {
+        let frame = &self.tree[at.0];
+        let always = self.tree.scopes[frame.scope].policy.on_failure == OnFailure::Pause;
+        let may = self.can_park(at.0) && frame.ending.is_none() && error.is_value();
+        may && (always || self.pauses_when_exhausted(at, error))
+            && self.tree.catcher(at, &error.class).is_none()
+    }
+
+    /// Whether something in a frame can stand still until another process goes on with the run.
+    pub(super) fn can_park(&self, frame: FrameId) -> bool {
+        !self.tree[frame].aside && (self.outbox.recording.is_durable() || self.setup.only_looks)
+    }
+
+    /// Whether the retries of a call were for this failure, and the run shall pause when they are used up.
+    pub(super) fn pauses_when_exhausted(&self, at: NodeRef, error: &StepError) -> bool {
+        let program = self.tree.program(at.0);
+        let Some((step, call, signature)) = self.tree.tool_call(&program, at) else {
+            return false;
+        };
+        let retry = self.setup.defaults.retry_of(step, signature);
+        let policy = &self.tree.scope(at.0).policy;
+        let retries = retry.is_some() || call.effect.repeatable();
+        let (_, on) = policy.backoff(retry, call.effect);
+        retries
+            && policy.pauses_when_exhausted(retry)
+            && on.iter().any(|pattern| pattern.matches(&error.class))
+    }
+}
+
+impl Context {
+    /// Opens a plan instance with its settings; its tools are the driver's.
+    pub(super) fn open_scope(&mut self, program: &Arc<Program>, outer: Option<ScopeId>) -> ScopeId {
+        let scope = self.tree.scopes.len();
+        let begun = self.outbox.elapsed();
+        self.tree.scopes.push(Scope {
+            program: program.clone(),
+            policy: Effective::new(&program.plan.policy, &self.setup.defaults),
+            called: BTreeMap::new(),
+            outer,
+            in_use: 0,
+            spent: Spent::default(),
+            steps: 0,
+            low: Vec::new(),
+            begun,
+            end: None,
+        });
+        self.outbox.push(Command::OpenScope {
+            scope,
+            outer,
+            program: program.clone(),
+        });
+        scope
+    }
+
+    /// Sets the deadline of a plan that begins, or that began in an earlier process: time in which the run neither went
+    /// on nor waited for a moment does not count.
+    pub(super) fn set_deadline(&mut self, deadline: Duration) {
+        let since = Duration::from_micros(
+            self.outbox
+                .real_elapsed()
+                .saturating_sub(self.outbox.elapsed()),
+        );
+        let counted = since.saturating_sub(self.outbox.recording.idle(self.outbox.now.wall));
+        let number = self.schedule.number();
+        let timer = Timer::Deadline(self.schedule.waited());
+        self.schedule.set(
+            self.outbox.now.after(deadline.saturating_sub(counted)),
+            number,
+            timer,
+        );
+    }
+
+    /// The deadline has come, unless people were waited for since it was set.
+    pub(super) fn deadline_has_come(&mut self, known: Duration) {
+        let waited = self.schedule.waited();
+        let extra = waited.saturating_sub(known);
+        if extra.is_zero() {
+            return self.deadline_is_over();
+        }
+        let number = self.schedule.number();
+        self.schedule.set(
+            self.outbox.now.after(extra),
+            number,
+            Timer::Deadline(waited),
+        );
+    }
+
+    pub(super) fn deadline_is_over(&mut self) {
+        self.outbox.emit(EventKind::TimerFired {
+            path: "".into(),
+            timer: Bound::Deadline,
+        });
+        self.fatal(
+            ErrorClass::Budget(Budget::Time),
+            "the deadline of the plan has passed",
+        );
+    }
+
+    /// Counts a step that begins, for its plan and for those that call it; true where one of them may execute no more.
+    pub(super) fn too_many_steps(&mut self, at: NodeRef) -> bool {
+        if self.tree[at.0].aside || self.tree.record_mut(at).started.is_some() {
+            return false;
+        }
+        let mut inner = Some(self.tree[at.0].scope);
+        let mut over = None;
+        while let Some(scope) = inner {
+            let scope = &mut self.tree.scopes[scope];
+            scope.steps += 1;
+            over =
+                over.or((scope.steps > scope.policy.max_steps).then_some(scope.policy.max_steps));
+            inner = scope.outer;
+        }
+        let Some(limit) = over else { return false };
+        let steps = if limit == 1 {
+            "1 step has"
+        } else {
+            &format!("{limit} steps have")
+        };
+        let message = format!(
+            "{steps} been executed, and no more may be; `policy {{ max_steps: … }}` or `--max-steps` sets the limit"
+        );
+        self.fatal(ErrorClass::Budget(Budget::Calls), &message);
+        true
+    }
+
+    /// A step is done again: it counts once.
+    pub(super) fn counts_once(&mut self, at: NodeRef) {
+        let mut inner = Some(self.tree[at.0].scope);
+        while let Some(scope) = inner {
+            self.tree.scopes[scope].steps = self.tree.scopes[scope].steps.saturating_sub(1);
+            inner = self.tree.scopes[scope].outer;
+        }
+    }
+
+    /// Notes the start of a step, and sets the timer of its `within`; false where it had begun before.
+    pub(super) fn note_start(&mut self, program: &Program, at: NodeRef) -> Result<bool, EvalError> {
+        self.tree.set_state(at, StepState::Running);
+        if self.tree.record(at).started.is_some() {
+            return Ok(false);
+        }
+        let now = self.outbox.elapsed();
+        self.tree.record_mut(at).started = Some(now);
+        self.reached(at, Reached::Started);
+        if let Some(step) = self.tree.step(program, at) {
+            self.bound_in_time(program, at, step, now)?;
+        }
+        Ok(true)
+    }
+
+    /// Sets the timer of `within`.
+    fn bound_in_time(
+        &mut self,
+        program: &Program,
+        at: NodeRef,
+        step: &Step,
+        now: Microseconds,
+    ) -> Result<(), EvalError> {
+        // A form has its end with its question.
+        let asks = matches!(step.kind, StepKind::Input(_));
+        let Some(within) = step.within().filter(|_| !asks) else {
+            return Ok(());
+        };
+        let Value::Duration(nanos) = self.tree.evaluate(at.0, within)? else {
+            return Ok(());
+        };
+        let wait = Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
+        let path = self.tree.path(program, at);
+        let until = now.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
+        let number = self.schedule.number();
+        let bound = Within {
+            path,
+            number,
+            until,
+        };
+        self.schedule.within.insert(at, bound);
+        if self.tree[at.0].aside {
+            // Nobody looked while no process was there, and "it did not happen" wants the whole time.
+            self.set_timer(wait, Timer::Within(at, number));
+        } else {
+            self.after(wait, Timer::Within(at, number));
+        }
+        Ok(())
+    }
+}

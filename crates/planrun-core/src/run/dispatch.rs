@@ -1,0 +1,291 @@
+//! The one place where concepts meet: what is on the agenda is done by whoever it belongs to.
+
+use std::sync::Arc;
+
+use planrun_lang::protocol::RunState;
+use planrun_lang::sema::{BlockId, NodeKind, OnFailure};
+use planrun_lang::types::{ErrorClass, Validation, convert, without_absent};
+use planrun_lang::value::Value;
+
+use super::aftermath::open_verify;
+use super::agenda::{Inquiry, Next, Reaction, Subject, Withdrawal};
+use super::context::Context;
+use super::frame::{Ending, FrameId, Life, NodeRef, Role};
+use super::listener::firing_failed;
+use super::machine::Run;
+use super::statement::Statement;
+use super::unknown_outcome::UnknownOutcome;
+use super::work::work_failed;
+use crate::journal::StepError;
+
+impl Run {
+    /// Does what is on the agenda, and what follows from that.
+    pub(super) fn perform(&mut self) {
+        while let Some(next) = self.ctx.agenda.pop() {
+            self.perform_one(next);
+        }
+    }
+
+    fn perform_one(&mut self, next: Next) {
+        let (ctx, steps) = (&mut self.ctx, &mut self.steps);
+        match next {
+            Next::Start(frame) => self.start(frame),
+            Next::StartNodes(frame) => {
+                let program = ctx.tree.program(frame);
+                ctx.flow(&program, frame).start();
+            }
+            Next::Settle(at, end) => self.settle(at, end),
+            Next::PassOn(at, available) => self.pass_on(at, available),
+            Next::Advance(at) => self.advance(at),
+            Next::Offer(at) => {
+                let program = ctx.tree.program(at.0);
+                let mut flow = ctx.flow(&program, at.0);
+                flow.advance();
+                flow.offer(at.1);
+            }
+            Next::StepFailed(at, error) => steps.failed(ctx, at, error),
+            Next::StepFailedForGood(at, error) => steps.failed_for_good(ctx, at, error),
+            Next::BlockFailed {
+                frame,
+                error,
+                forced,
+            } => block_failed(ctx, frame, error, forced),
+            Next::EndBlock(frame, ending) => {
+                let open = vec![(frame, ending)];
+                let nodes = 0..0;
+                steps.end_blocks(ctx, Box::new(Withdrawal { frame, nodes, open }));
+            }
+            Next::Withdraw(blocks) => steps.end_blocks(ctx, blocks),
+            Next::ReportEnd(frame) => ctx.report_end(frame),
+            Next::CloseFrame(frame) => self.close_frame(frame),
+            Next::OpenBody(at, body, role) => {
+                let program = ctx.tree.program(at.0);
+                let frame = ctx.tree.open_body(&program, at, body, role, |path| path);
+                self.start(frame);
+            }
+            Next::BeginBlock(at) => steps.begin(ctx, &self.tasks, at),
+            Next::OpenElements(at) => steps.blocks.next_elements(ctx, at),
+            Next::ElementOver(at) => steps.blocks.element_over(ctx, at),
+            Next::BranchOver(at) => steps.blocks.branch_over(ctx, at),
+            Next::BeginCall(at) => steps.calls.begin(ctx, at),
+            Next::GiveSlot(frame) => steps.calls.open.slots.give(ctx, frame),
+            Next::Inquiry(inquiry) => self.inquire(inquiry),
+            Next::Reaction(reaction) => self.react(reaction),
+        }
+    }
+
+    fn inquire(&mut self, inquiry: Inquiry) {
+        let (ctx, steps) = (&mut self.ctx, &mut self.steps);
+        match inquiry {
+            Inquiry::OutcomeUnknown {
+                at,
+                call,
+                error,
+                orphaned,
+            } => {
+                let outcome = UnknownOutcome { error, orphaned };
+                steps
+                    .unknown
+                    .begin(ctx, &mut steps.calls, at, *call, outcome);
+            }
+            Inquiry::Ask(at, question) => steps.people.ask_first(ctx, at, *question),
+            Inquiry::AskAgain(at, past) => steps.people.ask_as_before(ctx, at, *past),
+            Inquiry::SeekAnswer(at) => steps.people.seek_first_answer(ctx, &steps.peers, at),
+            Inquiry::Approved(at, question) => steps.calls.approved(ctx, at, question),
+            Inquiry::OutcomeTold(at, told) if self.compensation.asks(at) => {
+                self.compensation.told(ctx, at, &told);
+            }
+            Inquiry::OutcomeTold(at, told) => {
+                steps.unknown.told(ctx, &mut steps.calls, at, &told);
+            }
+            Inquiry::Unanswered(at, error) if self.compensation.asks(at) => {
+                self.compensation.not_told(ctx, at, error);
+            }
+            Inquiry::Unanswered(at, error) => steps.unanswered(ctx, at, error),
+            Inquiry::PeerAnswered(at, answer) => steps.peer_answered(ctx, at, &answer),
+            Inquiry::PeerUnanswered(at) => steps.peer_unanswered(ctx, at),
+            Inquiry::PeerWithdrawn(at) => steps.close_peer_question(ctx, at),
+            Inquiry::PeerAskedBefore(at, asked) => steps.peer_asked_before(ctx, at, asked),
+            Inquiry::MessageTaken(message) => ctx.outbox.message_taken(Some(message)),
+            Inquiry::OpenVerify(at) => open_verify(ctx, at),
+            Inquiry::VerifyAgain(at) => self.compensation.verify_step_again(ctx, at),
+            Inquiry::Verified(at) => self.compensation.note_verified(at),
+            Inquiry::AbandonUndo => self.compensation.abandon_undo(ctx, &mut steps.people),
+        }
+    }
+
+    fn react(&mut self, reaction: Reaction) {
+        let (ctx, listeners) = (&mut self.ctx, &mut self.listeners);
+        match reaction {
+            Reaction::Commit(subjects) => {
+                for (at, _) in listeners.listening() {
+                    if !ctx.is_left(at) {
+                        ctx.then(Reaction::Hear(at, subjects.clone()));
+                    }
+                }
+                ctx.then(Reaction::WakeWaits(subjects));
+            }
+            Reaction::Listen(at) => listeners.listen(ctx, at),
+            Reaction::Hear(at, subjects) => {
+                let latest = self.steps.waits.latest.as_ref();
+                listeners.hear(ctx, &self.tasks, latest, at, &subjects);
+            }
+            Reaction::WakeWaits(subjects) => self.steps.waits.wake(ctx, &self.tasks, &subjects),
+            Reaction::NextFiring(at) => listeners.next_firing(ctx, at),
+            Reaction::FiringFailed {
+                listener,
+                firing,
+                error,
+            } => firing_failed(ctx, listener, firing, &error),
+            Reaction::FiringOver(frame) => listeners.firing_over(ctx, frame),
+            Reaction::WorkFailed {
+                frame,
+                error,
+                parked,
+            } => work_failed(ctx, frame, &error, parked),
+            Reaction::FailTask(failed) => self.tasks.fail(ctx, *failed),
+            Reaction::CancelFirings => listeners.cancel_firings(ctx),
+        }
+    }
+
+    /// The statements of a frame begin.
+    fn start(&mut self, frame: FrameId) {
+        let ctx = &mut self.ctx;
+        let program = ctx.tree.program(frame);
+        ctx.flow(&program, frame).advance();
+        self.listeners.begin(ctx, &mut self.tasks, &program, frame);
+        if ctx.agenda.is_clean() {
+            ctx.flow(&program, frame).start();
+        } else {
+            ctx.then(Next::StartNodes(frame));
+        }
+    }
+
+    /// Runs or skips a node of the ready set.
+    pub(super) fn process(&mut self, at: NodeRef) {
+        let (ctx, steps) = (&mut self.ctx, &mut self.steps);
+        if steps.parking.holds_back(ctx, at) || ctx.is_left(at) {
+            return;
+        }
+        let program = &ctx.tree.program(at.0);
+        let mut statement = Statement { ctx, program, at };
+        if !statement.comes_to_run() {
+            return;
+        }
+        match &program.plan.block(statement.ctx.tree[at.0].block).nodes[at.1 as usize].kind {
+            NodeKind::Condition(code) => statement.condition(code),
+            NodeKind::Let(code) => statement.binding(code),
+            // Decided before.
+            NodeKind::Ensure { .. } => statement.ctx.complete(at, Value::Null),
+            NodeKind::Fail(failing) => statement.fail(failing),
+            NodeKind::Reply(code) => statement.give(code, true),
+            NodeKind::Yield(code) => statement.give(code, false),
+            NodeKind::Next(code) => statement.carry(code),
+            NodeKind::Step(step) => steps.start(statement.ctx, at, step),
+            NodeKind::Task(id) => self.tasks.run_task(statement.ctx, at, *id),
+            NodeKind::Set(set) => self.tasks.run_set(statement.ctx, program, at, set),
+            NodeKind::Listener(_) => self.listeners.run(statement.ctx, at),
+        }
+    }
+
+    /// Everything in a frame has settled: firings run to their end, then what comes after a plan does, and listeners hear
+    /// of the plan's own end, once.
+    pub(super) fn frame_ended(&mut self, frame: FrameId) {
+        let ctx = &mut self.ctx;
+        let is_told = ctx.tree.scope(frame).end.is_some();
+        if self.listeners.has_firings(frame) || ctx.tree[frame].block != BlockId(0) || is_told {
+            return self.close_frame(frame);
+        }
+        if ctx.tree[frame].owner.is_none() {
+            check_reply(ctx);
+        }
+        if self.compensation.goes_on(ctx, frame) {
+            ctx.tree[frame].life = Life::Closing;
+            return;
+        }
+        let scope = ctx.tree[frame].scope;
+        ctx.tree.scopes[scope].end = Some(end_of(ctx, frame));
+        ctx.commit(Subject::Plan(scope));
+        ctx.then(Next::CloseFrame(frame));
+    }
+
+    /// Nothing is left for a frame to wait for but its firings: without any it tells the step that owns it.
+    fn close_frame(&mut self, frame: FrameId) {
+        let (ctx, steps) = (&mut self.ctx, &mut self.steps);
+        if self.listeners.has_firings(frame) {
+            ctx.tree[frame].life = Life::Closing;
+            return;
+        }
+        self.listeners.close(frame);
+        ctx.tree[frame].life = Life::Ended;
+        let Some(owner) = ctx.tree[frame].owner else {
+            self.finished = true;
+            return;
+        };
+        let outcome = ctx.tree[frame].outcome();
+        ctx.tree[frame].retire();
+        let at = (owner.frame, owner.node);
+        if steps.blocks.is_out_of_time(ctx, at) {
+            return;
+        }
+        match owner.role {
+            Role::Body | Role::Recover | Role::Element(_) | Role::Round | Role::Branch(_) => {
+                steps
+                    .blocks
+                    .inner_ended(ctx, at, owner.role, frame, outcome);
+            }
+            Role::Firing(_) => self.listeners.firing_ended(ctx, at, frame, outcome),
+            Role::Verify | Role::Undo if steps.unknown.has(at) => {
+                let calls = &mut steps.calls;
+                steps.unknown.verified(ctx, calls, at, frame, outcome);
+            }
+            Role::Verify | Role::Undo => {
+                self.compensation
+                    .aside_ended(ctx, at, owner.role, frame, outcome);
+            }
+        }
+    }
+}
+
+/// A failure in a frame: under `settle` the rest goes on, else the frame ends. `forced` is a taken `fail` or `ensure`.
+fn block_failed(ctx: &mut Context, frame: FrameId, error: Arc<StepError>, forced: bool) {
+    let settles = ctx.tree.scope(frame).policy.on_failure == OnFailure::Settle;
+    if settles && !forced && error.is_value() {
+        ctx.tree[frame].first_failure.get_or_insert(error);
+        return;
+    }
+    ctx.end_block(frame, Ending::Failed(error));
+}
+
+/// What a plan instance has come to.
+fn end_of(ctx: &Context, frame: FrameId) -> RunState {
+    let state = &ctx.tree[frame];
+    match &state.ending {
+        _ if ctx.tree.stalled.is_some() && frame == 0 => RunState::Stalled,
+        Some(Ending::Failed(_)) => RunState::Failed,
+        Some(Ending::Cancelled) => RunState::Cancelled,
+        None if state.first_failure.is_some() => RunState::Failed,
+        None => RunState::Completed,
+    }
+}
+
+/// The reply has the type that the plan promises.
+fn check_reply(ctx: &mut Context) {
+    let program = ctx.tree.program(0);
+    let root = &mut ctx.tree[0];
+    if root.ending.is_some() {
+        return;
+    }
+    let Some(reply) = root.values.last_mut() else {
+        return;
+    };
+    match convert(reply.clone(), &program.plan.returns) {
+        Ok(converted) => *reply = without_absent(&converted, &program.plan.returns),
+        Err(mismatch) => {
+            let message = format!("the reply does not have the promised type: {mismatch}");
+            let class = ErrorClass::Validation(Validation::Expression);
+            let error = StepError::new(class, message, &"".into());
+            root.ending = Some(Ending::Failed(Arc::new(error)));
+        }
+    }
+}

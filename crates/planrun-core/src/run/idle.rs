@@ -1,0 +1,192 @@
+//! What a run waits for when nothing goes on: whether something moves by itself, whether it needs a process for that, and who
+//! could wake it.
+
+use std::time::Duration;
+
+use planrun_lang::sema::expr::StateTest;
+use planrun_lang::sema::{Event, EventKind, Plan, PlanTest, TaskTest};
+
+use super::context::Context;
+use super::frame::NodeRef;
+use super::interruption::Interruption;
+use super::listener::Listeners;
+use super::schedule::Timer;
+use super::signal::comes_from_outside;
+use super::step::Steps;
+
+/// What comes sooner than this is waited for.
+const NEAR: Duration = Duration::from_mins(1);
+
+/// A run in which nothing goes on at present.
+pub(super) struct Idle<'a> {
+    pub ctx: &'a Context,
+    pub steps: &'a Steps,
+    pub listeners: &'a Listeners,
+}
+
+impl Idle<'_> {
+    /// Whether nothing goes on before somebody answers, or a signal comes; the clock of the deadline stands still then.
+    pub(super) fn only_others_are_awaited(&self) -> bool {
+        (self.steps.people.holds_any() || self.steps.peers.any_open() || self.waits_for_outside())
+            && !self.steps.people.awaits_moments()
+            && self.steps.calls.open.is_quiet()
+            && self
+                .steps
+                .calls
+                .open
+                .iter()
+                .all(|(at, call)| call.asks || self.steps.people.holds(at))
+    }
+
+    /// Why the process may let go of the run now, if it may.
+    pub(super) fn quiesce(&self) -> Option<Interruption> {
+        let idle = self.ctx.outbox.recording.is_durable()
+            && !self.ctx.is_suspended()
+            && !self.steps.people.is_asking()
+            && self.steps.calls.open.is_quiet()
+            && !self
+                .steps
+                .calls
+                .open
+                .iter()
+                .any(|(_, call)| call.has_slot() || call.keeps_the_process());
+        if !idle {
+            return None;
+        }
+        let only_others = self.only_others_are_awaited();
+        let soon = self.ctx.outbox.now.after(NEAR);
+        if let Some((at, timer)) = self.ctx.schedule.first_timer()
+            && at <= soon
+            && self.still_counts(timer, only_others)
+        {
+            return None;
+        }
+        let counting = |(_, timer): &(Duration, Timer)| self.still_counts(*timer, only_others);
+        let wake = self
+            .ctx
+            .schedule
+            .timers()
+            .filter(counting)
+            .map(|(at, _)| at)
+            .min();
+        if wake.is_some_and(|at| at <= soon)
+            || (wake.is_none() && !(only_others || self.steps.people.holds_any()))
+        {
+            return None;
+        }
+        let now = self.ctx.outbox.now.monotonic;
+        let left =
+            |at: Duration| i128::try_from(at.saturating_sub(now).as_nanos()).unwrap_or(i128::MAX);
+        let wake = wake.map(|at| self.ctx.outbox.now.wall.saturating_add(left(at)));
+        Some(Interruption::Waiting {
+            wake,
+            events: self.conditions(),
+        })
+    }
+
+    /// Whether a timer is of something that still goes on.
+    fn still_counts(&self, timer: Timer, only_others: bool) -> bool {
+        match timer {
+            Timer::Again(at, number) => self.is_between_attempts(at, number),
+            Timer::Hold(at, number) => self.steps.people.counts(at, number),
+            Timer::Within(at, number) => self.ctx.schedule.is_bounded(at, number),
+            Timer::Deadline(_) => !only_others,
+        }
+    }
+
+    /// Whether something happens by itself in time: a call answers, or a wait ends. The deadline of the run does not
+    /// count, since its clock stops while everything waits for somebody.
+    pub(super) fn moves_by_itself(&self) -> bool {
+        if !self.steps.calls.open.is_empty()
+            || self.steps.people.holds_any()
+            || self.steps.waits.is_empty()
+        {
+            return true;
+        }
+        self.ctx.schedule.timers().any(|(_, timer)| match timer {
+            Timer::Again(at, number) => self.is_between_attempts(at, number),
+            Timer::Hold(at, number) => self.steps.people.counts(at, number),
+            Timer::Within(at, number) => self.ctx.schedule.is_bounded(at, number),
+            Timer::Deadline(_) => false,
+        })
+    }
+
+    /// Whether a signal or a move of a task from outside is among what anything still listens to.
+    pub(super) fn can_be_woken(&self) -> bool {
+        let listening = self.listeners.listening();
+        let listeners = listening.filter(|(_, hearing)| hearing.may_fire());
+        let mut waits = self.steps.waits.waiting();
+        let tree = &self.ctx.tree;
+        let from_outside = |at: NodeRef| {
+            let program = tree.program(at.0);
+            let plan = &program.plan;
+            // Tasks of called plans are private: nobody outside can move them.
+            let at_root = tree[at.0].scope == 0;
+            let on = tree.node(&program, at).event();
+            on.is_some_and(|on| comes_from_outside(on, |task| at_root && plan.task(task).external))
+        };
+        waits.any(from_outside) || listeners.map(|(at, _)| at).any(from_outside)
+    }
+
+    /// Whether a step waits for something that only somebody outside can bring.
+    fn waits_for_outside(&self) -> bool {
+        !self.steps.waits.is_empty() && self.can_be_woken()
+    }
+
+    /// Whether a call is between the attempts that this number tells apart.
+    fn is_between_attempts(&self, at: NodeRef, number: u64) -> bool {
+        let call = self.steps.calls.open.get(at);
+        call.is_some_and(|call| call.number == number)
+    }
+
+    /// Who waits for what, for people.
+    pub(super) fn conditions(&self) -> String {
+        let tree = &self.ctx.tree;
+        let told = self.steps.waits.waiting().filter_map(|at| {
+            let program = tree.program(at.0);
+            let on = tree.node(&program, at).event()?;
+            Some(format!(
+                "`{}` waits for `{}`",
+                tree.path(&program, at),
+                describe(on, &program.plan, false)
+            ))
+        });
+        told.collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// A condition as its author wrote it.
+fn describe(on: &Event, plan: &Plan, inner: bool) -> String {
+    let joined = |parts: &[Event], word: &str| {
+        let text = parts
+            .iter()
+            .map(|part| describe(part, plan, true))
+            .collect::<Vec<_>>()
+            .join(word);
+        if inner { format!("({text})") } else { text }
+    };
+    match &on.kind {
+        EventKind::Step { name, test, .. } => match test {
+            None => name.to_string(),
+            Some(StateTest::State(state)) => format!("{name} is {state}"),
+            Some(StateTest::Settled) => format!("{name} is settled"),
+        },
+        EventKind::Task { task, test } => {
+            let task = plan.task(*task);
+            match test {
+                TaskTest::Any => task.name.to_string(),
+                TaskTest::Settled => format!("{} is settled", task.name),
+                TaskTest::Is(status) => format!("{} is {}", task.name, task.status_name(*status)),
+            }
+        }
+        EventKind::Plan(test) => match PlanTest::WORDS.iter().find(|(_, known)| known == test) {
+            Some((word, _)) => format!("plan is {word}"),
+            None => "plan".to_owned(),
+        },
+        EventKind::Signal(name) => format!("signal \"{name}\""),
+        EventKind::Not(operand) => format!("!({})", describe(operand, plan, false)),
+        EventKind::All(parts) => joined(parts, " && "),
+        EventKind::Any(parts) => joined(parts, " || "),
+        EventKind::Damaged => String::new(),
+    }
+}

@@ -1,0 +1,38 @@
+//! A plan as a run executes it: checked, with its graph, and with the plans that it calls.
+
+use std::sync::Arc;
+
+use planrun_lang::graph::{self, Graph};
+use planrun_lang::sema::Plan;
+
+/// A checked plan with its graph, and those that it calls.
+#[derive(Debug)]
+pub struct Program {
+    pub plan: Arc<Plan>,
+    pub graph: Arc<Graph>,
+    pub(super) plans: Vec<Arc<Program>>,
+}
+
+impl Program {
+    /// Whether something in a plan, or in those that it calls, happens because of events.
+    pub(super) fn reacts(&self) -> bool {
+        let blocks = &self.plan.blocks;
+        let mut nodes = blocks.iter().flat_map(|block| &block.nodes);
+        nodes.any(|node| node.event().is_some()) || self.plans.iter().any(|called| called.reacts())
+    }
+
+    /// Orders a plan and those that it calls.
+    #[must_use]
+    pub fn new(plan: Arc<Plan>) -> Self {
+        let graph = Arc::new(graph::build(&plan));
+        Self::with_graph(plan, graph)
+    }
+
+    fn with_graph(plan: Arc<Plan>, graph: Arc<Graph>) -> Self {
+        let called = plan.plans.iter().zip(&graph.plans);
+        let plans = called
+            .map(|(plan, graph)| Arc::new(Self::with_graph(plan.clone(), graph.clone())))
+            .collect();
+        Self { plan, graph, plans }
+    }
+}

@@ -1,0 +1,135 @@
+//! What a run hears from outside, now or in an earlier process: messages, and the news that are lived through again.
+
+use planrun_lang::protocol::StepState;
+
+use super::agenda::Inquiry;
+use super::command::Command;
+use super::frame::NodeRef;
+use super::machine::Run;
+use crate::journal::{AnswerError, Bound, Message, NewsKind, Said};
+
+impl Run {
+    /// Lives through the next thing that an earlier process learned; false where nothing of that is left.
+    pub(super) fn replay(&mut self) -> bool {
+        if !self.ctx.outbox.recording.is_replaying() {
+            return false;
+        }
+        let questions = &self.steps.people.questions;
+        let Some((news, at)) = self.ctx.outbox.recording.next_news(questions) else {
+            self.ctx.outbox.recording.end_replay();
+            return false;
+        };
+        let (ctx, steps) = (&mut self.ctx, &mut self.steps);
+        match (news.kind, at) {
+            (NewsKind::Answer { outcome, .. }, Some(at)) => {
+                steps.calls.answered_before(ctx, at, outcome);
+            }
+            (NewsKind::Timer { path, timer }, _) => self.timer_fired_before(&path, timer),
+            (NewsKind::Signal { signal, payload }, _) => {
+                let payload = payload.to_json();
+                steps.waits.receive_signal(ctx, &signal, &payload, None);
+            }
+            (
+                NewsKind::TaskMoved {
+                    path,
+                    status,
+                    context,
+                },
+                _,
+            ) => {
+                let context = context.to_json();
+                self.tasks
+                    .receive_move(ctx, &path, (&status, &context), None);
+            }
+            (NewsKind::Given(answer), _) => steps.people.take_answer(ctx, &answer),
+            (NewsKind::Cancel { keep }, _) => self.stop(keep),
+            (NewsKind::Retried { path }, _) => {
+                let is_verification = self.compensation.verified_again_before(ctx, &path);
+                if !is_verification {
+                    let (tasks, compensation) = (&mut self.tasks, &mut self.compensation);
+                    steps
+                        .parking
+                        .retried_before(ctx, tasks, compensation, &path);
+                }
+            }
+            (NewsKind::Answer { .. }, None) => {}
+        }
+        self.perform();
+        true
+    }
+
+    fn timer_fired_before(&mut self, path: &str, timer: Bound) {
+        let ctx = &mut self.ctx;
+        match timer {
+            Bound::Deadline => ctx.deadline_is_over(),
+            Bound::Expires | Bound::Wait => self.steps.people.hold_ended_before(ctx, path),
+            Bound::Within => {
+                let tree = &ctx.tree;
+                let runs =
+                    |at| matches!(tree.state_of(at), StepState::Running | StepState::Waiting);
+                let mut bounded = ctx.schedule.within.iter();
+                let found = bounded.find(|(at, own)| *own.path == *path && runs(**at));
+                if let Some(at) = found.map(|(at, _)| *at) {
+                    self.steps.within_is_over(ctx, at);
+                }
+            }
+        }
+    }
+
+    /// Takes the oldest message, if there is one.
+    pub(super) fn take_message(&mut self) {
+        if self.ctx.is_suspended() {
+            return;
+        }
+        let Some(Message { id, at, text, .. }) = self.ctx.outbox.recording.next_message() else {
+            return;
+        };
+        let now = self.ctx.outbox.now.wall;
+        let at = at.map_or(now, |at| at.min(now));
+        self.end_waits_before(at);
+        let (ctx, steps) = (&mut self.ctx, &mut self.steps);
+        match Said::read(&text) {
+            Ok(Said::Signal(signal)) => {
+                let (name, payload) = (&signal.name, &signal.payload);
+                steps.waits.receive_signal(ctx, name, payload, Some(id));
+            }
+            Ok(Said::Move(moved)) => {
+                let to = (&*moved.status, &moved.context);
+                self.tasks.receive_move(ctx, &moved.task, to, Some(id));
+            }
+            Ok(Said::Answer(given)) => {
+                steps.people.receive_answer(ctx, &steps.peers, &given, at);
+                ctx.then(Inquiry::MessageTaken(id));
+            }
+            Ok(Said::Cancel(cancel)) => {
+                self.stop(cancel.keep);
+                if cancel.force {
+                    self.ctx.then(Inquiry::AbandonUndo);
+                }
+                self.ctx.then(Inquiry::MessageTaken(id));
+            }
+            Err(fault) => {
+                let refusal = AnswerError::Unreadable(fault);
+                ctx.outbox.push(Command::Refuse(refusal));
+                ctx.then(Inquiry::MessageTaken(id));
+            }
+        }
+        self.perform();
+    }
+
+    /// What was said when the time of a wait was over already comes too late for it, whenever a process hears of it.
+    fn end_waits_before(&mut self, at: i128) {
+        let ctx = &self.ctx;
+        let ago = u64::try_from((ctx.outbox.now.wall - at) / 1000).unwrap_or(0);
+        let then = ctx.outbox.real_elapsed().saturating_sub(ago);
+        let is_over = |at: &NodeRef| {
+            let within = ctx.schedule.within.get(at);
+            within.is_some_and(|within| within.until <= then)
+        };
+        let late: Vec<NodeRef> = self.steps.waits.waiting().filter(is_over).collect();
+        for at in late {
+            self.steps.within_is_over(&mut self.ctx, at);
+            self.perform();
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `wait`: steps that wait for a moment, which is kept when the process is not.
+
+use planrun_lang::builtins::FailureKind;
+use planrun_lang::eval::EvalError;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::value::Value;
+
+use super::context::Context;
+use super::frame::NodeRef;
+use super::gate::whole_milliseconds;
+use super::people::People;
+use crate::journal::EventKind;
+
+impl People {
+    /// Waits for a moment; one that is past is there at once.
+    pub(super) fn start_sleep(&mut self, ctx: &mut Context, at: NodeRef, code: &Code) {
+        let path = ctx.tree.own_path(at);
+        if let Some(until) = ctx.outbox.recording.slept_until(&path) {
+            return self.hold(ctx, at, path, None, Some(until));
+        }
+        let now = ctx.outbox.now.wall;
+        let until = match moment(ctx, at, code, now) {
+            Ok(until) => whole_milliseconds(until),
+            Err(error) => {
+                return ctx.expression_failed(at, &error);
+            }
+        };
+        if until <= now {
+            return ctx.complete(at, Value::Null);
+        }
+        ctx.outbox.emit(EventKind::StepSleeps {
+            path: path.clone(),
+            until,
+        });
+        self.hold(ctx, at, path, None, Some(until));
+    }
+}
+
+fn moment(ctx: &Context, at: NodeRef, code: &Code, now: i128) -> Result<i128, EvalError> {
+    match ctx.tree.evaluate(at.0, code)? {
+        Value::Duration(nanos) => Ok(now + nanos.max(0)),
+        Value::Timestamp(until) => Ok(until),
+        other => {
+            let message = format!(
+                "`wait` takes a length of time or a moment, and this is {}",
+                other.preview(80)
+            );
+            Err(EvalError::new(FailureKind::NoOverload, message, code.span))
+        }
+    }
+}

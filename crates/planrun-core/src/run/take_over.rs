@@ -1,0 +1,112 @@
+//! Calls that are not made, since another run or an earlier process has their value.
+
+use std::sync::Arc;
+
+use planrun_lang::sema::Call;
+use planrun_lang::types::{Denied, ErrorClass, Signature};
+use planrun_lang::value::Value;
+
+use super::agenda::End;
+use super::context::Context;
+use super::copies::Again;
+use super::frame::NodeRef;
+use super::program::Program;
+use super::sensitive::{below, in_output};
+use crate::journal::{EventKind, OUTPUT, StepError};
+
+/// Whether the result of another run, or of an earlier process, stands for a call with these arguments; then the
+/// step has its value, or has failed because it must not be done again.
+pub(super) fn is_copied(
+    ctx: &mut Context,
+    program: &Program,
+    at: NodeRef,
+    (call, signature): (&Call, &Signature),
+    arguments: &Value,
+) -> bool {
+    if ctx.setup.copies.is_none() && !ctx.outbox.recording.is_replaying() {
+        return false;
+    }
+    let path = ctx.tree.path(program, at);
+    if let Some(output) = ctx.outbox.recording.copied(&path) {
+        let source = Source::Run(base_run(ctx));
+        take_over(ctx, at, &path, arguments, (source, output));
+        return true;
+    }
+    let copy = ctx.setup.copies.as_ref();
+    let copy = copy.and_then(|copies| copies.of(&path, signature, arguments));
+    match copy {
+        None => false,
+        Some(Ok(output)) => {
+            let source = Source::Run(base_run(ctx));
+            take_over(ctx, at, &path, arguments, (source, output));
+            true
+        }
+        Some(Err(again)) => {
+            ctx.tree.record_mut(at).details_mut().again = Some(again);
+            let repeats = ctx
+                .setup
+                .copies
+                .as_ref()
+                .is_some_and(|copies| copies.repeats_effects);
+            let refused = again != Again::Asked
+                && again != Again::Definition
+                && !repeats
+                && !call.effect.floats();
+            if refused {
+                let message = format!(
+                    "another run has done this, and its {} differs; `--yes` lets it be done again",
+                    again.name()
+                );
+                let error = StepError::new(ErrorClass::Denied(Denied::Policy), message, &path);
+                ctx.step_failed(at, Arc::new(error));
+            }
+            refused
+        }
+    }
+}
+
+/// The run that results are copied from.
+fn base_run(ctx: &Context) -> Arc<str> {
+    let copies = ctx.setup.copies.as_ref();
+    copies.map(|copies| copies.run.clone()).unwrap_or_default()
+}
+
+/// Where a result comes from that stands for a call: the run that has called.
+pub(super) enum Source {
+    /// This run is made from that one.
+    Run(Arc<str>),
+    /// The plan lets results be used again.
+    Cache(Arc<str>),
+}
+
+/// A step completes with a result that was given before, and nothing is called.
+pub(super) fn take_over(
+    ctx: &mut Context,
+    at: NodeRef,
+    path: &Arc<str>,
+    arguments: &Value,
+    (source, output): (Source, Value),
+) {
+    let details = ctx.tree.record_mut(at).details_mut();
+    details.arguments = Some(arguments.clone());
+    let (run, cached) = match source {
+        Source::Run(run) => (run, false),
+        Source::Cache(run) => (run, true),
+    };
+    (details.copied, details.cached) = (!cached, cached);
+    let program = ctx.tree.program(at.0);
+    let labels = ctx
+        .tree
+        .step(&program, at)
+        .map(in_output)
+        .unwrap_or_default();
+    ctx.outbox.note_secrets(&output, &labels);
+    let kind = EventKind::StepCopied {
+        path: path.clone(),
+        run,
+        output: output.clone(),
+        cached,
+    };
+    ctx.outbox.emit_labelled(kind, below(OUTPUT, &labels));
+    ctx.settle(at, End::Completed(output));
+}

@@ -1,0 +1,400 @@
+//! The tree of a run: its plan instances, the frames of their blocks, and what can be asked of both.
+
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+use planrun_lang::builtins::FailureKind;
+use planrun_lang::eval::{self, EvalError};
+use planrun_lang::graph::BlockGraph;
+use planrun_lang::protocol::StepState;
+use planrun_lang::sema::expr::Code;
+use planrun_lang::sema::{Block, BlockId, Call, Node, Place, Step, StepKind, Target, TaskId};
+use planrun_lang::types::{ErrorClass, Signature};
+use planrun_lang::value::Value;
+
+use super::command::ScopeId;
+use super::frame::{Ending, Frame, FrameId, NodeRef, Owner, Record, Role, TaskRef, View};
+use super::program::Program;
+use super::scope::Scope;
+use crate::journal::StepError;
+
+/// How deep lists and maps of a run may be nested.
+const MAX_VALUE_DEPTH: usize = 256;
+
+/// All plan instances and frames of a run, by number. A frame is the instance of a block, a scope that of a plan.
+#[derive(Default)]
+pub(super) struct Tree {
+    pub scopes: Vec<Scope>,
+    pub frames: Vec<Frame>,
+    /// Nothing that the plan names can wake the run any more.
+    pub stalled: Option<Arc<StepError>>,
+}
+
+/// What takes the failure of a step inside it, so that nothing around it fails.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Catcher {
+    /// An arm that is for it.
+    Arm,
+    /// An `each` that settles its elements, or a race that may have another winner.
+    Others,
+}
+
+impl Index<FrameId> for Tree {
+    type Output = Frame;
+
+    fn index(&self, frame: FrameId) -> &Frame {
+        &self.frames[frame]
+    }
+}
+
+impl IndexMut<FrameId> for Tree {
+    fn index_mut(&mut self, frame: FrameId) -> &mut Frame {
+        &mut self.frames[frame]
+    }
+}
+
+impl Tree {
+    /// The plan of a frame, with its graph.
+    pub(super) fn program(&self, frame: FrameId) -> Arc<Program> {
+        self.scope(frame).program.clone()
+    }
+
+    /// The plan instance that a frame belongs to.
+    pub(super) fn scope(&self, frame: FrameId) -> &Scope {
+        &self.scopes[self.frames[frame].scope]
+    }
+
+    pub(super) fn scope_mut(&mut self, frame: FrameId) -> &mut Scope {
+        let scope = self.frames[frame].scope;
+        &mut self.scopes[scope]
+    }
+
+    /// The numbers of a plan instance and of those around it, the innermost first.
+    pub(super) fn scopes_around(&self, scope: ScopeId) -> impl Iterator<Item = ScopeId> {
+        std::iter::successors(Some(scope), |scope| self.scopes[*scope].outer)
+    }
+
+    pub(super) fn block<'p>(&self, program: &'p Program, frame: FrameId) -> &'p Block {
+        program.plan.block(self.frames[frame].block)
+    }
+
+    pub(super) fn graph<'p>(&self, program: &'p Program, frame: FrameId) -> &'p BlockGraph {
+        &program.graph.blocks[self.frames[frame].block.0 as usize]
+    }
+
+    pub(super) fn node<'p>(&self, program: &'p Program, (frame, node): NodeRef) -> &'p Node {
+        &self.block(program, frame).nodes[node as usize]
+    }
+
+    /// The step of a node; none where it is another statement, or a join of the graph.
+    pub(super) fn step<'p>(
+        &self,
+        program: &'p Program,
+        (frame, node): NodeRef,
+    ) -> Option<&'p Step> {
+        self.block(program, frame).nodes.get(node as usize)?.step()
+    }
+
+    /// The step of a node that calls a tool.
+    pub(super) fn tool_call<'p>(
+        &self,
+        program: &'p Program,
+        at: NodeRef,
+    ) -> Option<(&'p Step, &'p Call, &'p Arc<Signature>)> {
+        let step = self.step(program, at)?;
+        let StepKind::Call(call) = &step.kind else {
+            return None;
+        };
+        let Target::Tool(signature) = &call.target else {
+            return None;
+        };
+        Some((step, call, signature))
+    }
+
+    /// Whether the value of a node comes from outside.
+    pub(super) fn is_call(&self, program: &Program, at: NodeRef) -> bool {
+        self.tool_call(program, at).is_some()
+    }
+
+    pub(super) fn path(&self, program: &Program, at: NodeRef) -> Arc<str> {
+        let frame = &self.frames[at.0];
+        match &self.node(program, at).name {
+            Some(name) => frame.path_of(name),
+            None => frame.path.clone(),
+        }
+    }
+
+    /// The path of a node, where its plan is not at hand.
+    pub(super) fn own_path(&self, at: NodeRef) -> Arc<str> {
+        self.path(&self.program(at.0), at)
+    }
+
+    pub(super) fn state_of(&self, (frame, node): NodeRef) -> StepState {
+        self.frames[frame].nodes[node as usize].state
+    }
+
+    pub(super) fn set_state(&mut self, (frame, node): NodeRef, state: StepState) {
+        self.frames[frame].node(node).state = state;
+    }
+
+    /// The state of a step; of a listener that of its firings.
+    pub(super) fn heard_state(&self, at: NodeRef) -> StepState {
+        let heard = self.frames[at.0].heard.get(&at.1).copied();
+        heard.unwrap_or_else(|| self.state_of(at))
+    }
+
+    /// What is known of a step beside its state.
+    pub(super) fn record(&self, (frame, node): NodeRef) -> &Record {
+        &self.frames[frame].records[node as usize]
+    }
+
+    pub(super) fn record_mut(&mut self, (frame, node): NodeRef) -> &mut Record {
+        &mut self.frames[frame].records[node as usize]
+    }
+
+    /// The value of a node, as it stands in its slot.
+    pub(super) fn value_of(&self, program: &Program, at: NodeRef) -> Option<Value> {
+        let slot = self.node(program, at).slot?;
+        self.frames[at.0].slots.get(slot as usize).cloned()
+    }
+
+    /// Makes a frame; nothing of it begins yet.
+    pub(super) fn open_frame(
+        &mut self,
+        scope: ScopeId,
+        block: BlockId,
+        outer: Option<FrameId>,
+        owner: Option<Owner>,
+        path: Arc<str>,
+    ) -> FrameId {
+        let program = self.scopes[scope].program.clone();
+        let slots = program.plan.block(block).slots;
+        let graph = &program.graph.blocks[block.0 as usize];
+        let id = self.frames.len();
+        self.frames
+            .push(Frame::new(scope, block, slots, graph, outer, owner, path));
+        if let Some(owner) = owner {
+            let beside = matches!(owner.role, Role::Verify | Role::Undo);
+            self.frames[id].aside = beside || self.frames[owner.frame].aside;
+            let record = self.record_mut((owner.frame, owner.node));
+            record.details_mut().frames.push(id);
+        }
+        id
+    }
+
+    /// Makes the frame of a step's body, whose path is made of that of the step.
+    pub(super) fn open_body(
+        &mut self,
+        program: &Program,
+        at: NodeRef,
+        body: BlockId,
+        role: Role,
+        path: impl FnOnce(Arc<str>) -> Arc<str>,
+    ) -> FrameId {
+        let own = path(self.path(program, at));
+        let path = match &program.plan.block(body).label {
+            Some(label) => format!("{own}.{label}").into(),
+            None => own,
+        };
+        let owner = Owner::of(at, role);
+        let scope = self.frames[at.0].scope;
+        self.open_frame(scope, body, Some(at.0), Some(owner), path)
+    }
+
+    /// Takes back the frame that was made last, before anything of it has begun.
+    pub(super) fn discard_frame(&mut self, frame: FrameId) {
+        let owner = self.frames[frame].owner;
+        self.frames.truncate(frame);
+        if let Some(owner) = owner {
+            let record = self.record_mut((owner.frame, owner.node));
+            record.details_mut().frames.pop();
+        }
+    }
+
+    /// The frames that have worked for a node, in order.
+    pub(super) fn inner_frames(&self, at: NodeRef) -> &[FrameId] {
+        let details = self.record(at).details();
+        details
+            .map(|details| details.frames.as_slice())
+            .unwrap_or_default()
+    }
+
+    /// The frames that work for a node and have not ended.
+    pub(super) fn live_frames(&self, at: NodeRef) -> Vec<FrameId> {
+        let frames = self.inner_frames(at).iter().copied();
+        frames
+            .filter(|frame| self.frames[*frame].is_live())
+            .collect()
+    }
+
+    /// The firing that a frame belongs to, if it does.
+    pub(super) fn firing_around(&self, frame: FrameId) -> Option<FrameId> {
+        let mut inner = Some(frame);
+        while let Some(frame) = inner {
+            let owner = self.frames[frame].owner?;
+            if matches!(owner.role, Role::Firing(_)) {
+                return Some(frame);
+            }
+            inner = Some(owner.frame);
+        }
+        None
+    }
+
+    /// The step that a name stands for, as seen from a frame.
+    pub(super) fn step_at(&self, frame: FrameId, place: Place) -> Option<NodeRef> {
+        let mut home = frame;
+        for _ in 0..place.up {
+            home = self.frames[home].outer?;
+        }
+        let owner = &self.frames[home];
+        let graph = &self.scopes[owner.scope].program.graph.blocks[owner.block.0 as usize];
+        owner.holder(graph, place.slot).map(|node| (home, node))
+    }
+
+    /// The task that a statement of a frame names: that of the nearest frame which declares it.
+    pub(super) fn task_at(&self, frame: FrameId, task: TaskId) -> TaskRef {
+        let block = self.scope(frame).program.plan.task(task).block;
+        let mut home = frame;
+        while self.frames[home].block != block {
+            match self.frames[home].outer {
+                Some(outer) => home = outer,
+                None => break,
+            }
+        }
+        (home, task)
+    }
+
+    /// The path of a task.
+    pub(super) fn task_path(&self, (frame, id): TaskRef) -> Arc<str> {
+        let plan = &self.scope(frame).program.plan;
+        self.frames[frame].path_of(&plan.task(id).name)
+    }
+
+    /// The context of a task, as it is now.
+    pub(super) fn context_of(&self, (frame, id): TaskRef) -> Value {
+        let slot = self.scope(frame).program.plan.task(id).slot;
+        let context = self.frames[frame].slots.get(slot as usize);
+        context.cloned().unwrap_or(Value::Null)
+    }
+
+    /// Why a plan instance failed.
+    pub(super) fn error_of(&self, scope: ScopeId) -> Option<Arc<StepError>> {
+        let is_body = |frame: &&Frame| frame.scope == scope && frame.block == BlockId(0);
+        let body = self.frames.iter().find(is_body)?;
+        match &body.ending {
+            Some(Ending::Failed(error)) => Some(error.clone()),
+            Some(Ending::Cancelled) => None,
+            None => body.first_failure.clone(),
+        }
+    }
+
+    /// The number of the arm of a step that recovers from a failure of this class.
+    pub(super) fn arm_for(
+        &self,
+        program: &Program,
+        at: NodeRef,
+        class: &ErrorClass,
+    ) -> Option<usize> {
+        // A strict run takes none that only puts a value in the place of a result.
+        let strict = self.scope(at.0).policy.strict;
+        let step = self.step(program, at)?;
+        let takes = |arm| !(strict && program.plan.is_placeholder(arm));
+        step.recover
+            .iter()
+            .position(|arm| arm.catches(class) && takes(arm))
+    }
+
+    /// What catches a failure of this class around a step, the nearest first.
+    pub(super) fn catcher(&self, at: NodeRef, class: &ErrorClass) -> Option<Catcher> {
+        let mut inner = at.0;
+        while let Some(owner) = self.frames[inner].owner {
+            let program = self.program(owner.frame);
+            let outer = (owner.frame, owner.node);
+            let step = self.step(&program, outer)?;
+            let has_arms = match owner.role {
+                Role::Firing(_) | Role::Verify | Role::Undo => return None,
+                Role::Branch(_) => return Some(Catcher::Others),
+                Role::Element(_) if matches!(&step.kind, StepKind::Each(each) if each.settle) => {
+                    return Some(Catcher::Others);
+                }
+                Role::Body | Role::Element(_) | Role::Round => true,
+                // What fails in an arm is not caught by the arms beside it.
+                Role::Recover => false,
+            };
+            if has_arms && self.arm_for(&program, outer, class).is_some() {
+                return Some(Catcher::Arm);
+            }
+            inner = owner.frame;
+        }
+        None
+    }
+
+    /// The failure that the arm around a frame has caught.
+    pub(super) fn caught_around(&self, mut frame: FrameId) -> Option<Arc<StepError>> {
+        while let Some(owner) = self.frames[frame].owner {
+            if owner.role == Role::Recover {
+                let record = self.record((owner.frame, owner.node));
+                return record.details()?.error.clone();
+            }
+            frame = owner.frame;
+        }
+        None
+    }
+
+    /// Evaluates an expression in a frame.
+    pub(super) fn evaluate(&self, frame: FrameId, code: &Code) -> Result<Value, EvalError> {
+        if let Some(constant) = code.constant() {
+            return Ok(constant.clone());
+        }
+        let by_slot = |frame: &Frame, slot: u32| {
+            let graph = &self.scopes[frame.scope].program.graph.blocks[frame.block.0 as usize];
+            frame.holder(graph, slot)
+        };
+        let value = eval::evaluate(
+            code,
+            &View {
+                frames: &self.frames,
+                frame,
+                by_slot: &by_slot,
+            },
+        )?;
+        // What is walked, printed or freed later is walked level by level, so a value may not grow without end.
+        if matches!(value, Value::List(_) | Value::Map(_)) && value.deeper_than(MAX_VALUE_DEPTH) {
+            let message = format!("the value is nested more than {MAX_VALUE_DEPTH} levels deep");
+            return Err(EvalError::plain(message, code.span));
+        }
+        Ok(value)
+    }
+
+    /// Evaluates a condition in a frame.
+    pub(super) fn decide(&self, frame: FrameId, code: &Code) -> Result<bool, EvalError> {
+        match self.evaluate(frame, code)? {
+            Value::Bool(truth) => Ok(truth),
+            other => {
+                let message = format!(
+                    "a condition came out as {}, which is no bool",
+                    other.preview(80)
+                );
+                Err(EvalError::new(FailureKind::NoOverload, message, code.span))
+            }
+        }
+    }
+
+    /// A bound such as `max`, if it is written: a whole number that is not negative.
+    pub(super) fn count(
+        &self,
+        frame: FrameId,
+        code: Option<&Code>,
+    ) -> Result<Option<usize>, EvalError> {
+        let Some(code) = code else { return Ok(None) };
+        match self.evaluate(frame, code)? {
+            Value::Int(count) if count >= 0 => {
+                Ok(Some(usize::try_from(count).unwrap_or(usize::MAX)))
+            }
+            other => {
+                let message = format!("{} is no bound", other.preview(80));
+                Err(EvalError::new(FailureKind::NoOverload, message, code.span))
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Calls whose answer was lost: what can tell is asked whether they happened, then people are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_lang::graph::Edge;
+use planrun_lang::sema::{OnFailure, Step};
+use planrun_lang::types::ErrorClass;
+use planrun_lang::value::Value;
+
+use super::agenda::Inquiry;
+use super::call::Calls;
+use super::call_state::CallState;
+use super::context::Context;
+use super::frame::NodeRef;
+use super::frame::{Ending, FrameId};
+use super::sensitive::{in_arguments, in_output};
+use super::tree::Catcher;
+use crate::journal::{EventKind, FormField, Question, StepError, Waiting};
+
+/// How often a call is sent again because nothing of it was found.
+const MAX_SENDS: u32 = 3;
+
+/// A call of which nobody knows whether it happened.
+pub(super) struct UnknownOutcome {
+    pub error: Arc<StepError>,
+    /// The process that had sent it is gone, so nobody knows what else was lost.
+    pub orphaned: bool,
+}
+
+/// The calls of which nobody knows whether they happened, until somebody or something tells.
+#[derive(Default)]
+pub(super) struct UnknownOutcomes {
+    open: BTreeMap<NodeRef, UnknownOutcome>,
+}
+
+impl UnknownOutcomes {
+    /// Nobody knows whether a call happened; it holds no slot any more.
+    pub(super) fn begin(
+        &mut self,
+        ctx: &mut Context,
+        calls: &mut Calls,
+        at: NodeRef,
+        call: CallState,
+        outcome: UnknownOutcome,
+    ) {
+        let program = ctx.tree.program(at.0);
+        let Some(step) = ctx.tree.step(&program, at) else {
+            return;
+        };
+        let path = ctx.tree.path(&program, at);
+        if call.talks {
+            ctx.then(Inquiry::PeerWithdrawn(at));
+        }
+        ctx.tree.record_mut(at).in_doubt = true;
+        let replays = ctx.outbox.recording.is_replaying();
+        let verifies = ctx.setup.verifies(&program, step);
+        let decided_before = replays && !ctx.outbox.recording.has_waited(&path);
+        let outcome = UnknownOutcome {
+            orphaned: outcome.orphaned || replays,
+            ..outcome
+        };
+        let error = outcome.error.clone();
+        let asks = asks_people(ctx, at, call.execution, &outcome);
+        if decided_before || ctx.tree[at.0].ending.is_some() || !(verifies || asks) {
+            return ctx.step_failed(at, error);
+        }
+        let attempt = ctx.tree.record(at).attempts;
+        ctx.outbox.emit(EventKind::StepWaiting {
+            path,
+            attempt,
+            what: Waiting::Outcome,
+            wait: Duration::ZERO,
+            error: Some(error),
+        });
+        calls.open.put_aside(ctx, at, call);
+        self.open.insert(at, outcome);
+        if verifies {
+            ctx.then(Inquiry::OpenVerify(at));
+        } else {
+            self.ask_whether(ctx, calls, at);
+        }
+    }
+
+    /// Whether nobody knows whether the call of a step happened.
+    pub(super) fn has(&self, at: NodeRef) -> bool {
+        self.open.contains_key(&at)
+    }
+
+    /// What can tell has looked.
+    pub(super) fn verified(
+        &mut self,
+        ctx: &mut Context,
+        calls: &mut Calls,
+        at: NodeRef,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
+        match outcome {
+            Ok(()) => {
+                let value = ctx.tree[frame].values.pop().unwrap_or(Value::Null);
+                let program = ctx.tree.program(at.0);
+                let gives = ctx
+                    .tree
+                    .step(&program, at)
+                    .and_then(Step::verify)
+                    .is_some_and(|verify| verify.gives);
+                if gives || !is_read(ctx, at) {
+                    ctx.then(Inquiry::Verified(at));
+                    return self.happened(ctx, at, value, gives);
+                }
+                self.ask_or_fail(ctx, calls, at);
+            }
+            Err(Ending::Failed(error)) if error.says_no() => {
+                let sent = calls.open.get(at).map_or(MAX_SENDS, |state| state.sends);
+                if sent < MAX_SENDS {
+                    self.send_again(ctx, calls, at);
+                } else {
+                    self.ask_or_fail(ctx, calls, at);
+                }
+            }
+            Err(Ending::Failed(_) | Ending::Cancelled) => self.ask_or_fail(ctx, calls, at),
+        }
+    }
+
+    /// Somebody has said what became of a call: `{ happened: bool, value: … }`.
+    pub(super) fn told(&mut self, ctx: &mut Context, calls: &mut Calls, at: NodeRef, told: &Value) {
+        if told.get("happened") == Some(&Value::Bool(true)) {
+            let value = told.get("value").cloned().unwrap_or(Value::Null);
+            return self.happened(ctx, at, value, true);
+        }
+        self.send_again(ctx, calls, at);
+    }
+
+    /// `known`: whether the value is what the call gave.
+    fn happened(&mut self, ctx: &mut Context, at: NodeRef, value: Value, known: bool) {
+        self.open.remove(&at);
+        let record = ctx.tree.record_mut(at);
+        record.in_doubt = !known;
+        record.end_execution();
+        ctx.complete(at, value);
+    }
+
+    /// It did not happen: the same execution goes out again, with its key and its arguments.
+    fn send_again(&mut self, ctx: &mut Context, calls: &mut Calls, at: NodeRef) {
+        self.open.remove(&at);
+        ctx.tree.record_mut(at).in_doubt = false;
+        let path = ctx.tree.own_path(at);
+        let Some(past) = ctx.outbox.recording.begun(&path) else {
+            return calls.send_again(ctx, at);
+        };
+        calls.send_past_again(ctx, at, path, past);
+    }
+
+    fn ask_or_fail(&mut self, ctx: &mut Context, calls: &mut Calls, at: NodeRef) {
+        let Some(execution) = calls.open.get(at).map(|state| state.execution) else {
+            return;
+        };
+        let Some(doubt) = self.open.get(&at) else {
+            return;
+        };
+        if asks_people(ctx, at, execution, doubt) {
+            return self.ask_whether(ctx, calls, at);
+        }
+        let error = doubt.error.clone();
+        self.open.remove(&at);
+        calls.open.stop(ctx, at);
+        ctx.step_failed(at, error);
+    }
+
+    fn ask_whether(&mut self, ctx: &mut Context, calls: &mut Calls, at: NodeRef) {
+        let program = ctx.tree.program(at.0);
+        let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
+            return;
+        };
+        let Some(state) = calls.open.get(at) else {
+            return;
+        };
+        let Some(doubt) = self.open.get(&at) else {
+            return;
+        };
+        let path = ctx.tree.path(&program, at);
+        let secret = !in_output(step).is_empty();
+        let question = Question {
+            why: Some(format!("{}: {}", doubt.error.class, doubt.error.message).into()),
+            asked_at: ctx.outbox.now.wall,
+            execution: state.execution,
+            tool: signature.path().into(),
+            effect: Some(step.effect),
+            sensitive: in_arguments(step, &state.arguments),
+            arguments: state.arguments.clone(),
+            form: vec![FormField {
+                secret,
+                ..FormField::plain("value", &step.ty)
+            }],
+            ..Question::plain(Waiting::Answer, format!("Did `{path}` happen?"))
+        };
+        if let Some(past) = ctx
+            .outbox
+            .recording
+            .asked(&path, Waiting::Answer, question.execution)
+        {
+            return ctx.then(Inquiry::AskAgain(at, Box::new(past)));
+        }
+        ctx.then(Inquiry::Ask(at, Box::new(question)));
+    }
+
+    /// The error of a call in doubt, which is settled because of something else.
+    pub(super) fn leave(&mut self, at: NodeRef) -> Option<Arc<StepError>> {
+        self.open.remove(&at).map(|doubt| doubt.error)
+    }
+}
+
+/// Whether somebody is asked what became of a call: after a crash always, else where the run shall pause; not where
+/// an arm of the step, or of one around it, says what to do.
+fn asks_people(ctx: &Context, at: NodeRef, execution: u32, outcome: &UnknownOutcome) -> bool {
+    let unknown = ErrorClass::UnknownOutcome;
+    let program = ctx.tree.program(at.0);
+    let own = ctx.tree.arm_for(&program, at, &unknown).is_some();
+    let caught = own || ctx.tree.catcher(at, &unknown) == Some(Catcher::Arm);
+    let path = ctx.tree.own_path(at);
+    let asked = ctx
+        .outbox
+        .recording
+        .has_asked(&path, Waiting::Answer, execution);
+    let pauses = ctx.tree.scope(at.0).policy.on_failure == OnFailure::Pause;
+    let can_wait = ctx.outbox.recording.is_durable() || ctx.setup.only_looks;
+    asked
+        || (!caught
+            && can_wait
+            && (outcome.orphaned || pauses)
+            && !ctx.outbox.recording.has_settled(&path))
+}
+
+/// Whether anything reads the value of a step.
+fn is_read(ctx: &Context, at: NodeRef) -> bool {
+    let program = ctx.tree.program(at.0);
+    let mut readers = ctx.tree.graph(&program, at.0).readers(at.1);
+    readers.any(|(_, edge)| edge == Edge::Data)
+}
