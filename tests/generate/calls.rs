@@ -247,6 +247,7 @@ impl Writer<'_> {
             )
             .unwrap();
         }
+        let is_poll = until.is_some();
         if let Some(condition) = until {
             writeln!(
                 text,
@@ -254,6 +255,9 @@ impl Writer<'_> {
                 self.dice.pick(&["1s", "5s", "20s"])
             )
             .unwrap();
+        }
+        if floats && !is_poll && is_cached(name) {
+            writeln!(text, "{margin}cache 1h").unwrap();
         }
         if (floats || idempotent) && self.dice.one_in(6) {
             let retry = *self.dice.pick(&[
@@ -389,4 +393,10 @@ fn literal_call(called: &Callable, given: (Given, Given)) -> String {
         arguments.push(format!("{}: {value}", parameter.name));
     }
     format!("{}({})", called.path(), arguments.join(", "))
+}
+
+/// Whether a step may use an earlier result again: one of eight, by its name.
+fn is_cached(name: &str) -> bool {
+    let sum: u32 = name.bytes().map(u32::from).sum();
+    sum.is_multiple_of(8)
 }

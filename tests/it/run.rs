@@ -395,7 +395,6 @@ fn what_cannot_run_yet_is_refused_before_anything_starts() {
     let constructs = [
         ("step e = infer(\"say\") -> string", "`infer`"),
         ("step e = ask helper(\"say\") -> string", "`ask`"),
-        ("step e = sys.now() cache 5m", "`cache`"),
     ];
     for (construct, word) in constructs {
         let plan = format!(

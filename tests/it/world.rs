@@ -16,7 +16,7 @@ use planrun_lang::source::SourceFile;
 use planrun_lang::types::{ErrorClass, Signature, UsagePaths};
 use planrun_lang::value::Value;
 use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
-use planrun_runs::journal::{Log, MemoryLog};
+use planrun_runs::journal::{Log, MemoryLog, ResultCache};
 use planrun_tools::host::{Host, MemoryHost};
 use planrun_tools::tools::app::read_app;
 use planrun_tools::tools::{
@@ -60,6 +60,8 @@ pub struct World {
     pub stop_after: Option<Duration>,
     /// Where runs are written down; one that holds events already goes on.
     pub journal: Option<MemoryLog>,
+    /// Results that steps may use again.
+    pub cache: Option<Arc<dyn ResultCache>>,
     /// Nothing is called: what the journal tells is only looked at.
     pub only_looks: bool,
     /// Answers that are given beforehand: a path and JSON.
@@ -103,6 +105,7 @@ impl World {
             cancel,
             stop_after: None,
             journal: None,
+            cache: None,
             only_looks: false,
             answers: Vec::new(),
             asker: None,
@@ -235,6 +238,7 @@ impl World {
             log,
             past,
             retries: true,
+            cache: self.cache.clone(),
             only_looks: self.only_looks,
             answering: self.answering(),
             order: self.order,

@@ -2,6 +2,7 @@
 
 mod absence;
 mod budget;
+mod cache;
 mod calls;
 mod classes;
 mod effects;

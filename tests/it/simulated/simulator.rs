@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use planrun_core::journal::{Entry, Event, EventKind, FormField, Past};
 use planrun_core::run::{
-    CallId, CallRequest, Command, Defaults, Input, Interruption, Moment, Order, Outcome, Program,
-    Run, Setup,
+    CachedCall, CallId, CallRequest, Command, Defaults, Input, Interruption, Moment, Order,
+    Outcome, Program, Recalled, Run, Setup,
 };
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
@@ -54,6 +54,7 @@ pub fn simulate(made: &Project, program: &Arc<Program>, seed: u64) -> Result<Sim
         keys: BTreeMap::new(),
         completed: BTreeSet::new(),
         counts: BTreeMap::new(),
+        results: BTreeMap::new(),
     };
     world.live()?;
     Ok(Simulated {
@@ -79,6 +80,8 @@ struct World<'a> {
     /// The keys of calls whose success is on disk.
     completed: BTreeSet<String>,
     counts: BTreeMap<&'static str, u64>,
+    /// Results that may be used again, with the moment at which they were given.
+    results: BTreeMap<String, (i128, Value)>,
 }
 
 /// How a process ended.
@@ -316,6 +319,28 @@ impl<'w, 'a> Process<'w, 'a> {
                 self.arrives(60_000, Input::Asked { asking, given });
             }
             Command::Refuse(error) => return Err(format!("an answer is not taken: {error}")),
+            Command::Recall {
+                call,
+                of,
+                not_before,
+            } => {
+                let known = self.world.results.get(&cache_key(&of));
+                let known = known.filter(|(at, _)| *at >= not_before);
+                let found = known.map(|(_, value)| Recalled {
+                    run: "another".into(),
+                    value: value.clone(),
+                });
+                let what = if found.is_some() {
+                    "cached"
+                } else {
+                    "recalled"
+                };
+                self.world.count(what);
+                self.arrives(100, Input::Recalled { call, found });
+            }
+            Command::Remember { of, at, value } => {
+                self.world.results.insert(cache_key(&of), (at, value));
+            }
             Command::Reply { call, .. } => {
                 if let Some(outcome) = self.asking.remove(&call) {
                     self.arrives(2_000, ended(call, outcome));
@@ -519,6 +544,10 @@ struct Written {
 
 fn ended(call: CallId, outcome: CallOutcome) -> Input {
     Input::CallEnded { call, outcome }
+}
+
+fn cache_key(of: &CachedCall) -> String {
+    format!("{} {}", of.signature.path(), of.arguments.to_json())
 }
 
 /// What `sys.echo` gives; plans of this size use no other tool of the namespace.

@@ -89,9 +89,8 @@ impl Calls {
     /// An earlier result is there, and stands for the call; or there is none, and it goes out.
     pub(super) fn recalled(&mut self, ctx: &mut Context, call: CallId, found: Option<Recalled>) {
         let at = call.at;
-        let asked = |state: &CallState| {
-            state.number == call.number && state.phase == Phase::Recalling
-        };
+        let asked =
+            |state: &CallState| state.number == call.number && state.phase == Phase::Recalling;
         if ctx.is_suspended() || !self.open.get(at).is_some_and(asked) {
             return;
         }
@@ -100,7 +99,13 @@ impl Calls {
         };
         if let Some(Recalled { run, value }) = found {
             let path = ctx.tree.own_path(at);
-            take_over(ctx, at, &path, &state.arguments, (Source::Cache(run), value));
+            take_over(
+                ctx,
+                at,
+                &path,
+                &state.arguments,
+                (Source::Cache(run), value),
+            );
             return ctx.then(Next::GiveSlot(at.0));
         }
         let program = ctx.tree.program(at.0);
@@ -129,7 +134,13 @@ impl Calls {
     }
 
     /// A result may be used again, by this run and by others.
-    pub(super) fn remember(&self, ctx: &mut Context, at: NodeRef, state: &CallState, value: &Value) {
+    pub(super) fn remember(
+        &self,
+        ctx: &mut Context,
+        at: NodeRef,
+        state: &CallState,
+        value: &Value,
+    ) {
         let program = ctx.tree.program(at.0);
         let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;

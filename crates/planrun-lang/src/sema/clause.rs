@@ -150,7 +150,6 @@ impl PlanChecker<'_> {
             }
             ast::ClauseKind::Cache(duration) => {
                 checked.cache = Some(self.duration(duration, "`cache`"));
-                self.mark_not_yet(clause.span, "`cache`");
                 if !body.does.effect.floats() {
                     let message = format!("a call of class `{}` cannot be cached", body.does.effect);
                     self.diagnostics.push(

@@ -14,7 +14,7 @@ use planrun_tools::tools::{Catalog, StandIn};
 use tokio_util::sync::CancellationToken;
 
 use super::observer::Observer;
-use crate::journal::Log;
+use crate::journal::{Log, ResultCache};
 
 /// What a run needs beside its plan.
 pub struct Context<'a> {
@@ -33,6 +33,8 @@ pub struct Context<'a> {
     pub cancel: CancellationToken,
     /// Where its events go; without one the run ends with its process.
     pub log: Option<Box<dyn Log>>,
+    /// Where results are kept that may be used again; without one every call is made.
+    pub cache: Option<Arc<dyn ResultCache>>,
     /// What each statement of the plan means, by its name: what approvals are bound to. Without it they are bound to the
     /// text of the whole plan.
     pub definitions: BTreeMap<String, String>,
@@ -73,6 +75,7 @@ impl<'a> Context<'a> {
             observer,
             cancel: CancellationToken::new(),
             log: None,
+            cache: None,
             definitions: BTreeMap::new(),
             past: None,
             copies: None,

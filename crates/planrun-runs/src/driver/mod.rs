@@ -4,6 +4,7 @@ mod attempt;
 mod context;
 mod observer;
 mod peer_question;
+mod result_cache;
 mod spans;
 mod tokio;
 mod toolbox;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_core::run::{
-    Asking, CallId, CallRequest, Command, Input, Interruption, Moment, Outcome, Program, Run,
+    Asking, CachedCall, CallId, CallRequest, Command, Input, Interruption, Moment, Outcome,
+    Program, Run,
 };
 use planrun_lang::value::Value;
 use planrun_tools::host::{Host, runtime_now};
@@ -19,6 +20,7 @@ use super::attempt::{Attempt, News, unknown_place};
 use super::context::{Asker, Context};
 use super::observer::Observer;
 use super::peer_question::OpenAsk;
+use super::result_cache::{Cacheable, RunCache};
 use super::spans::{self, StepSpans};
 use super::toolbox::Toolbox;
 use crate::journal::Log;
@@ -57,6 +59,7 @@ struct Driver<'a> {
     attempts: HashMap<CallId, CancellationToken>,
     /// What peers of attempts in flight wait to hear.
     asks: HashMap<CallId, OpenAsk>,
+    cache: RunCache,
     /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
     spare_token: Option<CancellationToken>,
     sender: mpsc::UnboundedSender<News>,
@@ -85,6 +88,7 @@ impl<'a> Driver<'a> {
         };
         // As many messages as attempts in flight and open questions can be under way, and both are bounded.
         let (sender, receiver) = mpsc::unbounded_channel();
+        let cache = RunCache::new(context.cache.take(), &context.run_id);
         let setup = context.take_setup();
         let written = setup.past.as_ref().map_or(0, |past| past.last);
         Self {
@@ -106,6 +110,7 @@ impl<'a> Driver<'a> {
             durable: written,
             attempts: HashMap::new(),
             asks: HashMap::new(),
+            cache,
             spare_token: None,
             sender,
             receiver,
@@ -202,6 +207,19 @@ impl<'a> Driver<'a> {
                 }
             }
             Command::Call(request) => self.call(request),
+            Command::Recall {
+                call,
+                of,
+                not_before,
+            } => {
+                let cacheable = self.cacheable(of);
+                self.cache.recall(call, cacheable, not_before, &self.sender);
+            }
+            Command::Remember { of, at, value } => {
+                if let Some(cacheable) = self.cacheable(of) {
+                    self.cache.remember(cacheable, at, value);
+                }
+            }
             Command::StopCall(call) => {
                 self.asks.remove(&call);
                 if let Some(token) = self.attempts.remove(&call) {
@@ -271,6 +289,14 @@ impl<'a> Driver<'a> {
                 tokio::spawn(attempt.drive().instrument(span));
             }
         }
+    }
+
+    /// A call with its transport, where it may be made at all.
+    fn cacheable(&mut self, of: CachedCall) -> Option<Cacheable> {
+        let transport = self
+            .toolbox
+            .permitted(of.scope, &of.signature, &of.arguments)?;
+        Some(Cacheable { of, transport })
     }
 
     fn ask(&mut self, asking: Asking) {
@@ -396,6 +422,7 @@ impl<'a> Driver<'a> {
         for command in commands {
             self.carry_out(command);
         }
+        self.cache.close().await;
         if let Some(broken) = self.all_durable().await {
             outcome.interruption = Some(Interruption::Journal(broken));
         }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::Plan;
 use planrun_lang::types::Signature;
+use planrun_lang::value::Value;
 
 use planrun_core::run::ScopeId;
 use planrun_tools::host::Host;
-use planrun_tools::tools::{Allowed, Catalog, Origin, StandIn, Transport};
+use planrun_tools::tools::{Allowed, Catalog, Origin, RequiredPermission, StandIn, Transport};
 
 /// The tools of a run.
 pub(super) struct Toolbox {
@@ -103,6 +104,22 @@ impl Toolbox {
         );
     }
 
+    /// The tool behind a signature, if a call of it with these arguments may be made.
+    pub(super) fn permitted(
+        &mut self,
+        scope: ScopeId,
+        signature: &Arc<Signature>,
+        arguments: &Value,
+    ) -> Option<Arc<dyn Transport>> {
+        let transport = self.transport(scope, signature)?;
+        let scope = self.scopes.get(&scope)?;
+        let place = (&*self.host, &*self.root);
+        let known = scope.catalog.tool(&signature.namespace, &signature.name);
+        let required = RequiredPermission::of(signature, origin(known.is_some()), arguments, place);
+        required.check(&scope.permissions).ok()?;
+        Some(transport)
+    }
+
     /// The tool behind a signature, looked up once for each plan instance.
     pub(super) fn transport(
         &mut self,
@@ -121,11 +138,7 @@ impl Toolbox {
             .stand_in
             .as_ref()
             .filter(|stand_in| stand_in.replaces(signature));
-        let origin = if tool.is_some() {
-            Origin::Project
-        } else {
-            Origin::Plan
-        };
+        let origin = origin(tool.is_some());
         let transport = match stand_in {
             // What may not be reached is not, whoever answers.
             Some(stand_in) => Some(Arc::new(Allowed {
@@ -139,5 +152,14 @@ impl Toolbox {
         };
         scope.called.insert(address, transport.clone());
         transport
+    }
+}
+
+/// Who says that a tool is there.
+fn origin(is_of_the_project: bool) -> Origin {
+    if is_of_the_project {
+        Origin::Project
+    } else {
+        Origin::Plan
     }
 }

@@ -20,8 +20,8 @@ use super::pinned::Pinned;
 use super::recorded::{RecordedRun, replay};
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
 use crate::driver::{self, Answering, Context, Observer, Silence};
-use crate::journal::Log;
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
+use crate::journal::{Log, MemoryCache, ResultCache};
 use planrun_core::journal::{MOST_DEATHS, Past, Summary};
 use planrun_core::run::{Copies, Defaults, Outcome, Program, Until};
 
@@ -360,7 +360,11 @@ impl Run {
     pub async fn drive(self, observer: &mut dyn Observer) -> Result<Driven, Error> {
         match self.work {
             Work::Job(job, journal) => {
-                let driven = job.execute(observer).await;
+                let cache: Arc<dyn ResultCache> = match &journal {
+                    Some(journal) if !job.is_rehearsal() => journal.clone(),
+                    Some(_) | None => Arc::new(MemoryCache::default()),
+                };
+                let driven = job.execute(observer, cache).await;
                 if let Some(journal) = journal {
                     // It waits for the disk. That it cannot be waited for changes nothing of what was written.
                     let _ = tokio::task::spawn_blocking(move || journal.wait_given_back(&self.id))
@@ -479,7 +483,16 @@ impl Job {
         Ok(journal.create(&new)?)
     }
 
-    async fn execute(mut self, observer: &mut dyn Observer) -> Result<Driven, Error> {
+    /// Whether somebody else answers in place of the tools, so that no other run may use what they give.
+    fn is_rehearsal(&self) -> bool {
+        self.mock || self.drive.stand_in.is_some()
+    }
+
+    async fn execute(
+        mut self,
+        observer: &mut dyn Observer,
+        cache: Arc<dyn ResultCache>,
+    ) -> Result<Driven, Error> {
         let mock = if self.mock {
             Some(self.workspace.start_mock().await?)
         } else {
@@ -491,7 +504,11 @@ impl Job {
         };
         let mut secrets = tools.secrets();
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
-        let outcome = driver::run(&program, &inputs.0, self.context(tools, observer)).await;
+        let context = Context {
+            cache: Some(cache),
+            ..self.context(tools, observer)
+        };
+        let outcome = driver::run(&program, &inputs.0, context).await;
         if let Some(server) = mock {
             server.shutdown().await;
         }

@@ -21,7 +21,7 @@ use super::world::{Called, Source, Unanswered, World};
 use planrun_core::journal::{MOST_DEATHS, Move, Past, Said, Signal};
 use planrun_core::run::{Defaults, Interruption, Order, Outcome, Program};
 use planrun_runs::driver::{self, Answering, Asker, Context, Observer};
-use planrun_runs::journal::{Log, MemoryLog};
+use planrun_runs::journal::{Log, MemoryCache, MemoryLog};
 
 /// More processes than this no run needs.
 const MAX_PROCESSES: usize = 100;
@@ -144,6 +144,7 @@ pub fn play(
         responder,
         options,
         log,
+        cache: MemoryCache::default(),
         replay,
         live,
         again,
@@ -162,6 +163,8 @@ struct TestRun<'a> {
     responder: ScriptedResponder,
     options: RunOptions,
     log: MemoryLog,
+    /// Results that the case may use again, whatever process gave them.
+    cache: MemoryCache,
     replay: Option<Arc<Replay>>,
     live: Option<Live>,
     again: Option<Again>,
@@ -315,6 +318,7 @@ impl TestRun<'_> {
             past: self.past().filter(|past| past.last > 0),
             order: self.options.order,
             stand_in: Some(stand_in),
+            cache: Some(Arc::new(self.cache.clone())),
             ..Context::new(host.clone(), self.tools(host.clone()), run, observer)
         }
     }

@@ -1,0 +1,115 @@
+//! Results that may be used again: looked up and kept beside the run, since a store waits for its disk.
+
+use std::sync::Arc;
+
+use planrun_core::run::{CachedCall, CallId, Input, Recalled};
+use planrun_lang::value::{Map, Value};
+use planrun_tools::tools::{Identity, Transport};
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::attempt::News;
+use crate::journal::store::{Digest, JournalError};
+use crate::journal::{CachedResult, ResultCache};
+
+/// The cache of a run, with what is under way to it.
+pub(super) struct RunCache {
+    cache: Option<Arc<dyn ResultCache>>,
+    run: Arc<str>,
+    writing: Vec<JoinHandle<()>>,
+}
+
+/// A call with the transport that would make it.
+pub(super) struct Cacheable {
+    pub of: CachedCall,
+    pub transport: Arc<dyn Transport>,
+}
+
+impl RunCache {
+    pub(super) fn new(cache: Option<Arc<dyn ResultCache>>, run: &str) -> Self {
+        Self {
+            cache,
+            run: run.into(),
+            writing: Vec::new(),
+        }
+    }
+
+    /// Looks for an earlier result. A cache that cannot be read has none: the call is made then.
+    pub(super) fn recall(
+        &self,
+        call: CallId,
+        cacheable: Option<Cacheable>,
+        not_before: i128,
+        sender: &mpsc::UnboundedSender<News>,
+    ) {
+        let (cache, sender) = (self.cache.clone(), sender.clone());
+        let answer = move |found| {
+            // The other end is gone only when the run is over.
+            let _ = sender.send(News::Input(Input::Recalled { call, found }));
+        };
+        let (Some(cache), Some(cacheable)) = (cache, cacheable) else {
+            return answer(None);
+        };
+        spawn_blocking(move || {
+            let key = cacheable.key(&*cache);
+            let found = key.and_then(|key| cache.recall(key, not_before));
+            answer(found.ok().flatten().map(|found| Recalled {
+                run: found.run,
+                value: found.value,
+            }));
+        });
+    }
+
+    /// Keeps a result. One that cannot be written is not there the next time, and that is all.
+    pub(super) fn remember(&mut self, cacheable: Cacheable, at: i128, value: Value) {
+        let Some(cache) = self.cache.clone() else {
+            return;
+        };
+        let run = self.run.clone();
+        self.writing.retain(|writing| !writing.is_finished());
+        self.writing.push(spawn_blocking(move || {
+            if let Ok(key) = cacheable.key(&*cache) {
+                let _ = cache.remember(key, &CachedResult { at, run, value });
+            }
+        }));
+    }
+
+    /// Waits until everything is kept.
+    pub(super) async fn close(&mut self) {
+        for writing in self.writing.drain(..) {
+            // A task that panicked has kept nothing.
+            let _ = writing.await;
+        }
+    }
+}
+
+impl Cacheable {
+    /// The hash of all that decides the result: the tool, its contract, the arguments in whatever order they are written,
+    /// where it is called and with which credentials.
+    fn key(&self, cache: &dyn ResultCache) -> Result<Digest, JournalError> {
+        let mut identity = Identity::new(&cache.secret()?);
+        let signature = &self.of.signature;
+        let arguments = sorted(&self.of.arguments).to_typed_json().to_string();
+        for part in [signature.path(), signature.digest(), arguments] {
+            identity.add(part.as_bytes());
+        }
+        self.transport.identify(&mut identity);
+        Ok(Digest::from(identity.hash()))
+    }
+}
+
+/// A value whose maps have their keys in order.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Map(map) => {
+            let fields = map.iter();
+            let mut fields: Vec<_> = fields
+                .map(|(key, value)| (key.clone(), sorted(value)))
+                .collect();
+            fields.sort_by(|(one, _), (other, _)| one.cmp(other));
+            Value::Map(Arc::new(fields.into_iter().collect::<Map>()))
+        }
+        Value::List(list) => Value::List(Arc::new(list.iter().map(sorted).collect())),
+        other => other.clone(),
+    }
+}

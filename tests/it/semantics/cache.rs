@@ -1,0 +1,136 @@
+//! Section 5.4: results that may be used again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun_runs::journal::{MemoryCache, MemoryLog};
+use planrun_tools::host::Host as _;
+use serde_json::json;
+
+use crate::world::{World, give};
+
+const TOOLS: &str = "
+use a
+tool a.read(x?: any, y?: any) -> int read
+tool a.write(x?: any) -> int effect
+";
+
+fn plan(body: &str) -> String {
+    format!("{TOOLS}\nplan p() {{ {body} }}")
+}
+
+fn world(cache: &MemoryCache) -> World {
+    let mut world = World::new().tool("a.read", [give(json!(1)), give(json!(2)), give(json!(3))]);
+    world.cache = Some(Arc::new(cache.clone()));
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_4_the_same_call_is_made_once_and_counts_once() {
+    let world = world(&MemoryCache::default());
+    let body = "policy { budget: { calls: 2 } }
+        step one = a.read(x: 1, y: \"é\") cache 1h
+        step two = a.read(y: \"é\", x: one) after one cache 1h
+        step three = a.read(x: 2) after two cache 1h
+        reply [one, two, three]";
+    let ran = world.run(&plan(body)).await;
+    // The order of arguments is no difference, their values are.
+    assert_eq!(ran.reply(), json!([1, 1, 2]));
+    assert_eq!((ran.calls("a.read").len(), ran.outcome.usage.calls), (2, 2));
+    let two = ran.step("two");
+    assert_eq!((two.attributes, two.attempts), (vec!["cached"], 0));
+    assert!(ran.step("one").attributes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_4_a_result_serves_other_runs_until_it_is_too_old() {
+    let cache = MemoryCache::default();
+    let text = plan("step one = a.read() cache 1h reply one");
+    let world = world(&cache);
+    assert_eq!(world.run(&text).await.reply(), json!(1));
+    world.host.advance(Duration::from_mins(60));
+    let ran = world.run(&text).await;
+    assert_eq!(
+        (ran.reply(), ran.step("one").attributes),
+        (json!(1), vec!["cached"])
+    );
+    world.host.advance(Duration::from_secs(1));
+    let ran = world.run(&text).await;
+    assert_eq!(
+        (ran.reply(), ran.step("one").attributes.len()),
+        (json!(2), 0)
+    );
+    // The newer result stands from now on, also for who wants it younger.
+    let text = plan("step one = a.read() cache 1s reply one");
+    assert_eq!(world.run(&text).await.reply(), json!(2));
+    // What does not ask for it is called.
+    assert_eq!(
+        world
+            .run(&plan("step one = a.read() reply one"))
+            .await
+            .reply(),
+        json!(3)
+    );
+    assert!(world.host.now() > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_4_another_contract_is_another_call_and_what_breaks_it_is_not_kept() {
+    let cache = MemoryCache::default();
+    let text = plan("step one = a.read() cache 1h reply one");
+    let broken = {
+        let mut world = World::new().tool("a.read", [give(json!("no number")), give(json!(7))]);
+        world.cache = Some(Arc::new(cache.clone()));
+        world
+    };
+    assert_eq!(broken.run(&text).await.class(), "validation.result");
+    assert_eq!(broken.run(&text).await.reply(), json!(7));
+    let wider = text.replace("-> int read", "-> int | string read");
+    assert_eq!(world(&cache).run(&wider).await.reply(), json!(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_4_a_run_that_goes_on_has_the_result_it_had_whatever_is_cached_now() {
+    let cache = MemoryCache::default();
+    let text = plan(
+        "step one = a.read() cache 1h
+         step put = a.write(x: one)
+         reply one",
+    );
+    let mut world = world(&cache).tool("a.write", [give(json!(9))]);
+    assert_eq!(world.run(&text).await.reply(), json!(1));
+    let log = MemoryLog::default();
+    log.dies_at(|line| {
+        let line = String::from_utf8_lossy(line);
+        line.contains("step.running") && line.contains("put")
+    });
+    world.journal = Some(log.clone());
+    assert!(
+        world
+            .run_until_it_dies(&text, BTreeMap::new())
+            .await
+            .is_none()
+    );
+    let log = log.living();
+    world.journal = Some(log.clone());
+    world.cache = None;
+    // Nobody knows whether the effect happened, so somebody says so.
+    log.say(r#"{"answer": "put", "value": {"happened": true, "value": 9}}"#);
+    let mut ran = world.run(&text).await;
+    if ran.outcome.interruption.is_some() {
+        log.say(r#"{"answer": "put", "value": {"happened": true, "value": 9}}"#);
+        ran = world.run(&text).await;
+    }
+    assert_eq!(
+        (ran.reply(), ran.step("one").attributes),
+        (json!(1), vec!["reused", "cached"])
+    );
+    let told = |what: &str| {
+        log.lines()
+            .iter()
+            .filter(|line| line.contains(what))
+            .count()
+    };
+    assert_eq!((told("\"cached\":true"), ran.calls("a.read").len()), (1, 1));
+}
