@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_lang::sema::{BlockId, Status, TaskId};
 use planrun_lang::value::Value;
 
-use super::call_state::CallState;
+use super::call::state::CallState;
 use super::command::ScopeId;
 use super::frame::{Ending, FrameId, NodeRef, Role, TaskRef};
 use crate::journal::{Answer, PastQuestion, PeerQuestion, Question, StepError};

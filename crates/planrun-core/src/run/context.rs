@@ -41,7 +41,7 @@ pub(super) struct Context {
     /// Why the process ends before the run does.
     pub interruption: Option<Interruption>,
     /// News are taken one at a time, each after all that followed from the one before: what a listener sees must be the
-    /// same when the run is lived through again.
+    /// same when the run is replayed.
     pub in_order: bool,
     /// Whether anything in the run listens to events, or waits for them.
     pub reacts: bool,
@@ -175,7 +175,7 @@ impl Context {
         }
     }
 
-    /// Tells whoever wants to know what a statement has come to. What looks at a step, and what undoes it, is told of as
+    /// Tells whoever wants to know what a statement has come to. What verifies a step, and what undoes it, is told of as
     /// a whole.
     pub(super) fn reached(&mut self, (frame, node): NodeRef, what: Reached) {
         if !self.setup.watched || self.tree[frame].aside {

@@ -6,20 +6,20 @@ use planrun_lang::sema::Call;
 use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
 
-use super::agenda::End;
-use super::call::Calls;
-use super::context::Context;
-use super::copies::Again;
-use super::frame::NodeRef;
-use super::program::Program;
-use super::sensitive::{below, in_output};
+use super::Calls;
 use crate::journal::{EventKind, OUTPUT, StepError};
+use crate::run::agenda::End;
+use crate::run::context::Context;
+use crate::run::copies::Again;
+use crate::run::frame::NodeRef;
+use crate::run::program::Program;
+use crate::run::sensitive::{below, in_output};
 
 impl Calls {}
 
 /// Whether the result of another run, or of an earlier process, stands for a call with these arguments; then the
 /// step has its value, or has failed because it must not be done again.
-pub(super) fn is_copied(
+pub(in crate::run) fn is_copied(
     ctx: &mut Context,
     program: &Program,
     at: NodeRef,
