@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::call::CallOutcome;
 use planrun_lang::sema::{BlockId, NodeId};
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::frame::NodeRef;
-
 use super::program::Program;
 use super::reached::Reached;
 use crate::journal::{AnswerError, Event, FormField, Given, Message, Question, Summary, Used};
-use planrun_lang::call::CallOutcome;
 
 /// One attempt at a call: tells it from every other attempt of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

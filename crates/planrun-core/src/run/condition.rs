@@ -6,8 +6,7 @@ use planrun_lang::sema::{Event, EventKind, PlanTest, TaskTest};
 use planrun_lang::value::Value;
 
 use super::agenda::Subject;
-use super::frame::FrameId;
-use super::frame::NodeRef;
+use super::frame::{FrameId, NodeRef};
 use super::task::Tasks;
 use super::tree::Tree;
 

@@ -13,6 +13,7 @@ use super::context::Context;
 use super::frame::{Ending, FrameId, Life, NodeRef, Role};
 use super::listener::firing_failed;
 use super::machine::Run;
+use super::settle::advance;
 use super::statement::Statement;
 use super::task::work::work_failed;
 use super::unknown_outcome::UnknownOutcome;
@@ -35,8 +36,11 @@ impl Run {
                 ctx.flow(&program, frame).start();
             }
             Next::Settle(at, end) => self.settle(at, end),
-            Next::PassOn(at, available) => self.pass_on(at, available),
-            Next::Advance(at) => self.advance(at),
+            Next::PassOn(at, available) => {
+                let program = ctx.tree.program(at.0);
+                self.pass_on(&program, at, available);
+            }
+            Next::Advance(at) => advance(ctx, &ctx.tree.program(at.0), at),
             Next::Offer(at) => {
                 let program = ctx.tree.program(at.0);
                 let mut flow = ctx.flow(&program, at.0);

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use planrun_lang::protocol::StepState;
 use planrun_lang::value::Value;
 
-use super::frame::Microseconds;
-use super::frame::NodeRef;
+use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
     EventKind, EventName, Message, News, NewsKind, Past, PastCall, PastQuestion, Questions,
     StepError, Waiting,

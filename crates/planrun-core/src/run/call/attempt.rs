@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::call::CallOutcome;
 use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::Step;
 use planrun_lang::types::{Effect, ErrorClass, Signature, Validation, sensitive_arguments};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
-use super::budget::budget_is_spent;
-use super::budget::used_by;
+use super::budget::{budget_is_spent, used_by};
 use super::state::{CallState, Phase};
 use super::{Calls, key_is_forgotten, next_execution, outcome_unknown};
 use crate::journal::{ARGUMENTS, Dispatch, EventKind, StepError, Used, Waiting};
@@ -19,13 +19,11 @@ use crate::run::arguments::{format_note, result};
 use crate::run::command::{CallId, CallRequest, Command};
 use crate::run::context::Context;
 use crate::run::copies::Again;
-use crate::run::frame::FrameId;
-use crate::run::frame::NodeRef;
+use crate::run::frame::{FrameId, NodeRef};
 use crate::run::program::Program;
 use crate::run::reached::Reached;
 use crate::run::schedule::Timer;
 use crate::run::sensitive::below;
-use planrun_lang::call::CallOutcome;
 
 impl Calls {
     /// Makes the next attempt; the slot is held.

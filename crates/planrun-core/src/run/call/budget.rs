@@ -3,16 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
+use planrun_lang::call::Answer;
 use planrun_lang::sema::Budget;
 use planrun_lang::types::{ErrorClass, Signature, UsagePaths};
 use planrun_lang::value::Value;
 
 use crate::journal::{EventKind, StepError, Used};
 use crate::run::context::Context;
-use crate::run::frame::FrameId;
-use crate::run::frame::NodeRef;
+use crate::run::frame::{FrameId, NodeRef};
 use crate::run::scope::Spent;
-use planrun_lang::call::Answer;
 
 /// The part of a budget after which it is told that it runs low.
 const LOW: f64 = 0.8;

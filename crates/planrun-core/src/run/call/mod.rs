@@ -18,8 +18,7 @@ use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::Step;
 use planrun_lang::types::{ErrorClass, Signature};
 
-use self::approval::ask_for_another;
-use self::approval::{Approvals, Verdict};
+use self::approval::{Approvals, Verdict, ask_for_another};
 use self::budget::Budgets;
 use self::open_calls::OpenCalls;
 use self::state::CallState;
@@ -47,15 +46,16 @@ impl Calls {
     /// A call may run: take a slot, or wait for one.
     pub(in crate::run) fn start(&mut self, ctx: &mut Context, at: NodeRef) {
         self.open.slots.has_come(at);
-        let path = ctx.tree.own_path(at);
-        if ctx.is_suspended() || ctx.setup.only_looks && !ctx.outbox.recording.knows(&path) {
+        let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
+        if ctx.is_suspended() || ctx.setup.only_looks && !recording.knows(&tree.own_path(at)) {
             // The next process begins with it.
             return;
         }
-        if ctx.outbox.recording.is_replaying() && ctx.outbox.recording.has_begun(&path) {
+        if recording.is_replaying() && recording.has_begun(&tree.own_path(at)) {
             self.open.slots.hold(ctx, at.0);
         } else if !self.open.slots.take(ctx, at.0) {
             self.open.slots.wait(ctx, at, None);
+            let path = ctx.tree.own_path(at);
             ctx.outbox.emit(EventKind::StepQueued { path });
             return;
         }

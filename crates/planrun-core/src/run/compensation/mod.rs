@@ -15,8 +15,7 @@ use self::undo::undone;
 use crate::journal::{EventKind, StepError};
 use crate::run::agenda::{Inquiry, Next};
 use crate::run::context::Context;
-use crate::run::frame::NodeRef;
-use crate::run::frame::{Ending, FrameId, Owner, Role};
+use crate::run::frame::{Ending, FrameId, NodeRef, Owner, Role};
 use crate::run::outcome::{CheckReport, CheckStatus, Verification};
 use crate::run::people::People;
 use crate::run::program::Program;
@@ -28,9 +27,9 @@ pub(in crate::run) struct Compensation {
     /// Whether any plan of the run verifies its effects, or undoes them.
     pub matters: bool,
     /// Steps with an `undo` that may have changed something and have not settled.
-    pub(in crate::run) touched: BTreeSet<NodeRef>,
+    touched: BTreeSet<NodeRef>,
     /// Those that have settled, in that order.
-    pub(in crate::run) happened: Vec<NodeRef>,
+    happened: Vec<NodeRef>,
     /// What was found out of steps with a `verify`.
     checks: BTreeMap<NodeRef, Check>,
     /// Steps that are undone and of which somebody is asked what they gave, with the states that they are in.

@@ -7,13 +7,11 @@ use planrun_lang::sema::{Step, Undo};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
-use super::Compensation;
-use super::open_aside;
+use super::{Compensation, open_aside};
 use crate::journal::{FormField, Question, StepError, Waiting};
 use crate::run::agenda::{End, Inquiry};
 use crate::run::context::Context;
-use crate::run::frame::NodeRef;
-use crate::run::frame::{Ending, FrameId, Role, Undone};
+use crate::run::frame::{Ending, FrameId, NodeRef, Role, Undone};
 use crate::run::program::Program;
 use crate::run::sensitive::{in_arguments, in_output};
 

@@ -9,8 +9,7 @@ use serde::Serialize;
 use super::People;
 use crate::journal::{Answer, FormField, Question, Waiting, instant};
 use crate::run::context::Context;
-use crate::run::frame::Microseconds;
-use crate::run::frame::NodeRef;
+use crate::run::frame::{Microseconds, NodeRef};
 
 /// One question: a gate, a form, or whether something happened.
 #[derive(Clone, Debug, Serialize)]

@@ -15,9 +15,7 @@ use serde::Serialize;
 use crate::journal::{EventKind, StepError};
 use crate::run::agenda::{End, Subject};
 use crate::run::context::Context;
-use crate::run::frame::NodeRef;
-use crate::run::frame::TaskRef;
-use crate::run::frame::{FrameId, Microseconds};
+use crate::run::frame::{FrameId, Microseconds, NodeRef, TaskRef};
 use crate::run::program::Program;
 
 /// Where a task stands. Its context is in the slot of the frame that declares it.
@@ -32,7 +30,7 @@ pub(in crate::run) struct TaskState {
 pub(in crate::run) struct Tasks {
     pub(in crate::run) states: BTreeMap<TaskRef, TaskState>,
     /// Those that have failed with a step which stands still.
-    pub(in crate::run) failed_work: Vec<Failed>,
+    failed_work: Vec<Failed>,
 }
 
 /// A task that has failed with a step which stands still, so that it can be taken up again.

@@ -10,9 +10,7 @@ use super::{Failed, Tasks};
 use crate::journal::{EventKind, StepError};
 use crate::run::agenda::{FailedWork, Reaction, Subject};
 use crate::run::context::Context;
-use crate::run::frame::FrameId;
-use crate::run::frame::NodeRef;
-use crate::run::frame::TaskRef;
+use crate::run::frame::{FrameId, NodeRef, TaskRef};
 use crate::run::signal::external_move;
 
 impl Tasks {
