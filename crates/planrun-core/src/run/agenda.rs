@@ -6,7 +6,7 @@ use std::sync::Arc;
 use planrun_lang::sema::{BlockId, Status, TaskId};
 use planrun_lang::value::Value;
 
-use super::call_state::CallState;
+use super::call::state::CallState;
 use super::command::ScopeId;
 use super::frame::{Ending, FrameId, NodeRef, Role, TaskRef};
 use crate::journal::{Answer, PastQuestion, PeerQuestion, Question, StepError};
@@ -64,8 +64,14 @@ pub(super) struct Withdrawal {
 pub(super) enum Next {
     /// The statements of a frame begin.
     Start(FrameId),
+    /// Its listeners listen; its other statements begin.
+    StartNodes(FrameId),
     /// A node has come to its end.
     Settle(NodeRef, End),
+    /// A node has settled, and its end was told: those that wait for it go on. Whether it has a value that they may read.
+    PassOn(NodeRef, bool),
+    /// What stands below a node that has settled goes on.
+    Advance(NodeRef),
     /// A step has failed; an arm may recover it.
     StepFailed(NodeRef, Arc<StepError>),
     /// A step has failed and nothing recovers it.
@@ -84,12 +90,8 @@ pub(super) enum Next {
     ReportEnd(FrameId),
     /// Everything that has to happen before the end of a plan instance has: its frame ends.
     CloseFrame(FrameId),
-    /// What stands below a node that has settled goes on.
-    Advance(NodeRef),
     /// A statement that ends its block takes effect as soon as everything above it has settled.
     Offer(NodeRef),
-    /// A step has settled and been told of: those that wait for it go on.
-    PassOn(NodeRef, bool),
     /// A body of a step begins.
     OpenBody(NodeRef, BlockId, Role),
     /// The elements of an `each` begin, as far as there is room for them.
@@ -104,8 +106,6 @@ pub(super) enum Next {
     BeginCall(NodeRef),
     /// The slot of a call in this frame is free.
     GiveSlot(FrameId),
-    /// The statements of a frame begin, after its listeners.
-    StartNodes(FrameId),
     /// People are asked, or effects are verified and undone.
     Inquiry(Inquiry),
     /// Listeners, tasks and steps that wait for events react.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use planrun_lang::builtins::FailureKind;
+use planrun_lang::call::Answer;
 use planrun_lang::eval::EvalError;
 use planrun_lang::sema::expr::Code;
 use planrun_lang::sema::{Call, PlanParameter};
@@ -16,11 +17,9 @@ use planrun_lang::value::{Key, Value};
 use serde_json::{Map, Value as Json};
 
 use super::context::Context;
-use super::frame::FrameId;
-use super::frame::NodeRef;
+use super::frame::{FrameId, NodeRef};
 use super::program::Program;
 use crate::journal::StepError;
-use planrun_lang::call::Answer;
 
 /// What is wrong with the arguments of a call.
 struct Fault {

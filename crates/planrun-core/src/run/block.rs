@@ -11,8 +11,7 @@ use planrun_lang::value::{Key, Value};
 
 use super::agenda::{End, Next};
 use super::context::Context;
-use super::frame::NodeRef;
-use super::frame::{Ending, FrameId, Owner, Role};
+use super::frame::{Ending, FrameId, NodeRef, Owner, Role};
 use super::program::Program;
 use super::reached::Reached;
 use crate::journal::StepError;

@@ -3,18 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::call::CallOutcome;
 use planrun_lang::sema::{BlockId, NodeId};
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::frame::NodeRef;
-
 use super::program::Program;
 use super::reached::Reached;
-use super::recall::{CachedCall, Recalled};
 use crate::journal::{AnswerError, Event, FormField, Given, Message, Question, Summary, Used};
-use planrun_lang::call::CallOutcome;
 
 /// One attempt at a call: tells it from every other attempt of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -143,6 +141,24 @@ impl From<Value> for PeerReply {
             given => Self::Given(given),
         }
     }
+}
+
+/// A call whose result may be used again. Beside this, where it is called and with which credentials decide it, which
+/// only the driver knows.
+#[derive(Clone, Debug)]
+pub struct CachedCall {
+    pub scope: ScopeId,
+    pub signature: Arc<Signature>,
+    /// A map of argument names to values.
+    pub arguments: Value,
+}
+
+/// A result that was given before.
+#[derive(Clone, Debug)]
+pub struct Recalled {
+    /// The run whose call gave it.
+    pub run: Arc<str>,
+    pub value: Value,
 }
 
 /// One attempt at a call.

@@ -6,8 +6,7 @@ use planrun_lang::sema::{Event, EventKind, PlanTest, TaskTest};
 use planrun_lang::value::Value;
 
 use super::agenda::Subject;
-use super::frame::FrameId;
-use super::frame::NodeRef;
+use super::frame::{FrameId, NodeRef};
 use super::task::Tasks;
 use super::tree::Tree;
 
@@ -60,7 +59,7 @@ impl Conditions<'_> {
                 test: Some(test),
                 ..
             } => self.tree.step_at(frame, *place).is_some_and(|at| {
-                let state = self.tree.heard_state(at);
+                let state = self.tree.visible_state(at);
                 match test {
                     StateTest::State(wanted) => state == *wanted,
                     StateTest::Settled => state.is_settled(),
@@ -144,7 +143,7 @@ impl Conditions<'_> {
     /// The value of a step that completed, the error of one that failed, and null of any other.
     fn told_of(&self, at: NodeRef) -> Value {
         let frame = &self.tree[at.0];
-        match self.tree.heard_state(at) {
+        match self.tree.visible_state(at) {
             StepState::Completed => {}
             StepState::Failed | StepState::Unknown => {
                 let details = frame

@@ -11,21 +11,17 @@ use planrun_lang::types::{Budget, ErrorClass};
 use planrun_lang::value::Value;
 
 use super::agenda::{Agenda, End, Next, Reaction, Subject};
-use super::command::Command;
-use super::command::ScopeId;
+use super::command::{Command, ScopeId};
 use super::execution::Executions;
 use super::flow::Flow;
-use super::frame::Microseconds;
-use super::frame::{Ending, FrameId, NodeRef};
+use super::frame::{Ending, FrameId, Microseconds, NodeRef};
 use super::interruption::Interruption;
 use super::outbox::Outbox;
 use super::policy::Effective;
 use super::program::Program;
 use super::reached::Reached;
-use super::schedule::Within;
-use super::schedule::{Schedule, Timer};
-use super::scope::Scope;
-use super::scope::Spent;
+use super::schedule::{Schedule, Timer, Within};
+use super::scope::{Scope, Spent};
 use super::setup::Setup;
 use super::tree::Tree;
 use crate::journal::{Bound, EventKind, StepError};
@@ -41,7 +37,7 @@ pub(super) struct Context {
     /// Why the process ends before the run does.
     pub interruption: Option<Interruption>,
     /// News are taken one at a time, each after all that followed from the one before: what a listener sees must be the
-    /// same when the run is lived through again.
+    /// same when the run is replayed.
     pub in_order: bool,
     /// Whether anything in the run listens to events, or waits for them.
     pub reacts: bool,
@@ -175,7 +171,7 @@ impl Context {
         }
     }
 
-    /// Tells whoever wants to know what a statement has come to. What looks at a step, and what undoes it, is told of as
+    /// Tells whoever wants to know what a statement has come to. What verifies a step, and what undoes it, is told of as
     /// a whole.
     pub(super) fn reached(&mut self, (frame, node): NodeRef, what: Reached) {
         if !self.setup.watched || self.tree[frame].aside {

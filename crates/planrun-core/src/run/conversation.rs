@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use planrun_lang::value::Value;
 
-use super::asked::QuestionStatus;
 use super::command::{CallId, Command, PeerReply};
 use super::context::Context;
 use super::frame::NodeRef;
+use super::people::asked::QuestionStatus;
 use super::sensitive::below;
 use super::step::Steps;
 use crate::journal::{Answer, EventKind, FormField, PeerQuestion, Question, VALUE, Waiting};

@@ -7,15 +7,16 @@ use planrun_lang::sema::{BlockId, NodeKind, OnFailure};
 use planrun_lang::types::{ErrorClass, Validation, convert, without_absent};
 use planrun_lang::value::Value;
 
-use super::aftermath::open_verify;
 use super::agenda::{Inquiry, Next, Reaction, Subject, Withdrawal};
+use super::compensation::open_verify;
 use super::context::Context;
 use super::frame::{Ending, FrameId, Life, NodeRef, Role};
 use super::listener::firing_failed;
 use super::machine::Run;
+use super::settle::advance;
 use super::statement::Statement;
+use super::task::work::work_failed;
 use super::unknown_outcome::UnknownOutcome;
-use super::work::work_failed;
 use crate::journal::StepError;
 
 impl Run {
@@ -35,8 +36,11 @@ impl Run {
                 ctx.flow(&program, frame).start();
             }
             Next::Settle(at, end) => self.settle(at, end),
-            Next::PassOn(at, available) => self.pass_on(at, available),
-            Next::Advance(at) => self.advance(at),
+            Next::PassOn(at, available) => {
+                let program = ctx.tree.program(at.0);
+                self.pass_on(&program, at, available);
+            }
+            Next::Advance(at) => advance(ctx, &ctx.tree.program(at.0), at),
             Next::Offer(at) => {
                 let program = ctx.tree.program(at.0);
                 let mut flow = ctx.flow(&program, at.0);
@@ -93,13 +97,13 @@ impl Run {
             Inquiry::SeekAnswer(at) => steps.people.seek_first_answer(ctx, &steps.peers, at),
             Inquiry::Approved(at, question) => steps.calls.approved(ctx, at, question),
             Inquiry::OutcomeTold(at, told) if self.compensation.asks(at) => {
-                self.compensation.told(ctx, at, &told);
+                self.compensation.answered(ctx, at, &told);
             }
             Inquiry::OutcomeTold(at, told) => {
-                steps.unknown.told(ctx, &mut steps.calls, at, &told);
+                steps.unknown.answered(ctx, &mut steps.calls, at, &told);
             }
             Inquiry::Unanswered(at, error) if self.compensation.asks(at) => {
-                self.compensation.not_told(ctx, at, error);
+                self.compensation.unanswered(ctx, at, error);
             }
             Inquiry::Unanswered(at, error) => steps.unanswered(ctx, at, error),
             Inquiry::PeerAnswered(at, answer) => steps.peer_answered(ctx, at, &answer),

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::call::CallError;
 use planrun_lang::eval::EvalError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::{Backoff, Jitter, Plan};
 use planrun_lang::types::{Effect, ErrorClass, Validation};
 
 use crate::journal::StepError;
-use planrun_lang::call::CallError;
 
 impl StepError {
     /// An expression of a plan without a value. What a `let` could not give names the place of the `let`, whoever reads it.

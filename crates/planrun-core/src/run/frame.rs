@@ -10,7 +10,7 @@ use planrun_lang::sema::{BlockId, Place, TaskId};
 use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 
-use super::call_state::CallState;
+use super::call::state::CallState;
 use super::copies::Again;
 use super::execution::Execution;
 use crate::journal::StepError;
@@ -64,10 +64,11 @@ pub(super) struct Frame {
     pub life: Life,
     /// A firing that could not begin, since what it reads gave nothing.
     pub upstream: bool,
-    /// It is beside the flow of the plan: it looks at a step, takes it back, or has worked for one that is done again.
+    /// It is beside the flow of the plan: it verifies a step, undoes it, or has worked for one that is done again.
     pub aside: bool,
-    /// The states of its listeners: those of their latest firings.
-    pub heard: BTreeMap<u32, StepState>,
+    /// States that others see in place of the nodes' own: of a listener that of its latest firing, of a step that stands
+    /// still its failure.
+    pub visible: BTreeMap<u32, StepState>,
 }
 
 /// Nodes that only wait for what stands above a place in their block: each with that place.
@@ -119,7 +120,7 @@ pub(super) enum Role {
     Element(u32),
     Round,
     Branch(u32),
-    /// Looks whether the step happened.
+    /// Verifies the step.
     Verify,
     /// Takes the step back.
     Undo,
@@ -335,7 +336,7 @@ impl Frame {
             life: Life::Running,
             upstream: false,
             aside: false,
-            heard: BTreeMap::new(),
+            visible: BTreeMap::new(),
         }
     }
 
@@ -481,8 +482,8 @@ impl Environment for View<'_> {
     fn state(&self, place: Place) -> StepState {
         let frame = self.climb(place.up);
         let node = (self.by_slot)(frame, place.slot);
-        if let Some(heard) = node.and_then(|node| frame.heard.get(&node)) {
-            return *heard;
+        if let Some(visible) = node.and_then(|node| frame.visible.get(&node)) {
+            return *visible;
         }
         node.and_then(|node| frame.nodes.get(node as usize))
             .map_or(StepState::Pending, |node| node.state)

@@ -14,8 +14,7 @@ use serde::Serialize;
 use super::agenda::{End, Next, Reaction, Subject};
 use super::condition::Conditions;
 use super::context::Context;
-use super::frame::NodeRef;
-use super::frame::{Ending, Flags, FrameId, Life, Role};
+use super::frame::{Ending, Flags, FrameId, Life, NodeRef, Role};
 use super::program::Program;
 use super::reached::Reached;
 use super::signal::{declared, typed};
@@ -25,7 +24,7 @@ use crate::journal::{EventKind, StepError};
 
 /// A listener that listens, or did.
 #[derive(Default)]
-pub(super) struct Hearing {
+pub(super) struct ListenerState {
     max: u64,
     fired: u32,
     /// Events that would have fired it once more than it may.
@@ -56,7 +55,7 @@ enum Readiness {
     Upstream,
 }
 
-impl Hearing {
+impl ListenerState {
     fn is_open(&self) -> bool {
         self.running.is_some() || !self.queue.is_empty()
     }
@@ -75,9 +74,9 @@ impl Hearing {
 #[derive(Default)]
 pub(super) struct Listeners {
     /// Those that listen, in source order.
-    open: BTreeMap<NodeRef, Hearing>,
+    open: BTreeMap<NodeRef, ListenerState>,
     /// Those whose block has ended.
-    closed: BTreeMap<NodeRef, Hearing>,
+    closed: BTreeMap<NodeRef, ListenerState>,
     firings: u64,
 }
 
@@ -160,12 +159,12 @@ impl Listeners {
             }
             Err(error) => return ctx.expression_failed(at, &error),
         };
-        ctx.tree[at.0].heard.insert(at.1, StepState::Pending);
+        ctx.tree[at.0].visible.insert(at.1, StepState::Pending);
         self.open.insert(
             at,
-            Hearing {
+            ListenerState {
                 max,
-                ..Hearing::default()
+                ..ListenerState::default()
             },
         );
     }
@@ -239,7 +238,7 @@ impl Listeners {
         }
         hearing.fired += 1;
         hearing.queue.push_back(frame);
-        ctx.tree[at.0].heard.insert(at.1, StepState::Running);
+        ctx.tree[at.0].visible.insert(at.1, StepState::Running);
         ctx.reached(at, Reached::Fired);
         ctx.outbox.emit(EventKind::ListenerFired { path });
         if !self.too_many_firings(ctx, at.0) {
@@ -320,7 +319,7 @@ impl Listeners {
             Err(Ending::Failed(_)) => StepState::Failed,
             Err(Ending::Cancelled) => StepState::Cancelled,
         };
-        ctx.tree[at.0].heard.insert(at.1, state);
+        ctx.tree[at.0].visible.insert(at.1, state);
         if let Err(Ending::Failed(error)) = outcome {
             ctx.then(Reaction::WorkFailed {
                 frame,
@@ -358,7 +357,7 @@ impl Listeners {
 
     /// Ends every firing: a budget, a deadline and a cancel end more than the plan's own steps.
     pub(super) fn cancel_firings(&self, ctx: &mut Context) {
-        for frame in self.open.values().flat_map(Hearing::frames) {
+        for frame in self.open.values().flat_map(ListenerState::frames) {
             ctx.end_block(frame, Ending::Cancelled);
             ctx.then(Next::ReportEnd(frame));
         }
@@ -372,7 +371,7 @@ impl Listeners {
             .map(|(at, hearing)| {
                 let report = ListenerReport {
                     path: ctx.tree.own_path(*at),
-                    status: ctx.tree.heard_state(*at),
+                    status: ctx.tree.visible_state(*at),
                     fired: hearing.fired,
                     surplus: hearing.surplus,
                 };
@@ -394,7 +393,7 @@ impl Listeners {
     }
 
     /// Those that listen, in source order.
-    pub(super) fn listening(&self) -> impl Iterator<Item = (NodeRef, &Hearing)> {
+    pub(super) fn listening(&self) -> impl Iterator<Item = (NodeRef, &ListenerState)> {
         self.open.iter().map(|(at, hearing)| (*at, hearing))
     }
 }

@@ -10,12 +10,12 @@ use planrun_lang::sema::BlockId;
 use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::Value;
 
-use super::aftermath::Compensation;
 use super::agenda::{Agenda, Reaction};
 use super::block::Blocks;
 use super::call::Calls;
 use super::clock::Moment;
 use super::command::{Command, Input, ScopeId};
+use super::compensation::Compensation;
 use super::context::Context;
 use super::execution::Executions;
 use super::frame::{Ending, Frame, Life, NodeRef};
@@ -66,7 +66,7 @@ impl Run {
         let people = People::new(std::mem::take(&mut setup.answers), setup.asks);
         let recording = Recording::new((setup.durable, setup.observed), past, now.wall);
         let reacts = program.reacts();
-        // Who lives through a journal does all that follows from one answer before it takes the next, and so does who writes it.
+        // Who replays a journal does all that follows from one answer before it takes the next, and so does who writes it.
         let catching_up = recording.is_replaying();
         let relived = setup.durable || catching_up;
         let ctx = Context {
@@ -157,7 +157,7 @@ impl Run {
                 prefilled,
             } => steps.peer_asks(ctx, call, (text, form), prefilled),
             Input::Recalled { call, found } => steps.calls.recalled(ctx, call, found),
-            Input::CallUsed { call, used } => steps.calls.cost_told(ctx, call, used),
+            Input::CallUsed { call, used } => steps.calls.usage_reported(ctx, call, used),
             Input::CallEnded { call, outcome } => ctx.schedule.answer_arrived(call, outcome),
             Input::Durable(number) => ctx.outbox.recording.set_durable(number),
             Input::JournalBroken(why) if !ctx.is_suspended() => {
@@ -208,7 +208,7 @@ impl Run {
         }
     }
 
-    /// Goes on with what an earlier process of the run has lived through; false where there is nothing of it left.
+    /// Goes on with what an earlier process of the run has written down; false where there is nothing of it left.
     fn catch_up(&mut self) -> bool {
         if !self.catching_up {
             return false;

@@ -21,7 +21,7 @@
 //! - An answer that is there wins over a wait that is over, and the end of a block is told before anything else begins.
 //! - What was held back for the journal goes out as it became ready.
 //!
-//! The order is not written down: a run that goes on after its process has ended lives through its past in the source order.
+//! The order is not written down: a run that goes on after its process has ended replays its past in the source order.
 
 use std::collections::VecDeque;
 

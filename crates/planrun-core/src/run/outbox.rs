@@ -114,7 +114,7 @@ impl Outbox {
         }
     }
 
-    /// Time since the run began; where it is lived through again, that of then.
+    /// Time since the run began; where it is replayed, that of then.
     pub(super) fn elapsed(&self) -> Microseconds {
         self.recording.then().unwrap_or_else(|| self.real_elapsed())
     }
@@ -126,7 +126,7 @@ impl Outbox {
         self.recording.time_before().saturating_add(here)
     }
 
-    /// The moment that is lived through, in nanoseconds since 1970.
+    /// The moment that is replayed, in nanoseconds since 1970.
     pub(super) fn lived_moment(&self) -> i128 {
         let ago = self.real_elapsed().saturating_sub(self.elapsed());
         self.now.wall - i128::from(ago) * 1000

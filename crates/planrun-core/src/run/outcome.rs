@@ -11,10 +11,10 @@ use planrun_lang::sema::{Node, NodeKind, Step, StepKind, Target};
 use planrun_lang::value::Value;
 use serde::Serialize;
 
-use super::asked::QuestionReport;
 use super::frame::{Flags, Frame, FrameId, Record, Undone};
 use super::interruption::Interruption;
 use super::listener::ListenerReport;
+use super::people::asked::QuestionReport;
 use super::program::Program;
 use super::scope::Scope;
 use super::sensitive::{in_arguments, in_output};
@@ -38,7 +38,7 @@ pub struct Outcome {
     pub interruption: Option<Interruption>,
     /// What was found out of its effects; nothing where it has not completed.
     pub verification: Verification,
-    /// Why steps could not be taken back.
+    /// Why steps could not be undone.
     pub not_undone: Vec<Arc<StepError>>,
     /// What still waits for an answer, by the paths under which it is answered.
     pub questions: Vec<(Arc<str>, Arc<Question>)>,
@@ -59,7 +59,7 @@ pub struct Usage {
     /// As the answers of tools report them.
     pub tokens: u64,
     pub cost: f64,
-    /// Attempts that looked at a step, or took it back: no budget counts them.
+    /// Attempts that verified a step, or undid it: no budget counts them.
     #[serde(skip_serializing_if = "is_zero")]
     pub exempt_calls: u64,
 }
@@ -130,7 +130,7 @@ struct Document<'a> {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verification {
     pub verified: usize,
-    /// Calls that change something and say nothing of how to look at that.
+    /// Calls that change something and say nothing of how to verify that.
     pub unverified: usize,
     /// The look was made, and what it looks for is not there.
     pub failed: usize,
@@ -372,7 +372,7 @@ impl Trace {
         // What stands still because it failed shows that.
         let stands = u32::try_from(node)
             .ok()
-            .and_then(|node| frame.heard.get(&node));
+            .and_then(|node| frame.visible.get(&node));
         let state = stands.copied().unwrap_or(frame.nodes[node].state);
         let path = statement
             .name

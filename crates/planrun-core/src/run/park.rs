@@ -9,13 +9,12 @@ use std::time::Duration;
 use planrun_lang::protocol::StepState;
 use planrun_lang::types::ErrorClass;
 
-use super::aftermath::Compensation;
 use super::agenda::{Reaction, Subject};
 use super::call::Calls;
+use super::compensation::Compensation;
 use super::context::Context;
 use super::execution::Execution;
-use super::frame::FrameId;
-use super::frame::NodeRef;
+use super::frame::{FrameId, NodeRef};
 use super::interruption::Interruption;
 use super::task::Tasks;
 use super::tree::Tree;
@@ -39,7 +38,7 @@ impl Parking {
         record.details_mut().error = Some(error.clone());
         let (attempts, duration) = (record.attempts, Duration::from_micros(record.duration));
         ctx.tree.set_state(at, StepState::Waiting);
-        ctx.tree[at.0].heard.insert(at.1, StepState::Failed);
+        ctx.tree[at.0].visible.insert(at.1, StepState::Failed);
         let path = ctx.tree.own_path(at);
         ctx.outbox.emit(EventKind::StepSettled {
             path: path.clone(),
@@ -63,7 +62,7 @@ impl Parking {
     /// The error of a step that stands still, which ends because of something else.
     pub(super) fn leave(&mut self, ctx: &mut Context, at: NodeRef) -> Option<Arc<StepError>> {
         let error = self.steps.remove(&at)?;
-        ctx.tree[at.0].heard.remove(&at.1);
+        ctx.tree[at.0].visible.remove(&at.1);
         Some(error)
     }
 
@@ -188,7 +187,7 @@ fn leave_behind(ctx: &mut Context, compensation: &mut Compensation, at: NodeRef)
     }
 }
 
-/// The execution of a call that another frame goes on with: what it did is that one's to take back.
+/// The execution of a call that another frame goes on with: what it did is that one's to undo.
 fn leave_execution(
     ctx: &mut Context,
     compensation: &mut Compensation,

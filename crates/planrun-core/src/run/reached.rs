@@ -21,9 +21,9 @@ pub enum Reached {
     Once,
     /// `repeat` has gone into its second round.
     Again,
-    /// What takes the step back has begun.
+    /// What undoes the step has begun.
     Undone,
-    /// What looks whether the step happened has begun.
+    /// What verifies the step has begun.
     Verified,
     /// A listener has fired.
     Fired,

@@ -1,4 +1,4 @@
-//! Between the dispatcher and the journal: what is told, when it is on disk, and living through what an earlier
+//! Between a run and its journal: what is written down, when it is on disk, and living through what an earlier
 //! process of the run has written down.
 
 use std::collections::{HashMap, VecDeque};
@@ -7,8 +7,7 @@ use std::sync::Arc;
 use planrun_lang::protocol::StepState;
 use planrun_lang::value::Value;
 
-use super::frame::Microseconds;
-use super::frame::NodeRef;
+use super::frame::{Microseconds, NodeRef};
 use crate::journal::{
     EventKind, EventName, Message, News, NewsKind, Past, PastCall, PastQuestion, Questions,
     StepError, Waiting,
@@ -26,7 +25,7 @@ pub(super) struct Recording {
     past: Option<Past>,
     /// Calls that have begun again and whose answer is among the news.
     expecting: HashMap<Arc<str>, NodeRef>,
-    /// The moment of the run that is being lived through again.
+    /// The moment of the run that is being replayed.
     then: Option<Microseconds>,
     /// Time of the run before this process took it over.
     before: Microseconds,
@@ -64,7 +63,7 @@ impl Recording {
         }
     }
 
-    /// Whether what an earlier process wrote is still being lived through.
+    /// Whether what an earlier process wrote is still being replayed.
     pub(super) fn is_replaying(&self) -> bool {
         self.then.is_some()
     }
@@ -81,7 +80,7 @@ impl Recording {
         Some(self.events)
     }
 
-    /// Everything that earlier processes have lived through is over: from here on the run is younger than its journal.
+    /// Everything that earlier processes have written down is replayed: from here on the run is younger than its journal.
     pub(super) fn end_replay(&mut self) {
         self.then = None;
     }
@@ -96,7 +95,7 @@ impl Recording {
         (self.steps_done, self.steps_all)
     }
 
-    /// The moment of the run that is being lived through again.
+    /// The moment of the run that is being replayed.
     pub(super) fn then(&self) -> Option<Microseconds> {
         self.then
     }
@@ -158,7 +157,7 @@ impl Recording {
         step.is_some_and(|step| step.copied.is_some())
     }
 
-    /// Whether the last process that drove a run which is only looked at found a step settled already.
+    /// Whether the last process that drove a run that is only inspected found a step settled already.
     pub(super) fn was_reused(&self, path: &str) -> bool {
         let Some(past) = &self.past else { return false };
         past.steps
@@ -166,21 +165,21 @@ impl Recording {
             .is_some_and(|step| step.process < past.processes)
     }
 
-    /// Whether what has failed is done again later in what is being lived through.
+    /// Whether what has failed is done again later in what is being replayed.
     pub(super) fn is_retried_later(&self, path: &str) -> bool {
         self.past
             .as_ref()
             .is_some_and(|past| past.tells(EventName::StepRetried, path))
     }
 
-    /// Whether an earlier process has written down that it was in doubt about a call, and it was not lived through yet.
+    /// Whether an earlier process has written down that it was in doubt about a call, and it was not replayed yet.
     pub(super) fn has_waited(&self, path: &str) -> bool {
         self.past
             .as_ref()
             .is_some_and(|past| past.tells(EventName::StepWaiting, path))
     }
 
-    /// Whether an earlier process has written down the end of a step, and it was not lived through yet.
+    /// Whether an earlier process has written down the end of a step, and it was not replayed yet.
     pub(super) fn has_settled(&self, path: &str) -> bool {
         self.past
             .as_ref()
@@ -218,7 +217,7 @@ impl Recording {
         self.mail.pop_front()
     }
 
-    /// The answer to a call that begins again when everything else was lived through.
+    /// The answer to a call that begins again when everything else was replayed.
     pub(super) fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
         self.past
             .as_mut()
@@ -243,7 +242,7 @@ impl Recording {
         })
     }
 
-    /// What an earlier process asked about a step that had ended, so that it can be taken back. It is given once.
+    /// What an earlier process asked about a step that had ended, so that it can be undone. It is given once.
     pub(super) fn asked_after_end(&mut self, path: &str, execution: u32) -> Option<PastQuestion> {
         self.take_asked(path, |asked| {
             asked.question.concerns(Waiting::Answer, execution) && asked.after_end
@@ -274,7 +273,7 @@ impl Recording {
         })
     }
 
-    /// An answer that an earlier process took is not lived through again.
+    /// An answer that an earlier process took is not replayed again.
     pub(super) fn forget_answer(&mut self, path: &str) {
         if let Some(past) = &mut self.past {
             past.forget_answer(path);
@@ -286,7 +285,7 @@ impl Recording {
         self.past.as_mut()?.steps.get_mut(path)?.until.take()
     }
 
-    /// How long the run has waited for people, or for somebody to resume it, since the moment that is lived through.
+    /// How long the run has waited for people, or for somebody to resume it, since the moment that is replayed.
     pub(super) fn idle(&self, now: i128) -> std::time::Duration {
         let (Some(past), Some(then)) = (&self.past, self.then) else {
             return std::time::Duration::ZERO;

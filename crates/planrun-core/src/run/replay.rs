@@ -1,4 +1,4 @@
-//! What a run hears from outside, now or in an earlier process: messages, and the news that are lived through again.
+//! What a run hears from outside, now or in an earlier process: messages, and the news that are replayed.
 
 use planrun_lang::protocol::StepState;
 

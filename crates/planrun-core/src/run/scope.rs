@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use planrun_lang::types::Signature;
-
 use planrun_lang::protocol::RunState;
+use planrun_lang::types::Signature;
 
 use super::frame::Microseconds;
 use super::policy::Effective;

@@ -51,33 +51,31 @@ impl Run {
         }
         // Whoever listens to the end of a step hears of it before those that wait for it go on.
         if self.ctx.agenda.is_clean() {
-            self.pass_on(at, available);
+            self.pass_on(&program, at, available);
         } else {
             self.ctx.then(Next::PassOn(at, available));
         }
     }
 
     /// A node has settled: what waits for it goes on.
-    pub(super) fn pass_on(&mut self, at: NodeRef, available: bool) {
-        let program = self.ctx.tree.program(at.0);
-        let mut flow = self.ctx.flow(&program, at.0);
+    pub(super) fn pass_on(&mut self, program: &Program, at: NodeRef, available: bool) {
+        let mut flow = self.ctx.flow(program, at.0);
         flow.release_readers(at.1, available);
-        self.listeners.unblock(&mut self.ctx, &program, at);
+        self.listeners.unblock(&mut self.ctx, program, at);
         if self.ctx.agenda.is_clean() {
-            self.advance(at);
+            advance(&mut self.ctx, program, at);
         } else {
             self.ctx.then(Next::Advance(at));
         }
     }
+}
 
-    /// What stands below a node that has settled goes on, and its frame ends with the last one.
-    pub(super) fn advance(&mut self, at: NodeRef) {
-        let program = self.ctx.tree.program(at.0);
-        let mut flow = self.ctx.flow(&program, at.0);
-        if (at.1 as usize) < flow.graph.nodes {
-            flow.advance();
-            flow.report_end();
-        }
+/// What stands below a node that has settled goes on, and its frame ends with the last one.
+pub(super) fn advance(ctx: &mut Context, program: &Program, at: NodeRef) {
+    let mut flow = ctx.flow(program, at.0);
+    if (at.1 as usize) < flow.graph.nodes {
+        flow.advance();
+        flow.report_end();
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Setup {
     pub copies: Option<Copies>,
     /// What has failed is done again where the plan pauses for that.
     pub retries: bool,
-    /// Only lives through what was written: nothing is called.
+    /// Only replays what was written: nothing is called.
     pub only_looks: bool,
     /// Answers that were given before anything was asked.
     pub answers: Vec<Given>,

@@ -9,10 +9,9 @@ use planrun_lang::sema::{Call, OnFailure, Step, StepKind, Target, Wait};
 use planrun_lang::types::{ErrorClass, Transient, Validation};
 
 use super::agenda::{End, Next, Subject, Withdrawal};
-use super::block::Blocks;
-use super::block::call_plan;
+use super::block::{Blocks, call_plan};
+use super::call::state::CallState;
 use super::call::{Calls, outcome_unknown};
-use super::call_state::CallState;
 use super::context::Context;
 use super::frame::{Ending, FrameId, NodeRef, Role};
 use super::park::Parking;

@@ -138,9 +138,9 @@ impl Tree {
     }
 
     /// The state of a step; of a listener that of its firings.
-    pub(super) fn heard_state(&self, at: NodeRef) -> StepState {
-        let heard = self.frames[at.0].heard.get(&at.1).copied();
-        heard.unwrap_or_else(|| self.state_of(at))
+    pub(super) fn visible_state(&self, at: NodeRef) -> StepState {
+        let visible = self.frames[at.0].visible.get(&at.1).copied();
+        visible.unwrap_or_else(|| self.state_of(at))
     }
 
     /// What is known of a step beside its state.

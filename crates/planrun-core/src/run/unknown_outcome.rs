@@ -11,10 +11,9 @@ use planrun_lang::value::Value;
 
 use super::agenda::Inquiry;
 use super::call::Calls;
-use super::call_state::CallState;
+use super::call::state::CallState;
 use super::context::Context;
-use super::frame::NodeRef;
-use super::frame::{Ending, FrameId};
+use super::frame::{Ending, FrameId, NodeRef};
 use super::sensitive::{in_arguments, in_output};
 use super::tree::Catcher;
 use crate::journal::{EventKind, FormField, Question, StepError, Waiting};
@@ -88,7 +87,7 @@ impl UnknownOutcomes {
         self.open.contains_key(&at)
     }
 
-    /// What can tell has looked.
+    /// What can tell whether it happened has ended.
     pub(super) fn verified(
         &mut self,
         ctx: &mut Context,
@@ -125,7 +124,13 @@ impl UnknownOutcomes {
     }
 
     /// Somebody has said what became of a call: `{ happened: bool, value: … }`.
-    pub(super) fn told(&mut self, ctx: &mut Context, calls: &mut Calls, at: NodeRef, told: &Value) {
+    pub(super) fn answered(
+        &mut self,
+        ctx: &mut Context,
+        calls: &mut Calls,
+        at: NodeRef,
+        told: &Value,
+    ) {
         if told.get("happened") == Some(&Value::Bool(true)) {
             let value = told.get("value").cloned().unwrap_or(Value::Null);
             return self.happened(ctx, at, value, true);
@@ -157,13 +162,13 @@ impl UnknownOutcomes {
         let Some(execution) = calls.open.get(at).map(|state| state.execution) else {
             return;
         };
-        let Some(doubt) = self.open.get(&at) else {
+        let Some(outcome) = self.open.get(&at) else {
             return;
         };
-        if asks_people(ctx, at, execution, doubt) {
+        if asks_people(ctx, at, execution, outcome) {
             return self.ask_whether(ctx, calls, at);
         }
-        let error = doubt.error.clone();
+        let error = outcome.error.clone();
         self.open.remove(&at);
         calls.open.stop(ctx, at);
         ctx.step_failed(at, error);
@@ -177,13 +182,13 @@ impl UnknownOutcomes {
         let Some(state) = calls.open.get(at) else {
             return;
         };
-        let Some(doubt) = self.open.get(&at) else {
+        let Some(outcome) = self.open.get(&at) else {
             return;
         };
         let path = ctx.tree.path(&program, at);
         let secret = !in_output(step).is_empty();
         let question = Question {
-            why: Some(format!("{}: {}", doubt.error.class, doubt.error.message).into()),
+            why: Some(format!("{}: {}", outcome.error.class, outcome.error.message).into()),
             asked_at: ctx.outbox.now.wall,
             execution: state.execution,
             tool: signature.path().into(),
@@ -206,9 +211,9 @@ impl UnknownOutcomes {
         ctx.then(Inquiry::Ask(at, Box::new(question)));
     }
 
-    /// The error of a call in doubt, which is settled because of something else.
+    /// The error of a call whose outcome is unknown, which is settled because of something else.
     pub(super) fn leave(&mut self, at: NodeRef) -> Option<Arc<StepError>> {
-        self.open.remove(&at).map(|doubt| doubt.error)
+        self.open.remove(&at).map(|outcome| outcome.error)
     }
 }
 

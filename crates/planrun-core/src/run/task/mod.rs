@@ -1,5 +1,7 @@
 //! Tasks: a status and a context that change together, and the trace of how they did.
 
+pub(super) mod work;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,32 +12,30 @@ use planrun_lang::types::{Type, check_value};
 use planrun_lang::value::{Key, Value};
 use serde::Serialize;
 
-use super::agenda::{End, Subject};
-use super::context::Context;
-use super::frame::NodeRef;
-use super::frame::TaskRef;
-use super::frame::{FrameId, Microseconds};
-use super::program::Program;
 use crate::journal::{EventKind, StepError};
+use crate::run::agenda::{End, Subject};
+use crate::run::context::Context;
+use crate::run::frame::{FrameId, Microseconds, NodeRef, TaskRef};
+use crate::run::program::Program;
 
 /// Where a task stands. Its context is in the slot of the frame that declares it.
 #[derive(Debug)]
-pub(super) struct TaskState {
+pub(in crate::run) struct TaskState {
     pub status: Status,
     trace: Vec<Move>,
 }
 
 /// The tasks of a run.
 #[derive(Default)]
-pub(super) struct Tasks {
-    pub(super) states: BTreeMap<TaskRef, TaskState>,
+pub(in crate::run) struct Tasks {
+    pub(in crate::run) states: BTreeMap<TaskRef, TaskState>,
     /// Those that have failed with a step which stands still.
-    pub(super) failed_work: Vec<Failed>,
+    failed_work: Vec<Failed>,
 }
 
 /// A task that has failed with a step which stands still, so that it can be taken up again.
 #[derive(Debug)]
-pub(super) struct Failed {
+pub(in crate::run) struct Failed {
     pub step: NodeRef,
     pub task: TaskRef,
     /// Its status before.
@@ -76,7 +76,7 @@ pub struct TaskMove {
 
 impl Tasks {
     /// A task begins: in its first status, every field of its context null.
-    pub(super) fn declare(&mut self, ctx: &mut Context, frame: FrameId, id: TaskId) {
+    pub(in crate::run) fn declare(&mut self, ctx: &mut Context, frame: FrameId, id: TaskId) {
         let program = ctx.tree.program(frame);
         let task = program.plan.task(id);
         let fields = fields(&task.context).map(|name| (Key::String(name.clone()), Value::Null));
@@ -100,7 +100,7 @@ impl Tasks {
     }
 
     /// A task's declaration, in its turn: one under a condition begins here.
-    pub(super) fn run_task(&mut self, ctx: &mut Context, at: NodeRef, id: TaskId) {
+    pub(in crate::run) fn run_task(&mut self, ctx: &mut Context, at: NodeRef, id: TaskId) {
         let own = (at.0, id);
         let begins = !self.states.contains_key(&own);
         if begins {
@@ -114,7 +114,13 @@ impl Tasks {
     }
 
     /// `set`: status and context in one event.
-    pub(super) fn run_set(&mut self, ctx: &mut Context, program: &Program, at: NodeRef, set: &Set) {
+    pub(in crate::run) fn run_set(
+        &mut self,
+        ctx: &mut Context,
+        program: &Program,
+        at: NodeRef,
+        set: &Set,
+    ) {
         let home = ctx.tree.task_at(at.0, set.task);
         let task = program.plan.task(set.task);
         let given = set.context.as_ref().map(|code| {
@@ -141,7 +147,7 @@ impl Tasks {
     }
 
     /// Moves a task and merges what is given into its context.
-    pub(super) fn change(
+    pub(in crate::run) fn change(
         &mut self,
         ctx: &mut Context,
         at: TaskRef,
@@ -178,7 +184,7 @@ impl Tasks {
     }
 
     /// What became of the tasks of the plan itself; those of the plans that it calls are their own affair.
-    pub(super) fn reports(&self, ctx: &Context) -> Vec<TaskReport> {
+    pub(in crate::run) fn reports(&self, ctx: &Context) -> Vec<TaskReport> {
         let own = self
             .states
             .iter()
@@ -217,7 +223,7 @@ fn fields(context: &Type) -> impl Iterator<Item = &Arc<str>> {
 }
 
 /// Holds what a `set` gives against the declared context; null is always stored.
-pub(super) fn fit(task: &Task, given: &Value) -> Result<(), String> {
+pub(in crate::run) fn fit(task: &Task, given: &Value) -> Result<(), String> {
     let (Type::Object(object), Value::Map(given)) = (&task.context, given) else {
         return Err(format!(
             "the context of `{}` is an object, and this is {}",

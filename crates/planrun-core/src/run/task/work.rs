@@ -6,18 +6,16 @@ use planrun_lang::sema::Status;
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
-use super::agenda::{FailedWork, Reaction, Subject};
-use super::context::Context;
-use super::frame::FrameId;
-use super::frame::NodeRef;
-use super::frame::TaskRef;
-use super::signal::external_move;
-use super::task::{Failed, Tasks};
+use super::{Failed, Tasks};
 use crate::journal::{EventKind, StepError};
+use crate::run::agenda::{FailedWork, Reaction, Subject};
+use crate::run::context::Context;
+use crate::run::frame::{FrameId, NodeRef, TaskRef};
+use crate::run::signal::external_move;
 
 impl Tasks {
     /// A task fails with a firing, unless it has ended.
-    pub(super) fn fail(&mut self, ctx: &mut Context, failed: FailedWork) {
+    pub(in crate::run) fn fail(&mut self, ctx: &mut Context, failed: FailedWork) {
         let FailedWork {
             firing,
             task,
@@ -44,7 +42,7 @@ impl Tasks {
     }
 
     /// A step that stood still is done again: what has failed with it stands where it stood. That fires nothing.
-    pub(super) fn take_up(&mut self, ctx: &mut Context, step: NodeRef) {
+    pub(in crate::run) fn take_up(&mut self, ctx: &mut Context, step: NodeRef) {
         let (again, rest) = std::mem::take(&mut self.failed_work)
             .into_iter()
             .partition(|one| one.step == step);
@@ -56,7 +54,7 @@ impl Tasks {
     }
 
     /// Somebody outside moves a task.
-    pub(super) fn receive_move(
+    pub(in crate::run) fn receive_move(
         &mut self,
         ctx: &mut Context,
         name: &str,
@@ -91,7 +89,7 @@ impl Tasks {
 
 /// Something in a firing, or the firing itself, has failed and nothing caught that: the tasks that it would have set,
 /// and that have not ended, fail. A step that stands still may be done again.
-pub(super) fn work_failed(
+pub(in crate::run) fn work_failed(
     ctx: &mut Context,
     frame: FrameId,
     error: &Arc<StepError>,

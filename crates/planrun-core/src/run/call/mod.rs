@@ -1,5 +1,16 @@
 //! Calls of tools: how they begin, and what stands before them.
 
+pub(super) mod approval;
+pub(super) mod attempt;
+pub(super) mod budget;
+pub(super) mod open_calls;
+pub(super) mod poll;
+pub(super) mod reattach;
+pub(super) mod recall;
+pub(super) mod slots;
+pub(super) mod state;
+pub(super) mod take_over;
+
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,24 +19,23 @@ use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::Step;
 use planrun_lang::types::{ErrorClass, Signature};
 
-use super::agenda::{Inquiry, Next, Subject};
-use super::budget::Budgets;
-use super::call_state::CallState;
-use super::context::Context;
-use super::duration_text::short_duration;
-use super::execution::{Execution, idempotency_key};
-use super::frame::NodeRef;
-use super::gate::ask_for_another;
-use super::gate::{Approvals, Verdict};
-use super::open_calls::OpenCalls;
-use super::program::Program;
-use super::reached::Reached;
-use super::take_over::is_copied;
+use self::approval::{Approvals, Verdict, ask_for_another};
+use self::budget::Budgets;
+use self::open_calls::OpenCalls;
+use self::state::CallState;
+use self::take_over::is_copied;
 use crate::journal::{EventKind, PastCall, Question, StepError};
+use crate::run::agenda::{Inquiry, Next, Subject};
+use crate::run::context::Context;
+use crate::run::duration_text::short_duration;
+use crate::run::execution::{Execution, idempotency_key};
+use crate::run::frame::NodeRef;
+use crate::run::program::Program;
+use crate::run::reached::Reached;
 
 /// The calls of tools, and what stands before them.
 #[derive(Default)]
-pub(super) struct Calls {
+pub(in crate::run) struct Calls {
     pub open: OpenCalls,
     pub approvals: Approvals,
     pub budgets: Budgets,
@@ -35,17 +45,18 @@ pub(super) struct Calls {
 
 impl Calls {
     /// A call may run: take a slot, or wait for one.
-    pub(super) fn start(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn start(&mut self, ctx: &mut Context, at: NodeRef) {
         self.open.slots.has_come(at);
-        let path = ctx.tree.own_path(at);
-        if ctx.is_suspended() || ctx.setup.only_looks && !ctx.outbox.recording.knows(&path) {
+        let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
+        if ctx.is_suspended() || ctx.setup.only_looks && !recording.knows(&tree.own_path(at)) {
             // The next process begins with it.
             return;
         }
-        if ctx.outbox.recording.is_replaying() && ctx.outbox.recording.has_begun(&path) {
+        if recording.is_replaying() && recording.has_begun(&tree.own_path(at)) {
             self.open.slots.hold(ctx, at.0);
         } else if !self.open.slots.take(ctx, at.0) {
             self.open.slots.wait(ctx, at, None);
+            let path = ctx.tree.own_path(at);
             ctx.outbox.emit(EventKind::StepQueued { path });
             return;
         }
@@ -68,7 +79,7 @@ impl Calls {
     }
 
     /// A call has a slot, and has begun.
-    pub(super) fn begin(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn begin(&mut self, ctx: &mut Context, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         let Some((step, call, signature)) = ctx.tree.tool_call(&program, at) else {
             return;
@@ -116,7 +127,7 @@ impl Calls {
     }
 
     /// The call, if somebody has agreed to it as it is; else it is asked for again.
-    pub(super) fn with_approval(
+    pub(in crate::run) fn with_approval(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -139,7 +150,7 @@ impl Calls {
     }
 
     /// Whether the next attempt at a call is of an execution that nobody has approved of.
-    pub(super) fn must_ask_again(&self, ctx: &Context, at: NodeRef) -> bool {
+    pub(in crate::run) fn must_ask_again(&self, ctx: &Context, at: NodeRef) -> bool {
         let program = ctx.tree.program(at.0);
         let (Some(state), Some(step)) = (self.open.calls.get(&at), ctx.tree.step(&program, at))
         else {
@@ -149,7 +160,7 @@ impl Calls {
     }
 
     /// Asks before another execution of a call that has begun.
-    pub(super) fn ask_again(&self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn ask_again(&self, ctx: &mut Context, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         if let (Some(state), Some(step)) = (self.open.calls.get(&at), ctx.tree.step(&program, at)) {
             ask_for_another(ctx, at, step, state);
@@ -157,7 +168,12 @@ impl Calls {
     }
 
     /// Somebody has agreed to a step: a call that has begun goes on, any other step begins.
-    pub(super) fn approved(&mut self, ctx: &mut Context, at: NodeRef, question: Arc<Question>) {
+    pub(in crate::run) fn approved(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        question: Arc<Question>,
+    ) {
         ctx.reached(at, Reached::Approved);
         self.approvals.approve(at, question);
         if let Some(state) = self.open.calls.get(&at) {
@@ -168,7 +184,7 @@ impl Calls {
     }
 
     /// It has not happened: the same execution goes out again, with its key and its arguments.
-    pub(super) fn send_again(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn send_again(&mut self, ctx: &mut Context, at: NodeRef) {
         let Some(state) = self.open.calls.get_mut(&at) else {
             return;
         };
@@ -179,7 +195,7 @@ impl Calls {
     }
 
     /// As an earlier process did.
-    pub(super) fn send_past_again(
+    pub(in crate::run) fn send_past_again(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -197,7 +213,7 @@ impl Calls {
     }
 
     /// The step of a call has settled.
-    pub(super) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
         self.open.settled(ctx, at);
         self.approvals.withdraw(at);
     }
@@ -215,7 +231,7 @@ fn open_execution(ctx: &mut Context, at: NodeRef, path: &str) -> Option<Executio
 }
 
 /// Nobody knows whether a call happened. `orphaned`: the process that had sent it is gone.
-pub(super) fn outcome_unknown(
+pub(in crate::run) fn outcome_unknown(
     ctx: &mut Context,
     at: NodeRef,
     call: CallState,
@@ -231,7 +247,7 @@ pub(super) fn outcome_unknown(
 }
 
 /// The same call as its next execution.
-pub(super) fn next_execution(
+pub(in crate::run) fn next_execution(
     ctx: &Context,
     program: &Program,
     at: NodeRef,
@@ -245,7 +261,7 @@ pub(super) fn next_execution(
 
 /// Why a call may not be sent once more: its key has reached the other side so long ago that it may have been
 /// forgotten there, so that a repetition would pass for another call.
-pub(super) fn key_is_forgotten(
+pub(in crate::run) fn key_is_forgotten(
     ctx: &Context,
     at: NodeRef,
     signature: &Signature,

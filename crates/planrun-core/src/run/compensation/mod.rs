@@ -1,5 +1,7 @@
-//! What comes after the last step of a plan: effects are looked at where it has completed, and taken back where it has
+//! What comes after the last step of a plan: effects are verified where it has completed, and undone where it has
 //! failed.
+
+pub(super) mod undo;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,29 +11,28 @@ use planrun_lang::sema::{BlockId, Call, OnFailure, Step, StepKind, Target};
 use planrun_lang::types::{ErrorClass, Validation};
 use planrun_lang::value::Value;
 
-use super::agenda::{Inquiry, Next};
-use super::context::Context;
-use super::frame::NodeRef;
-use super::frame::{Ending, FrameId, Owner, Role};
-use super::outcome::{CheckReport, CheckStatus, Verification};
-use super::people::People;
-use super::program::Program;
-use super::reached::Reached;
-use super::undo::undone;
+use self::undo::undone;
 use crate::journal::{EventKind, StepError};
+use crate::run::agenda::{Inquiry, Next};
+use crate::run::context::Context;
+use crate::run::frame::{Ending, FrameId, NodeRef, Owner, Role};
+use crate::run::outcome::{CheckReport, CheckStatus, Verification};
+use crate::run::people::People;
+use crate::run::program::Program;
+use crate::run::reached::Reached;
 
 /// What a run keeps for that.
 #[derive(Default)]
-pub(super) struct Compensation {
-    /// Whether any plan of the run looks at its effects, or takes them back.
+pub(in crate::run) struct Compensation {
+    /// Whether any plan of the run verifies its effects, or undoes them.
     pub matters: bool,
     /// Steps with an `undo` that may have changed something and have not settled.
-    pub(super) touched: BTreeSet<NodeRef>,
+    touched: BTreeSet<NodeRef>,
     /// Those that have settled, in that order.
-    pub(super) happened: Vec<NodeRef>,
+    happened: Vec<NodeRef>,
     /// What was found out of steps with a `verify`.
     checks: BTreeMap<NodeRef, Check>,
-    /// Steps that are taken back and of which somebody is asked what they gave, with the states that they are in.
+    /// Steps that are undone and of which somebody is asked what they gave, with the states that they are in.
     pub asked: BTreeMap<NodeRef, StepState>,
     stages: BTreeMap<FrameId, Stage>,
     /// Somebody cancelled the run, and what it did shall be undone.
@@ -39,7 +40,7 @@ pub(super) struct Compensation {
 }
 
 impl Compensation {
-    pub(super) fn new(program: &Program) -> Self {
+    pub(in crate::run) fn new(program: &Program) -> Self {
         Self {
             matters: matters(program),
             ..Self::default()
@@ -49,7 +50,7 @@ impl Compensation {
 
 /// What a `verify` has found.
 #[derive(Clone, Debug)]
-pub(super) enum Check {
+pub(in crate::run) enum Check {
     Holds,
     Fails(Arc<StepError>),
     /// Nobody could look.
@@ -76,10 +77,10 @@ impl Check {
 
 /// How far the end of a plan instance has come.
 enum Stage {
-    /// So many steps are being looked at.
+    /// So many steps are being verified.
     Verifying(usize),
     Undoing {
-        /// The last one is taken back next.
+        /// The last one is undone next.
         left: Vec<NodeRef>,
         current: Option<NodeRef>,
     },
@@ -88,7 +89,7 @@ enum Stage {
 
 impl Compensation {
     /// Goes on with what comes after the steps of a plan instance; false where nothing of it is left.
-    pub(super) fn goes_on(&mut self, ctx: &mut Context, frame: FrameId) -> bool {
+    pub(in crate::run) fn goes_on(&mut self, ctx: &mut Context, frame: FrameId) -> bool {
         if !self.matters {
             return false;
         }
@@ -138,7 +139,7 @@ impl Compensation {
         Stage::Over
     }
 
-    /// Whether a plan instance that has ended takes back what it did: where it failed, by its policy; where somebody
+    /// Whether a plan instance that has ended undoes what it did: where it failed, by its policy; where somebody
     /// cancelled the run, unless the effects shall stay.
     fn undoes(&self, ctx: &Context, frame: FrameId) -> bool {
         match &ctx.tree[frame].ending {
@@ -148,8 +149,8 @@ impl Compensation {
         }
     }
 
-    /// What looks at a step, or takes it back, has ended.
-    pub(super) fn aside_ended(
+    /// What verifies a step, or undoes it, has ended.
+    pub(in crate::run) fn aside_ended(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -178,8 +179,8 @@ impl Compensation {
         ctx.schedule.ended.push(body);
     }
 
-    /// A step has been taken back, or there was nothing to take back: the one before it comes next.
-    pub(super) fn next_to_undo(&mut self, ctx: &mut Context, at: NodeRef) {
+    /// A step has been undone, or there was nothing to undo: the one before it comes next.
+    pub(in crate::run) fn next_to_undo(&mut self, ctx: &mut Context, at: NodeRef) {
         let Some(body) = self.stage_of(at) else {
             return;
         };
@@ -202,7 +203,7 @@ impl Compensation {
             .map(|(frame, _)| *frame)
     }
 
-    /// Whether what the looks have found is not the end of it: somebody has them made again.
+    /// Whether what was found is not the end of it: somebody has them made again.
     fn is_verified_again(&self, ctx: &Context) -> bool {
         let again = |at: &NodeRef| {
             ctx.setup.retries
@@ -214,14 +215,14 @@ impl Compensation {
         ctx.outbox.recording.is_replaying() && self.not_verified().iter().any(again)
     }
 
-    /// The steps that are not as they should be, as far as looks have found.
+    /// The steps that are not as they should be, as far as was verified.
     fn not_verified(&self) -> Vec<NodeRef> {
         let fails = |(at, check): (&NodeRef, &Check)| check.error().map(|_| *at);
         self.checks.iter().filter_map(fails).collect()
     }
 
-    /// Looks again at what was not as it should be.
-    pub(super) fn verify_again(&mut self, ctx: &mut Context) {
+    /// Verifies again what was not as it should be.
+    pub(in crate::run) fn verify_again(&mut self, ctx: &mut Context) {
         if matches!(self.stages.get(&0), Some(Stage::Verifying(0))) {
             for at in self.not_verified() {
                 ctx.then(Inquiry::VerifyAgain(at));
@@ -229,7 +230,7 @@ impl Compensation {
         }
     }
 
-    pub(super) fn verify_step_again(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn verify_step_again(&mut self, ctx: &mut Context, at: NodeRef) {
         let path = ctx.tree.own_path(at);
         ctx.outbox
             .emit(EventKind::StepRetried { path: path.clone() });
@@ -241,7 +242,7 @@ impl Compensation {
     }
 
     /// As an earlier process did; false where it was not about a look.
-    pub(super) fn verified_again_before(&mut self, ctx: &mut Context, path: &str) -> bool {
+    pub(in crate::run) fn verified_again_before(&mut self, ctx: &mut Context, path: &str) -> bool {
         let found = self
             .not_verified()
             .into_iter()
@@ -251,8 +252,8 @@ impl Compensation {
         true
     }
 
-    /// Ends what is being taken back, and leaves the rest: somebody insists that the run ends.
-    pub(super) fn abandon_undo(&mut self, ctx: &mut Context, people: &mut People) {
+    /// Ends what is being undone, and leaves the rest: somebody insists that the run ends.
+    pub(in crate::run) fn abandon_undo(&mut self, ctx: &mut Context, people: &mut People) {
         let mut current = Vec::new();
         for stage in self.stages.values_mut() {
             if let Stage::Undoing { left, current: at } = stage {
@@ -274,17 +275,17 @@ impl Compensation {
     }
 
     /// What could tell says that a step has happened.
-    pub(super) fn note_verified(&mut self, at: NodeRef) {
+    pub(in crate::run) fn note_verified(&mut self, at: NodeRef) {
         self.checks.insert(at, Check::Holds);
     }
 
     /// What a call did is another frame's to undo.
-    pub(super) fn forget(&mut self, at: NodeRef) {
+    pub(in crate::run) fn forget(&mut self, at: NodeRef) {
         self.happened.retain(|happened| *happened != at);
     }
 
     /// What was found out of the effects of the run.
-    pub(super) fn verification(&self, ctx: &Context) -> Verification {
+    pub(in crate::run) fn verification(&self, ctx: &Context) -> Verification {
         let mut checks = Vec::new();
         for (at, check) in &self.checks {
             let (path, error) = (
@@ -294,7 +295,7 @@ impl Compensation {
             checks.push(CheckReport {
                 path,
                 status: check.status(),
-                tools: looked_with(ctx, *at),
+                tools: verified_with(ctx, *at),
                 error,
             });
         }
@@ -321,7 +322,7 @@ impl Compensation {
         Verification::new(checks)
     }
 
-    /// Every step has been looked at: one that is not as it should be fails the run. Nothing is taken back any more.
+    /// Every step has been verified: one that is not as it should be fails the run. Nothing is undone any more.
     fn conclude_verification(&mut self, ctx: &mut Context) {
         let failed = self
             .checks
@@ -333,15 +334,15 @@ impl Compensation {
     }
 }
 
-/// Opens what looks whether a step happened.
-pub(super) fn open_verify(ctx: &mut Context, at: NodeRef) {
+/// Opens what verifies a step.
+pub(in crate::run) fn open_verify(ctx: &mut Context, at: NodeRef) {
     let program = ctx.tree.program(at.0);
     if let Some(verify) = ctx.tree.step(&program, at).and_then(Step::verify) {
         open_aside(ctx, &program, at, verify.body, Role::Verify, Value::Null);
     }
 }
 
-/// Looks at every step that says how; tells how many.
+/// Verifies every step that says how; gives their number.
 fn verify_all(ctx: &mut Context, checks: &BTreeMap<NodeRef, Check>) -> usize {
     let mut found = Vec::new();
     for frame in (0..ctx.tree.frames.len()).filter(|frame| !ctx.tree[*frame].aside) {
@@ -391,8 +392,8 @@ fn check(ctx: &Context, at: NodeRef, outcome: Result<(), Ending>) -> Check {
     }
 }
 
-/// The tools that were called to look at a step.
-fn looked_with(ctx: &Context, (frame, node): NodeRef) -> Vec<String> {
+/// The tools that were called to verify a step.
+fn verified_with(ctx: &Context, (frame, node): NodeRef) -> Vec<String> {
     let details = ctx.tree.record((frame, node)).details();
     let frames = details
         .map(|details| details.frames.as_slice())
@@ -424,7 +425,7 @@ fn looked_with(ctx: &Context, (frame, node): NodeRef) -> Vec<String> {
 
 /// Opens a block beside the flow of the plan, which begins with a value. One that is opened again gets a number:
 /// `x.verify`, `x.verify[1]`.
-pub(super) fn open_aside(
+pub(in crate::run) fn open_aside(
     ctx: &mut Context,
     program: &Program,
     at: NodeRef,
@@ -473,7 +474,7 @@ pub(super) fn open_aside(
     ctx.start(frame);
 }
 
-/// Whether a plan, or one that it calls, says how to look at effects or take them back.
+/// Whether a plan, or one that it calls, says how to verify effects or undo them.
 fn matters(program: &Program) -> bool {
     let steps = program
         .plan

@@ -3,16 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
+use planrun_lang::call::Answer;
 use planrun_lang::sema::Budget;
 use planrun_lang::types::{ErrorClass, Signature, UsagePaths};
 use planrun_lang::value::Value;
 
-use super::context::Context;
-use super::frame::FrameId;
-use super::frame::NodeRef;
-use super::scope::Spent;
 use crate::journal::{EventKind, StepError, Used};
-use planrun_lang::call::Answer;
+use crate::run::context::Context;
+use crate::run::frame::{FrameId, NodeRef};
+use crate::run::scope::Spent;
 
 /// The part of a budget after which it is told that it runs low.
 const LOW: f64 = 0.8;
@@ -28,7 +27,7 @@ struct Share {
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.word {
-            "time" => f.write_str(&super::duration_text::short_duration(
+            "time" => f.write_str(&crate::run::duration_text::short_duration(
                 Duration::from_secs_f64(self.limit),
             )),
             "cost" => write!(f, "{} for what calls cost", self.limit),
@@ -39,14 +38,20 @@ impl fmt::Display for Share {
 
 /// What is used of budgets.
 #[derive(Default)]
-pub(super) struct Budgets {
+pub(in crate::run) struct Budgets {
     /// Attempts that verified a step, or undid it: no budget counts them.
     pub exempt_calls: u64,
 }
 
 impl Budgets {
-    /// Counts attempts, and what they used; those that look at a step, or take it back, need no budget.
-    pub(super) fn spend(&mut self, ctx: &mut Context, frame: FrameId, calls: u32, used: Used) {
+    /// Counts attempts, and what they used; those that verify a step, or undo it, need no budget.
+    pub(in crate::run) fn spend(
+        &mut self,
+        ctx: &mut Context,
+        frame: FrameId,
+        calls: u32,
+        used: Used,
+    ) {
         if ctx.tree[frame].aside {
             self.exempt_calls += u64::from(calls);
             return;
@@ -62,7 +67,7 @@ impl Budgets {
     }
 
     /// What a call has cost, as it told itself or as its answer does.
-    pub(super) fn report_usage(&mut self, ctx: &mut Context, at: NodeRef, used: Used) {
+    pub(in crate::run) fn report_usage(&mut self, ctx: &mut Context, at: NodeRef, used: Used) {
         if used.is_nothing() {
             return;
         }
@@ -98,7 +103,7 @@ fn warn_of_low_budgets(ctx: &mut Context, frame: FrameId) {
 }
 
 /// Ends the run where a budget that an attempt needs is spent; true where that is so.
-pub(super) fn budget_is_spent(ctx: &mut Context, at: NodeRef) -> bool {
+pub(in crate::run) fn budget_is_spent(ctx: &mut Context, at: NodeRef) -> bool {
     if ctx.tree[at.0].aside {
         return false;
     }
@@ -116,7 +121,7 @@ pub(super) fn budget_is_spent(ctx: &mut Context, at: NodeRef) -> bool {
                 format!("the budget of {share} is spent"),
             );
             ctx.fatal(class.clone(), &message);
-            // It has begun and holds nothing that could be taken back.
+            // It has begun and holds nothing that could be undone.
             let error = StepError::new(class, message, &ctx.tree.own_path(at));
             ctx.fail_step(at, std::sync::Arc::new(error));
             return true;
@@ -178,7 +183,7 @@ fn shares(ctx: &Context, scope: usize) -> Vec<Share> {
 }
 
 /// What an answer says of its cost where the contract of its tool tells.
-pub(super) fn used_by(signature: &Signature, answer: &Answer) -> Used {
+pub(in crate::run) fn used_by(signature: &Signature, answer: &Answer) -> Used {
     let paths = signature.usage.as_deref();
     paths.map(|paths| used(paths, answer)).unwrap_or_default()
 }

@@ -10,14 +10,14 @@ use planrun_lang::sema::{Call, Confirm, Step, StepKind, Target};
 use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
 
-use super::agenda::Inquiry;
-use super::call_state::CallState;
-use super::context::Context;
-use super::frame::NodeRef;
-use super::policy::ToolNames;
-use super::program::Program;
-use super::sensitive::in_arguments;
+use super::state::CallState;
 use crate::journal::{Question, StepError, Waiting};
+use crate::run::agenda::Inquiry;
+use crate::run::context::Context;
+use crate::run::frame::NodeRef;
+use crate::run::policy::ToolNames;
+use crate::run::program::Program;
+use crate::run::sensitive::in_arguments;
 
 /// What stands before a step.
 enum Gate<'s> {
@@ -28,14 +28,14 @@ enum Gate<'s> {
 }
 
 /// Somebody's yes.
-pub(super) struct Approval {
+pub(in crate::run) struct Approval {
     question: Arc<Question>,
     /// Whether something has gone out on it.
     used: bool,
 }
 
 /// What becomes of an attempt at a call that may need an approval.
-pub(super) enum Verdict {
+pub(in crate::run) enum Verdict {
     /// It may go out.
     Free,
     /// Its approval is out of date.
@@ -46,13 +46,13 @@ pub(super) enum Verdict {
 
 /// What people have agreed to.
 #[derive(Default)]
-pub(super) struct Approvals {
+pub(in crate::run) struct Approvals {
     given: BTreeMap<NodeRef, Approval>,
 }
 
 impl Approvals {
     /// Whether a step must wait for an approval before it begins; asks for it then.
-    pub(super) fn must_be_asked(
+    pub(in crate::run) fn must_be_asked(
         &self,
         ctx: &mut Context,
         program: &Arc<Program>,
@@ -86,14 +86,14 @@ impl Approvals {
     }
 
     /// What an approval was given for.
-    pub(super) fn arguments(&self, at: NodeRef) -> Option<Value> {
+    pub(in crate::run) fn arguments(&self, at: NodeRef) -> Option<Value> {
         self.given
             .get(&at)
             .map(|approval| approval.question.arguments.clone())
     }
 
     /// Whether the next attempt at a call is of an execution that nobody has approved of.
-    pub(super) fn is_for_another(
+    pub(in crate::run) fn is_for_another(
         &self,
         ctx: &Context,
         at: NodeRef,
@@ -106,7 +106,7 @@ impl Approvals {
     }
 
     /// Looks at the approval again when it is used.
-    pub(super) fn check(
+    pub(in crate::run) fn check(
         &mut self,
         ctx: &Context,
         at: NodeRef,
@@ -142,19 +142,24 @@ impl Approvals {
     }
 
     /// Somebody has agreed.
-    pub(super) fn approve(&mut self, at: NodeRef, question: Arc<Question>) {
+    pub(in crate::run) fn approve(&mut self, at: NodeRef, question: Arc<Question>) {
         let used = false;
         self.given.insert(at, Approval { question, used });
     }
 
     /// The step of an approval waits for nothing any more.
-    pub(super) fn withdraw(&mut self, at: NodeRef) {
+    pub(in crate::run) fn withdraw(&mut self, at: NodeRef) {
         self.given.remove(&at);
     }
 }
 
 /// Asks before another execution of a call that has begun.
-pub(super) fn ask_for_another(ctx: &mut Context, at: NodeRef, step: &Step, call: &CallState) {
+pub(in crate::run) fn ask_for_another(
+    ctx: &mut Context,
+    at: NodeRef,
+    step: &Step,
+    call: &CallState,
+) {
     if let Some(gate) = gate(ctx, at, step) {
         let execution = approved_execution(ctx, at, step, call);
         ask(ctx, at, (step, &gate), call.arguments.clone(), execution);
@@ -249,7 +254,7 @@ fn called(step: &Step) -> Arc<str> {
     }
 }
 
-/// What stands before a step. What looks at a step, or takes it back, passes no gate.
+/// What stands before a step. What verifies a step, or undoes it, passes no gate.
 fn gate<'s>(ctx: &Context, at: NodeRef, step: &'s Step) -> Option<Gate<'s>> {
     if let Some(confirm) = step
         .clauses
@@ -275,7 +280,7 @@ fn gate<'s>(ctx: &Context, at: NodeRef, step: &'s Step) -> Option<Gate<'s>> {
 }
 
 /// A question with its text, its role and its end evaluated.
-pub(super) fn question_of(
+pub(in crate::run) fn question_of(
     ctx: &Context,
     at: NodeRef,
     kind: Waiting,
@@ -405,7 +410,7 @@ fn binding(
 }
 
 /// The first moment with whole milliseconds that is not before this one: what is written down is exactly what is kept.
-pub(super) fn whole_milliseconds(nanos: i128) -> i128 {
+pub(in crate::run) fn whole_milliseconds(nanos: i128) -> i128 {
     let milli = i128::try_from(Duration::from_millis(1).as_nanos()).unwrap_or(1);
     nanos.div_euclid(milli) * milli
         + if nanos.rem_euclid(milli) == 0 {

@@ -6,11 +6,10 @@ use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
 use serde::Serialize;
 
-use super::context::Context;
-use super::frame::Microseconds;
-use super::frame::NodeRef;
-use super::people::People;
+use super::People;
 use crate::journal::{Answer, FormField, Question, Waiting, instant};
+use crate::run::context::Context;
+use crate::run::frame::{Microseconds, NodeRef};
 
 /// One question: a gate, a form, or whether something happened.
 #[derive(Clone, Debug, Serialize)]
@@ -62,7 +61,7 @@ pub enum QuestionStatus {
 }
 
 /// A question while the run goes on.
-pub(super) struct Asked {
+pub(in crate::run) struct Asked {
     at: NodeRef,
     path: Arc<str>,
     question: Arc<Question>,
@@ -74,7 +73,7 @@ pub(super) struct Asked {
 
 impl People {
     /// A step asks.
-    pub(super) fn note_asked(
+    pub(in crate::run) fn note_asked(
         &mut self,
         ctx: &Context,
         at: NodeRef,
@@ -95,7 +94,7 @@ impl People {
     }
 
     /// Somebody has answered.
-    pub(super) fn note_answered(&mut self, at: NodeRef, kind: Waiting, answer: &Answer) {
+    pub(in crate::run) fn note_answered(&mut self, at: NodeRef, kind: Waiting, answer: &Answer) {
         let status = match kind {
             Waiting::Confirm if answer.value == Value::Bool(true) => QuestionStatus::Approved,
             Waiting::Confirm => QuestionStatus::Rejected,
@@ -114,7 +113,7 @@ impl People {
     }
 
     /// What a step asked is open no more.
-    pub(super) fn note_closed(
+    pub(in crate::run) fn note_closed(
         &mut self,
         at: NodeRef,
         status: QuestionStatus,
@@ -126,7 +125,7 @@ impl People {
     }
 
     /// Everything that was asked, as it may be seen, in the order in which it was.
-    pub(super) fn question_reports(&self, ctx: &Context) -> Vec<QuestionReport> {
+    pub(in crate::run) fn question_reports(&self, ctx: &Context) -> Vec<QuestionReport> {
         let report = |asked: &Asked| {
             let question = asked.question.shown(&ctx.outbox.redactor);
             let shown = |text: &Option<Arc<str>>| {

@@ -10,7 +10,7 @@ use crate::journal::StepError;
 
 /// A call that has begun and not settled.
 #[derive(Debug)]
-pub(super) struct CallState {
+pub(in crate::run) struct CallState {
     /// Tells answers and timers of this phase from those of earlier ones.
     pub number: u64,
     pub phase: Phase,
@@ -31,7 +31,7 @@ pub(super) struct CallState {
     /// Whether its peer has asked anything.
     pub talks: bool,
     /// Whether the attempt in flight has told what it has cost, so that its answer need not.
-    pub told_cost: bool,
+    pub has_reported_usage: bool,
     /// Why the latest poll has told nothing.
     pub unheard: Option<Arc<StepError>>,
     /// Of the current series of retries; a poll begins a new one.
@@ -42,7 +42,7 @@ pub(super) struct CallState {
 
 /// How far a call has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub(in crate::run) enum Phase {
     /// It has a slot, and goes out as soon as the event with this number is on disk.
     Held(u64),
     InFlight,
@@ -62,7 +62,12 @@ pub(super) enum Phase {
 
 impl CallState {
     /// A call that is about to make its first attempt.
-    pub(super) fn new(effect: Effect, arguments: Value, execution: u32, key: Arc<str>) -> Self {
+    pub(in crate::run) fn new(
+        effect: Effect,
+        arguments: Value,
+        execution: u32,
+        key: Arc<str>,
+    ) -> Self {
         Self {
             number: 0,
             phase: Phase::InFlight,
@@ -75,7 +80,7 @@ impl CallState {
             handle: None,
             asks: false,
             talks: false,
-            told_cost: false,
+            has_reported_usage: false,
             unheard: None,
             attempt: 0,
             sends: 0,
@@ -83,7 +88,7 @@ impl CallState {
     }
 
     /// Whether an attempt is under way.
-    pub(super) fn in_flight(&self) -> bool {
+    pub(in crate::run) fn in_flight(&self) -> bool {
         match self.phase {
             Phase::InFlight | Phase::Answered | Phase::Lost | Phase::CutOff => true,
             Phase::Held(_) | Phase::ToRecall(_) | Phase::Recalling | Phase::Waiting => false,
@@ -91,44 +96,44 @@ impl CallState {
     }
 
     /// Whether it was told of and has not gone out.
-    pub(super) fn is_held(&self) -> bool {
+    pub(in crate::run) fn is_held(&self) -> bool {
         matches!(self.phase, Phase::Held(_))
     }
 
     /// Whether it holds a slot.
-    pub(super) fn has_slot(&self) -> bool {
+    pub(in crate::run) fn has_slot(&self) -> bool {
         self.phase != Phase::Waiting && !self.asks
     }
 
     /// Whether the process must not end before its answer is there, since the next one may neither make it again nor take
     /// it up.
-    pub(super) fn keeps_the_process(&self) -> bool {
+    pub(in crate::run) fn keeps_the_process(&self) -> bool {
         self.in_flight() && !self.effect.repeatable() && self.handle.is_none()
     }
 
     /// Whether the attempt is stopped when the process lets go of the run: the next one makes it again. One with a handle
     /// goes on at its peer, and is taken up there.
-    pub(super) fn stops_with_its_process(&self) -> bool {
+    pub(in crate::run) fn stops_with_its_process(&self) -> bool {
         self.phase == Phase::InFlight && self.effect.repeatable() && self.handle.is_none()
     }
 
-    /// Whether cancelling it would leave open if it happened, so that it could land after what takes it back.
-    pub(super) fn must_be_awaited(&self) -> bool {
+    /// Whether cancelling it would leave open if it happened, so that it could land after what undoes it.
+    pub(in crate::run) fn must_be_awaited(&self) -> bool {
         self.in_flight() && self.phase != Phase::CutOff && !self.effect.floats()
     }
 
     /// Whether cancelling it leaves open if it happened.
-    pub(super) fn may_land(&self) -> bool {
+    pub(in crate::run) fn may_land(&self) -> bool {
         self.in_flight() && !self.effect.floats()
     }
 
     /// Nothing of the execution has happened, so nobody knows its key.
-    pub(super) fn forget_attempts(&mut self) {
+    pub(in crate::run) fn forget_attempts(&mut self) {
         self.arrived = None;
     }
 
     /// The same call as another execution.
-    pub(super) fn begins(self, execution: u32, key: Arc<str>) -> Self {
+    pub(in crate::run) fn begins(self, execution: u32, key: Arc<str>) -> Self {
         Self {
             key,
             execution,
@@ -138,7 +143,7 @@ impl CallState {
     }
 
     /// As the first attempt of a poll, after one that has told nothing for this reason.
-    pub(super) fn polls(self, unheard: Option<Arc<StepError>>) -> Self {
+    pub(in crate::run) fn polls(self, unheard: Option<Arc<StepError>>) -> Self {
         Self {
             attempt: 0,
             unheard,

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 
 use planrun_lang::protocol::StepState;
 
-use super::agenda::Inquiry;
-use super::call_state::{CallState, Phase};
-use super::command::{CallId, Command};
-use super::context::Context;
-use super::frame::NodeRef;
 use super::slots::Slots;
+use super::state::{CallState, Phase};
 use crate::journal::EventKind;
+use crate::run::agenda::Inquiry;
+use crate::run::command::{CallId, Command};
+use crate::run::context::Context;
+use crate::run::frame::NodeRef;
 
 /// The calls that have begun and not settled.
 #[derive(Default)]
-pub(super) struct OpenCalls {
+pub(in crate::run) struct OpenCalls {
     pub calls: BTreeMap<NodeRef, CallState>,
     /// Those that are ready to go out and wait until that is on disk, in the order in which they became ready.
     pub held: VecDeque<NodeRef>,
@@ -25,13 +25,13 @@ pub(super) struct OpenCalls {
 
 impl OpenCalls {
     /// The step of a call has settled.
-    pub(super) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn settled(&mut self, ctx: &mut Context, at: NodeRef) {
         self.calls.remove(&at);
         self.slots.leave(ctx, at);
     }
 
     /// A call that waits for somebody's reply to its peer holds no slot.
-    pub(super) fn wait_for_reply(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn wait_for_reply(&mut self, ctx: &mut Context, at: NodeRef) {
         let Some(state) = self.calls.get_mut(&at) else {
             return;
         };
@@ -42,7 +42,7 @@ impl OpenCalls {
     }
 
     /// Its peer has got the reply: the call holds a slot again.
-    pub(super) fn go_on_after_reply(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn go_on_after_reply(&mut self, ctx: &mut Context, at: NodeRef) {
         let asks = self.calls.get_mut(&at).map(|state| &mut state.asks);
         if asks.is_some_and(std::mem::take) {
             self.slots.hold(ctx, at.0);
@@ -51,7 +51,7 @@ impl OpenCalls {
 
     /// Takes the call of an attempt that has ended. Whatever its peer asked is withdrawn, and its slot is held as that of
     /// any other.
-    pub(super) fn take(&mut self, ctx: &mut Context, at: NodeRef) -> Option<CallState> {
+    pub(in crate::run) fn take(&mut self, ctx: &mut Context, at: NodeRef) -> Option<CallState> {
         let mut state = self.calls.remove(&at)?;
         if state.talks {
             ctx.then(Inquiry::PeerWithdrawn(at));
@@ -64,7 +64,7 @@ impl OpenCalls {
 
     /// Takes up the next call that an earlier process had sent and never got an answer to. All that follows from one
     /// comes before the next, as it does when the journal is replayed.
-    pub(super) fn next_lost(&mut self) -> Option<NodeRef> {
+    pub(in crate::run) fn next_lost(&mut self) -> Option<NodeRef> {
         let is_lost = |state: &CallState| matches!(state.phase, Phase::Lost | Phase::CutOff);
         if self.lost.is_empty() {
             let lost = self.calls.iter().filter(|(_, state)| is_lost(state));
@@ -74,33 +74,37 @@ impl OpenCalls {
     }
 
     /// Whether no call is ready to go out, or waits for a slot.
-    pub(super) fn is_quiet(&self) -> bool {
+    pub(in crate::run) fn is_quiet(&self) -> bool {
         self.slots.is_quiet() && self.held.is_empty()
     }
 
     /// A call that has begun and not settled.
-    pub(super) fn get(&self, at: NodeRef) -> Option<&CallState> {
+    pub(in crate::run) fn get(&self, at: NodeRef) -> Option<&CallState> {
         self.calls.get(&at)
     }
 
     /// All calls that have begun and not settled, with their steps.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (NodeRef, &CallState)> {
+    pub(in crate::run) fn iter(&self) -> impl Iterator<Item = (NodeRef, &CallState)> {
         self.calls.iter().map(|(at, state)| (*at, state))
     }
 
     /// Whether no call has begun and not settled.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::run) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
     /// Stops a call without settling its step.
-    pub(super) fn stop(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn stop(&mut self, ctx: &mut Context, at: NodeRef) {
         self.slots.leave(ctx, at);
         self.stop_attempt(ctx, at);
     }
 
     /// Stops an attempt, and takes its call out of those that have begun.
-    pub(super) fn stop_attempt(&mut self, ctx: &mut Context, at: NodeRef) -> Option<CallState> {
+    pub(in crate::run) fn stop_attempt(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+    ) -> Option<CallState> {
         let state = self.leave(ctx, at)?;
         if state.phase == Phase::InFlight {
             ctx.outbox.push(Command::StopCall(CallId {
@@ -112,7 +116,7 @@ impl OpenCalls {
     }
 
     /// Takes a call out of those that have begun, and gives its slot back.
-    pub(super) fn leave(&mut self, ctx: &mut Context, at: NodeRef) -> Option<CallState> {
+    pub(in crate::run) fn leave(&mut self, ctx: &mut Context, at: NodeRef) -> Option<CallState> {
         let state = self.calls.remove(&at)?;
         if state.talks {
             ctx.then(Inquiry::PeerWithdrawn(at));
@@ -124,7 +128,7 @@ impl OpenCalls {
     }
 
     /// Keeps a call without a slot, until it is known how it goes on.
-    pub(super) fn put_aside(&mut self, ctx: &mut Context, at: NodeRef, state: CallState) {
+    pub(in crate::run) fn put_aside(&mut self, ctx: &mut Context, at: NodeRef, state: CallState) {
         let number = ctx.schedule.number();
         ctx.tree.set_state(at, StepState::Waiting);
         self.calls.insert(
@@ -138,7 +142,7 @@ impl OpenCalls {
     }
 
     /// Ends a call that nobody waits for any more.
-    pub(super) fn cut_off(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn cut_off(&mut self, ctx: &mut Context, at: NodeRef) {
         let Some(state) = self.calls.get(&at) else {
             return;
         };
@@ -151,13 +155,16 @@ impl OpenCalls {
     }
 
     /// The call that an attempt in flight belongs to; none where it has ended.
-    pub(super) fn flying(&mut self, CallId { at, number }: CallId) -> Option<&mut CallState> {
+    pub(in crate::run) fn flying(
+        &mut self,
+        CallId { at, number }: CallId,
+    ) -> Option<&mut CallState> {
         let state = self.calls.get_mut(&at)?;
         (state.number == number && state.phase == Phase::InFlight).then_some(state)
     }
 
     /// This process lets go of the run: what has not gone out does not, and what the next process makes again is stopped.
-    pub(super) fn suspend(&mut self, ctx: &mut Context) {
+    pub(in crate::run) fn suspend(&mut self, ctx: &mut Context) {
         while let Some(at) = self.held.pop_front() {
             if self.calls.get(&at).is_some_and(CallState::is_held) {
                 retract(ctx, at);
@@ -172,7 +179,7 @@ impl OpenCalls {
 }
 
 /// An attempt that was told of has not gone out.
-pub(super) fn retract(ctx: &mut Context, at: NodeRef) {
+pub(in crate::run) fn retract(ctx: &mut Context, at: NodeRef) {
     let path = ctx.tree.own_path(at);
     ctx.outbox
         .emit(EventKind::StepQueued { path: path.clone() });

@@ -6,17 +6,17 @@ use planrun_lang::sema::Call;
 use planrun_lang::types::{Denied, ErrorClass, Signature};
 use planrun_lang::value::Value;
 
-use super::agenda::End;
-use super::context::Context;
-use super::copies::Again;
-use super::frame::NodeRef;
-use super::program::Program;
-use super::sensitive::{below, in_output};
 use crate::journal::{EventKind, OUTPUT, StepError};
+use crate::run::agenda::End;
+use crate::run::context::Context;
+use crate::run::copies::Again;
+use crate::run::frame::NodeRef;
+use crate::run::program::Program;
+use crate::run::sensitive::{below, in_output};
 
 /// Whether the result of another run, or of an earlier process, stands for a call with these arguments; then the
 /// step has its value, or has failed because it must not be done again.
-pub(super) fn is_copied(
+pub(in crate::run) fn is_copied(
     ctx: &mut Context,
     program: &Program,
     at: NodeRef,
@@ -72,7 +72,7 @@ fn base_run(ctx: &Context) -> Arc<str> {
 }
 
 /// Where a result comes from that stands for a call: the run that has called.
-pub(super) enum Source {
+pub(in crate::run) enum Source {
     /// This run is made from that one.
     Run(Arc<str>),
     /// The plan lets results be used again.
@@ -80,7 +80,7 @@ pub(super) enum Source {
 }
 
 /// A step completes with a result that was given before, and nothing is called.
-pub(super) fn take_over(
+pub(in crate::run) fn take_over(
     ctx: &mut Context,
     at: NodeRef,
     path: &Arc<str>,

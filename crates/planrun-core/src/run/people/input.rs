@@ -9,16 +9,16 @@ use planrun_lang::source::Span;
 use planrun_lang::types::encode;
 use planrun_lang::value::{Key, Map, Value};
 
-use super::context::Context;
-use super::frame::NodeRef;
-use super::gate::question_of;
-use super::people::People;
-use super::sensitive::in_output;
+use super::People;
 use crate::journal::{FormField, Question, Waiting};
+use crate::run::call::approval::question_of;
+use crate::run::context::Context;
+use crate::run::frame::NodeRef;
+use crate::run::sensitive::in_output;
 
 impl People {
     /// Asks for what has no value yet; where nothing is left, nobody is asked.
-    pub(super) fn start_input(
+    pub(in crate::run) fn start_input(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,

@@ -1,5 +1,9 @@
 //! What people are asked while a run goes on, and what becomes of their answers.
 
+pub(super) mod asked;
+pub(super) mod input;
+pub(super) mod sleep;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,25 +12,25 @@ use planrun_lang::protocol::StepState;
 use planrun_lang::types::{Denied, ErrorClass};
 use planrun_lang::value::Value;
 
-use super::agenda::Inquiry;
-use super::asked::{Asked, QuestionStatus};
-use super::command::{Asking, Command};
-use super::context::Context;
-use super::frame::NodeRef;
-use super::peer::Peers;
-use super::reached::Reached;
-use super::schedule::Timer;
-use super::sensitive::{below, in_answer};
+use self::asked::{Asked, QuestionStatus};
 use crate::journal::{
     ARGUMENTS, Accepted, Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question,
     Questions, StepError, VALUE, Waiting,
 };
+use crate::run::agenda::Inquiry;
+use crate::run::command::{Asking, Command};
+use crate::run::context::Context;
+use crate::run::frame::NodeRef;
+use crate::run::peer::Peers;
+use crate::run::reached::Reached;
+use crate::run::schedule::Timer;
+use crate::run::sensitive::{below, in_answer};
 
 /// Questions by the paths under which they are answered.
 type OpenQuestions = Vec<(Arc<str>, Arc<Question>)>;
 
 /// What waits for people, and for moments.
-pub(super) struct People {
+pub(in crate::run) struct People {
     pub questions: Questions,
     holds: BTreeMap<NodeRef, Hold>,
     by_step: BTreeMap<Arc<str>, NodeRef>,
@@ -53,7 +57,7 @@ struct Hold {
 }
 
 impl People {
-    pub(super) fn new(answers: Vec<Given>, asks: bool) -> Self {
+    pub(in crate::run) fn new(answers: Vec<Given>, asks: bool) -> Self {
         Self {
             questions: Questions::default(),
             holds: BTreeMap::new(),
@@ -68,31 +72,31 @@ impl People {
     }
 
     /// Whether a step waits for somebody or for a moment.
-    pub(super) fn holds(&self, at: NodeRef) -> bool {
+    pub(in crate::run) fn holds(&self, at: NodeRef) -> bool {
         self.holds.contains_key(&at)
     }
 
-    pub(super) fn holds_any(&self) -> bool {
+    pub(in crate::run) fn holds_any(&self) -> bool {
         !self.holds.is_empty()
     }
 
     /// Whether some step waits for a moment.
-    pub(super) fn awaits_moments(&self) -> bool {
+    pub(in crate::run) fn awaits_moments(&self) -> bool {
         self.moments > 0
     }
 
     /// Somebody is to be turned to with what a step asks.
-    pub(super) fn seek(&mut self, at: NodeRef) {
+    pub(in crate::run) fn seek(&mut self, at: NodeRef) {
         self.unsought.push(at);
     }
 
     /// Whether somebody is being asked by this process.
-    pub(super) fn is_asking(&self) -> bool {
+    pub(in crate::run) fn is_asking(&self) -> bool {
         self.asking > 0
     }
 
     /// Whether a timer is that of a step that still waits.
-    pub(super) fn counts(&self, at: NodeRef, number: u64) -> bool {
+    pub(in crate::run) fn counts(&self, at: NodeRef, number: u64) -> bool {
         self.holds
             .get(&at)
             .is_some_and(|hold| hold.number == number)
@@ -117,7 +121,7 @@ impl People {
 
 impl People {
     /// What is still asked, as it may be seen, and the paths of answers that nothing asked for.
-    pub(super) fn left_open(&mut self, ctx: &Context) -> (OpenQuestions, Vec<Arc<str>>) {
+    pub(in crate::run) fn left_open(&mut self, ctx: &Context) -> (OpenQuestions, Vec<Arc<str>>) {
         let (mut open, unused) = self.left();
         for (_, question) in &mut open {
             *question = Arc::new(question.shown(&ctx.outbox.redactor));
@@ -126,7 +130,7 @@ impl People {
     }
 
     /// A step asks something that no earlier process has asked.
-    pub(super) fn ask_first(&mut self, ctx: &mut Context, at: NodeRef, question: Question) {
+    pub(in crate::run) fn ask_first(&mut self, ctx: &mut Context, at: NodeRef, question: Question) {
         let program = ctx.tree.program(at.0);
         let labels = below(ARGUMENTS, &question.sensitive);
         let (path, question) = (ctx.tree.path(&program, at), Arc::new(question));
@@ -149,7 +153,12 @@ impl People {
     }
 
     /// Asks as an earlier process did; its answer comes at its place.
-    pub(super) fn ask_as_before(&mut self, ctx: &mut Context, at: NodeRef, past: PastQuestion) {
+    pub(in crate::run) fn ask_as_before(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        past: PastQuestion,
+    ) {
         self.ask(ctx, at, past.question);
         let Some(answer) = past.answer.filter(|_| !ctx.outbox.recording.is_replaying()) else {
             return;
@@ -160,7 +169,7 @@ impl People {
     }
 
     /// A step waits until a moment, in nanoseconds since 1970, or until it has what it waits for.
-    pub(super) fn hold(
+    pub(in crate::run) fn hold(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -190,7 +199,7 @@ impl People {
     }
 
     /// A step waits no longer: what it asked is withdrawn.
-    pub(super) fn release_hold(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn release_hold(&mut self, ctx: &mut Context, at: NodeRef) {
         if let Some((path, _)) = self.unhold(ctx, at) {
             self.note_closed(at, QuestionStatus::Withdrawn);
             self.questions.close(&path, false);
@@ -198,7 +207,7 @@ impl People {
     }
 
     /// Turns to whoever may answer what has been asked since the last time.
-    pub(super) fn turn_to_people(&mut self, ctx: &mut Context) {
+    pub(in crate::run) fn turn_to_people(&mut self, ctx: &mut Context) {
         if ctx.is_suspended() {
             return;
         }
@@ -208,7 +217,12 @@ impl People {
     }
 
     /// Turns to whoever may answer what a step has asked, if it still waits.
-    pub(super) fn seek_first_answer(&mut self, ctx: &mut Context, peers: &Peers, at: NodeRef) {
+    pub(in crate::run) fn seek_first_answer(
+        &mut self,
+        ctx: &mut Context,
+        peers: &Peers,
+        at: NodeRef,
+    ) {
         let held = self.holds.get(&at).and_then(|hold| hold.question.as_ref());
         let Some(question) = held.or_else(|| peers.open(at)).cloned() else {
             return;
@@ -264,7 +278,7 @@ impl People {
     }
 
     /// Somebody who was asked came back.
-    pub(super) fn hear(
+    pub(in crate::run) fn hear(
         &mut self,
         ctx: &mut Context,
         peers: &Peers,
@@ -287,7 +301,7 @@ impl People {
     }
 
     /// An answer from outside; one that does not fit changes nothing.
-    pub(super) fn receive_answer(
+    pub(in crate::run) fn receive_answer(
         &mut self,
         ctx: &mut Context,
         peers: &Peers,
@@ -318,7 +332,7 @@ impl People {
     }
 
     /// An answer that fits.
-    pub(super) fn take_answer(&mut self, ctx: &mut Context, answer: &Answer) {
+    pub(in crate::run) fn take_answer(&mut self, ctx: &mut Context, answer: &Answer) {
         let step = self.questions.step(&answer.path);
         let at = step.and_then(|step| self.by_step.get(step)).copied();
         let asked = at.and_then(|at| Some((at, self.holds.get(&at)?.question.as_ref()?.kind)));
@@ -376,7 +390,7 @@ impl People {
     }
 
     /// What a step waits for has not come in time, or is the time itself.
-    pub(super) fn hold_is_over(&mut self, ctx: &mut Context, at: NodeRef, number: u64) {
+    pub(in crate::run) fn hold_is_over(&mut self, ctx: &mut Context, at: NodeRef, number: u64) {
         if !self.counts(at, number) {
             return;
         }
@@ -405,7 +419,7 @@ impl People {
     }
 
     /// As in an earlier process of the run.
-    pub(super) fn hold_ended_before(&mut self, ctx: &mut Context, path: &str) {
+    pub(in crate::run) fn hold_ended_before(&mut self, ctx: &mut Context, path: &str) {
         let found = self.by_step.get(path).copied();
         if let Some((at, number)) = found.and_then(|at| Some((at, self.holds.get(&at)?.number))) {
             self.hold_is_over(ctx, at, number);

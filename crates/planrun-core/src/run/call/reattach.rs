@@ -8,21 +8,21 @@ use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::types::{Effect, ErrorClass, Transient};
 use planrun_lang::value::Value;
 
-use super::agenda::{End, Inquiry};
 use super::attempt::call_failed;
-use super::call::{Calls, key_is_forgotten, outcome_unknown};
-use super::call_state::{CallState, Phase};
-use super::context::Context;
-use super::copies::Again;
-use super::execution::idempotency_key;
-use super::frame::NodeRef;
-use super::schedule::Timer;
-use super::sensitive::in_arguments;
+use super::state::{CallState, Phase};
+use super::{Calls, key_is_forgotten, outcome_unknown};
 use crate::journal::{PastCall, PastPhase, StepError, Waiting};
+use crate::run::agenda::{End, Inquiry};
+use crate::run::context::Context;
+use crate::run::copies::Again;
+use crate::run::execution::idempotency_key;
+use crate::run::frame::NodeRef;
+use crate::run::schedule::Timer;
+use crate::run::sensitive::in_arguments;
 
 impl Calls {
     /// A call that an earlier process of the run has begun: with its arguments and its key, where it was.
-    pub(super) fn begin_again(
+    pub(in crate::run) fn begin_again(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -123,7 +123,7 @@ impl Calls {
 
     /// Takes up the next call that an earlier process had sent and never got an answer to; false where none is left. One
     /// with a handle goes on at its peer, what may be done twice is sent again, and of the rest nobody knows.
-    pub(super) fn take_up_next_lost(&mut self, ctx: &mut Context) -> bool {
+    pub(in crate::run) fn take_up_next_lost(&mut self, ctx: &mut Context) -> bool {
         let Some(at) = self.open.next_lost() else {
             return false;
         };
@@ -163,7 +163,7 @@ impl Calls {
         }
     }
 
-    pub(super) fn answered_before(
+    pub(in crate::run) fn answered_before(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,

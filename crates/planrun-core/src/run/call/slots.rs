@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::protocol::StepState;
 
-use super::command::ScopeId;
-use super::context::Context;
-use super::frame::{FrameId, NodeRef};
-use super::tree::Tree;
+use crate::run::command::ScopeId;
+use crate::run::context::Context;
+use crate::run::frame::{FrameId, NodeRef};
+use crate::run::tree::Tree;
 
 /// The calls that wait for a slot.
 #[derive(Default)]
-pub(super) struct Slots {
+pub(in crate::run) struct Slots {
     /// In source order; each with the number of the attempt that it waits to make, once it has begun.
     queued: BTreeMap<NodeRef, Option<u64>>,
     /// Those that were told of a free slot and have not come to take it.
@@ -21,7 +21,7 @@ pub(super) struct Slots {
 
 impl Slots {
     /// Takes a slot for a call in a frame; false where none is left.
-    pub(super) fn take(&mut self, ctx: &mut Context, frame: FrameId) -> bool {
+    pub(in crate::run) fn take(&mut self, ctx: &mut Context, frame: FrameId) -> bool {
         let is_free = is_free(&ctx.tree, ctx.tree[frame].scope);
         if is_free {
             self.hold(ctx, frame);
@@ -32,7 +32,7 @@ impl Slots {
     /// Takes a slot whether one is free or not: what an earlier process had begun is not held up, since its answers
     /// come in the order in which they came then.
     #[expect(clippy::unused_self, reason = "a slot is taken from the slots")]
-    pub(super) fn hold(&mut self, ctx: &mut Context, frame: FrameId) {
+    pub(in crate::run) fn hold(&mut self, ctx: &mut Context, frame: FrameId) {
         let mut inner = Some(ctx.tree[frame].scope);
         while let Some(scope) = inner {
             ctx.tree.scopes[scope].in_use += 1;
@@ -41,7 +41,7 @@ impl Slots {
     }
 
     /// Gives the slot of a call in a frame back, and lets the first call that can use it try again.
-    pub(super) fn give(&mut self, ctx: &mut Context, frame: FrameId) {
+    pub(in crate::run) fn give(&mut self, ctx: &mut Context, frame: FrameId) {
         let mut inner = Some(ctx.tree[frame].scope);
         while let Some(scope) = inner {
             let scope = &mut ctx.tree.scopes[scope];
@@ -52,18 +52,18 @@ impl Slots {
     }
 
     /// A call waits for a slot: to begin, or to make the attempt with this number.
-    pub(super) fn wait(&mut self, ctx: &mut Context, at: NodeRef, attempt: Option<u64>) {
+    pub(in crate::run) fn wait(&mut self, ctx: &mut Context, at: NodeRef, attempt: Option<u64>) {
         ctx.tree.set_state(at, StepState::Queued);
         self.queued.insert(at, attempt);
     }
 
     /// A call that was told of a free slot has come.
-    pub(super) fn has_come(&mut self, at: NodeRef) {
+    pub(in crate::run) fn has_come(&mut self, at: NodeRef) {
         self.woken.remove(&at);
     }
 
     /// A call waits for no slot any more. One that had been woken for a slot and will not take it passes it on.
-    pub(super) fn leave(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn leave(&mut self, ctx: &mut Context, at: NodeRef) {
         self.queued.remove(&at);
         if self.woken.remove(&at) {
             self.wake_next(ctx);
@@ -71,12 +71,12 @@ impl Slots {
     }
 
     /// Whether no call waits.
-    pub(super) fn is_quiet(&self) -> bool {
+    pub(in crate::run) fn is_quiet(&self) -> bool {
         self.queued.is_empty() && self.woken.is_empty()
     }
 
     /// The slots are gone with the process: what has not begun waits for none, which is what its journal tells.
-    pub(super) fn close(&mut self, tree: &mut Tree) {
+    pub(in crate::run) fn close(&mut self, tree: &mut Tree) {
         for (at, attempt) in std::mem::take(&mut self.queued) {
             if attempt.is_none() {
                 tree.set_state(at, StepState::Pending);

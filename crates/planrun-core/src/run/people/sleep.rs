@@ -5,15 +5,15 @@ use planrun_lang::eval::EvalError;
 use planrun_lang::sema::expr::Code;
 use planrun_lang::value::Value;
 
-use super::context::Context;
-use super::frame::NodeRef;
-use super::gate::whole_milliseconds;
-use super::people::People;
+use super::People;
 use crate::journal::EventKind;
+use crate::run::call::approval::whole_milliseconds;
+use crate::run::context::Context;
+use crate::run::frame::NodeRef;
 
 impl People {
     /// Waits for a moment; one that is past is there at once.
-    pub(super) fn start_sleep(&mut self, ctx: &mut Context, at: NodeRef, code: &Code) {
+    pub(in crate::run) fn start_sleep(&mut self, ctx: &mut Context, at: NodeRef, code: &Code) {
         let path = ctx.tree.own_path(at);
         if let Some(until) = ctx.outbox.recording.slept_until(&path) {
             return self.hold(ctx, at, path, None, Some(until));

@@ -8,17 +8,17 @@ use planrun_lang::sema::Until;
 use planrun_lang::types::{ErrorClass, Transient};
 use planrun_lang::value::Value;
 
-use super::call::{Calls, next_execution};
-use super::call_state::CallState;
-use super::context::Context;
-use super::frame::NodeRef;
-use super::program::Program;
+use super::state::CallState;
+use super::{Calls, next_execution};
 use crate::journal::{StepError, Waiting};
+use crate::run::context::Context;
+use crate::run::frame::NodeRef;
+use crate::run::program::Program;
 
 impl Calls {
     /// What a poll waits for is not there, or nobody could tell: it goes on until the time of the step is over. Each poll
     /// is an execution of its own.
-    pub(super) fn poll_again(
+    pub(in crate::run) fn poll_again(
         &mut self,
         ctx: &mut Context,
         program: &Arc<Program>,
@@ -49,7 +49,7 @@ impl Calls {
     }
 
     /// Why the time of a poll is over without the latest one having told anything.
-    pub(super) fn unheard(&self, ctx: &Context, at: NodeRef) -> Option<Arc<StepError>> {
+    pub(in crate::run) fn unheard(&self, ctx: &Context, at: NodeRef) -> Option<Arc<StepError>> {
         let state = self.open.calls.get(&at)?;
         let path = ctx.tree.own_path(at);
         let first = state.in_flight() && state.execution == ctx.executions.first(&path);

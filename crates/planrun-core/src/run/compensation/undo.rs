@@ -1,4 +1,4 @@
-//! `undo`: what a failed plan did is taken back, last first, one after the other; a failure stops none of the others.
+//! `undo`: what a failed plan did is undone, last first, one after the other; a failure stops none of the others.
 
 use std::sync::Arc;
 
@@ -7,20 +7,18 @@ use planrun_lang::sema::{Step, Undo};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
-use super::aftermath::Compensation;
-use super::aftermath::open_aside;
-use super::agenda::{End, Inquiry};
-use super::context::Context;
-use super::frame::NodeRef;
-use super::frame::{Ending, FrameId, Role, Undone};
-use super::program::Program;
-use super::sensitive::{in_arguments, in_output};
+use super::{Compensation, open_aside};
 use crate::journal::{FormField, Question, StepError, Waiting};
+use crate::run::agenda::{End, Inquiry};
+use crate::run::context::Context;
+use crate::run::frame::{Ending, FrameId, NodeRef, Role, Undone};
+use crate::run::program::Program;
+use crate::run::sensitive::{in_arguments, in_output};
 
 impl Compensation {
-    /// A call has changed something, or may have: it, and every step around it, has something to take back. What an arm
+    /// A call has changed something, or may have: it, and every step around it, has something to undo. What an arm
     /// did to recover a step is not the step's.
-    pub(super) fn note_change(&mut self, ctx: &Context, at: NodeRef) {
+    pub(in crate::run) fn note_change(&mut self, ctx: &Context, at: NodeRef) {
         if !self.matters {
             return;
         }
@@ -42,16 +40,16 @@ impl Compensation {
         }
     }
 
-    /// A step has settled: from now on it is in the log, where it has something to take back.
-    pub(super) fn note_settled(&mut self, at: NodeRef) {
+    /// A step has settled: from now on it is in the log, where it has something to undo.
+    pub(in crate::run) fn note_settled(&mut self, at: NodeRef) {
         if self.touched.remove(&at) {
             self.happened.push(at);
         }
     }
 
-    /// What a plan instance has to take back, so that the last one of the list is the first. The `undo` of a step that
+    /// What a plan instance has to undo, so that the last one of the list is the first. The `undo` of a step that
     /// holds others takes the place of theirs where the step has worked; else theirs run, and it has nothing to read.
-    pub(super) fn to_undo(&self, ctx: &Context, frame: FrameId) -> Vec<NodeRef> {
+    pub(in crate::run) fn to_undo(&self, ctx: &Context, frame: FrameId) -> Vec<NodeRef> {
         let wanted = |at: &&NodeRef| {
             let (mut inner, mut within) = (at.0, false);
             loop {
@@ -87,7 +85,7 @@ impl Compensation {
     }
 
     /// Takes a step back. Of one that may have happened it is found out first what it came to, where something can tell.
-    pub(super) fn undo_step(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn undo_step(&mut self, ctx: &mut Context, at: NodeRef) {
         let program = ctx.tree.program(at.0);
         let Some(step) = ctx.tree.step(&program, at) else {
             return;
@@ -112,8 +110,8 @@ impl Compensation {
         }
     }
 
-    /// What can tell has looked at a step that may have happened.
-    pub(super) fn resolved(
+    /// What can tell has verified a step that may have happened.
+    pub(in crate::run) fn resolved(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -179,20 +177,20 @@ impl Compensation {
         ctx.then(Inquiry::Ask(at, Box::new(question)));
     }
 
-    /// Whether somebody is asked what a step gave, so that it can be taken back.
-    pub(super) fn asks(&self, at: NodeRef) -> bool {
+    /// Whether somebody is asked what a step gave, so that it can be undone.
+    pub(in crate::run) fn asks(&self, at: NodeRef) -> bool {
         self.asked.contains_key(&at)
     }
 
     /// That is asked no longer: the step stands as it stood before.
-    pub(super) fn stop_asking(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn stop_asking(&mut self, ctx: &mut Context, at: NodeRef) {
         if let Some(state) = self.asked.remove(&at) {
             ctx.tree.set_state(at, state);
         }
     }
 
     /// Somebody has said what became of it: `{ happened: bool, value: … }`.
-    pub(super) fn told(&mut self, ctx: &mut Context, at: NodeRef, told: &Value) {
+    pub(in crate::run) fn answered(&mut self, ctx: &mut Context, at: NodeRef, told: &Value) {
         self.stop_asking(ctx, at);
         if told.get("happened") == Some(&Value::Bool(true)) {
             return open_undo(ctx, at, told.get("value").cloned().unwrap_or(Value::Null));
@@ -201,14 +199,19 @@ impl Compensation {
     }
 
     /// Nobody can say it.
-    pub(super) fn not_told(&mut self, ctx: &mut Context, at: NodeRef, error: Arc<StepError>) {
+    pub(in crate::run) fn unanswered(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        error: Arc<StepError>,
+    ) {
         self.stop_asking(ctx, at);
         undone(ctx, at, Err(Ending::Failed(error)));
         self.next_to_undo(ctx, at);
     }
 
-    /// Why steps could not be taken back: somebody must look after them.
-    pub(super) fn not_undone(&self, ctx: &Context) -> Vec<Arc<StepError>> {
+    /// Why steps could not be undone: somebody must see to them.
+    pub(in crate::run) fn not_undone(&self, ctx: &Context) -> Vec<Arc<StepError>> {
         let failed = |at: &NodeRef| match ctx.tree.record(*at).details()?.undone.as_ref()? {
             Undone::Yes => None,
             Undone::No(error) => Some(error.clone()),
@@ -216,8 +219,8 @@ impl Compensation {
         self.happened.iter().filter_map(failed).collect()
     }
 
-    /// Whether the end of a call leaves something behind that can be taken back.
-    pub(super) fn has_changed(
+    /// Whether the end of a call leaves something behind that can be undone.
+    pub(in crate::run) fn has_changed(
         &self,
         ctx: &Context,
         program: &Program,
@@ -234,7 +237,7 @@ impl Compensation {
             .details()
             .is_some_and(|details| details.copied)
         {
-            // Another run has done it, and that is not this one's to take back.
+            // Another run has done it, and that is not this one's to undo.
             return false;
         }
         let record = &ctx.tree.record(at);
@@ -253,7 +256,7 @@ fn open_undo(ctx: &mut Context, at: NodeRef, gave: Value) {
     }
 }
 
-pub(super) fn undone(ctx: &mut Context, at: NodeRef, outcome: Result<(), Ending>) {
+pub(in crate::run) fn undone(ctx: &mut Context, at: NodeRef, outcome: Result<(), Ending>) {
     let undone = match outcome {
         Ok(()) => Undone::Yes,
         Err(Ending::Failed(error)) => Undone::No(error),

@@ -3,33 +3,31 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::call::CallOutcome;
 use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::Step;
 use planrun_lang::types::{Effect, ErrorClass, Signature, Validation, sensitive_arguments};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
-use super::agenda::{End, Next};
-use super::arguments::{format_note, result};
-use super::budget::budget_is_spent;
-use super::budget::used_by;
-use super::call::{Calls, key_is_forgotten, next_execution, outcome_unknown};
-use super::call_state::{CallState, Phase};
-use super::command::{CallId, CallRequest, Command};
-use super::context::Context;
-use super::copies::Again;
-use super::frame::FrameId;
-use super::frame::NodeRef;
-use super::program::Program;
-use super::reached::Reached;
-use super::schedule::Timer;
-use super::sensitive::below;
+use super::budget::{budget_is_spent, used_by};
+use super::state::{CallState, Phase};
+use super::{Calls, key_is_forgotten, next_execution, outcome_unknown};
 use crate::journal::{ARGUMENTS, Dispatch, EventKind, StepError, Used, Waiting};
-use planrun_lang::call::CallOutcome;
+use crate::run::agenda::{End, Next};
+use crate::run::arguments::{format_note, result};
+use crate::run::command::{CallId, CallRequest, Command};
+use crate::run::context::Context;
+use crate::run::copies::Again;
+use crate::run::frame::{FrameId, NodeRef};
+use crate::run::program::Program;
+use crate::run::reached::Reached;
+use crate::run::schedule::Timer;
+use crate::run::sensitive::below;
 
 impl Calls {
     /// Makes the next attempt; the slot is held.
-    pub(super) fn attempt(
+    pub(in crate::run) fn attempt(
         &mut self,
         ctx: &mut Context,
         program: &Arc<Program>,
@@ -51,7 +49,7 @@ impl Calls {
         self.budgets.spend(ctx, at.0, 1, Used::default());
         state.attempt += 1;
         state.number = ctx.schedule.number();
-        (state.handle, state.told_cost) = (None, false);
+        (state.handle, state.has_reported_usage) = (None, false);
         if !state.effect.floats() {
             state.sent_at = ctx.outbox.now.wall;
         }
@@ -71,7 +69,7 @@ impl Calls {
     }
 
     /// Sends what was held back and may go now.
-    pub(super) fn send_held(&mut self, ctx: &mut Context) {
+    pub(in crate::run) fn send_held(&mut self, ctx: &mut Context) {
         if ctx.outbox.recording.is_replaying() || ctx.is_suspended() {
             return;
         }
@@ -106,7 +104,7 @@ impl Calls {
         }
     }
 
-    pub(super) fn dispatch(
+    pub(in crate::run) fn dispatch(
         &mut self,
         ctx: &mut Context,
         program: &Arc<Program>,
@@ -135,7 +133,7 @@ impl Calls {
     }
 
     /// A call can be taken up again with this.
-    pub(super) fn handle_given(&mut self, ctx: &mut Context, call: CallId, handle: Json) {
+    pub(in crate::run) fn handle_given(&mut self, ctx: &mut Context, call: CallId, handle: Json) {
         let Some(state) = self.open.flying(call) else {
             return;
         };
@@ -145,16 +143,16 @@ impl Calls {
     }
 
     /// A call says what it has cost since it last did.
-    pub(super) fn cost_told(&mut self, ctx: &mut Context, call: CallId, used: Used) {
+    pub(in crate::run) fn usage_reported(&mut self, ctx: &mut Context, call: CallId, used: Used) {
         let Some(state) = self.open.flying(call) else {
             return;
         };
-        state.told_cost = true;
+        state.has_reported_usage = true;
         self.budgets.report_usage(ctx, call.at, used);
     }
 
     /// An answer from outside; one of an earlier phase comes too late and is dropped.
-    pub(super) fn receive(
+    pub(in crate::run) fn receive(
         &mut self,
         ctx: &mut Context,
         CallId { at, number }: CallId,
@@ -192,7 +190,7 @@ impl Calls {
         let attempts = ctx.tree.record(at).attempts;
         match outcome {
             Ok(answer) => {
-                if !state.told_cost {
+                if !state.has_reported_usage {
                     self.budgets
                         .report_usage(ctx, at, used_by(signature, &answer));
                 }
@@ -307,7 +305,7 @@ impl Calls {
             }
             return ctx.step_failed(at, error);
         }
-        let wait = super::failure::wait(
+        let wait = crate::run::failure::wait(
             &backoff,
             &ctx.setup.run_id,
             &error.step,
@@ -324,7 +322,7 @@ impl Calls {
     }
 
     /// Waits for the next attempt or poll.
-    pub(super) fn wait(
+    pub(in crate::run) fn wait(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -351,7 +349,7 @@ impl Calls {
     }
 
     /// The wait is over.
-    pub(super) fn again(&mut self, ctx: &mut Context, at: NodeRef, number: u64) {
+    pub(in crate::run) fn again(&mut self, ctx: &mut Context, at: NodeRef, number: u64) {
         if self
             .open
             .calls
@@ -409,7 +407,12 @@ fn announce(
 }
 
 /// A call has failed, and no further attempt is made.
-pub(super) fn call_failed(ctx: &mut Context, at: NodeRef, state: CallState, error: Arc<StepError>) {
+pub(in crate::run) fn call_failed(
+    ctx: &mut Context,
+    at: NodeRef,
+    state: CallState,
+    error: Arc<StepError>,
+) {
     if error.class == ErrorClass::UnknownOutcome {
         return outcome_unknown(ctx, at, state, error, false);
     }
@@ -423,7 +426,7 @@ fn timeout(ctx: &Context, frame: FrameId, step: &Step) -> Duration {
     match own {
         Some(Ok(Value::Duration(nanos))) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
         // A pure call bounds itself, as `sys.sleep` does; only a lost answer needs a bound from outside.
-        _ if step.effect == Effect::Pure => super::clock::FARTHEST,
+        _ if step.effect == Effect::Pure => crate::run::clock::FARTHEST,
         _ => ctx.tree.scope(frame).policy.timeout,
     }
 }

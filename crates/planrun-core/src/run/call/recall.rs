@@ -7,45 +7,17 @@ use planrun_lang::sema::Step;
 use planrun_lang::types::Signature;
 use planrun_lang::value::Value;
 
-use super::agenda::{End, Next};
-use super::call::Calls;
-use super::call_state::{CallState, Phase};
-use super::command::{CallId, Command, ScopeId};
-use super::context::Context;
-use super::frame::NodeRef;
+use super::Calls;
+use super::state::{CallState, Phase};
 use super::take_over::{Source, take_over};
-
-/// A call whose result may be used again. Beside this, where it is called and with which credentials decide it, which
-/// only the driver knows.
-#[derive(Clone, Debug)]
-pub struct CachedCall {
-    pub scope: ScopeId,
-    pub signature: Arc<Signature>,
-    /// A map of argument names to values.
-    pub arguments: Value,
-}
-
-impl CachedCall {
-    fn new(scope: ScopeId, signature: &Arc<Signature>, state: &CallState) -> Self {
-        Self {
-            scope,
-            signature: signature.clone(),
-            arguments: state.arguments.clone(),
-        }
-    }
-}
-
-/// A result that was given before.
-#[derive(Clone, Debug)]
-pub struct Recalled {
-    /// The run whose call gave it.
-    pub run: Arc<str>,
-    pub value: Value,
-}
+use crate::run::agenda::{End, Next};
+use crate::run::command::{CachedCall, CallId, Command, Recalled, ScopeId};
+use crate::run::context::Context;
+use crate::run::frame::NodeRef;
 
 impl Calls {
     /// A call that is about to go out; none where an earlier result is asked for first.
-    pub(super) fn unless_cached(
+    pub(in crate::run) fn unless_cached(
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
@@ -66,7 +38,7 @@ impl Calls {
     }
 
     /// Asks for a result that is at most so old, in nanoseconds.
-    pub(super) fn recall(&mut self, ctx: &mut Context, at: NodeRef, age: i128) {
+    pub(in crate::run) fn recall(&mut self, ctx: &mut Context, at: NodeRef, age: i128) {
         let Some(of) = self.cached_call(ctx, at) else {
             return;
         };
@@ -87,7 +59,12 @@ impl Calls {
     }
 
     /// An earlier result is there, and stands for the call; or there is none, and it goes out.
-    pub(super) fn recalled(&mut self, ctx: &mut Context, call: CallId, found: Option<Recalled>) {
+    pub(in crate::run) fn recalled(
+        &mut self,
+        ctx: &mut Context,
+        call: CallId,
+        found: Option<Recalled>,
+    ) {
         let at = call.at;
         let asked =
             |state: &CallState| state.number == call.number && state.phase == Phase::Recalling;
@@ -116,7 +93,12 @@ impl Calls {
     }
 
     /// An earlier process of the run has found a result: it is given at its place.
-    pub(super) fn recalled_before(&mut self, ctx: &mut Context, at: NodeRef, state: CallState) {
+    pub(in crate::run) fn recalled_before(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        state: CallState,
+    ) {
         let path = ctx.tree.own_path(at);
         let details = ctx.tree.record_mut(at).details_mut();
         (details.cached, details.arguments) = (true, Some(state.arguments.clone()));
@@ -134,7 +116,7 @@ impl Calls {
     }
 
     /// A result may be used again, by this run and by others.
-    pub(super) fn remember(
+    pub(in crate::run) fn remember(
         &self,
         ctx: &mut Context,
         at: NodeRef,
@@ -149,7 +131,7 @@ impl Calls {
             return;
         }
         let scope = ctx.tree[at.0].scope;
-        let of = CachedCall::new(scope, signature, state);
+        let of = cached_call(scope, signature, state);
         let given_at = ctx.outbox.now.wall;
         ctx.outbox.push(Command::Remember {
             of,
@@ -162,6 +144,14 @@ impl Calls {
         let program = ctx.tree.program(at.0);
         let (_, _, signature) = ctx.tree.tool_call(&program, at)?;
         let scope = ctx.tree[at.0].scope;
-        Some(CachedCall::new(scope, signature, self.open.get(at)?))
+        Some(cached_call(scope, signature, self.open.get(at)?))
+    }
+}
+
+fn cached_call(scope: ScopeId, signature: &Arc<Signature>, state: &CallState) -> CachedCall {
+    CachedCall {
+        scope,
+        signature: signature.clone(),
+        arguments: state.arguments.clone(),
     }
 }
