@@ -1,6 +1,6 @@
 //! The speed of tests of plans: many short ones, one that waits for days, and an exploration.
 //!
-//! `cargo bench --bench plantest` prints the table of `docs/run.md`; `… -- many` and the like measure one part.
+//! `cargo bench --bench plantest` prints the table of `docs/performance.md`; `… -- many` and the like measure one part.
 
 #[path = "../report/mod.rs"]
 mod report;

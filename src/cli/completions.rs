@@ -80,21 +80,20 @@ pub fn man(arguments: &ManArguments, terminal: Terminal) -> Result<Exit, Failure
 /// The command line and each of its commands, those within others included, under the names of their pages.
 fn all() -> Vec<(String, Command)> {
     let mut pages = Vec::new();
-    add_pages("planrun".to_owned(), whole(), &mut pages);
+    add_pages("planrun", whole(), &mut pages);
     pages
 }
 
-fn add_pages(name: String, mut command: Command, pages: &mut Vec<(String, Command)>) {
+fn add_pages(name: &str, mut command: Command, pages: &mut Vec<(String, Command)>) {
     if command.find_subcommand("help").is_some() {
         // It has no page of its own that another could refer to.
         command = command.mut_subcommand("help", |help| help.hide(true));
     }
-    pages.push((name.clone(), command.clone()));
-    for inner in command
-        .get_subcommands()
-        .filter(|inner| !inner.is_hide_set())
-    {
-        add_pages(format!("{name}-{}", inner.get_name()), inner.clone(), pages);
+    pages.push((name.to_owned(), command.clone()));
+    let visible = |inner: &&Command| !inner.is_hide_set();
+    for inner in command.get_subcommands().filter(visible) {
+        let name = format!("{name}-{}", inner.get_name());
+        add_pages(&name, inner.clone(), pages);
     }
 }
 

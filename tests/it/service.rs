@@ -544,7 +544,7 @@ fn a_forecast_calls_nothing_and_says_what_is_not_known_yet() {
     );
 }
 
-const SHORT: &str = r#"
+const SHORT: &str = r"
 use pace
 
 plan short(number: int) -> int {
@@ -553,10 +553,10 @@ plan short(number: int) -> int {
     step three = pace.work(run: number)
     reply number
 }
-"#;
+";
 
 /// Goes on with effects until it is told that everybody else has ended.
-const RESTLESS: &str = r#"
+const RESTLESS: &str = r"
 use pace
 
 plan restless() -> int {
@@ -567,7 +567,7 @@ plan restless() -> int {
     }
     reply rounds.size()
 }
-"#;
+";
 
 /// A thousand runs share a thread and a writer. The restless one ends only when all others have, and fails after so many
 /// rounds: where it kept one of them from going on, it would not complete.

@@ -71,11 +71,12 @@ fn completed_by_bash(lines: &[Vec<String>]) -> Option<Vec<Vec<String>>> {
     for words in lines {
         let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         let (last, before) = (words.len() - 1, &words[words.len() - 2]);
-        script.push_str(&format!(
+        let call = format!(
             "COMP_WORDS=({}); COMP_CWORD={last}; _planrun planrun '{}' '{before}'; echo \"${{COMPREPLY[*]}}\"\n",
             quoted.join(" "),
             words[last],
-        ));
+        );
+        script.push_str(&call);
     }
     let (fine, told, complaint) = filtered("bash", &["--norc", "-s"], &script)?;
     assert!(fine && complaint.is_empty(), "{complaint}");
@@ -177,6 +178,7 @@ fn man_sets_every_page_with_every_option() {
     assert_eq!(output.status, 0, "{}", output.stderr);
     let pages = std::fs::read_dir(folder.path().join("man1")).unwrap();
     assert_eq!(pages.count(), commands().len());
+    let refers = Regex::new(r"planrun-[a-z-]+\(1\)").unwrap();
     for (words, options) in commands() {
         let name = std::iter::once("planrun".to_owned()).chain(words.clone());
         let name = name.collect::<Vec<_>>().join("-");
@@ -194,11 +196,10 @@ fn man_sets_every_page_with_every_option() {
         // The page is justified and hyphenated, so that what is looked for may be spread over lines.
         let page = page.replace(['\u{2010}', '\u{2212}'], "-");
         let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
-        let refers = Regex::new(r"planrun-[a-z-]+\(1\)").unwrap();
         for page in refers.find_iter(&page).map(|found| found.as_str()) {
-            let file = format!("man1/{}.1", page.trim_end_matches("(1)"));
+            let other = format!("man1/{}.1", page.trim_end_matches("(1)"));
             assert!(
-                folder.path().join(&file).exists(),
+                folder.path().join(&other).exists(),
                 "{name} refers to {page}"
             );
         }

@@ -48,8 +48,8 @@ fn debug_tells_runs_steps_attempts_and_commits_and_no_secret() {
         r"run{run=r1 plan=keep}: planrun_runs::driver::spans: new",
         r"run{run=r1 plan=keep}:step{path=written tool=}:step{path=written[0].file tool=fs.write}: planrun_runs::driver::spans: new",
         r"step{path=written[1].file tool=fs.write}:attempt{tool=fs.write}: planrun_runs::driver::spans: answered",
-        r#":step{path=missing tool=fs.read}:attempt{tool=fs.read}: planrun_runs::driver::spans: failed class=tool."#,
-        r#"settled state=completed attempts=1"#,
+        r":step{path=missing tool=fs.read}:attempt{tool=fs.read}: planrun_runs::driver::spans: failed class=tool.",
+        r"settled state=completed attempts=1",
         r"commit{runs=1 events=",
         r"close time.busy=",
     ] {

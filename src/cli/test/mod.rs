@@ -286,12 +286,8 @@ fn run_all<'a>(
         } else {
             &mut Silence
         };
-        let ran = file.suite.run(
-            &tested.environments[file.project],
-            prepared,
-            options,
-            observer,
-        );
+        let environment = &tested.environments[file.project];
+        let ran = file.suite.run(environment, prepared, options, observer);
         (*index, ran, seen)
     };
     let mut runs: Vec<FileRun<'a>> = tested

@@ -314,11 +314,11 @@ plan first(id: int) -> string {
 }
 
 plan waits(id: int) -> bool {
-    task environment "Where it is" statuses [open, closed]
+    task stage "Where it is" statuses [open, closed]
     step taken = desk.take(id: id)
         recover tool.full => { ok: false }
-    set environment closed when taken.ok
-    step over = wait for environment is closed
+    set stage closed when taken.ok
+    step over = wait for stage is closed
     reply taken.ok
 }
 

@@ -15,7 +15,7 @@ tool mail.send(to: string) -> { id: string } effect
 
 plan everything(id: int, names: string[]) -> { n: int, note: string } {
     policy { retry: { attempts: 3, on: [transient, tool.late] } }
-    task environment "Where" statuses [open, closed] { n: int }
+    task stage "Where" statuses [open, closed] { n: int }
     step found = api.find(id: id, deep: true)
         recover tool.gone, tool.late as e => { n: 0, kind: "a" }
     step again = api.find(id: found.n + 1)
@@ -46,11 +46,11 @@ plan everything(id: int, names: string[]) -> { n: int, note: string } {
         },
     }
     if !large {
-        set environment closed { n: 2 } when id != 4
+        set stage closed { n: 2 } when id != 4
     } else {
-        set environment open { n: 3 }
+        set stage open { n: 3 }
     }
-    listener told on environment is closed when environment.n > 1 {
+    listener told on stage is closed when stage.n > 1 {
         step shout = mail.send(to: "all" + "?")
     }
     ensure found.n >= 0 else "less than nothing"

@@ -30,45 +30,39 @@ impl StepSpans {
 
     /// Opens the span of a step when it begins, and closes it when it settles.
     pub(super) fn note(&mut self, event: &Event, redactor: &Redactor) {
-        match &event.kind {
-            EventKind::StepRunning { path, tool, .. } => {
-                if !self.open.contains_key(path) {
-                    let shown = redactor.text(path);
-                    let shown = visible_line(&shown);
-                    let span = match self.around(path) {
-                        Some(around) => debug_span!(parent: around, "step", path = %shown, %tool),
-                        None => debug_span!("step", path = %shown, %tool),
-                    };
-                    self.open.insert(path.clone(), span);
-                }
-            }
-            EventKind::StepSettled {
-                path,
-                state,
-                attempts,
-                ..
-            } => {
-                if let Some(span) = self.open.remove(path) {
-                    span.in_scope(|| debug!(state = %state.name(), attempts, "settled"));
-                }
-            }
-            _ => {}
+        if let EventKind::StepRunning { path, tool, .. } = &event.kind
+            && !self.open.contains_key(path)
+        {
+            let shown = redactor.text(path);
+            let parent = self.around(path);
+            let span = debug_span!(parent: &parent, "step", path = %visible_line(&shown), %tool);
+            self.open.insert(path.clone(), span);
+        }
+        if let EventKind::StepSettled {
+            path,
+            state,
+            attempts,
+            ..
+        } = &event.kind
+            && let Some(span) = self.open.remove(path)
+        {
+            span.in_scope(|| debug!(state = %state.name(), attempts, "settled"));
         }
     }
 
     /// The span of an attempt at a call of the step at this path.
     pub(super) fn attempt(&self, path: &str, tool: &str) -> Span {
-        match self.open.get(path) {
-            Some(step) => debug_span!(parent: step, "attempt", %tool),
-            None => debug_span!("attempt", %tool),
-        }
+        let step = self.open.get(path).cloned();
+        let parent = step.unwrap_or_else(Span::current);
+        debug_span!(parent: &parent, "attempt", %tool)
     }
 
-    /// The span of the innermost step that holds the one at this path.
-    fn around(&self, path: &str) -> Option<&Span> {
+    /// The span of the innermost step that holds the one at this path, or that of the run.
+    fn around(&self, path: &str) -> Span {
         let ends = path.char_indices().rev();
         let mut ends = ends.filter(|(_, character)| matches!(character, '.' | '['));
-        ends.find_map(|(end, _)| self.open.get(path.get(..end)?))
+        let step = ends.find_map(|(end, _)| self.open.get(path.get(..end)?));
+        step.cloned().unwrap_or_else(Span::current)
     }
 }
 

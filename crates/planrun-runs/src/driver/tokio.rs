@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_core::journal::Event;
 use planrun_core::run::{
     Asking, CachedCall, CallId, CallRequest, Command, Input, Interruption, Moment, Outcome,
     Program, Run,
@@ -171,21 +172,7 @@ impl<'a> Driver<'a> {
 
     fn carry_out(&mut self, command: Command) {
         match command {
-            Command::Append(event) => {
-                self.written = event.number;
-                if let Some(log) = &mut self.log {
-                    self.line.clear();
-                    event.write_entry(&mut self.line, &mut |digest, content| {
-                        log.keep(digest, content);
-                    });
-                    log.append(event.number, &self.line);
-                }
-                if let Some(spans) = &mut self.spans {
-                    spans.note(&event, self.run.redactor());
-                }
-                // The journal needs everything to go on with; whoever looks on does not.
-                self.observer.observe(&event.redacted(self.run.redactor()));
-            }
+            Command::Append(event) => self.append(event),
             Command::Summarize(summary) => {
                 if let Some(log) = &mut self.log {
                     log.summarize(&summary);
@@ -242,6 +229,22 @@ impl<'a> Driver<'a> {
             Command::Wait(until) => (self.waits, self.wake) = (true, until),
             Command::End => self.ended = true,
         }
+    }
+
+    fn append(&mut self, event: Event) {
+        self.written = event.number;
+        if let Some(log) = &mut self.log {
+            self.line.clear();
+            event.write_entry(&mut self.line, &mut |digest, content| {
+                log.keep(digest, content);
+            });
+            log.append(event.number, &self.line);
+        }
+        if let Some(spans) = &mut self.spans {
+            spans.note(&event, self.run.redactor());
+        }
+        // The journal needs everything to go on with; whoever looks on does not.
+        self.observer.observe(&event.redacted(self.run.redactor()));
     }
 
     fn call(&mut self, request: CallRequest) {

@@ -322,7 +322,7 @@ fn travel(
             .sources
             .insert(0, Box::new(Trouble(trip.fault.clone()))),
         Fault::Gate { path, instead } => {
-            doubles.responder = doubles.responder.saying(path, *instead)
+            doubles.responder = doubles.responder.saying(path, *instead);
         }
         Fault::Order(_) | Fault::Edge(_) => {}
     }
