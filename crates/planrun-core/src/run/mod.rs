@@ -47,7 +47,9 @@ mod unknown_outcome;
 mod until;
 
 pub use clock::Moment;
-pub use command::{CachedCall, CallId, CallRequest, Command, Input, PeerReply, Recalled, ScopeId};
+pub use command::{
+    Asking, CachedCall, CallId, CallRequest, Command, Input, PeerReply, Recalled, ScopeId,
+};
 pub use copies::{Again, Copied, Copies};
 pub use duration_text::short_duration;
 pub use interruption::Interruption;
