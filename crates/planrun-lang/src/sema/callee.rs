@@ -264,10 +264,7 @@ impl<'s> PlanChecker<'s> {
             Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, place, message).help(help);
         if self.callees().find(None, name).is_some() {
             let edit = Edit {
-                span: Span {
-                    start: place.start,
-                    end: written.tool.span.start,
-                },
+                span: Span::from(place.start..written.tool.span.start),
                 text: String::new(),
             };
             diagnostic = diagnostic.fix_all(format!("leave out `{namespace}.`"), vec![edit]);

@@ -290,10 +290,8 @@ impl PlanChecker<'_> {
         let waits = matches!(subject, Subject::Form | Subject::Event);
         let renamed = (expires && subject == Subject::Form) || (bounds && waits && !bounded);
         self.diagnostics.push(if renamed {
-            let place = Span {
-                start: clause.span.start,
-                end: clause.span.start + Span::at(word.len()).start,
-            };
+            let place =
+                Span::from(clause.span.start..clause.span.start + Span::at(word.len()).start);
             diagnostic
                 .help("write `within`: the same bound under its name")
                 .fix("write `within`", place, "within")

@@ -220,18 +220,12 @@ impl PlanChecker<'_> {
             return None;
         };
         let text = |span: Span| self.shared.source.slice(span);
-        let before = Span {
-            start: field.ty.span.end,
-            end: first.span.start,
-        };
+        let before = Span::from(field.ty.span.end..first.span.start);
         // Parentheses say that the operator is meant.
         if link.operator != ast::BinaryOp::In || !text(before).trim_end().ends_with(word) {
             return None;
         }
-        let place = Span {
-            start: field.ty.span.end,
-            end: link.operand.span.end,
-        };
+        let place = Span::from(field.ty.span.end..link.operand.span.end);
         let mended = format!(
             " in {} {word} {}",
             text(link.operand.span),

@@ -103,10 +103,7 @@ impl<'t> Node<'t> {
 
     pub fn span(self) -> Span {
         let entry = self.entry();
-        Span {
-            start: entry.start,
-            end: entry.end,
-        }
+        Span::from(entry.start..entry.end)
     }
 
     pub fn text(self) -> &'t str {

@@ -9,10 +9,7 @@ use crate::syntax::ast::{
 pub(super) fn of(source: &SourceFile, tree: &File, comment: Span) -> Span {
     let line = line_of(source, comment.start);
     if !source
-        .slice(Span {
-            start: line.start,
-            end: comment.start,
-        })
+        .slice(Span::from(line.start..comment.start))
         .trim()
         .is_empty()
     {
@@ -28,14 +25,10 @@ pub(super) fn of(source: &SourceFile, tree: &File, comment: Span) -> Span {
 
 /// The line of an offset; the end of an empty last line belongs to it.
 fn line_of(source: &SourceFile, offset: u32) -> Span {
-    let line = source.line(source.position(offset).line).unwrap_or(Span {
-        start: offset,
-        end: offset,
-    });
-    Span {
-        start: line.start,
-        end: line.end.saturating_add(1),
-    }
+    let line = source
+        .line(source.position(offset).line)
+        .unwrap_or(Span::from(offset..offset));
+    Span::from(line.start..line.end.saturating_add(1))
 }
 
 /// Where the first thing behind `from` begins that is neither space nor comment.

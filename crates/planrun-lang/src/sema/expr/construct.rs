@@ -279,10 +279,7 @@ impl Checker<'_> {
 
 /// `match e`, without the arms.
 fn span_to_subject(whole: Span, subject: Span) -> Span {
-    Span {
-        start: whole.start,
-        end: subject.end.max(whole.start),
-    }
+    Span::from(whole.start..subject.end.max(whole.start))
 }
 
 /// A list; a constant one where all elements are.

@@ -121,10 +121,7 @@ fn words_around(context: &Context<'_>) -> Option<Hint> {
     let span = context.before(1)?.span();
     match word {
         "await" | "async" | "spawn" | "call" | "run" | "invoke" => {
-            let whole = Span {
-                start: span.start,
-                end: context.found_span().start,
-            };
+            let whole = Span::from(span.start..context.found_span().start);
             let hint = Hint::new(
                 span,
                 format!("`{word}` is no word of a step"),
@@ -138,10 +135,7 @@ fn words_around(context: &Context<'_>) -> Option<Hint> {
             note_of(word),
         )),
         "mut" | "const" | "var" if context.before_text(2) == "let" => {
-            let whole = Span {
-                start: span.start,
-                end: context.found_span().start,
-            };
+            let whole = Span::from(span.start..context.found_span().start);
             Some(
                 Hint::new(span, "a value never changes", format!("leave out `{word}`"))
                     .certainly(vec![replace(whole, "")]),
@@ -230,13 +224,7 @@ fn written_type(context: &Context<'_>) -> Option<Hint> {
             return Some(hint);
         }
         let edits = vec![
-            replace(
-                Span {
-                    start: span.start,
-                    end: inside.start,
-                },
-                "",
-            ),
+            replace(Span::from(span.start..inside.start), ""),
             replace(close.span(), "[]"),
         ];
         return Some(hint.certainly(edits));

@@ -333,10 +333,7 @@ pub(super) fn name_span(name: &ObjectPropName<'_>) -> Span {
 
 /// The opening bracket of an object or a list: findings about the whole are told there.
 pub(super) fn opening(whole: Span) -> Span {
-    Span {
-        start: whole.start,
-        end: whole.end.min(whole.start.saturating_add(1)),
-    }
+    Span::from(whole.start..whole.end.min(whole.start.saturating_add(1)))
 }
 
 /// Stands where a name is missing.

@@ -272,10 +272,7 @@ impl Reader<'_> {
             span: namespace.span,
             kind: ExprKind::Name(namespace.text),
         });
-        let link_span = Span {
-            start: name.span.start,
-            end: whole.end.max(name.span.end),
-        };
+        let link_span = Span::from(name.span.start..whole.end.max(name.span.end));
         let link = Link {
             span: link_span,
             kind: LinkKind::Call {

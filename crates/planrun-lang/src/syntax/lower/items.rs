@@ -101,10 +101,7 @@ impl Lowering<'_> {
         let returns = self.optional_type(&mut parts);
         let body = self.next_block(&mut parts, Place::Plan);
         if body.statements.is_empty() {
-            let end = Span {
-                start: span.end.saturating_sub(1),
-                end: span.end,
-            };
+            let end = Span::from(span.end.saturating_sub(1)..span.end);
             self.diagnostics.push(
                 Diagnostic::new(
                     &codes::EMPTY_PLAN,
@@ -129,13 +126,7 @@ impl Lowering<'_> {
         let parameters = self.parameters(parts.take(Rule::parameters), true);
         parts.take(Rule::junk_run);
         let body_start = parts.nodes.peek().map_or(whole, |node| self.span(&node));
-        self.damaged(
-            Span {
-                start: whole.start,
-                end: body_start.start,
-            },
-            DamageKind::Item,
-        );
+        self.damaged(Span::from(whole.start..body_start.start), DamageKind::Item);
         let body: Block = self.next_block(&mut parts, Place::Plan);
         match word {
             Some(word) => ItemKind::Plan(Plan {

@@ -135,13 +135,7 @@ impl Lowering<'_> {
     /// Records that the text before a body could not be read; `whole` begins with it.
     pub(super) fn damaged_head(&mut self, whole: Span, junk: &Node<'_>) -> Expr {
         let junk = self.span(junk);
-        self.damaged(
-            Span {
-                start: whole.start,
-                end: junk.end,
-            },
-            DamageKind::Statement,
-        );
+        self.damaged(Span::from(whole.start..junk.end), DamageKind::Statement);
         super::missing(self.trim(junk))
     }
 
@@ -227,10 +221,7 @@ impl Lowering<'_> {
             .nodes
             .peek()
             .map_or(whole.end, |next| self.span(&next).start);
-        let head = self.trim(Span {
-            start: whole.start,
-            end,
-        });
+        let head = self.trim(Span::from(whole.start..end));
         self.damaged(head, DamageKind::Statement);
         self.next_block(&mut parts, Place::Unknown);
         let clauses = self.clauses(&mut parts, Vec::new());

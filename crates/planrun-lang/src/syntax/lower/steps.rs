@@ -35,13 +35,7 @@ impl Lowering<'_> {
         if let Some(junk) = parts.take(Rule::junk_run) {
             end = self.span(&junk).end;
         }
-        self.damaged(
-            Span {
-                start: whole.start,
-                end,
-            },
-            DamageKind::Statement,
-        );
+        self.damaged(Span::from(whole.start..end), DamageKind::Statement);
         self.next_block(&mut parts, Place::Unknown);
         Step {
             name,

@@ -53,10 +53,7 @@ impl Token {
     }
 
     pub fn span(self) -> Span {
-        Span {
-            start: self.start,
-            end: self.end,
-        }
+        Span::from(self.start..self.end)
     }
 }
 

@@ -67,17 +67,11 @@ fn as_method(diagnostic: Diagnostic, name: &ast::Name, arguments: &[ast::Argumen
         .map_or(receiver.span.end, |next| next.span.start);
     let edits = vec![
         Edit {
-            span: Span {
-                start: name.span.start,
-                end: receiver.span.start,
-            },
+            span: Span::from(name.span.start..receiver.span.start),
             text: open.to_owned(),
         },
         Edit {
-            span: Span {
-                start: receiver.span.end,
-                end: behind,
-            },
+            span: Span::from(receiver.span.end..behind),
             text: format!("{close}.{}(", name.text),
         },
     ];
@@ -161,10 +155,7 @@ pub(in crate::sema::expr) fn named_argument(
     name: &ast::Name,
     argument: &ast::Argument,
 ) -> Diagnostic {
-    let until_value = Span {
-        start: argument.span.start,
-        end: argument.value.span.start,
-    };
+    let until_value = Span::from(argument.span.start..argument.value.span.start);
     let edits = vec![Edit {
         span: until_value,
         text: String::new(),

@@ -80,10 +80,7 @@ impl<'s> Context<'s> {
         match self.found() {
             Some(token) => token.span(),
             None => match self.before(1) {
-                Some(last) => Span {
-                    start: last.end.saturating_sub(1).max(last.start),
-                    end: last.end,
-                },
+                Some(last) => Span::from(last.end.saturating_sub(1).max(last.start)..last.end),
                 None => self.damage.span,
             },
         }
@@ -302,10 +299,7 @@ impl<'s> Context<'s> {
         let shifted: Vec<Edit> = edits
             .iter()
             .map(|edit| Edit {
-                span: Span {
-                    start: edit.span.start - span.start,
-                    end: edit.span.end - span.start,
-                },
+                span: Span::from(edit.span.start - span.start..edit.span.end - span.start),
                 text: edit.text.clone(),
             })
             .collect();

@@ -119,10 +119,7 @@ impl Context<'_> {
                         return Vec::new();
                     };
                     edits.push(Edit {
-                        span: Span {
-                            start: token.start,
-                            end,
-                        },
+                        span: Span::from(token.start..end),
                         text: "!".to_owned(),
                     });
                 }
