@@ -14,7 +14,11 @@ mod type_expressions;
 
 use std::sync::Arc;
 
+use expressions::lower_expression;
+use items::lower_item;
 pub(super) use numbers::spelled as spelled_duration;
+use patterns::next_pattern;
+use type_expressions::next_type;
 
 use super::ast::{
     Comment, CommentKind, Expr, ExprKind, File, Item, Name, Pattern, PatternKind, TypeExpr,
@@ -66,7 +70,7 @@ pub(super) struct ReservedName {
     pub diagnostic: usize,
 }
 
-/// What lowering gathers beside the tree.
+/// The text being lowered, and what is found in it beside the tree.
 pub(super) struct Lowering<'a> {
     text: &'a str,
     /// What the author wrote, where that is another text.
@@ -104,7 +108,7 @@ impl<'a> Lowering<'a> {
     pub fn items(&mut self, tree: &Tree<'_>) -> Vec<Item> {
         tree.roots()
             .flat_map(Node::inner)
-            .filter_map(|node| self.item(node))
+            .filter_map(|node| lower_item(self, node))
             .collect()
     }
 
@@ -113,19 +117,21 @@ impl<'a> Lowering<'a> {
         let mut inner = tree.roots().flat_map(Node::inner);
         inner
             .find(|node| node.rule() == Rule::expression)
-            .map_or_else(|| missing(Span::at(0)), |node| self.expression(node))
+            .map_or_else(|| missing(Span::at(0)), |node| lower_expression(self, node))
     }
 
     /// The tree of a text that is one type.
     pub fn whole_type(&mut self, tree: &Tree<'_>) -> TypeExpr {
         let root = tree.roots().next().map(Children::of);
-        root.map_or_else(missing_type, |mut children| self.next_type(&mut children))
+        root.map_or_else(missing_type, |mut children| next_type(self, &mut children))
     }
 
     /// The tree of a text that is one pattern.
     pub fn whole_pattern(&mut self, tree: &Tree<'_>) -> Pattern {
         let root = tree.roots().next().map(Children::of);
-        root.map_or_else(any_pattern, |mut children| self.next_pattern(&mut children))
+        root.map_or_else(any_pattern, |mut children| {
+            next_pattern(self, &mut children)
+        })
     }
 
     /// The place of a node in the author's text.
@@ -182,6 +188,46 @@ impl<'a> Lowering<'a> {
             );
         }
         name
+    }
+
+    /// Reports a part of a head that was written before.
+    fn written_twice(&mut self, word: &str, place: Span) {
+        self.diagnostics.push(
+            Diagnostic::new(
+                &codes::DUPLICATE_CLAUSE,
+                place,
+                format!("{word} is written twice"),
+            )
+            .help("keep one of the two")
+            .unsafe_fix(
+                "remove the second",
+                vec![Edit {
+                    span: place,
+                    text: String::new(),
+                }],
+            ),
+        );
+    }
+
+    /// Reports a field, argument or key that was written before.
+    fn given_twice(&mut self, what: &str, name: &Name, first: Span) {
+        self.diagnostics.push(
+            Diagnostic::new(
+                &codes::DUPLICATE_FIELD,
+                name.span,
+                format!("{what} `{}` is given twice", name.text),
+            )
+            .label(first, "first given here")
+            .help(format!("keep one `{}`", name.text)),
+        );
+    }
+
+    /// Reports a text with `${` where only constants stand.
+    fn not_constant(&mut self, span: Span) {
+        self.diagnostics.push(
+            Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, "this text must be constant")
+                .help("write the text out, without `${`"),
+        );
     }
 
     /// The `//!` lines of the file.
