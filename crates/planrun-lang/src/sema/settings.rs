@@ -37,8 +37,8 @@ const BUDGET: &[&str] = &["calls", "tokens", "cost", "time"];
 
 impl PlanChecker<'_> {
     /// A reader of settings that reports where the plan's findings go.
-    pub(super) fn settings(&mut self) -> Reader<'_> {
-        Reader {
+    pub(super) fn settings(&mut self) -> SettingsReader<'_> {
+        SettingsReader {
             source: Some(self.shared.source),
             diagnostics: self.diagnostics,
             not_yet: &mut self.not_yet,
@@ -56,7 +56,7 @@ impl Policy {
     ) -> Result<Self, String> {
         let (mut diagnostics, mut not_yet) = (Vec::new(), Vec::new());
         let settings = written(&serde_json::Value::Object(settings.clone()));
-        let policy = Reader {
+        let policy = SettingsReader {
             source: None,
             diagnostics: &mut diagnostics,
             not_yet: &mut not_yet,
@@ -71,14 +71,14 @@ impl Policy {
 }
 
 /// Reads settings, which are constants.
-pub(super) struct Reader<'a> {
+pub(super) struct SettingsReader<'a> {
     /// The text of the plan; a project's settings have none.
     source: Option<&'a SourceFile>,
     diagnostics: &'a mut Vec<Diagnostic>,
     not_yet: &'a mut Vec<(Span, &'static str)>,
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     /// `policy { … }`
     pub(super) fn policy(&mut self, settings: &ast::Expr) -> Policy {
         let mut policy = Policy::default();
