@@ -16,7 +16,7 @@ use crate::generated::workshop::{Workshop, seeds};
 /// So many plans are tried in CI.
 const PLANS: u64 = 2_000;
 /// Each in so many worlds.
-const WORLDS: u64 = 4;
+const WORLDS: u64 = 5;
 
 #[test]
 fn a_run_keeps_its_promises_whatever_the_world_does() {

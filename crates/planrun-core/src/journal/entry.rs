@@ -111,8 +111,74 @@ impl Entry {
     /// # Errors
     /// When it is no event that this version knows.
     pub fn read(line: &[u8]) -> Result<Self, EntryError> {
-        serde_json::from_slice(line)
-            .map_err(|error| EntryError(format!("no event that can be read: {error}")))
+        let entry: Self = serde_json::from_slice(line)
+            .map_err(|error| EntryError(format!("no event that can be read: {error}")))?;
+        match entry.missing() {
+            Some(field) => Err(entry.lacks(field)),
+            None => Ok(entry),
+        }
+    }
+
+    /// The first field that every event of its kind has and this one lacks.
+    fn missing(&self) -> Option<&'static str> {
+        let fields: &[(&'static str, bool)] = match self.event {
+            EventName::RunStarted => &[("run", self.run.is_some()), ("plan", self.plan.is_some())],
+            EventName::RunResumed
+            | EventName::RunCancelling
+            | EventName::RunPaused
+            | EventName::RunPatched => &[],
+            EventName::RunSettled => &[("status", self.run_state().is_some())],
+            EventName::StepSettled => &[
+                ("path", self.path.is_some()),
+                ("status", self.step_state().is_some()),
+            ],
+            EventName::TaskSet | EventName::TaskMoved => &[
+                ("path", self.path.is_some()),
+                ("status", self.status.is_some()),
+            ],
+            EventName::SignalReceived => &[("signal", self.signal.is_some())],
+            // A deadline is the run's, which has no path.
+            EventName::TimerFired => &[(
+                "path",
+                self.path.is_some() || self.timer == Some(Bound::Deadline),
+            )],
+            EventName::StepQueued
+            | EventName::StepRunning
+            | EventName::StepWaiting
+            | EventName::AnswerGiven
+            | EventName::StepCopied
+            | EventName::StepRetried
+            | EventName::HandleGiven
+            | EventName::UsageReported
+            | EventName::ResultNoted
+            | EventName::BudgetLow
+            | EventName::StepRecovering
+            | EventName::ListenerFired => &[("path", self.path.is_some())],
+        };
+        let missing = fields.iter().find(|(_, is_there)| !is_there);
+        missing.map(|(field, _)| *field)
+    }
+
+    /// The error of an event without a field that its kind must have.
+    pub(super) fn lacks(&self, field: &str) -> EntryError {
+        let (number, event) = (self.number, self.event.name());
+        EntryError(format!("event {number} is `{event}` and has no `{field}`"))
+    }
+
+    /// Takes the path of the step, task, listener or question that it tells of.
+    ///
+    /// # Errors
+    /// When the line has none, or it was taken before.
+    pub fn path(&mut self) -> Result<Arc<str>, EntryError> {
+        self.path.take().ok_or_else(|| self.lacks("path"))
+    }
+
+    /// Takes what a step, a task or a run came to, as it is written.
+    ///
+    /// # Errors
+    /// When the line has none, or it was taken before.
+    pub fn status(&mut self) -> Result<Arc<str>, EntryError> {
+        self.status.take().ok_or_else(|| self.lacks("status"))
     }
 
     /// When it happened, in nanoseconds since 1970.
@@ -281,5 +347,31 @@ fn value(forms: Forms<'_>, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryEr
             .map(Some)
             .map_err(|error| EntryError(format!("no typed value: {error}"))),
         (plain, None) => Ok(plain.map(|json| Value::from_json(&json))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_without_a_field_that_its_kind_must_have_is_refused() {
+        for name in EventName::ALL {
+            let event = name.name();
+            let line = format!(r#"{{"number":7,"at":"2026-01-01T00:00:00Z","event":"{event}"}}"#);
+            let read = Entry::read(line.as_bytes());
+            let of_the_run = matches!(
+                name,
+                EventName::RunResumed
+                    | EventName::RunCancelling
+                    | EventName::RunPaused
+                    | EventName::RunPatched
+            );
+            assert_eq!(read.is_ok(), of_the_run, "{event}");
+            if let Err(error) = read {
+                let place = format!("event 7 is `{event}` and has no `");
+                assert!(error.to_string().starts_with(&place), "{error}");
+            }
+        }
     }
 }

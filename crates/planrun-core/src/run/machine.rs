@@ -96,6 +96,10 @@ pub struct Run {
     finished: bool,
     /// A call went out whose answer may be there already.
     pub(super) called: bool,
+    /// An earlier process began the run, and this one has not taken up all that was left of it.
+    catching_up: bool,
+    /// Calls that an earlier process lost, and this one takes up next.
+    pub(super) lost: VecDeque<NodeRef>,
 }
 
 /// A step whose time is bounded.
@@ -134,7 +138,8 @@ impl Run {
         let draw = Draw::new(setup.order);
         let recording = Recording::new((setup.durable, setup.observed), past, now.wall);
         // Who lives through a journal does all that follows from one answer before it takes the next, and so does who writes it.
-        let relived = setup.durable || recording.is_replaying();
+        let relives = recording.is_replaying();
+        let relived = setup.durable || relives;
         let reactions = Reactions {
             in_order: relived || reacts(program),
             ..Reactions::default()
@@ -171,6 +176,8 @@ impl Run {
             interruption: None,
             finished: false,
             called: false,
+            catching_up: relives,
+            lost: VecDeque::new(),
         };
         run.begin(program, inputs);
         run
@@ -214,7 +221,7 @@ impl Run {
     pub fn has_work(&self) -> bool {
         !self.finished
             && (self.has_ready()
-                || self.recording.is_replaying()
+                || self.catching_up
                 || self.draw.has_answers() && !self.reactions.in_order
                 || self.recording.has_mail() && !self.is_let_go())
     }
@@ -246,20 +253,21 @@ impl Run {
 
     /// Goes on with what an earlier process of the run has lived through; false where there is nothing of it left.
     fn catch_up(&mut self) -> bool {
-        if !self.recording.is_replaying() {
+        if !self.catching_up {
             return false;
         }
         if self.replay() {
             return true;
         }
+        if !self.setup.only_looks && self.take_up_next_lost() {
+            return true;
+        }
+        self.catching_up = false;
         if self.setup.only_looks {
             self.let_go(Interruption::Asked);
-        } else {
-            self.take_up_lost();
-            if self.setup.retries {
-                self.retry_failed();
-                self.verify_again();
-            }
+        } else if self.setup.retries {
+            self.retry_failed();
+            self.verify_again();
         }
         true
     }

@@ -93,46 +93,50 @@ impl Run {
         self.spend(at.0, made, past.used);
     }
 
-    /// Calls that an earlier process had sent and never got an answer to: those with a handle are taken up again, what may
-    /// be done twice is sent again, and of the rest nobody knows.
-    pub(super) fn take_up_lost(&mut self) {
+    /// Takes up the next call that an earlier process had sent and never got an answer to; false where none is left. All
+    /// that follows from one comes before the next, as it does when the journal is replayed.
+    pub(super) fn take_up_next_lost(&mut self) -> bool {
         let is_lost = |leaf: &Leaf| matches!(leaf.phase, Phase::Lost | Phase::CutOff);
-        let lost: Vec<NodeRef> = self
-            .leaves
-            .iter()
-            .filter(|(_, leaf)| is_lost(leaf))
-            .map(|(at, _)| *at)
-            .collect();
-        for at in lost {
-            let Some(mut leaf) = self.leaves.remove(&at) else {
-                continue;
-            };
-            let program = self.program(at.0);
-            let Some((step, _, signature)) = tool_call(&program, self, at) else {
-                continue;
-            };
-            leaf.arrived = leaf.arrived.or(Some(leaf.sent_at));
-            if leaf.phase == Phase::Lost && leaf.handle.is_some() {
-                leaf.number = self.number();
-                self.dispatch(&program, at, step, &signature, leaf);
-                continue;
-            }
-            self.record(at.0, at.1).in_doubt |= !leaf.effect.floats();
-            let ending = self.frames[at.0].ending.is_some();
-            let forgotten = self.key_is_forgotten(at, &signature, &leaf);
-            if leaf.effect.repeatable() && !ending && forgotten.is_none() {
-                // The attempt that was lost is the one that is made again.
-                leaf.attempt = leaf.attempt.saturating_sub(1);
-                self.attempt(&program, at, step, &signature, leaf);
-                continue;
-            }
-            let error = forgotten.unwrap_or_else(|| self.lost_with_its_process(at, leaf.effect));
-            self.give_slot(self.frames[at.0].scope);
-            if error.class == ErrorClass::UnknownOutcome {
-                self.doubt(at, leaf, Arc::new(error), true);
-            } else {
-                self.step_failed(at, Arc::new(error));
-            }
+        if self.lost.is_empty() {
+            let lost = self.leaves.iter().filter(|(_, leaf)| is_lost(leaf));
+            self.lost = lost.map(|(at, _)| *at).collect();
+        }
+        let Some(at) = self.lost.pop_front() else {
+            return false;
+        };
+        if self.leaves.get(&at).is_some_and(is_lost)
+            && let Some(leaf) = self.leaves.remove(&at)
+        {
+            self.take_up_lost(at, leaf);
+        }
+        true
+    }
+
+    /// A lost call with a handle goes on at its peer, what may be done twice is sent again, and of the rest nobody knows.
+    fn take_up_lost(&mut self, at: NodeRef, mut leaf: Leaf) {
+        let program = self.program(at.0);
+        let Some((step, _, signature)) = tool_call(&program, self, at) else {
+            return;
+        };
+        leaf.arrived = leaf.arrived.or(Some(leaf.sent_at));
+        if leaf.phase == Phase::Lost && leaf.handle.is_some() {
+            leaf.number = self.number();
+            return self.dispatch(&program, at, step, &signature, leaf);
+        }
+        self.record(at.0, at.1).in_doubt |= !leaf.effect.floats();
+        let ending = self.frames[at.0].ending.is_some();
+        let forgotten = self.key_is_forgotten(at, &signature, &leaf);
+        if leaf.effect.repeatable() && !ending && forgotten.is_none() {
+            // The attempt that was lost is the one that is made again.
+            leaf.attempt = leaf.attempt.saturating_sub(1);
+            return self.attempt(&program, at, step, &signature, leaf);
+        }
+        let error = forgotten.unwrap_or_else(|| self.lost_with_its_process(at, leaf.effect));
+        self.give_slot(self.frames[at.0].scope);
+        if error.class == ErrorClass::UnknownOutcome {
+            self.doubt(at, leaf, Arc::new(error), true);
+        } else {
+            self.step_failed(at, Arc::new(error));
         }
     }
 

@@ -118,7 +118,7 @@ impl Past {
         self.before_last = self.last_at;
         self.last_at = self.last_at.max(at);
         match entry.event {
-            EventName::RunStarted => self.started(entry, at),
+            EventName::RunStarted => self.started(&mut entry, at)?,
             EventName::RunResumed => self.resumed(idle, at),
             EventName::RunPaused => {
                 self.leave_out_people(at);
@@ -130,8 +130,8 @@ impl Past {
                 self.state = entry.run_state();
                 (self.reply, self.error) = (entry.reply, entry.error);
             }
-            EventName::TimerFired => self.timer(entry.path.unwrap_or_default(), entry.timer, at),
-            EventName::StepQueued => self.queued(&entry.path.unwrap_or_default(), at),
+            EventName::TimerFired => self.timer(&entry, at),
+            EventName::StepQueued => self.queued(&entry.path()?, at),
             EventName::StepRunning => self.running(&mut entry, at, kept)?,
             EventName::StepWaiting => self.waiting(entry, at, kept)?,
             EventName::AnswerGiven => self.answered(entry, at, kept)?,
@@ -140,23 +140,23 @@ impl Past {
             // Only an answer tells it, and no answer is lived through again.
             EventName::ResultNoted => {}
             EventName::BudgetLow | EventName::ListenerFired => {
-                self.told(entry.event, &entry.path.unwrap_or_default());
+                self.told(entry.event, &entry.path()?);
             }
             EventName::StepCopied => self.copied(entry, at, kept)?,
-            EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),
-            EventName::StepRecovering => self.recovering(entry, at),
+            EventName::StepRetried => self.retried(entry.path()?, at),
+            EventName::StepRecovering => self.recovering(entry, at)?,
             EventName::StepSettled => self.settled(entry, at, kept)?,
             EventName::TaskSet => {
-                let path = entry.path.unwrap_or_default();
+                let path = entry.path()?;
                 self.told(EventName::TaskSet, &path);
-                self.tasks.insert(path, entry.status.unwrap_or_default());
+                self.tasks.insert(path, entry.status()?);
             }
             // What was refused has changed nothing, and is not lived through again.
             EventName::TaskMoved | EventName::SignalReceived if entry.reason.is_some() => {}
             EventName::TaskMoved => self.moved(entry, at, kept)?,
             EventName::SignalReceived => {
                 let payload = entry.payload(kept)?.unwrap_or(Value::Null);
-                let signal = entry.signal.unwrap_or_default();
+                let signal = entry.signal.take().ok_or_else(|| entry.lacks("signal"))?;
                 self.told(EventName::SignalReceived, &signal);
                 self.learn(at, NewsKind::Signal { signal, payload });
             }
@@ -243,15 +243,14 @@ impl Past {
         self.cross_off(EventName::AnswerGiven, path);
     }
 
-    fn started(&mut self, entry: Entry, at: i128) {
-        (self.run, self.plan) = (
-            entry.run.unwrap_or_default(),
-            entry.plan.unwrap_or_default(),
-        );
+    fn started(&mut self, entry: &mut Entry, at: i128) -> Result<(), EntryError> {
+        self.run = entry.run.take().ok_or_else(|| entry.lacks("run"))?;
+        self.plan = entry.plan.take().ok_or_else(|| entry.lacks("plan"))?;
         self.begun_at = at;
         self.processes = 1;
         self.state = Some(RunState::Running);
         self.told(EventName::RunStarted, "");
+        Ok(())
     }
 
     fn cancelling(&mut self, keep: bool, at: i128) {
@@ -297,26 +296,24 @@ impl Past {
         kept: &mut Kept<'_>,
     ) -> Result<(), EntryError> {
         let output = entry.output(kept)?.unwrap_or(Value::Null);
-        let path = entry.path.unwrap_or_default();
+        let path = entry.path()?;
         self.told(EventName::StepCopied, &path);
         self.step(path, at).copied = Some(output);
         Ok(())
     }
 
-    fn recovering(&mut self, entry: Entry, at: i128) {
-        let path = entry.path.unwrap_or_default();
+    fn recovering(&mut self, mut entry: Entry, at: i128) -> Result<(), EntryError> {
+        let path = entry.path()?;
         self.told(EventName::StepRecovering, &path);
         if let Some(error) = entry.error {
             self.failed(&path, at, Arc::new(error));
         }
+        Ok(())
     }
 
     fn moved(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
         let context = entry.payload(kept)?.unwrap_or(Value::Null);
-        let (path, status) = (
-            entry.path.unwrap_or_default(),
-            entry.status.unwrap_or_default(),
-        );
+        let (path, status) = (entry.path()?, entry.status()?);
         self.told(EventName::TaskMoved, &path);
         self.tasks.insert(path.clone(), status.clone());
         self.learn(
@@ -354,9 +351,11 @@ impl Past {
         self.state = Some(RunState::Running);
     }
 
-    fn timer(&mut self, path: Arc<str>, timer: Option<Bound>, at: i128) {
+    fn timer(&mut self, entry: &Entry, at: i128) {
         self.leave_out_people(at);
-        let timer = timer.unwrap_or(Bound::Within);
+        // The deadline is the run's, which has no path.
+        let path = entry.path.clone().unwrap_or_else(|| "".into());
+        let timer = entry.timer.unwrap_or(Bound::Within);
         match timer {
             Bound::Within | Bound::Deadline => {
                 let call = self
@@ -381,7 +380,7 @@ impl Past {
         kept: &mut Kept<'_>,
     ) -> Result<(), EntryError> {
         self.leave_out_people(at);
-        let path = entry.path.take().unwrap_or_default();
+        let path = entry.path()?;
         let value = entry.answer(kept)?.unwrap_or(Value::Null);
         let answer = Answer {
             path: path.clone(),

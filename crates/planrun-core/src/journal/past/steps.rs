@@ -21,7 +21,7 @@ impl Past {
         kept: &mut Kept<'_>,
     ) -> Result<(), EntryError> {
         self.crashes = 0;
-        let path = entry.path.take().unwrap_or_default();
+        let path = entry.path()?;
         let what = entry.waits_for.unwrap_or(Waiting::Retry);
         if what == Waiting::Outcome {
             self.lost(&path, at, entry.error.take());
@@ -127,7 +127,7 @@ impl Past {
         at: i128,
         kept: &mut Kept<'_>,
     ) -> Result<(), EntryError> {
-        let path = entry.path.take().unwrap_or_default();
+        let path = entry.path()?;
         let arguments = entry.arguments(kept)?;
         let Some(execution) = entry.execution else {
             self.told(EventName::StepRunning, &path);
@@ -159,13 +159,16 @@ impl Past {
         let lost = before
             .as_ref()
             .filter(|call| call.phase == PastPhase::InFlight);
+        let goes_on_from = before
+            .as_ref()
+            .filter(|call| !matches!(call.phase, PastPhase::Answered | PastPhase::Ended));
         let call = PastCall {
             execution,
             sent_at: at,
             arrived: same.and_then(|call| call.arrived.or(lost.map(|lost| lost.sent_at))),
             may_have_happened: lost.is_some()
                 || before.as_ref().is_some_and(|call| call.may_have_happened),
-            unheard: None,
+            unheard: goes_on_from.and_then(|call| call.unheard.clone()),
             handle: None,
             trial: entry.trial.unwrap_or(1),
             attempts: step.attempts,
@@ -210,7 +213,7 @@ impl Past {
         at: i128,
         kept: &mut Kept<'_>,
     ) -> Result<(), EntryError> {
-        let path = entry.path.take().unwrap_or_default();
+        let path = entry.path()?;
         let output = entry.output(kept)?;
         let error = entry.error.take().map(Arc::new);
         self.told(EventName::StepSettled, &path);
