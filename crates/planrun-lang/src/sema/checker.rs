@@ -6,6 +6,7 @@ use std::sync::Arc;
 use foldhash::HashSet;
 
 use super::annotation::NamedTypes;
+use super::callee::Callees;
 use super::context::Contexts;
 use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
 use super::file::Namespace;
@@ -17,6 +18,7 @@ use super::plan::{
     TaskId,
 };
 use super::scope::{Atom, Lookup, NameKind, Scope as _};
+use super::settings::SettingsReader;
 use super::tools::Tools;
 use super::unread::Made;
 use crate::diag::{Diagnostic, codes};
@@ -101,7 +103,7 @@ pub(super) struct OpenBlock {
     known: Mark,
 }
 
-impl PlanChecker<'_> {
+impl<'a> PlanChecker<'a> {
     /// A checker of expressions that sees what can be named here.
     pub(super) fn expressions(&mut self) -> Checker<'_> {
         let callees = self.callees();
@@ -133,6 +135,32 @@ impl PlanChecker<'_> {
             .check_against(expression, ty, expectation);
         self.note_reads(before, &code);
         code
+    }
+
+    pub(super) fn callees(&self) -> Callees<'a> {
+        Callees {
+            shared: self.shared,
+            own: self.own,
+        }
+    }
+
+    /// An expression that gives text.
+    pub(super) fn text(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
+        self.value_of(expression, &Type::String, Expectation::of(&what))
+    }
+
+    /// An expression that gives a length of time.
+    pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> Code {
+        self.value_of(expression, &Type::Duration, Expectation::of(&what))
+    }
+
+    /// A reader of settings that reports where the plan's findings go.
+    pub(super) fn settings(&mut self) -> SettingsReader<'_> {
+        SettingsReader {
+            source: Some(self.shared.source),
+            diagnostics: self.diagnostics,
+            not_yet: &mut self.not_yet,
+        }
     }
 
     /// An expression that decides.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::checker::PlanChecker;
 use super::finding::{listed, unknown};
 use super::plan::{Budget, Jitter, OnFailure, Policy, Retry};
 use crate::diag::{Diagnostic, codes};
@@ -35,17 +34,6 @@ const RETRY: &[&str] = &[
 const ALLOW: &[&str] = &["net", "read", "write", "run", "env", "tools", "agents"];
 const BUDGET: &[&str] = &["calls", "tokens", "cost", "time"];
 
-impl PlanChecker<'_> {
-    /// A reader of settings that reports where the plan's findings go.
-    pub(super) fn settings(&mut self) -> SettingsReader<'_> {
-        SettingsReader {
-            source: Some(self.shared.source),
-            diagnostics: self.diagnostics,
-            not_yet: &mut self.not_yet,
-        }
-    }
-}
-
 impl Policy {
     /// The settings of a project's file, read as if they stood in a plan: `"200ms"` is a length of time, `"full"` a word.
     ///
@@ -73,9 +61,9 @@ impl Policy {
 /// Reads settings, which are constants.
 pub(super) struct SettingsReader<'a> {
     /// The text of the plan; a project's settings have none.
-    source: Option<&'a SourceFile>,
-    diagnostics: &'a mut Vec<Diagnostic>,
-    not_yet: &'a mut Vec<(Span, &'static str)>,
+    pub source: Option<&'a SourceFile>,
+    pub diagnostics: &'a mut Vec<Diagnostic>,
+    pub not_yet: &'a mut Vec<(Span, &'static str)>,
 }
 
 impl SettingsReader<'_> {
