@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use super::blocks::BlockKind;
 use super::call::check_call;
-use super::checker::{BlockKind, PlanChecker};
+use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
 use super::plan::{
     Call, Clauses, Footprint, NodeKind, OrderClass, Retry, Step, StepKind, Target, Undo, Until,
@@ -34,7 +35,7 @@ pub(super) fn check_undo(
     undo: &ast::Undo,
     body: &CheckedBody,
 ) -> Option<Undo> {
-    let first = checker.blocks.len();
+    let first = checker.blocks.all.len();
     let id = checker.open_block(BlockKind::Do, None, &[]);
     checker.introduce(&step.name, NameKind::Local, body.ty.clone());
     let read_before = checker.valued.remove(&step.name.span);
@@ -80,6 +81,7 @@ pub(super) fn check_undo(
 fn retry_calls(checker: &mut PlanChecker<'_>, first: usize) {
     let nodes = checker
         .blocks
+        .all
         .get_mut(first..)
         .unwrap_or_default()
         .iter_mut()
@@ -193,12 +195,14 @@ pub(super) fn check_verify(
             end_aside(checker, Some(slot), step, clauses);
             let message = Value::String("the check of `verify` does not hold".into());
             let message = Box::new(Code::literal(message, Type::String, span));
-            checker.push(span, NodeKind::Ensure { condition, message });
+            checker
+                .blocks
+                .push(span, NodeKind::Ensure { condition, message });
         }
     }
     let known = value.is_some();
     let value = value.unwrap_or_else(|| Code::literal(Value::Null, Type::Null, span));
-    checker.push(span, NodeKind::Yield(value));
+    checker.blocks.push(span, NodeKind::Yield(value));
     checker.close_block().map(|_| Verify {
         span,
         body: id,
@@ -224,9 +228,11 @@ fn require_reads(checker: &mut PlanChecker<'_>, call: &Call) {
 /// The one step of a block beside the flow of the plan.
 fn end_aside(checker: &mut PlanChecker<'_>, slot: Option<u32>, mut step: Step, clauses: Clauses) {
     step.clauses = (!clauses.is_empty()).then(|| Box::new(clauses));
-    let node = checker.push(step.span, NodeKind::Step(Box::new(step)));
+    let node = checker
+        .blocks
+        .push(step.span, NodeKind::Step(Box::new(step)));
     let slot = slot.unwrap_or_else(|| checker.names.slot());
-    let block = checker.open.last_mut();
+    let block = checker.blocks.innermost_mut();
     if let Some(node) = block.and_then(|block| block.nodes.get_mut(node.0 as usize)) {
         node.slot = Some(slot);
     }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::checker::{BlockKind, GuardMark, PlanChecker};
+use super::blocks::BlockKind;
+use super::checker::{GuardMark, PlanChecker};
 use super::expr::Expectation;
 use super::plan::{Failing, Footprint, NodeId, NodeKind, Parallel};
 use super::remedy::mend_order;
@@ -33,8 +34,8 @@ pub(super) fn check_statements(checker: &mut PlanChecker<'_>, statements: &[ast:
         checker.statement = Some(statement.span);
         check_statement(checker, statement);
         let kind = checker
-            .open
-            .last()
+            .blocks
+            .innermost()
             .map_or(BlockKind::Plan, |block| block.kind);
         if ends(statement, kind) {
             ended = Some(statement);
@@ -80,7 +81,7 @@ fn check_statement(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
         ast::StatementKind::Ensure { condition, message } => {
             let code = checker.condition(condition);
             let message = checker.text(message, "the message of `ensure`");
-            let node = checker.push(
+            let node = checker.blocks.push(
                 span,
                 NodeKind::Ensure {
                     condition: code,
@@ -96,7 +97,7 @@ fn check_statement(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
         } => {
             let mark = when.as_ref().map(|when| checker.guard(when));
             if let Some(failing) = check_failure(checker, class, message.as_deref()) {
-                checker.push(span, NodeKind::Fail(failing));
+                checker.blocks.push(span, NodeKind::Fail(failing));
             }
             end_guarded(checker, when.as_deref(), mark);
         }
@@ -131,7 +132,7 @@ fn check_let(
         origin: checker.origin(name),
         statement: span,
     });
-    checker.push_node(
+    checker.blocks.push_node(
         span,
         Some((name.text.clone(), slot)),
         Vec::new(),
@@ -144,8 +145,8 @@ fn check_parallel(checker: &mut PlanChecker<'_>, span: Span, block: &ast::Block)
     let first = next_node(checker);
     // What stands in it decides its place as a whole, so it is counted apart.
     let around = checker
-        .open
-        .last_mut()
+        .blocks
+        .innermost_mut()
         .map(|open| std::mem::replace(&mut open.does, Footprint::none()));
     let mut sequences = Vec::new();
     for statement in &block.statements {
@@ -156,7 +157,7 @@ fn check_parallel(checker: &mut PlanChecker<'_>, span: Span, block: &ast::Block)
         }
     }
     let nodes = first..next_node(checker);
-    let (Some(open), Some(mut around)) = (checker.open.last_mut(), around) else {
+    let (Some(open), Some(mut around)) = (checker.blocks.innermost_mut(), around) else {
         return;
     };
     around.merge(&open.does);
@@ -171,7 +172,7 @@ fn check_parallel(checker: &mut PlanChecker<'_>, span: Span, block: &ast::Block)
 
 /// The number of the node that is made next.
 fn next_node(checker: &PlanChecker<'_>) -> u32 {
-    checker.open.last().map_or(0, |block| {
+    checker.blocks.innermost().map_or(0, |block| {
         u32::try_from(block.nodes.len()).unwrap_or(u32::MAX)
     })
 }
@@ -182,8 +183,8 @@ fn check_if(
     otherwise: Option<&ast::Block>,
 ) {
     let kind = checker
-        .open
-        .last()
+        .blocks
+        .innermost()
         .map_or(BlockKind::Plan, |block| block.kind);
     let ended = |block: &ast::Block| {
         block
@@ -199,7 +200,9 @@ fn check_if(
     checker.names.begin_if();
     for (condition, block) in arms {
         let code = checker.condition(condition);
-        let node: NodeId = checker.push(condition.span, NodeKind::Condition(code));
+        let node: NodeId = checker
+            .blocks
+            .push(condition.span, NodeKind::Condition(code));
         let mark = checker.guard_by(node, condition, false);
         check_statements(checker, &block.statements);
         lasting &= !checker.may_change(node);
@@ -226,7 +229,7 @@ fn check_if(
 
 /// Takes the guard of an end away again: below it the condition does not hold, since everything ended otherwise.
 fn end_guarded(checker: &mut PlanChecker<'_>, when: Option<&ast::Expr>, mark: Option<GuardMark>) {
-    let node = mark.and_then(|mark| checker.condition_of(mark));
+    let node = mark.and_then(|mark| checker.blocks.condition_of(mark));
     checker.unguard(mark);
     if let (Some(when), Some(node)) = (when, node) {
         checker.survive(when, node, true);
@@ -260,8 +263,8 @@ pub(super) fn check_failure(
 
 fn check_reply(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded) {
     let kind = checker
-        .open
-        .last()
+        .blocks
+        .innermost()
         .map_or(BlockKind::Plan, |block| block.kind);
     let mark = guarded.when.as_ref().map(|when| checker.guard(when));
     if kind == BlockKind::Plan {
@@ -273,7 +276,7 @@ fn check_reply(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded
             None => checker.value(&guarded.value),
         };
         checker.replies.push(code.ty.clone());
-        checker.push(span, NodeKind::Reply(code));
+        checker.blocks.push(span, NodeKind::Reply(code));
     } else {
         checker.value(&guarded.value);
         let help = "inside a block `yield` gives the value of the step; a listener sets a task";
@@ -290,10 +293,10 @@ fn check_reply(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded
 fn check_yield(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded) {
     let mark = guarded.when.as_ref().map(|when| checker.guard(when));
     let code = checker.value(&guarded.value);
-    match checker.open.last() {
+    match checker.blocks.innermost() {
         Some(block) if !matches!(block.kind, BlockKind::Plan | BlockKind::Listener) => {
-            let code = checker.yielded(code);
-            checker.push(span, NodeKind::Yield(code));
+            let code = checker.blocks.yielded(code);
+            checker.blocks.push(span, NodeKind::Yield(code));
         }
         Some(_) | None => {
             let help = "the plan's own value is given with `reply`";
@@ -306,8 +309,8 @@ fn check_yield(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded
         }
     }
     if checker
-        .open
-        .last()
+        .blocks
+        .innermost()
         .is_some_and(|block| block.kind == BlockKind::Repeat)
     {
         // A round goes on to its `next`.
@@ -320,8 +323,8 @@ fn check_yield(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded
 fn check_next(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded) {
     let mark = guarded.when.as_ref().map(|when| checker.guard(when));
     if checker
-        .open
-        .last()
+        .blocks
+        .innermost()
         .is_some_and(|block| block.kind == BlockKind::Repeat)
     {
         let state = repeat_state(checker);
@@ -331,7 +334,7 @@ fn check_next(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded)
             &Type::union([state, Type::Null]),
             expectation,
         );
-        checker.push(span, NodeKind::Next(code));
+        checker.blocks.push(span, NodeKind::Next(code));
     } else {
         checker.value(&guarded.value);
         report_misplaced(
@@ -360,10 +363,10 @@ fn report_misplaced(checker: &mut PlanChecker<'_>, span: Span, message: &str, he
 }
 
 fn refuse_late_settings(checker: &mut PlanChecker<'_>, span: Span) {
-    let nested = checker.open.len() > 1
+    let nested = checker.blocks.outwards().nth(1).is_some()
         || checker
-            .open
-            .last()
+            .blocks
+            .innermost()
             .is_some_and(|block| !block.guard.is_empty());
     if nested {
         report_misplaced(

@@ -34,8 +34,8 @@ pub(super) fn named_after(checker: &mut PlanChecker<'_>, clauses: &[ast::Clause]
 pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Vec<After> {
     checker.note_read(&name.text);
     if let Some(nodes) = checker
-        .open
-        .last()
+        .blocks
+        .innermost()
         .and_then(|block| block.steps.get(&name.text))
     {
         return nodes
@@ -48,9 +48,8 @@ pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Ve
     }
     // Steps of outer blocks stand above the step that holds checker block; it has waited for them already.
     if checker
-        .open
-        .iter()
-        .rev()
+        .blocks
+        .outwards()
         .skip(1)
         .any(|block| block.steps.contains_key(&name.text))
     {
@@ -79,7 +78,7 @@ pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Ve
 
 /// What is said of a name that no step has.
 fn unknown_step(checker: &PlanChecker<'_>, name: &ast::Name) -> Diagnostic {
-    let blocks = checker.open.iter().rev();
+    let blocks = checker.blocks.outwards();
     let steps = blocks.flat_map(|block| block.steps.keys()).cloned();
     let steps = steps.collect::<Vec<_>>();
     let unknown = super::finding::unknown(

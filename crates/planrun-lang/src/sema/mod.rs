@@ -4,6 +4,7 @@ mod annotation;
 mod aside;
 mod backoff;
 mod block;
+mod blocks;
 mod brought;
 mod call;
 mod callee;

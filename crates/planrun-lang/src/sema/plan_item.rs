@@ -7,7 +7,8 @@ use foldhash::HashSet;
 
 use super::annotation::{NamedTypes, is_optional};
 use super::block::{check_statements, ends};
-use super::checker::{BlockKind, PlanChecker, Shared};
+use super::blocks::{BlockKind, Blocks};
+use super::checker::{PlanChecker, Shared};
 use super::context::Contexts;
 use super::expr::Expectation;
 use super::finding::duplicate_name;
@@ -133,8 +134,7 @@ fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mu
             diagnostics: &mut found.diagnostics,
             used: &mut found.called,
             names: Names::new(shared.namespaces.keys().cloned(), names.clone()),
-            open: Vec::new(),
-            blocks: Vec::new(),
+            blocks: Blocks::default(),
             tasks: Vec::new(),
             contexts,
             plans: Vec::new(),
@@ -165,7 +165,7 @@ fn check_plan_of_item(checker: &mut PlanChecker<'_>, item: &ast::Item, plan: &as
     let does = checker
         .close_block()
         .map_or(Footprint::none(), |block| block.does);
-    passed_on::follow(&mut parameters, &checker.blocks, &checker.plans);
+    passed_on::follow(&mut parameters, &checker.blocks.all, &checker.plans);
     let always = plan
         .body
         .statements
@@ -191,7 +191,7 @@ fn check_plan_of_item(checker: &mut PlanChecker<'_>, item: &ast::Item, plan: &as
             .unwrap_or_else(|| Type::union(checker.replies.iter().cloned().chain(absent))),
         policy,
         allow,
-        blocks: std::mem::take(&mut checker.blocks),
+        blocks: std::mem::take(&mut checker.blocks.all),
         tasks: std::mem::take(&mut checker.tasks),
         does,
         plans: std::mem::take(&mut checker.plans),

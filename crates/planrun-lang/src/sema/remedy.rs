@@ -165,7 +165,10 @@ fn moving_edits(
 
 /// Whether a statement of the innermost block may stand anywhere, since it only looks.
 fn is_movable(checker: &PlanChecker<'_>, statement: &ast::Statement) -> bool {
-    let nodes = checker.open.last().map_or(&[][..], |block| &block.nodes);
+    let nodes = checker
+        .blocks
+        .innermost()
+        .map_or(&[][..], |block| &block.nodes);
     nodes
         .iter()
         .filter(|node| contains(statement.span, node.span))

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::aside::refuse_in_undo;
 use super::block::{arc, block_type, check_failure, check_statements};
+use super::blocks::{BlockKind, OpenBlock};
 use super::call::{check_call, is_call};
-use super::checker::{BlockKind, OpenBlock, PlanChecker};
+use super::checker::PlanChecker;
 use super::clause::{check_clauses, check_recover_arms, named_after};
 use super::expr::{Code, Expectation};
 use super::plan::{BlockId, Each, Footprint, NodeKind, OrderClass, Repeat, Step, StepKind, Target};
@@ -79,7 +80,7 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
         .winner
         .map(|winner| Type::union([winner].into_iter().chain(recovered)));
     checker.names.retype(&step.name.text, seen, winner);
-    checker.note_does(&does);
+    checker.blocks.note_does(&does);
     let step_node = Step {
         span: step.name.span,
         kind: body.kind,
@@ -91,8 +92,10 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
         recover: arms,
     };
     let named = Some((step.name.text.clone(), slot));
-    let node = checker.push_node(span, named, after, NodeKind::Step(Box::new(step_node)));
-    if let Some(block) = checker.open.last_mut() {
+    let node = checker
+        .blocks
+        .push_node(span, named, after, NodeKind::Step(Box::new(step_node)));
+    if let Some(block) = checker.blocks.innermost_mut() {
         block
             .steps
             .entry(step.name.text.clone())
@@ -480,7 +483,7 @@ pub(super) fn check_arm(
     };
     let own_label = matches!(body, ast::ArmBody::Do(_)).then(|| arc(label));
     let id = checker.open_block(BlockKind::Do, own_label, statements);
-    if let Some(block) = checker.open.last_mut() {
+    if let Some(block) = checker.blocks.innermost_mut() {
         block.stands_for = stands_for.cloned();
     }
     match binding {
@@ -522,7 +525,7 @@ fn check_arm_body(checker: &mut PlanChecker<'_>, label: &str, body: &ast::ArmBod
         ast::ArmBody::Do(block) => check_statements(checker, &block.statements),
         ast::ArmBody::Fail { class, message } => {
             if let Some(failing) = check_failure(checker, class, message.as_deref()) {
-                checker.push(class.span, NodeKind::Fail(failing));
+                checker.blocks.push(class.span, NodeKind::Fail(failing));
             }
         }
         ast::ArmBody::Expr(expression) => check_arm_expression(checker, label, expression),
@@ -548,8 +551,8 @@ fn check_arm_body(checker: &mut PlanChecker<'_>, label: &str, body: &ast::ArmBod
 fn check_arm_expression(checker: &mut PlanChecker<'_>, label: &str, expression: &ast::Expr) {
     if !is_call(checker, expression) {
         let code = checker.value(expression);
-        let code = checker.yielded(code);
-        checker.push(expression.span, NodeKind::Yield(code));
+        let code = checker.blocks.yielded(code);
+        checker.blocks.push(expression.span, NodeKind::Yield(code));
         return;
     }
     let body = check_call_step(checker, expression);
@@ -558,22 +561,22 @@ fn check_arm_expression(checker: &mut PlanChecker<'_>, label: &str, expression: 
 
 /// An arm that is one step, whose value is that of the arm.
 fn push_arm_step(checker: &mut PlanChecker<'_>, label: &str, span: Span, body: CheckedBody) {
-    checker.note_does(&body.does);
+    checker.blocks.note_does(&body.does);
     let slot = checker.names.slot();
     let step = Step::bare(span, body.kind, body.ty.clone(), body.does);
-    checker.push_node(
+    checker.blocks.push_node(
         span,
         Some((arc(label), slot)),
         Vec::new(),
         NodeKind::Step(Box::new(step)),
     );
-    let value = checker.yielded(Code::place(
+    let value = checker.blocks.yielded(Code::place(
         Place { up: 0, slot },
         arc(label),
         body.ty,
         span,
     ));
-    checker.push(span, NodeKind::Yield(value));
+    checker.blocks.push(span, NodeKind::Yield(value));
 }
 
 /// What an arm came out as.

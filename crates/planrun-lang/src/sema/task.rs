@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::block::check_statements;
+use super::blocks::BlockKind;
 use super::brought::brought_type;
-use super::checker::{BlockKind, PlanChecker};
+use super::checker::PlanChecker;
 use super::clause::steps_above;
 use super::context::Contexts;
 use super::event::check_event;
@@ -50,7 +51,7 @@ pub(super) fn check_task(checker: &mut PlanChecker<'_>, statement: &ast::Stateme
         statuses,
         context,
         external: *external,
-        block: checker.block(),
+        block: checker.blocks.block(),
         slot: 0,
     };
     task.slot = checker.introduce(name, NameKind::Task, Contexts::at_first(&task));
@@ -58,7 +59,7 @@ pub(super) fn check_task(checker: &mut PlanChecker<'_>, statement: &ast::Stateme
     if !external {
         checker.made.tasks.push((name.text.clone(), name.span));
     }
-    checker.push_node(
+    checker.blocks.push_node(
         statement.span,
         Some((name.text.clone(), task.slot)),
         Vec::new(),
@@ -88,8 +89,8 @@ pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statemen
         None => Vec::new(),
     };
     if checker
-        .open
-        .iter()
+        .blocks
+        .outwards()
         .any(|block| block.kind == BlockKind::Each)
     {
         let message = "elements of an `each` run side by side, so none of them can move a task";
@@ -110,8 +111,12 @@ pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statemen
             status: status_id,
             context: code,
         };
-        checker.note_does(&Footprint::of(Effect::Pure, OrderClass::Barrier));
-        checker.push_node(statement.span, None, steps, NodeKind::Set(Box::new(set)));
+        checker
+            .blocks
+            .note_does(&Footprint::of(Effect::Pure, OrderClass::Barrier));
+        checker
+            .blocks
+            .push_node(statement.span, None, steps, NodeKind::Set(Box::new(set)));
     }
     checker.unguard(mark);
 }
@@ -141,8 +146,8 @@ fn note_context(
         .contexts
         .note(task, span, context.map(|context| &context.ty));
     let open = checker
-        .open
-        .last()
+        .blocks
+        .innermost()
         .map(|block| (block.id, block.guard.is_empty()));
     let surely = !guarded && open == Some((task.block, true));
     let binding = if let Lookup::Found(binding) = checker.names.lookup(&task.name) {
@@ -235,7 +240,7 @@ pub(super) fn check_listener(checker: &mut PlanChecker<'_>, statement: &ast::Sta
     check_statements(checker, &body.statements);
     checker.names.forget(before);
     if let Some(block) = checker.close_block() {
-        checker.note_does(&block.does);
+        checker.blocks.note_does(&block.does);
     }
     checker.names.back_to(flow);
     let listener = Listener {
@@ -249,7 +254,7 @@ pub(super) fn check_listener(checker: &mut PlanChecker<'_>, statement: &ast::Sta
         snapshot,
     };
     let named = Some((name.text.clone(), slot));
-    checker.push_node(
+    checker.blocks.push_node(
         statement.span,
         named,
         Vec::new(),
