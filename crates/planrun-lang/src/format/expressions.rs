@@ -372,7 +372,7 @@ fn print_argument_value<'a>(out: &mut Printer<'a>, argument: &'a Argument) {
         out.word(": ");
     }
     match &argument.value.kind {
-        // A comma or the parenthesis follows, so that out is what a test's plan replied.
+        // A comma or the parenthesis follows, so that this is what a test's plan replied.
         ExprKind::Name(name) if &**name == "reply" => out.word("reply"),
         ExprKind::Name(_)
         | ExprKind::Literal(_)

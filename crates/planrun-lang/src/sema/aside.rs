@@ -184,20 +184,15 @@ pub(super) fn check_verify(
     if let Some((call, ty, _)) = found {
         let does = Footprint::of(call.effect, OrderClass::of(call.effect));
         let step = Step::bare(call.span, StepKind::Call(call), ty, does);
-        let polls = every.is_some() || within.is_some();
         let mut clauses = Clauses::default();
-        if polls {
+        if every.is_some() || within.is_some() {
             clauses.within = Some(within.unwrap_or_else(|| duration(VERIFY_WITHIN, span)));
             let every = every.unwrap_or_else(|| duration(VERIFY_EVERY, span));
             clauses.until = Some(Until { condition, every });
             end_aside(checker, Some(slot), step, clauses);
         } else {
             end_aside(checker, Some(slot), step, clauses);
-            let message = Value::String("the check of `verify` does not hold".into());
-            let message = Box::new(Code::literal(message, Type::String, span));
-            checker
-                .blocks
-                .push(span, NodeKind::Ensure { condition, message });
+            push_check(checker, span, condition);
         }
     }
     let known = value.is_some();
@@ -210,13 +205,21 @@ pub(super) fn check_verify(
     })
 }
 
+/// A check of `verify` that is made once.
+fn push_check(checker: &mut PlanChecker<'_>, span: Span, condition: Code) {
+    let message = Value::String("the check of `verify` does not hold".into());
+    let message = Box::new(Code::literal(message, Type::String, span));
+    let check = NodeKind::Ensure { condition, message };
+    checker.blocks.push(span, check);
+}
+
 /// Reports a call of `verify` that may change something.
 fn require_reads(checker: &mut PlanChecker<'_>, call: &Call) {
     if call.effect.floats() {
         return;
     }
     let message = format!(
-        "`verify` looks and never acts, and checker call is of class `{}`",
+        "`verify` looks and never acts, and this call is of class `{}`",
         call.effect
     );
     let diagnostic = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, call.span, message);

@@ -51,12 +51,12 @@ fn report_never_reached(checker: &mut PlanChecker<'_>, end: &ast::Statement, spa
         Diagnostic::new(
             &codes::order::UNREACHABLE_STEP,
             span,
-            "checker can never run: every way to it has ended",
+            "this can never run: every way to it has ended",
         )
-        .label(end.span, "each branch of checker ends everything")
+        .label(end.span, "each branch of this ends everything")
         .help("move it above, or let one branch go on")
     } else {
-        Diagnostic::new(&codes::order::AFTER_REPLY, span, "checker can never run")
+        Diagnostic::new(&codes::order::AFTER_REPLY, span, "this can never run")
             .label(end.span, "everything ends here")
             .help("move it above, or put the end under a condition with `when`")
     };

@@ -95,7 +95,7 @@ fn refuse_value(checker: &mut PlanChecker<'_>, expression: &ast::Expr) {
     if checker.diagnostics.len() > before {
         return;
     }
-    let message = "a step calls a tool, and checker is a value";
+    let message = "a step calls a tool, and this is a value";
     let diagnostic = Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, expression.span, message)
         .help("a value is named with `let x = …`; a call looks like `namespace.tool(argument: value)`");
     checker.diagnostics.push(diagnostic);
@@ -184,7 +184,7 @@ fn check_argument(
         let message = format!("no value fits {what}: the contract contradicts itself, {reason}");
         let diagnostic =
             Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
-        let help = "no plan can mend checker; correct the schema where the tool comes from";
+        let help = "no plan can mend this; correct the schema where the tool comes from";
         checker.diagnostics.push(diagnostic.help(help));
         return checker.value(&argument.value);
     }

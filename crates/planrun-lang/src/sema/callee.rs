@@ -255,7 +255,7 @@ where
     let name = &written.tool.text;
     let message = format!("there is no namespace `{namespace}`");
     let help = format!(
-        "`{name}` is a plan of checker file, which is called by its name alone: `{}(…)`",
+        "`{name}` is a plan of this file, which is called by its name alone: `{}(…)`",
         quoted(name)
     );
     let mut diagnostic =
@@ -302,7 +302,7 @@ where
         text: format!("use {}\n", quoted(name)),
     };
     if shared.tools.has_namespace(name) {
-        let message = format!("`{name}` is not among the namespaces that checker file uses");
+        let message = format!("`{name}` is not among the namespaces that this file uses");
         let diagnostic = Diagnostic::new(code, place, message)
             .help(format!(
                 "write `use {}` at the head of the file",
@@ -406,7 +406,7 @@ where
         report_unknown(
             checker,
             &codes::names::UNKNOWN_PLAN,
-            "plan in checker file named",
+            "plan in this file named",
             (None, written),
             names,
         )?

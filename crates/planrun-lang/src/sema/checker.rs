@@ -83,7 +83,7 @@ impl<'a> PlanChecker<'a> {
     pub(super) fn value(&mut self, expression: &ast::Expr) -> Code {
         let before = self.diagnostics.len();
         let code = self.expressions().check(expression);
-        self.note_reads(before, &code);
+        self.note_reads(before, expression, &code);
         code
     }
 
@@ -98,7 +98,7 @@ impl<'a> PlanChecker<'a> {
         let code = self
             .expressions()
             .check_against(expression, ty, expectation);
-        self.note_reads(before, &code);
+        self.note_reads(before, expression, &code);
         code
     }
 
@@ -132,28 +132,15 @@ impl<'a> PlanChecker<'a> {
     pub(super) fn condition(&mut self, expression: &ast::Expr) -> Code {
         let before = self.diagnostics.len();
         let code = self.expressions().check_condition(expression);
-        self.note_reads(before, &code);
+        self.note_reads(before, expression, &code);
         code
     }
 
-    /// Remembers what an expression reads, what its findings since `before` speak of included: a name that is read in
+    /// Remembers what an expression reads. Where something is wrong with it, every name in it counts: one that is read in
     /// a wrong way is not unused.
-    fn note_reads(&mut self, before: usize, code: &Code) {
-        let spans = self
-            .diagnostics
-            .get(before..)
-            .unwrap_or_default()
-            .iter()
-            .map(|found| found.span);
-        for span in spans.collect::<Vec<_>>() {
-            let text = self.shared.source.slice(span);
-            let words = text.split(|character: char| !unicode_ident::is_xid_continue(character));
-            if let Some(word) = words.into_iter().find(|word| !word.is_empty()) {
-                self.note_read(word);
-                if self.names.is_namespace(word) {
-                    self.used.insert(word.into());
-                }
-            }
+    fn note_reads(&mut self, before: usize, expression: &ast::Expr, code: &Code) {
+        if self.diagnostics.len() > before {
+            self.note_names(expression);
         }
         for read in &code.reads {
             let place = self.note_read(&read.name);
@@ -161,6 +148,21 @@ impl<'a> PlanChecker<'a> {
                 self.valued.extend(place);
             }
         }
+    }
+
+    fn note_names(&mut self, expression: &ast::Expr) {
+        let name = match &expression.kind {
+            ast::ExprKind::Name(name) => Some(name),
+            ast::ExprKind::Call { function, .. } => Some(&function.text),
+            _ => None,
+        };
+        if let Some(name) = name {
+            self.note_read(name);
+            if self.names.is_namespace(name) {
+                self.used.insert(name.clone());
+            }
+        }
+        expression.parts(&mut |part| self.note_names(part));
     }
 
     /// Remembers that something reads a name, or waits for it, and tells where that was introduced.

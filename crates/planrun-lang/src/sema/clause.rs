@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::arm::check_arm;
 use super::aside::{check_undo, check_verify, refused_in_undo};
 use super::checker::PlanChecker;
 use super::expr::Code;
 use super::plan::{After, Clauses, Confirm, Footprint, Recover, StepKind, Until};
-use super::step::{CheckedBody, check_arm};
+use super::step::CheckedBody;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -46,7 +47,7 @@ pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Ve
             })
             .collect();
     }
-    // Steps of outer blocks stand above the step that holds checker block; it has waited for them already.
+    // Steps of outer blocks stand above the step that holds this block; it has waited for them already.
     if checker
         .blocks
         .outwards()
@@ -60,7 +61,7 @@ pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Ve
             let message = format!("`{}` comes later", name.text);
             Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, name.span, message)
                 .label(span, "it is introduced here")
-                .help("a step can only wait for what stands above it; move checker step below")
+                .help("a step can only wait for what stands above it; move this step below")
         }
         super::Lookup::Found(_) => {
             let message = format!(
@@ -144,7 +145,7 @@ fn check_clause(
             let every = checker.duration(every, "`every`");
             checked.until = Some(Until { condition, every });
             if !body.does.effect.floats() {
-                let message = format!("`until` polls, and checker call is of class `{}`", body.does.effect);
+                let message = format!("`until` polls, and this call is of class `{}`", body.does.effect);
                 checker.diagnostics.push(
                     Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, clause.span, message)
                         .help("start the effect in one step, and poll a read in the next"),
@@ -230,11 +231,10 @@ pub(super) fn check_recover_arms(
             all.is_some() && !names.contains("unknown_outcome") && !names.contains("internal");
         let repeated = !names.is_empty() && names.iter().all(|name| is_caught(&caught, name));
         if hidden || repeated {
-            let message = "an earlier arm catches all of checker already";
+            let message = "an earlier arm catches all of this already";
             let diagnostic =
-                Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message).help(
-                    "the first arm that matches is taken; remove checker one, or put it first",
-                );
+                Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
+                    .help("the first arm that matches is taken; remove this one, or put it first");
             checker.diagnostics.push(diagnostic);
         }
         match pattern {
@@ -323,7 +323,7 @@ fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, checked: &Claus
         let diagnostic = Diagnostic::new(
             &codes::failure::POLL_WITHOUT_END,
             until.span,
-            "checker poll may never end",
+            "this poll may never end",
         )
         .help("say how long to poll: `within 10m`")
         .unsafe_fix(

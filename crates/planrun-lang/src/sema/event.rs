@@ -175,7 +175,7 @@ fn check_event_subject(checker: &mut PlanChecker<'_>, name: &Arc<str>, span: Spa
             checker.diagnostics.push(
                 diagnostic
                     .label(later, "it is introduced here")
-                    .help("move checker below"),
+                    .help("move this below"),
             );
         }
         Lookup::Missing => {

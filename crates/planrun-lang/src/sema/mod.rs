@@ -1,6 +1,7 @@
 //! Names, scopes, types and effects: from a tree to a checked plan.
 
 mod annotation;
+mod arm;
 mod aside;
 mod backoff;
 mod block;

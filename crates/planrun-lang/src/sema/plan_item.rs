@@ -247,7 +247,7 @@ fn check_head(checker: &mut PlanChecker<'_>, body: &ast::Block) -> (Policy, Opti
             _ => false,
         };
         if repeated {
-            let message = "these settings stand twice in checker plan";
+            let message = "these settings stand twice in this plan";
             let diagnostic =
                 Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
             checker
@@ -284,7 +284,7 @@ fn check_replies_always(checker: &mut PlanChecker<'_>, plan: &ast::Plan, always:
     );
     let end = plan.body.span.end.saturating_sub(1) as usize;
     let diagnostic = Diagnostic::new(&codes::types::MISSING_REPLY, plan.name.span, message)
-        .label(Span::at(end), "checker end is reached without a reply")
+        .label(Span::at(end), "this end is reached without a reply")
         .help("end the plan with `reply …`, or end the other paths with `fail`");
     checker.diagnostics.push(diagnostic);
 }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use super::arm::check_arm;
 use super::aside::refuse_in_undo;
-use super::block::{arc, block_type, check_failure, check_statements};
+use super::block::{block_type, check_statements};
 use super::blocks::{BlockKind, OpenBlock};
-use super::call::{check_call, is_call};
+use super::call::check_call;
 use super::checker::PlanChecker;
 use super::clause::{check_clauses, check_recover_arms, named_after};
 use super::expr::{Code, Expectation};
 use super::plan::{BlockId, Each, Footprint, NodeKind, OrderClass, Repeat, Step, StepKind, Target};
-use super::scope::{NameKind, Place};
+use super::scope::NameKind;
 use super::waiting::{check_ask, check_infer, check_input, check_wait};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
@@ -163,7 +164,10 @@ fn check_step_body(checker: &mut PlanChecker<'_>, step: &ast::Step) -> CheckedBo
     }
 }
 
-fn check_call_step(checker: &mut PlanChecker<'_>, expression: &ast::Expr) -> CheckedBody {
+pub(super) fn check_call_step(
+    checker: &mut PlanChecker<'_>,
+    expression: &ast::Expr,
+) -> CheckedBody {
     let Some((call, ty, does)) = check_call(checker, expression) else {
         return CheckedBody::damaged(Type::Invalid);
     };
@@ -263,24 +267,20 @@ fn element_type(checker: &mut PlanChecker<'_>, list: &Code, span: Span) -> Type 
                 .all(|member| matches!(member, Type::List(_)));
             let absent = other.is_optional() && lists;
             let diagnostic = if absent {
-                Diagnostic::new(
-                    &codes::types::MAYBE_ABSENT,
-                    span,
-                    "checker list may be absent",
-                )
-                .help("give a list for that case: `… ?? []`")
-                .unsafe_fix(
-                    "add `?? []`",
-                    vec![Edit {
-                        span: Span::at(span.end as usize),
-                        text: " ?? []".to_owned(),
-                    }],
-                )
+                Diagnostic::new(&codes::types::MAYBE_ABSENT, span, "this list may be absent")
+                    .help("give a list for that case: `… ?? []`")
+                    .unsafe_fix(
+                        "add `?? []`",
+                        vec![Edit {
+                            span: Span::at(span.end as usize),
+                            text: " ?? []".to_owned(),
+                        }],
+                    )
             } else {
                 Diagnostic::new(
                     &codes::types::NOT_A_LIST,
                     span,
-                    format!("`each` runs over a list, and checker is {other}"),
+                    format!("`each` runs over a list, and this is {other}"),
                 )
                 .help("`entries(m)` makes a list of a map's entries")
                 .expected("a list", other)
@@ -315,7 +315,7 @@ fn report_unbounded(
     };
     let message = format!("`{word}` needs a bound: how often may it go round at most?");
     let diagnostic = Diagnostic::new(&codes::order::UNBOUNDED_LOOP, before, message)
-        .note("no `max` behind checker")
+        .note("no `max` behind this")
         .help("write `max 100`, or what is enough; more than that fails instead of running away")
         .unsafe_fix("add `max 100`", vec![edit]);
     checker.diagnostics.push(diagnostic);
@@ -463,127 +463,6 @@ fn check_match(
         arms: checked,
     };
     CheckedBody::new(kind, Type::union(types), does)
-}
-
-/// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`. Values that
-/// fit the type that the arm stands in for become values of it.
-pub(super) fn check_arm(
-    checker: &mut PlanChecker<'_>,
-    label: &str,
-    body: &ast::ArmBody,
-    binding: Option<(Option<&ast::Name>, Type)>,
-    stands_for: Option<&Type>,
-) -> ArmBlock {
-    let statements: &[ast::Statement] = match body {
-        ast::ArmBody::Do(block) => &block.statements,
-        ast::ArmBody::Expr(_)
-        | ast::ArmBody::Ask { .. }
-        | ast::ArmBody::Infer { .. }
-        | ast::ArmBody::Fail { .. } => &[],
-    };
-    let own_label = matches!(body, ast::ArmBody::Do(_)).then(|| arc(label));
-    let id = checker.open_block(BlockKind::Do, own_label, statements);
-    if let Some(block) = checker.blocks.innermost_mut() {
-        block.stands_for = stands_for.cloned();
-    }
-    match binding {
-        Some((Some(name), ty)) => {
-            checker.introduce_local(name, ty);
-        }
-        Some((None, _)) => {
-            checker.names.slot();
-        }
-        None => {}
-    }
-    check_arm_body(checker, label, body);
-    let kind = BlockKind::Do;
-    let Some(mut block) = checker.close_block() else {
-        return ArmBlock {
-            id,
-            ty: Type::Invalid,
-            does: Footprint::none(),
-        };
-    };
-    let yields = std::mem::take(&mut block.yields);
-    let ty = match body {
-        ast::ArmBody::Do(own) => block_type(yields, &own.statements, kind),
-        ast::ArmBody::Fail { .. } => Type::Never,
-        ast::ArmBody::Expr(_) | ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } => {
-            Type::union(yields)
-        }
-    };
-    ArmBlock {
-        id,
-        ty,
-        does: block.does,
-    }
-}
-
-/// What an arm does, in the block that was opened for it.
-fn check_arm_body(checker: &mut PlanChecker<'_>, label: &str, body: &ast::ArmBody) {
-    match body {
-        ast::ArmBody::Do(block) => check_statements(checker, &block.statements),
-        ast::ArmBody::Fail { class, message } => {
-            if let Some(failing) = check_failure(checker, class, message.as_deref()) {
-                checker.blocks.push(class.span, NodeKind::Fail(failing));
-            }
-        }
-        ast::ArmBody::Expr(expression) => check_arm_expression(checker, label, expression),
-        ast::ArmBody::Ask {
-            agent,
-            arguments,
-            returns,
-        } => {
-            let asked = check_ask(checker, agent.span, agent, arguments, returns);
-            push_arm_step(checker, label, agent.span.to(returns.span), asked);
-        }
-        ast::ArmBody::Infer {
-            span,
-            arguments,
-            returns,
-        } => {
-            let inferred = check_infer(checker, *span, arguments, returns);
-            push_arm_step(checker, label, *span, inferred);
-        }
-    }
-}
-
-fn check_arm_expression(checker: &mut PlanChecker<'_>, label: &str, expression: &ast::Expr) {
-    if !is_call(checker, expression) {
-        let code = checker.value(expression);
-        let code = checker.blocks.yielded(code);
-        checker.blocks.push(expression.span, NodeKind::Yield(code));
-        return;
-    }
-    let body = check_call_step(checker, expression);
-    push_arm_step(checker, label, expression.span, body);
-}
-
-/// An arm that is one step, whose value is that of the arm.
-fn push_arm_step(checker: &mut PlanChecker<'_>, label: &str, span: Span, body: CheckedBody) {
-    checker.blocks.note_does(&body.does);
-    let slot = checker.names.slot();
-    let step = Step::bare(span, body.kind, body.ty.clone(), body.does);
-    checker.blocks.push_node(
-        span,
-        Some((arc(label), slot)),
-        Vec::new(),
-        NodeKind::Step(Box::new(step)),
-    );
-    let value = checker.blocks.yielded(Code::place(
-        Place { up: 0, slot },
-        arc(label),
-        body.ty,
-        span,
-    ));
-    checker.blocks.push(span, NodeKind::Yield(value));
-}
-
-/// What an arm came out as.
-pub(super) struct ArmBlock {
-    pub id: BlockId,
-    pub ty: Type,
-    pub does: Footprint,
 }
 
 /// The type that carried state has: that of its first value, literals widened at every depth, since later values differ.

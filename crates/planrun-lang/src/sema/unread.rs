@@ -92,7 +92,7 @@ fn report_unknown_results(checker: &mut PlanChecker<'_>) {
                 "nothing is known of what `{called}` gives, so what is read of it is not checked"
             );
             let diagnostic = Diagnostic::new(&codes::types::UNKNOWN_READ, span, message).help(
-                format!("declare it: `tool {called}(…) -> {{ field: type }}` in checker file"),
+                format!("declare it: `tool {called}(…) -> {{ field: type }}` in this file"),
             );
             checker.diagnostics.push(diagnostic);
         }

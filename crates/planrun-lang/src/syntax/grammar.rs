@@ -3,15 +3,15 @@
 /// Reads plans: few nodes, damaged text skipped.
 pub(super) mod quiet {
     #[derive(pest_derive::Parser)]
-    #[grammar = "../../../grammar/plan.pest"]
-    #[grammar = "../../../grammar/quiet.pest"]
+    #[grammar = "grammar/plan.pest"]
+    #[grammar = "grammar/quiet.pest"]
     pub struct PlanParser;
 }
 
 /// Explains damaged text: every token is a rule that can be missed, nothing is skipped.
 pub(super) mod told {
     #[derive(pest_derive::Parser)]
-    #[grammar = "../../../grammar/plan.pest"]
-    #[grammar = "../../../grammar/told.pest"]
+    #[grammar = "grammar/plan.pest"]
+    #[grammar = "grammar/told.pest"]
     pub struct PlanParser;
 }

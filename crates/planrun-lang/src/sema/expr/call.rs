@@ -32,7 +32,7 @@ pub(super) fn check_global_call(
         Some(Ok(binding)) => return check_binding(checker, &name.text, &binding, span),
         Some(Err(finding)) => {
             checker.report(*finding);
-            return Typed::fail("checker asks about something that is not there", span);
+            return Typed::fail("this asks about something that is not there", span);
         }
         None => {}
     }

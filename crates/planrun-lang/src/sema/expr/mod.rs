@@ -12,6 +12,7 @@ mod literal;
 mod macros;
 mod method;
 mod names;
+mod namespace;
 mod narrow;
 mod operator;
 mod overload;

@@ -160,18 +160,11 @@ fn check_computed(
     if let ([link], false) = (rest, constant || checker.diagnostics.len() > before) {
         same_operands(checker, first, link, span);
     }
-    if let Some(first) = start {
-        return Typed::new(
-            Op::Chain {
-                first: Box::new(first),
-                rest: links,
-            },
-            left.ty,
-            span,
-        );
-    }
-    left.node.span = span;
-    left
+    let Some(first) = start.map(Box::new) else {
+        left.node.span = span;
+        return left;
+    };
+    Typed::new(Op::Chain { first, rest: links }, left.ty, span)
 }
 
 /// The type of one operation, with what is wrong about it reported.

@@ -25,7 +25,7 @@ pub(super) fn same_operands(
     if is_long(first) || is_long(other) || canonical(first) != canonical(other) {
         return;
     }
-    let message = format!("both sides are the same: checker is {result} whatever the value");
+    let message = format!("both sides are the same: this is {result} whatever the value");
     let diagnostic = Diagnostic::new(&codes::order::SAME_OPERANDS, span, message)
         .note("the same on both sides")
         .help("one side should be something else, or the whole can be left out");
@@ -44,7 +44,7 @@ pub(super) fn repeated_conditions<'e>(
     {
         if let Some(first) = seen.insert(canonical(operand), operand.span) {
             let sign = if and { "&&" } else { "||" };
-            let message = format!("checker condition stands twice among those joined by `{sign}`");
+            let message = format!("this condition stands twice among those joined by `{sign}`");
             let diagnostic = Diagnostic::new(&codes::order::SAME_OPERANDS, operand.span, message)
                 .note("again here")
                 .label(first, "first here")

@@ -21,7 +21,7 @@ pub use item::{
     TestStatementKind, Tool, TypeItem, Use, UseNamespace,
 };
 pub use statement::{
-    Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Statement,
+    Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, Inner, InputField, Statement,
     StatementKind, Step, StepBody, Undo, WaitFor,
 };
 pub use type_expr::{FieldType, TypeExpr, TypeExprKind, TypeSuffix};

@@ -249,7 +249,7 @@ fn assigned(context: &Context<'_>) -> Option<Hint> {
         && Context::is_word(context.before(1))
         && matches!(context.before_text(2), "(" | ",")
     {
-        let edits = context.named_arguments();
+        let edits = context.rewriter().named_arguments();
         return Some(
             Hint::new(span, "arguments are named with `:`", "write `name: value`").certainly(edits),
         );
@@ -373,7 +373,7 @@ fn parts(context: &Context<'_>) -> Option<Hint> {
                 "the question of `input` stands without parentheses",
                 "write `input \"…\" -> { … }`",
             );
-            hint.certainly(context.without_parentheses("input"))
+            hint.certainly(context.rewriter().without_parentheses("input"))
         }
         (_, "(") if before == "recover" => Hint::new(
             span,
@@ -454,7 +454,7 @@ fn operators(context: &Context<'_>) -> Option<Hint> {
         format!("`{mark}` is no operator here"),
         here.help(None),
     );
-    let edits = context.translated();
+    let edits = context.rewriter().translated();
     Some(match here.certainty {
         Certainty::Told => hint,
         Certainty::Certain if matches!(mark.as_str(), "&" | "|") => hint.perhaps(edits),

@@ -152,10 +152,7 @@ impl Encoder {
             }
             ItemKind::Plan(plan) => self.plan(plan, self.documentation(item.doc.as_ref())),
             ItemKind::Test(test) => self.test(test, self.documentation(item.doc.as_ref())),
-            ItemKind::Error => self.refuse(
-                item.span,
-                "this text could not be read, so it has no JSON form",
-            ),
+            ItemKind::Error => self.unread(item.span),
         };
         object.done()
     }
@@ -234,9 +231,7 @@ impl Encoder {
                 object.name("of", Some(what));
                 object
             }
-            TestStatementKind::Error => {
-                self.refuse(span, "this text could not be read, so it has no JSON form")
-            }
+            TestStatementKind::Error => self.unread(span),
         };
         object.done()
     }
@@ -339,12 +334,7 @@ impl Encoder {
                 }
                 object.done()
             }
-            ExprKind::Error => self
-                .refuse(
-                    expr.span,
-                    "this text could not be read, so it has no JSON form",
-                )
-                .done(),
+            ExprKind::Error => self.unread(expr.span).done(),
             ExprKind::Literal(_)
             | ExprKind::Name(_)
             | ExprKind::Call { .. }
@@ -407,6 +397,11 @@ impl Encoder {
             object.put(&name.text, self.value(value));
         }
         object.done()
+    }
+
+    /// Remembers a text that could not be read.
+    pub fn unread(&mut self, span: Span) -> Object {
+        self.refuse(span, "this text could not be read, so it has no JSON form")
     }
 
     /// Remembers that something cannot be written; the object stands in for it.

@@ -65,22 +65,27 @@ fn write_statement(encoder: &mut Encoder, statement: &Statement) -> Value {
             class,
             message,
             when,
-        } => {
-            let mut object = documented("fail", doc);
-            object.name("class", Some(class));
-            encoder.optional(&mut object, "message", message.as_deref());
-            encoder.optional(&mut object, "when", when.as_deref());
-            object
-        }
+        } => write_fail(encoder, doc, class, message.as_deref(), when.as_deref()),
         StatementKind::Reply(guarded) => write_guarded(encoder, "reply", doc, guarded),
         StatementKind::Yield(guarded) => write_guarded(encoder, "yield", doc, guarded),
         StatementKind::Next(guarded) => write_guarded(encoder, "next", doc, guarded),
-        StatementKind::Error => encoder.refuse(
-            statement.span,
-            "encoder text could not be read, so it has no JSON form",
-        ),
+        StatementKind::Error => encoder.unread(statement.span),
     };
     object.done()
+}
+
+fn write_fail(
+    encoder: &mut Encoder,
+    doc: Option<&str>,
+    class: &Name,
+    message: Option<&Expr>,
+    when: Option<&Expr>,
+) -> Object {
+    let mut object = documented("fail", doc);
+    object.name("class", Some(class));
+    encoder.optional(&mut object, "message", message);
+    encoder.optional(&mut object, "when", when);
+    object
 }
 
 fn write_let_value(
@@ -251,12 +256,7 @@ fn write_step_body(encoder: &mut Encoder, object: &mut Object, body: &StepBody, 
             object.put("fields", write_input_fields(encoder, fields));
         }
         StepBody::Wait(wait) => write_wait(encoder, object, wait),
-        StepBody::Error => {
-            *object = encoder.refuse(
-                span,
-                "encoder text could not be read, so it has no JSON form",
-            );
-        }
+        StepBody::Error => *object = encoder.unread(span),
     }
 }
 
@@ -423,10 +423,7 @@ fn write_clauses(encoder: &mut Encoder, object: &mut Object, clauses: &[Clause])
             }
             ClauseKind::Undo(body) => undo = Some(write_undo(encoder, body)),
             ClauseKind::Error => {
-                encoder.refuse(
-                    clause.span,
-                    "encoder text could not be read, so it has no JSON form",
-                );
+                encoder.unread(clause.span);
             }
         }
     }

@@ -298,7 +298,7 @@ pub(super) fn lower_plain_text(cx: &mut Lowering<'_>, node: Option<Node<'_>>) ->
         TextValue::Template(_) => not_plain(
             cx,
             span,
-            "cx text must be constant",
+            "this text must be constant",
             "write the text out, without `${`",
         ),
     };

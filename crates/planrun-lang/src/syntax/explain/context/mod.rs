@@ -7,6 +7,7 @@ use crate::diag::{Edit, fix};
 use crate::source::Span;
 use crate::syntax::lower::{Damage, DamageKind};
 use crate::syntax::scan::{Delimiter, STATEMENT_WORDS, Scan, Token, TokenKind};
+use rewrites::Rewriter;
 
 /// The place where a damaged text could not be read on.
 pub(super) struct Context<'s> {
@@ -117,6 +118,14 @@ impl<'s> Context<'s> {
         self.tokens
             .get(self.first..self.end.max(self.first))
             .unwrap_or_default()
+    }
+
+    /// The whole of the damaged text, to be rewritten.
+    pub fn rewriter(&self) -> Rewriter<'s> {
+        Rewriter {
+            text: self.text,
+            tokens: self.all(),
+        }
     }
 
     /// The tokens outside of all brackets, each pair of brackets as its closing one.

@@ -6,10 +6,20 @@ use crate::diag::foreign::{self, Certainty, MARKS};
 use crate::source::Span;
 use crate::syntax::scan::{Token, TokenKind};
 
-impl Context<'_> {
+/// The tokens of a text that could not be read, for rewriting all of it.
+pub(in super::super) struct Rewriter<'s> {
+    pub(super) text: &'s str,
+    pub(super) tokens: &'s [Token],
+}
+
+impl Rewriter<'_> {
+    fn slice(&self, token: Token) -> &str {
+        token.text(self.text)
+    }
+
     /// The edits that write every function of one variable as a macro takes it.
     pub fn lambdas(&self) -> Vec<Edit> {
-        let all = self.all();
+        let all = self.tokens;
         let text = |index: usize| all.get(index).map_or("", |token| self.slice(*token));
         let mut edits = Vec::new();
         for (index, token) in all.iter().enumerate() {
@@ -29,7 +39,7 @@ impl Context<'_> {
                     }
                 }
                 ("=>" | "->", Some(name), Some(open), _)
-                    if Self::is_word(Some(name)) && self.slice(open) == "(" =>
+                    if Context::is_word(Some(name)) && self.slice(open) == "(" =>
                 {
                     Edit {
                         span: name.span().to(token.span()),
@@ -54,10 +64,10 @@ impl Context<'_> {
 
     /// The edits that name every argument with `:`.
     pub fn named_arguments(&self) -> Vec<Edit> {
-        let all = self.all();
+        let all = self.tokens;
         let named = |window: &&[Token]| {
             matches!(self.slice(window[0]), "(" | ",")
-                && Self::is_word(Some(window[1]))
+                && Context::is_word(Some(window[1]))
                 && self.slice(window[2]) == "="
         };
         let edit = |window: &[Token]| Edit {
@@ -74,7 +84,7 @@ impl Context<'_> {
                 window[0].end == window[1].start
                     && window.iter().all(|token| self.slice(*token) == mark)
             };
-            self.all()
+            self.tokens
                 .windows(2)
                 .find(both)
                 .map(|window| window[0].span().to(window[1].span()))
@@ -84,7 +94,7 @@ impl Context<'_> {
 
     /// The edits that write every operator of another language as it is written here.
     pub fn translated(&self) -> Vec<Edit> {
-        let all = self.all();
+        let all = self.tokens;
         let mut edits = Vec::new();
         let mut index = 0;
         while let Some(token) = all.get(index) {
@@ -136,7 +146,7 @@ impl Context<'_> {
 
     /// Where the operand of a `not` begins, if `!` before it means the same: `not a == b` is `!(a == b)`.
     fn negatable(&self, index: usize) -> Option<u32> {
-        let rest = self.all().get(index + 1..)?;
+        let rest = self.tokens.get(index + 1..)?;
         let mut depth = 0_usize;
         for token in rest {
             match (token.kind, self.slice(*token)) {
@@ -159,7 +169,7 @@ impl Context<'_> {
 
     /// The edits that take away the parentheses behind a word.
     pub fn without_parentheses(&self, word: &str) -> Vec<Edit> {
-        let all = self.all();
+        let all = self.tokens;
         let Some(at) = all.iter().position(|token| self.slice(*token) == word) else {
             return Vec::new();
         };
