@@ -177,6 +177,7 @@ pub(super) fn reply(question: &Question, may_skip: bool, terminal: Terminal) -> 
             told.insert("happened".to_owned(), Json::Bool(happened));
             Ok(Json::Object(told))
         }),
+        Waiting::Peer => consent(question, may_skip, terminal),
         Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
             let begins = if may_skip { begins(terminal) } else { Ok(()) };
             begins
@@ -254,6 +255,14 @@ fn choice(words: &[Word], may_skip: bool, terminal: Terminal) -> Result<Word, Re
 
 fn decision(may_skip: bool, terminal: Terminal) -> Result<bool, Reply> {
     Ok(choice(&[Word::Yes, Word::No], may_skip, terminal)? == Word::Yes)
+}
+
+/// A form that may be declined.
+fn consent(question: &Question, may_skip: bool, terminal: Terminal) -> Result<Json, Reply> {
+    match choice(&[Word::FillIn, Word::No], may_skip, terminal)? {
+        Word::FillIn => fields(question, terminal).map(Json::Object),
+        _ => Ok(Json::Null),
+    }
 }
 
 fn begins(terminal: Terminal) -> Result<(), Reply> {

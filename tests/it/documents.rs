@@ -489,7 +489,8 @@ fn every_kind_of_event_has_its_name_elsewhere() {
         assert_eq!(mcp.contains("same"), a2a.contains("same"), "{row:?}");
         assert!(
             told.iter()
-                .all(|word| MCP.contains(word) || ["confirm", "input", "answer"].contains(word)),
+                .all(|word| MCP.contains(word)
+                    || ["confirm", "input", "answer", "peer"].contains(word)),
             "{row:?}"
         );
         let known = |word: &&str| {
@@ -499,7 +500,7 @@ fn every_kind_of_event_has_its_name_elsewhere() {
         assert!(
             states
                 .iter()
-                .all(|word| known(word) || ["confirm", "input", "answer"].contains(word)),
+                .all(|word| known(word) || ["confirm", "input", "answer", "peer"].contains(word)),
             "{row:?}"
         );
     }

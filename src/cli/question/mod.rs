@@ -72,7 +72,7 @@ impl Asked<'_> {
             page.texts(why);
         }
         match question.kind {
-            Waiting::Input => page.form(question),
+            Waiting::Input | Waiting::Peer => page.form(question),
             Waiting::Confirm | Waiting::Answer => page.call(question),
             Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {}
         }
@@ -186,7 +186,12 @@ fn sample(question: &Question) -> String {
             }
             format!("{{\"happened\": true{value}}}")
         }
-        Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
+        Waiting::Input
+        | Waiting::Peer
+        | Waiting::Retry
+        | Waiting::Poll
+        | Waiting::Outcome
+        | Waiting::Time => {
             let open = question
                 .form
                 .iter()

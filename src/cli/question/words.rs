@@ -19,6 +19,7 @@ impl Words {
             Waiting::Confirm => ("yes or no", "请确认"),
             Waiting::Input => ("a form", "请填写"),
             Waiting::Answer => ("did it happen", "是否已经发生"),
+            Waiting::Peer => ("a tool asks", "工具询问"),
             Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => ("a wait", "等待"),
         };
         self.either(english, chinese)
@@ -69,6 +70,7 @@ impl Words {
             Waiting::Answer => self.either("what was sent", "已发送的内容"),
             Waiting::Confirm
             | Waiting::Input
+            | Waiting::Peer
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome

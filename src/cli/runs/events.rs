@@ -97,7 +97,7 @@ fn asked_or_said(mut entry: Entry, look: Look) -> String {
     let path = entry.path.clone().unwrap_or_default();
     let mut not_here = |_: &str| Err("it is kept apart".to_owned());
     match entry.waits_for {
-        Some(Waiting::Confirm | Waiting::Input | Waiting::Answer) => {
+        Some(Waiting::Confirm | Waiting::Input | Waiting::Answer | Waiting::Peer) => {
             let at = entry.instant();
             let Ok(question) = entry.question(&mut not_here) else {
                 return String::new();

@@ -19,6 +19,8 @@ pub fn given(asking: &Asking, seed: u64) -> Given {
     let mut dice = Dice::new(seed ^ name.wrapping_mul(0x9e37));
     let value = match question.kind {
         Waiting::Confirm => json!(!dice.one_in(5)),
+        // Somebody declines what a peer asks.
+        Waiting::Peer if dice.one_in(5) => Json::Null,
         Waiting::Answer if dice.one_in(2) => json!({ "happened": false }),
         Waiting::Answer => {
             json!({ "happened": true, "value": answer(&question.form[0].schema, &mut dice) })

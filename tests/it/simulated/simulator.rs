@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::{Entry, Event, EventKind, Past};
+use planrun_core::journal::{Entry, Event, EventKind, FormField, Past};
 use planrun_core::run::{
     CallId, CallRequest, Command, Defaults, Input, Interruption, Moment, Order, Outcome, Program,
     Run, Setup,
 };
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Transient};
+use planrun_lang::types::{ErrorClass, Transient, Type};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
@@ -232,6 +232,8 @@ struct Process<'w, 'a> {
     arriving: BinaryHeap<Reverse<(i128, u64)>>,
     inputs: BTreeMap<u64, Input>,
     sequence: u64,
+    /// Calls whose peers wait for a reply, with what they come to then.
+    asking: BTreeMap<CallId, CallOutcome>,
     /// Events that were written and are not on disk.
     buffer: Vec<Written>,
     begun: i128,
@@ -256,6 +258,7 @@ impl<'w, 'a> Process<'w, 'a> {
             arriving: BinaryHeap::new(),
             inputs: BTreeMap::new(),
             sequence: 0,
+            asking: BTreeMap::new(),
             buffer: Vec::new(),
             waits: false,
             wake: None,
@@ -313,6 +316,11 @@ impl<'w, 'a> Process<'w, 'a> {
                 self.arrives(60_000, Input::Asked { asking, given });
             }
             Command::Refuse(error) => return Err(format!("an answer is not taken: {error}")),
+            Command::Reply { call, .. } => {
+                if let Some(outcome) = self.asking.remove(&call) {
+                    self.arrives(2_000, ended(call, outcome));
+                }
+            }
             Command::Wait(until) => (self.waits, self.wake) = (true, until),
             Command::End => self.over = true,
             Command::Summarize(_)
@@ -364,15 +372,32 @@ impl<'w, 'a> Process<'w, 'a> {
         } else {
             self.outcome(request)
         };
-        // Some answers are lost on their way: then the time of the attempt ends it.
-        if !pure && self.world.dice.one_in(12) {
-            self.world.count("lost");
-            let limit = u64::try_from(limit.as_millis())
-                .unwrap_or(u64::MAX)
-                .min(3_600_000);
-            self.arrives_at(limit, ended(call, Err(timed_out())));
+        let fate = if pure {
+            None
         } else {
-            self.arrives(2_000, ended(call, outcome));
+            Some(self.world.dice.below(12))
+        };
+        match fate {
+            // The answer is lost on its way: then the time of the attempt ends it.
+            Some(0) => {
+                self.world.count("lost");
+                let limit = u64::try_from(limit.as_millis())
+                    .unwrap_or(u64::MAX)
+                    .min(3_600_000);
+                self.arrives_at(limit, ended(call, Err(timed_out())));
+            }
+            Some(1) => {
+                self.world.count("replies");
+                self.asking.insert(call, outcome);
+                let asks = Input::CallAsks {
+                    call,
+                    text: format!("Which one for {path}?").into(),
+                    form: vec![FormField::plain("number", &Type::Int)],
+                    prefilled: Value::object::<&str>([]),
+                };
+                self.arrives(2_000, asks);
+            }
+            _ => self.arrives(2_000, ended(call, outcome)),
         }
         Ok(())
     }

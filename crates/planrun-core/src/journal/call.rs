@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use super::event::Used;
 use super::failure::StepError;
+use super::question::{Answer, Question};
 
 /// The latest execution of a call.
 #[derive(Clone, Debug)]
@@ -35,6 +36,15 @@ pub struct PastCall {
     pub handle: Option<Json>,
     /// Why the latest poll has told nothing.
     pub unheard: Option<Arc<StepError>>,
+    /// What its peer has asked in the middle of its attempts, oldest first.
+    pub asked: Vec<PeerQuestion>,
+}
+
+/// A question that was asked in the middle of a call.
+#[derive(Clone, Debug)]
+pub struct PeerQuestion {
+    pub question: Arc<Question>,
+    pub answer: Option<Answer>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,4 +58,10 @@ pub enum PastPhase {
     Answered,
     /// It ended because of something else.
     Ended,
+}
+
+impl PastPhase {
+    pub(super) fn has_ended(self) -> bool {
+        matches!(self, Self::Answered | Self::Ended)
+    }
 }

@@ -79,7 +79,8 @@ pub enum EventKind {
         path: Arc<str>,
         until: i128,
     },
-    /// Somebody answered: `STEP.confirm` is the path of a gate, `STEP` that of a form.
+    /// Somebody answered: `STEP.confirm` is the path of a gate, `STEP` that of a form, `STEP.asked` that of what a peer
+    /// asks in the middle of a call.
     AnswerGiven {
         path: Arc<str>,
         value: Value,
@@ -233,6 +234,8 @@ pub enum Waiting {
     Outcome,
     /// Somebody who knows whether it happened.
     Answer,
+    /// Somebody's reply to what is called, which asks in the middle of the call.
+    Peer,
     /// A moment.
     Time,
 }
@@ -370,6 +373,7 @@ impl Waiting {
             Self::Input => "input",
             Self::Outcome => "outcome",
             Self::Answer => "answer",
+            Self::Peer => "peer",
             Self::Time => "time",
         }
     }

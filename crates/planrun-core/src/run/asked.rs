@@ -15,7 +15,7 @@ use crate::journal::{Answer, FormField, Question, Waiting, instant};
 pub struct QuestionReport {
     /// The path under which it is answered.
     pub path: Arc<str>,
-    /// `confirm`, `input` or `answer`.
+    /// `confirm`, `input`, `answer` or `peer`.
     pub kind: &'static str,
     pub status: QuestionStatus,
     pub text: Arc<str>,
@@ -49,7 +49,7 @@ pub enum QuestionStatus {
     Pending,
     /// A yes to a gate.
     Approved,
-    /// A no to a gate.
+    /// A no to a gate, or to what a peer asked.
     Rejected,
     /// A form, or what became of a call.
     Answered,
@@ -91,7 +91,9 @@ impl Run {
         let status = match kind {
             Waiting::Confirm if answer.value == Value::Bool(true) => QuestionStatus::Approved,
             Waiting::Confirm => QuestionStatus::Rejected,
+            Waiting::Peer if answer.value == Value::Null => QuestionStatus::Rejected,
             Waiting::Input
+            | Waiting::Peer
             | Waiting::Answer
             | Waiting::Retry
             | Waiting::Poll

@@ -221,7 +221,7 @@ impl Run {
     }
 
     /// The call that an attempt in flight belongs to; none where it has ended.
-    fn flying(&mut self, CallId { at, number }: CallId) -> Option<&mut Leaf> {
+    pub(super) fn flying(&mut self, CallId { at, number }: CallId) -> Option<&mut Leaf> {
         let leaf = self.leaves.get_mut(&at)?;
         (leaf.number == number && leaf.phase == Phase::InFlight).then_some(leaf)
     }
@@ -250,9 +250,10 @@ impl Run {
         if self.flying(CallId { at, number }).is_none() {
             return;
         }
-        let Some(leaf) = self.leaves.remove(&at) else {
+        let Some(mut leaf) = self.leaves.remove(&at) else {
             return;
         };
+        self.end_peer_question(at, &mut leaf);
         if self.is_let_go() && leaf.effect.repeatable() {
             // It was stopped, and the next process makes it again.
             return;
@@ -487,6 +488,7 @@ impl Run {
     /// Takes a call out of those that have begun, and gives its slot back.
     pub(super) fn leave_flight(&mut self, at: NodeRef) -> Option<Leaf> {
         let leaf = self.leaves.remove(&at)?;
+        self.close_peer_question(at);
         if leaf.has_slot() {
             self.give_slot(self.frames[at.0].scope);
         }

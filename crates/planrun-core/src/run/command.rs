@@ -12,7 +12,7 @@ use super::Program;
 use super::machine::NodeRef;
 use super::people::Asking;
 use super::reached::Reached;
-use crate::journal::{AnswerError, Event, Given, Message, Summary, Used};
+use crate::journal::{AnswerError, Event, FormField, Given, Message, Summary, Used};
 use planrun_lang::call::CallOutcome;
 
 /// One attempt at a call: tells it from every other attempt of the run.
@@ -36,6 +36,16 @@ pub enum Input {
     Wake,
     /// An attempt can be taken up again with this by a later process.
     CallHandle { call: CallId, handle: Json },
+    /// What is called asks something in the middle of an attempt. It is answered with [`Command::Reply`], unless the
+    /// attempt ends before; until then it asks nothing else.
+    CallAsks {
+        call: CallId,
+        /// Text from outside.
+        text: Arc<str>,
+        form: Vec<FormField>,
+        /// A map of what stands in the fields before anybody has answered.
+        prefilled: Value,
+    },
     /// An attempt has cost so much since it last told.
     CallUsed { call: CallId, used: Used },
     /// An attempt has ended.
@@ -76,6 +86,8 @@ pub enum Command {
     Call(CallRequest),
     /// Stop an attempt. Its end is not waited for, and is ignored.
     StopCall(CallId),
+    /// Tell the peer of an attempt what became of its question.
+    Reply { call: CallId, reply: PeerReply },
     /// Turn to somebody with a question.
     Ask(Asking),
     /// Somebody's answer cannot be taken.
@@ -91,6 +103,27 @@ pub enum Command {
     Wait(Option<Duration>),
     /// The run is over, or this process lets go of it: see [`super::Run::conclude`].
     End,
+}
+
+/// What became of a question that was asked in the middle of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PeerReply {
+    /// A map of the fields of its form.
+    Given(Value),
+    /// Somebody said no.
+    Declined,
+    /// Nobody was there to be asked.
+    Unanswered,
+}
+
+impl From<Value> for PeerReply {
+    /// Null is a no.
+    fn from(answer: Value) -> Self {
+        match answer {
+            Value::Null => Self::Declined,
+            given => Self::Given(given),
+        }
+    }
 }
 
 /// One attempt at a call.

@@ -41,6 +41,7 @@ impl Run {
             return;
         };
         let path = self.path(&program, at);
+        self.close_peer_question(at);
         self.record(at.0, at.1).in_doubt = true;
         let replays = self.recording.is_replaying();
         let verifies = self.verifies(&program, step);

@@ -25,6 +25,8 @@ pub(super) struct Leaf {
     pub sent_at: i128,
     /// What the attempt in flight can be taken up again with by a later process.
     pub handle: Option<Json>,
+    /// Whether its peer has asked something and waits for the reply; it holds no slot then.
+    pub asks: bool,
     /// Whether the attempt in flight has told what it has cost, so that its answer need not.
     pub told_cost: bool,
     /// Why the latest poll has told nothing.
@@ -64,6 +66,7 @@ impl Leaf {
             arrived: None,
             sent_at: 0,
             handle: None,
+            asks: false,
             told_cost: false,
             unheard: None,
             attempt: 0,
@@ -86,7 +89,7 @@ impl Leaf {
 
     /// Whether it holds a slot.
     pub(super) fn has_slot(&self) -> bool {
-        self.phase != Phase::Waiting
+        self.phase != Phase::Waiting && !self.asks
     }
 
     /// Whether the process must not end before its answer is there, since the next one may neither make it again nor take

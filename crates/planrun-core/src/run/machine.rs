@@ -25,6 +25,7 @@ use super::leaf::Leaf;
 use super::order::Draw;
 use super::outcome::Interruption;
 use super::park::Parking;
+use super::peer::Peers;
 use super::people::People;
 use super::reached::Reached;
 use super::recording::Recording;
@@ -78,6 +79,8 @@ pub struct Run {
     pub(super) parking: Parking,
     /// What people are asked, and what waits for a moment.
     pub(super) people: People,
+    /// What calls ask in their middle.
+    pub(super) peers: Peers,
     pub(super) timers: BinaryHeap<Reverse<(Duration, u64, Timer)>>,
     /// What calls without arguments share.
     pub(super) no_arguments: Value,
@@ -102,9 +105,11 @@ pub struct Run {
     pub(super) lost: VecDeque<NodeRef>,
 }
 
-/// A step whose time is bounded.
+/// A step whose time is bounded, while it goes on.
 pub(super) struct Within {
     pub path: Arc<str>,
+    /// Tells its timer from those of earlier times at which the step was done.
+    pub number: u64,
     /// When its time is over, since the run began.
     pub until: Microseconds,
 }
@@ -115,7 +120,7 @@ pub(super) enum Timer {
     /// The wait before the next attempt or poll is over.
     Again(NodeRef, u64),
     /// `within` is over.
-    Within(NodeRef),
+    Within(NodeRef, u64),
     /// The deadline of a plan, which knows of so much time that everything waited for people.
     Deadline(Duration),
     /// What a step waits for has not come in time, or is the time itself.
@@ -138,8 +143,8 @@ impl Run {
         let draw = Draw::new(setup.order);
         let recording = Recording::new((setup.durable, setup.observed), past, now.wall);
         // Who lives through a journal does all that follows from one answer before it takes the next, and so does who writes it.
-        let relives = recording.is_replaying();
-        let relived = setup.durable || relives;
+        let catching_up = recording.is_replaying();
+        let relived = setup.durable || catching_up;
         let reactions = Reactions {
             in_order: relived || reacts(program),
             ..Reactions::default()
@@ -164,6 +169,7 @@ impl Run {
             aftermath: Aftermath::new(program),
             parking: Parking::default(),
             people,
+            peers: Peers::default(),
             timers: BinaryHeap::new(),
             no_arguments: Value::Map(Arc::default()),
             draw,
@@ -176,7 +182,7 @@ impl Run {
             interruption: None,
             finished: false,
             called: false,
-            catching_up: relives,
+            catching_up,
             lost: VecDeque::new(),
         };
         run.begin(program, inputs);
@@ -202,6 +208,12 @@ impl Run {
             Input::Idle => self.idle(),
             Input::Wake => self.fire(),
             Input::CallHandle { call, handle } => self.handle_given(call, handle),
+            Input::CallAsks {
+                call,
+                text,
+                form,
+                prefilled,
+            } => self.call_asks(call, text, form, prefilled),
             Input::CallUsed { call, used } => self.cost_told(call, used),
             Input::CallEnded { call, outcome } => self.draw.arrived(call, outcome),
             Input::Durable(number) => self.recording.set_durable(number),
@@ -384,7 +396,10 @@ impl Run {
         while let Some(timer) = self.next_due(now) {
             match timer {
                 Timer::Again(node, number) => self.again(node, number),
-                Timer::Within(node) => self.within_is_over(node),
+                Timer::Within(node, number) if self.is_bounded(node, number) => {
+                    self.within_is_over(node);
+                }
+                Timer::Within(..) => {}
                 Timer::Deadline(known) => self.deadline_has_come(known),
                 Timer::Hold(node, number) => self.hold_is_over(node, number),
             }

@@ -26,6 +26,7 @@ mod machine;
 mod order;
 mod outcome;
 mod park;
+mod peer;
 mod people;
 mod policy;
 mod poll;
@@ -51,7 +52,7 @@ use std::sync::Arc;
 
 pub use asked::{QuestionReport, QuestionStatus};
 pub use clock::Moment;
-pub use command::{CallId, CallRequest, Command, Input, ScopeId};
+pub use command::{CallId, CallRequest, Command, Input, PeerReply, ScopeId};
 pub use copies::{Again, Copied, Copies};
 pub use duration_text::short_duration;
 pub use listener::ListenerReport;

@@ -159,7 +159,7 @@ impl Timer {
     /// Whether it ends what others may still finish.
     fn is_bound(self) -> bool {
         match self {
-            Self::Within(_) | Self::Deadline(_) => true,
+            Self::Within(..) | Self::Deadline(_) => true,
             Self::Again(..) | Self::Hold(..) => false,
         }
     }

@@ -107,6 +107,7 @@ impl Run {
     pub(super) fn park(&mut self, at: NodeRef, error: Arc<StepError>) {
         self.drop_leaf(at);
         self.release_hold(at);
+        self.within.remove(&at);
         self.compounds.remove(&at);
         let now = self.elapsed();
         let record = self.record(at.0, at.1);

@@ -116,6 +116,11 @@ impl People {
         self.waits_since = waits.then_some(now);
     }
 
+    /// Somebody is to be turned to with what a step asks.
+    pub(super) fn seek(&mut self, at: NodeRef) {
+        self.unsought.push(at);
+    }
+
     /// How long everything has waited for people.
     pub(super) fn waited(&self) -> Duration {
         self.waited
@@ -213,6 +218,7 @@ impl Run {
 
     /// A step waits no longer: what it asked is withdrawn.
     pub(super) fn release_hold(&mut self, at: NodeRef) {
+        self.forget_peer(at);
         if !self.people.approvals.is_empty() {
             self.people.approvals.remove(&at);
         }
@@ -233,7 +239,9 @@ impl Run {
                 .people
                 .holds
                 .get(&at)
-                .and_then(|hold| hold.question.clone())
+                .and_then(|hold| hold.question.as_ref())
+                .or_else(|| self.peers.open(at))
+                .cloned()
             else {
                 continue;
             };
@@ -270,6 +278,9 @@ impl Run {
                 .push(Command::Ask(Asking { question, ..asking }));
             return;
         }
+        if !self.recording.is_durable() && self.peers.open(at).is_some() {
+            return self.peer_unanswered(at);
+        }
         if !self.recording.is_durable() {
             let message = format!(
                 "this waits for somebody, and a run without a journal ends with its process; run it with a journal, \
@@ -291,7 +302,8 @@ impl Run {
             None => None,
         };
         let step = self.people.questions.step(&asking.path);
-        if let Some(at) = step.and_then(|step| self.people.by_step.get(step)).copied() {
+        let at = step.and_then(|step| self.people.by_step.get(step)).copied();
+        if let Some(at) = at.or_else(|| self.peer_at(&asking.path)) {
             self.seek_answer(at, Asking { refused, ..asking }, answered);
         }
     }
@@ -306,7 +318,10 @@ impl Run {
     /// Takes an answer that was given at a moment, if it fits what is asked.
     fn answer(&mut self, given: &Given, at: i128) -> Result<(), AnswerError> {
         match self.people.questions.accept(given, at)? {
-            Accepted::Now(answer) => self.take_answer(&answer),
+            Accepted::Now(answer) => match self.peer_at(&answer.path) {
+                Some(at) => self.peer_answered(at, &answer),
+                None => self.take_answer(&answer),
+            },
             Accepted::Before => {}
         }
         Ok(())
@@ -355,7 +370,12 @@ impl Run {
                 self.told_what_it_gave(at, &answer.value);
             }
             Waiting::Answer => self.outcome_told(at, &answer.value),
-            Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
+            Waiting::Input
+            | Waiting::Peer
+            | Waiting::Retry
+            | Waiting::Poll
+            | Waiting::Outcome
+            | Waiting::Time => {
                 self.reached(at, Reached::Answered);
                 self.complete(at, answer.value.clone());
             }

@@ -52,6 +52,7 @@ impl Run {
         self.frames[at.0].node(at.1).state = StepState::Running;
         self.note_open(at, &leaf);
         self.leaves.insert(at, leaf);
+        self.asked_before(at, past.asked);
         match past.phase {
             PastPhase::Answered => match self.recording.late_answer(&path) {
                 Some(outcome) => self.answered_before(at, outcome),

@@ -3,10 +3,8 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use planrun_lang::protocol::StepState;
 use planrun_lang::types::{Budget, ErrorClass};
 
-use super::leaf::Leaf;
 use super::machine::{Run, Timer};
 use super::outcome::Interruption;
 use crate::journal::{Bound, EventKind};
@@ -17,10 +15,13 @@ const NEAR: Duration = Duration::from_mins(1);
 impl Run {
     /// Whether nothing goes on before somebody answers, or a signal comes; the clock of the deadline stands still then.
     pub(super) fn only_others_are_awaited(&self) -> bool {
-        (self.people.holds_any() || self.waits_for_outside())
+        (self.people.holds_any() || self.peers.any_open() || self.waits_for_outside())
             && !self.people.awaits_moments()
             && self.nothing_is_queued()
-            && self.leaves.keys().all(|at| self.people.holds(*at))
+            && self
+                .leaves
+                .iter()
+                .all(|(at, leaf)| leaf.asks || self.people.holds(*at))
     }
 
     /// Why the process may let go of the run now, if it may.
@@ -29,7 +30,10 @@ impl Run {
             && !self.is_let_go()
             && !self.people.is_asking()
             && self.nothing_is_queued()
-            && !self.leaves.values().any(Leaf::has_slot);
+            && !self
+                .leaves
+                .values()
+                .any(|leaf| leaf.has_slot() || leaf.keeps_the_process());
         if !idle {
             return None;
         }
@@ -73,9 +77,7 @@ impl Run {
                 .get(&at)
                 .is_some_and(|leaf| leaf.number == number),
             Timer::Hold(at, number) => self.people.counts(at, number),
-            Timer::Within(at) => {
-                matches!(self.state_of(at), StepState::Running | StepState::Waiting)
-            }
+            Timer::Within(at, number) => self.is_bounded(at, number),
             Timer::Deadline(_) => !only_others,
         }
     }

@@ -84,6 +84,7 @@ impl Run {
                 .map(|path| labelled("value", path))
                 .collect(),
             Waiting::Confirm
+            | Waiting::Peer
             | Waiting::Retry
             | Waiting::Poll
             | Waiting::Outcome

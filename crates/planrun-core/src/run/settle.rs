@@ -147,6 +147,7 @@ impl Run {
             return;
         }
         self.leaves.remove(&at);
+        self.within.remove(&at);
         self.leave_doubt(at);
         self.note_settled(at);
         self.reactions.waits.remove(&at);

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use planrun_lang::protocol::StepState;
 use planrun_lang::sema::expr::StateTest;
 use planrun_lang::sema::{Event, EventKind, Plan, PlanTest, TaskTest};
 use planrun_lang::types::ErrorClass;
@@ -27,9 +26,7 @@ impl Run {
                 .get(&at)
                 .is_some_and(|leaf: &Leaf| leaf.number == number),
             Timer::Hold(at, number) => self.people.counts(at, number),
-            Timer::Within(at) => {
-                matches!(self.state_of(at), StepState::Running | StepState::Waiting)
-            }
+            Timer::Within(at, number) => self.is_bounded(at, number),
             Timer::Deadline(_) => false,
         })
     }

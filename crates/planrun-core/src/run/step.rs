@@ -282,19 +282,33 @@ impl Run {
         let wait = Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
         let path = self.path(program, at);
         let until = now.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
-        self.within.insert(at, Within { path, until });
+        let number = self.number();
+        let bound = Within {
+            path,
+            number,
+            until,
+        };
+        self.within.insert(at, bound);
         if self.frames[at.0].aside {
             // Nobody looked while no process was there, and "it did not happen" wants the whole time.
-            self.set_timer(wait, Timer::Within(at));
+            self.set_timer(wait, Timer::Within(at, number));
         } else {
-            self.after(wait, Timer::Within(at));
+            self.after(wait, Timer::Within(at, number));
         }
         Ok(())
     }
 
+    /// Whether a timer is the one that bounds a step now.
+    pub(super) fn is_bounded(&self, at: NodeRef, number: u64) -> bool {
+        let within = self.within.get(&at);
+        within.is_some_and(|within| within.number == number)
+    }
+
     /// `within` has passed: the step fails, whatever it was doing.
     pub(super) fn within_is_over(&mut self, at: NodeRef) {
-        if !matches!(self.state_of(at), StepState::Running | StepState::Waiting) {
+        if self.within.remove(&at).is_none()
+            || !matches!(self.state_of(at), StepState::Running | StepState::Waiting)
+        {
             return;
         }
         let program = self.program(at.0);

@@ -3,6 +3,7 @@
 mod attempt;
 mod context;
 mod observer;
+mod peer_question;
 mod tokio;
 mod toolbox;
 

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::{Attempt, News, unknown_place};
 use super::context::{Asker, Context};
 use super::observer::Observer;
+use super::peer_question::OpenAsk;
 use super::toolbox::Toolbox;
 use crate::journal::Log;
 
@@ -50,6 +51,8 @@ struct Driver<'a> {
     durable: u64,
     /// Stops attempts in flight.
     attempts: HashMap<CallId, CancellationToken>,
+    /// What peers of attempts in flight wait to hear.
+    asks: HashMap<CallId, OpenAsk>,
     /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
     spare_token: Option<CancellationToken>,
     sender: mpsc::UnboundedSender<News>,
@@ -97,6 +100,7 @@ impl<'a> Driver<'a> {
             written,
             durable: written,
             attempts: HashMap::new(),
+            asks: HashMap::new(),
             spare_token: None,
             sender,
             receiver,
@@ -190,8 +194,14 @@ impl<'a> Driver<'a> {
             }
             Command::Call(request) => self.call(request),
             Command::StopCall(call) => {
+                self.asks.remove(&call);
                 if let Some(token) = self.attempts.remove(&call) {
                     token.cancel();
+                }
+            }
+            Command::Reply { call, reply } => {
+                if let Some(asked) = self.asks.remove(&call) {
+                    asked.reply(&reply);
                 }
             }
             Command::Ask(asking) => self.ask(asking),
@@ -287,9 +297,20 @@ impl<'a> Driver<'a> {
     fn arrived(&mut self, news: News) {
         match news {
             News::Progress(path, progress) => self.observer.progressed(&path, &progress),
+            News::Asked(call, ask) => {
+                let asked = OpenAsk::new(ask);
+                self.inputs.push_back(Input::CallAsks {
+                    call,
+                    text: asked.text(),
+                    form: asked.form(),
+                    prefilled: asked.prefilled(),
+                });
+                self.asks.insert(call, asked);
+            }
             News::Input(input) => {
                 if let Input::CallEnded { call, .. } = &input {
                     self.attempts.remove(call);
+                    self.asks.remove(call);
                 }
                 self.inputs.push_back(input);
             }

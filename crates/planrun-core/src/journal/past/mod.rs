@@ -16,7 +16,8 @@ use crate::journal::entry::{Entry, EntryError, Kept};
 use crate::journal::event::{Bound, EventName, Used};
 use crate::journal::failure::StepError;
 use crate::journal::news::{News, NewsKind};
-use crate::journal::question::{Accepted, Answer, AnswerError, Given, Question, Questions};
+use crate::journal::question::{Answer, AnswerError, Given, Question};
+use crate::journal::questions::{Accepted, Questions};
 
 /// After so many deaths at one place a run is paused, and a person has to want it tried once more.
 pub const MOST_DEATHS: u32 = 3;
@@ -388,6 +389,9 @@ impl Past {
             by: entry.by.take(),
             note: entry.note.take(),
         };
+        if self.replied_to_peer(&answer, at) {
+            return Ok(());
+        }
         let step = self.questions.step(&path).cloned();
         self.questions.answered(&answer, at);
         if let Some(asked) = step.and_then(|step| self.steps.get_mut(&step)?.asked.last_mut()) {

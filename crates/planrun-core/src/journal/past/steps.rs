@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Past, PastQuestion};
-use crate::journal::call::{PastCall, PastPhase};
+use crate::journal::call::{PastCall, PastPhase, PeerQuestion};
 use crate::journal::entry::{Entry, EntryError, Kept};
 use crate::journal::event::{EventName, Waiting};
 use crate::journal::failure::StepError;
 use crate::journal::news::NewsKind;
+use crate::journal::question::Answer;
 use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
@@ -23,12 +24,19 @@ impl Past {
         self.crashes = 0;
         let path = entry.path()?;
         let what = entry.waits_for.unwrap_or(Waiting::Retry);
+        match what {
+            Waiting::Peer => return self.peer_asks(path, entry, at, kept),
+            Waiting::Confirm | Waiting::Input | Waiting::Answer => {
+                return self.asked(path, (what, entry), at, kept);
+            }
+            // The attempt has ended, and what its peer asked is withdrawn.
+            Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
+                self.questions.close(&path, false);
+            }
+        }
         if what == Waiting::Outcome {
             self.lost(&path, at, entry.error.take());
             return Ok(());
-        }
-        if matches!(what, Waiting::Confirm | Waiting::Input | Waiting::Answer) {
-            return self.asked(path, (what, entry), at, kept);
         }
         let step = self.step(path, at);
         step.state = StepState::Waiting;
@@ -64,6 +72,44 @@ impl Past {
         let step = self.step(path.clone(), at);
         step.state = StepState::Waiting;
         step.earlier.extend(step.call.take());
+    }
+
+    /// What is called asks something. Nothing of that is done again when the journal is replayed: the call goes on with
+    /// what it was told.
+    fn peer_asks(
+        &mut self,
+        path: Arc<str>,
+        mut entry: Entry,
+        at: i128,
+        kept: &mut Kept<'_>,
+    ) -> Result<(), EntryError> {
+        let question = Arc::new(entry.question(kept)?);
+        self.questions.ask(&path, question.clone());
+        let step = self.step(path, at);
+        step.state = StepState::Waiting;
+        if let Some(call) = &mut step.call {
+            let answer = None;
+            call.asked.push(PeerQuestion { question, answer });
+        }
+        Ok(())
+    }
+
+    /// Somebody has replied to what is called; false where the answer is to another question.
+    pub(super) fn replied_to_peer(&mut self, answer: &Answer, at: i128) -> bool {
+        let question = self.questions.question(&answer.path);
+        if question.is_none_or(|question| question.kind != Waiting::Peer) {
+            return false;
+        }
+        let step = self.questions.step(&answer.path).cloned();
+        self.questions.answered(answer, at);
+        if let Some(step) = step.and_then(|step| self.steps.get_mut(&step)) {
+            step.state = StepState::Running;
+            let asked = step.call.as_mut().and_then(|call| call.asked.last_mut());
+            if let Some(asked) = asked {
+                asked.answer = Some(answer.clone());
+            }
+        }
+        true
     }
 
     /// A question is put to somebody.
@@ -156,19 +202,16 @@ impl Past {
         step.attempts = entry.attempt.unwrap_or(step.attempts + 1);
         let before = step.call.take();
         let same = before.as_ref().filter(|call| call.execution == execution);
-        let lost = before
-            .as_ref()
-            .filter(|call| call.phase == PastPhase::InFlight);
-        let goes_on_from = before
-            .as_ref()
-            .filter(|call| !matches!(call.phase, PastPhase::Answered | PastPhase::Ended));
+        let open = before.as_ref().filter(|call| !call.phase.has_ended());
+        let lost = open.filter(|call| call.phase == PastPhase::InFlight);
         let call = PastCall {
             execution,
             sent_at: at,
             arrived: same.and_then(|call| call.arrived.or(lost.map(|lost| lost.sent_at))),
             may_have_happened: lost.is_some()
                 || before.as_ref().is_some_and(|call| call.may_have_happened),
-            unheard: goes_on_from.and_then(|call| call.unheard.clone()),
+            unheard: open.and_then(|call| call.unheard.clone()),
+            asked: same.map(|call| call.asked.clone()).unwrap_or_default(),
             handle: None,
             trial: entry.trial.unwrap_or(1),
             attempts: step.attempts,

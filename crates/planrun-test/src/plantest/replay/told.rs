@@ -302,7 +302,8 @@ impl Told {
             Waiting::Confirm | Waiting::Input | Waiting::Answer => {
                 self.asked.insert(path, at);
             }
-            Waiting::Time => {}
+            // A double asks nothing.
+            Waiting::Peer | Waiting::Time => {}
         }
     }
 

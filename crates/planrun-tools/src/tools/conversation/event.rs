@@ -224,13 +224,18 @@ impl Ask {
 
     /// Answers with a value, which the caller has held against the schema.
     pub fn answer(self, value: Json) {
-        // A call that has ended meanwhile needs no answer.
-        let _ = self.reply.send(AskReply::Given(value));
+        self.reply(AskReply::Given(value));
     }
 
     /// Says no.
     pub fn decline(self) {
-        let _ = self.reply.send(AskReply::Declined);
+        self.reply(AskReply::Declined);
+    }
+
+    /// Passes on what became of it elsewhere.
+    pub fn reply(self, reply: AskReply) {
+        // A call that has ended meanwhile needs no answer.
+        let _ = self.reply.send(reply);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Calls as conversations: what transports tell on the way, and what the engine makes of it.
 
+mod questions;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

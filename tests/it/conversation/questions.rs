@@ -1,0 +1,223 @@
+//! Questions that a peer asks in the middle of its call.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use planrun_core::journal::Given;
+use planrun_core::run::{Asking, Interruption, QuestionStatus};
+use planrun_runs::driver::Asker;
+use planrun_runs::journal::MemoryLog;
+use planrun_tools::tools::AskReply;
+use serde_json::{Value as Json, json};
+
+use super::{CALL, EFFECT};
+use crate::support::scripted_transport::{Line, ScriptedTransport};
+use crate::world::World;
+
+/// A form with a required and an optional field, as MCP servers ask.
+fn form() -> Json {
+    json!({
+        "type": "object",
+        "properties": {
+            "size": { "type": "integer", "minimum": 1, "description": "how many" },
+            "colour": { "type": "string" },
+        },
+        "required": ["size"],
+    })
+}
+
+fn asks(question: &'static str) -> Line {
+    Line::Ask(question, form())
+}
+
+/// Answers everything with these in turn, each after an hour.
+struct Clerk(Mutex<Vec<Json>>, Arc<Mutex<Vec<String>>>);
+
+impl Asker for Clerk {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+        self.1.lock().unwrap().extend(asking.refused);
+        let value = self.0.lock().unwrap().remove(0);
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_hours(1)).await;
+            Some(Given {
+                path: asking.path,
+                value,
+                by: None,
+                note: None,
+            })
+        })
+    }
+}
+
+fn clerk(answers: impl IntoIterator<Item = Json>) -> (Arc<Clerk>, Arc<Mutex<Vec<String>>>) {
+    let refused: Arc<Mutex<Vec<String>>> = Arc::default();
+    let answers = Mutex::new(answers.into_iter().collect());
+    (Arc::new(Clerk(answers, refused.clone())), refused)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_an_attempt_stands_still_while_somebody_is_asked() {
+    let peer = ScriptedTransport::new([vec![
+        asks("How many?"),
+        Line::Pause(Duration::from_secs(4)),
+        Line::Give(json!(42)),
+    ]]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    let (asker, refused) = clerk([json!({ "size": 0 }), json!({ "size": 3 })]);
+    world.asker = Some(asker);
+    let text = "use peer\nplan p() -> any {\n    step a = peer.call()\n        timeout 5s\n    reply a\n}\n";
+    let ran = world.run(text).await;
+    assert_eq!(ran.reply(), json!(42));
+    // What does not fit is refused with its reason, and what may be left out is not sent.
+    let misfit = "the answer to `a.asked` does not fit: the field `size` must be at least 1";
+    assert_eq!(*refused.lock().unwrap(), [misfit]);
+    assert_eq!(peer.replies(), [AskReply::Given(json!({ "size": 3 }))]);
+    let question = &ran.outcome.asked[0];
+    let told = (&*question.path, question.kind, &*question.text);
+    assert_eq!(told, ("a.asked", "peer", "How many?"));
+    assert_eq!(question.status, QuestionStatus::Answered);
+}
+
+#[tokio::test(start_paused = true)]
+async fn somebody_declines_what_a_peer_asks() {
+    let peer = ScriptedTransport::new([vec![asks("How many?"), Line::Give(json!("none"))]]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    world.asker = Some(clerk([Json::Null]).0);
+    let ran = world.run(CALL).await;
+    assert_eq!(
+        (ran.reply(), peer.replies()),
+        (json!("none"), vec![AskReply::Declined])
+    );
+    assert_eq!(ran.outcome.asked[0].status, QuestionStatus::Rejected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_that_is_no_object_is_asked_for_in_one_field() {
+    let peer = ScriptedTransport::new([vec![
+        Line::Ask("Really?", json!({ "type": "boolean" })),
+        Line::Give(json!(1)),
+    ]]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    world.asker = Some(clerk([json!({ "value": true })]).0);
+    world.run(CALL).await;
+    assert_eq!(peer.replies(), [AskReply::Given(json!(true))]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_ends_withdraws_its_question() {
+    let peer = ScriptedTransport::new([vec![asks("How many?")]]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    let log = MemoryLog::default();
+    world.journal = Some(log.clone());
+    let text = "use peer\ntool peer.call() -> int read\nplan p() -> any {\n    step a = peer.call()\n        \
+                within 1m\n        recover _ => 7\n    reply a\n}\n";
+    let ran = world.run(text).await;
+    assert_eq!(ran.reply(), json!(7));
+    assert_eq!(ran.outcome.asked[0].status, QuestionStatus::Withdrawn);
+    assert!(log.past().unwrap().questions.open().next().is_none());
+}
+
+/// How many lines of a journal tell this.
+fn told(log: &MemoryLog, what: &str) -> usize {
+    let lines = log.lines();
+    lines.iter().filter(|line| line.contains(what)).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_waits_in_the_inbox_without_a_process_and_is_put_once() {
+    let answer = r#"{"answer": "a.asked", "value": {"size": 3}}"#;
+    let first = [Line::Handle(json!({"task": 7})), asks("How many?")];
+    let second = [asks("How many?"), Line::Give(json!(42))];
+    let peer = ScriptedTransport::new([first.to_vec(), second.to_vec()]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    let log = MemoryLog::default();
+    world.journal = Some(log.clone());
+    let ran = world.run(EFFECT).await;
+    assert!(matches!(
+        ran.outcome.interruption,
+        Some(Interruption::Waiting { wake: None, .. })
+    ));
+    let past = log.past().unwrap();
+    let open: Vec<&str> = past.questions.open().map(|(path, _)| &**path).collect();
+    assert_eq!(open, ["a.asked"]);
+
+    log.say(answer);
+    let ran = world.run(EFFECT).await;
+    assert_eq!(ran.reply(), json!(42));
+    let handles = peer.received().into_iter().map(|call| call.handle);
+    let handles: Vec<Option<Json>> = handles.collect();
+    assert_eq!(handles, [None, Some(json!({"task": 7}))]);
+    let replies = peer.replies();
+    assert_eq!(replies.last(), Some(&AskReply::Given(json!({ "size": 3 }))));
+    assert_eq!(
+        (told(&log, "\"for\":\"peer\""), told(&log, "answer.given")),
+        (1, 1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_before_serves_the_attempt_that_is_made_again() {
+    let text = "use peer\ntool peer.call() -> int read\nplan p() -> int {\n    step a = peer.call()\n    reply a\n}\n";
+    let script = [asks("How many?"), Line::Silence];
+    let again = [asks("How many?"), Line::Give(json!(42))];
+    let peer = ScriptedTransport::new([script.to_vec(), again.to_vec()]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    world.asker = Some(clerk([json!({ "size": 3 })]).0);
+    let log = MemoryLog::default();
+    log.dies_at(|line| String::from_utf8_lossy(line).contains("answer.given"));
+    world.journal = Some(log.clone());
+    assert!(
+        world
+            .run_until_it_dies(text, BTreeMap::new())
+            .await
+            .is_none()
+    );
+    let log = log.living();
+    (world.journal, world.asker) = (Some(log.clone()), None);
+    let ran = world.run(text).await;
+    assert_eq!(ran.reply(), json!(42));
+    assert_eq!(told(&log, "\"for\":\"peer\""), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_effect_that_nobody_could_take_up_keeps_its_process_until_somebody_answers() {
+    let peer = ScriptedTransport::new([vec![asks("How many?"), Line::Give(json!(42))]]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    let log = MemoryLog::default();
+    world.journal = Some(log.clone());
+    let desk = log.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_hours(3)).await;
+        desk.say(r#"{"answer": "a.asked", "value": {"size": 3, "colour": "red"}}"#);
+    });
+    let ran = world.run(EFFECT).await;
+    assert_eq!((ran.reply(), peer.received().len()), (json!(42), 1));
+    let given = AskReply::Given(json!({ "size": 3, "colour": "red" }));
+    assert_eq!(peer.replies(), [given]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_reply_holds_no_slot() {
+    let peer = ScriptedTransport::new([
+        vec![asks("How many?"), Line::Give(json!(1))],
+        vec![Line::Give(json!(2))],
+    ]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    let (asker, _) = clerk([json!({ "size": 3 })]);
+    world.asker = Some(asker);
+    let text = "use peer\ntool peer.call() -> int read\nplan p() -> any {\n    policy { concurrency: 1 }\n    \
+                step a = peer.call()\n    step b = peer.call()\n    reply [a, b]\n}\n";
+    let ran = world.run(text).await;
+    assert_eq!(ran.reply(), json!([1, 2]));
+    // The second call did not wait for the hour that the answer to the first one took.
+    let settled: Vec<_> = ran
+        .events
+        .iter()
+        .filter(|(event, ..)| *event == "step.settled")
+        .map(|(_, path, _)| &**path)
+        .collect();
+    assert_eq!((settled, ran.took), (vec!["b", "a"], 3_600_000));
+}
