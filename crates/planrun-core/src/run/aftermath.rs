@@ -420,7 +420,7 @@ impl Run {
                 let at = (frame, u32::try_from(node).unwrap_or(u32::MAX));
                 let changes = content
                     .step()
-                    .is_some_and(|step| calls_tool(step) && !step.effect.floats());
+                    .is_some_and(|step| calls_tool(step) && !step.effect.is_read_only());
                 if changes
                     && self.state_of(at) == StepState::Completed
                     && !self.aftermath.checks.contains_key(&at)

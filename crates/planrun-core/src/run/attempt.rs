@@ -112,7 +112,7 @@ impl Run {
         leaf.attempt += 1;
         leaf.number = self.number();
         (leaf.handle, leaf.told_cost) = (None, false);
-        if !leaf.effect.floats() {
+        if !leaf.effect.is_read_only() {
             leaf.sent_at = self.now.wall;
         }
         self.frames[at.0].node(at.1).state = StepState::Running;
@@ -120,7 +120,7 @@ impl Run {
         let event = self.announce(program, at, signature, &leaf);
         self.note_open(at, &leaf);
         // What changes nothing may be asked at once; anything else only when nobody can forget that it was.
-        let needed = if leaf.effect.floats() { 0 } else { event };
+        let needed = if leaf.effect.is_read_only() { 0 } else { event };
         if self.recording.is_replaying() || needed > self.recording.durable() {
             leaf.phase = Phase::Held(needed);
             self.leaves.insert(at, leaf);

@@ -103,7 +103,7 @@ impl Run {
                 let refused = again != Again::Asked
                     && again != Again::Definition
                     && !repeats
-                    && !call.effect.floats();
+                    && !call.effect.is_read_only();
                 if refused {
                     let message = format!(
                         "another run has done this, and its {} differs; `--yes` lets it be done again",

@@ -57,7 +57,7 @@ impl Run {
 
     /// An attempt goes out, or has failed: its execution goes on. What changes nothing may be begun anew each time.
     pub(super) fn note_open(&mut self, at: NodeRef, leaf: &Leaf) {
-        if leaf.effect.floats() {
+        if leaf.effect.is_read_only() {
             return;
         }
         let (number, arguments, arrived) = (leaf.execution, leaf.arguments.clone(), leaf.arrived);
@@ -81,7 +81,7 @@ impl Run {
     /// An attempt has failed.
     pub(super) fn note_failure(&mut self, at: NodeRef, effect: Effect, error: &StepError) {
         let record = self.record(at.0, at.1);
-        record.in_doubt |= !effect.floats() && may_have_happened(error);
+        record.in_doubt |= !effect.is_read_only() && may_have_happened(error);
         if error.ends_execution() {
             record.end_execution();
         }
@@ -111,7 +111,7 @@ impl Run {
     ) -> Option<StepError> {
         let (ttl, arrived) = (signature.key_ttl?, leaf.arrived?);
         let age = self.now.wall - arrived;
-        if leaf.effect.floats() || age < i128::try_from(ttl.as_nanos()).unwrap_or(i128::MAX) {
+        if leaf.effect.is_read_only() || age < i128::try_from(ttl.as_nanos()).unwrap_or(i128::MAX) {
             return None;
         }
         let age = Duration::from_nanos(u64::try_from(age).unwrap_or(u64::MAX));

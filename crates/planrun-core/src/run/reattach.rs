@@ -82,7 +82,7 @@ impl Run {
         let record = self.record(at.0, at.1);
         let made = past.attempts.saturating_sub(record.attempts);
         record.attempts = past.attempts;
-        record.in_doubt |= past.may_have_happened && !effect.floats();
+        record.in_doubt |= past.may_have_happened && !effect.is_read_only();
         if past.again.is_some() {
             record.details_mut().again = Again::ALL
                 .into_iter()
@@ -124,7 +124,7 @@ impl Run {
             leaf.number = self.number();
             return self.dispatch(&program, at, step, &signature, leaf);
         }
-        self.record(at.0, at.1).in_doubt |= !leaf.effect.floats();
+        self.record(at.0, at.1).in_doubt |= !leaf.effect.is_read_only();
         let ending = self.frames[at.0].ending.is_some();
         let forgotten = self.key_is_forgotten(at, &signature, &leaf);
         if leaf.effect.repeatable() && !ending && forgotten.is_none() {

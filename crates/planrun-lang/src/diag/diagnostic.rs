@@ -49,7 +49,7 @@ pub struct Edit {
 }
 
 /// How many names a finding carries: a plan of thousands of mistakes must not carry all names with each.
-const MOST_NAMES: usize = 200;
+const MAX_NAMES: usize = 200;
 
 impl Diagnostic {
     /// A finding with the code's own severity.
@@ -111,7 +111,7 @@ impl Diagnostic {
     pub fn available(mut self, names: impl IntoIterator<Item = impl ToString>) -> Self {
         self.available = names
             .into_iter()
-            .take(MOST_NAMES)
+            .take(MAX_NAMES)
             .map(|name| name.to_string())
             .collect();
         self

@@ -12,7 +12,7 @@ use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
 /// The type of text that must not be shown.
 const SECRET: &str = "secret";
 /// So many places of one type are told apart; of one with more, all of it is secret.
-const MOST_SECRETS: usize = 64;
+const MAX_SECRETS: usize = 64;
 
 /// The words for built-in types, in the order in which they are suggested.
 const BUILT_IN: &[(&str, Type)] = &[
@@ -149,7 +149,7 @@ impl NamedTypes {
             }
             ast::TypeExprKind::Literal(_) | ast::TypeExprKind::Error => Vec::new(),
         };
-        if paths.len() > MOST_SECRETS {
+        if paths.len() > MAX_SECRETS {
             vec!["".into()]
         } else {
             paths

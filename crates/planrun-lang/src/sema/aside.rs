@@ -215,7 +215,7 @@ fn push_check(checker: &mut PlanChecker<'_>, span: Span, condition: Code) {
 
 /// Reports a call of `verify` that may change something.
 fn require_reads(checker: &mut PlanChecker<'_>, call: &Call) {
-    if call.effect.floats() {
+    if call.effect.is_read_only() {
         return;
     }
     let message = format!(

@@ -144,7 +144,7 @@ fn check_clause(
             let condition = checker.condition(condition);
             let every = checker.duration(every, "`every`");
             checked.until = Some(Until { condition, every });
-            if !body.does.effect.floats() {
+            if !body.does.effect.is_read_only() {
                 let message = format!("`until` polls, and this call is of class `{}`", body.does.effect);
                 checker.diagnostics.push(
                     Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, clause.span, message)
@@ -155,7 +155,7 @@ fn check_clause(
         ast::ClauseKind::Cache(duration) => {
             checked.cache = Some(checker.duration(duration, "`cache`"));
             checker.mark_not_yet(clause.span, "`cache`");
-            if !body.does.effect.floats() {
+            if !body.does.effect.is_read_only() {
                 let message = format!("a call of class `{}` cannot be cached", body.does.effect);
                 checker.diagnostics.push(
                     Diagnostic::new(&codes::effects::CACHE_WITH_EFFECT, clause.span, message)

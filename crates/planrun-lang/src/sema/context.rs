@@ -13,7 +13,7 @@ use crate::syntax::ast;
 use crate::types::{Field, Type};
 
 /// After so many rounds nothing is believed any more.
-const MOST_ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 8;
 
 /// The `set`s of a plan.
 #[derive(Default)]
@@ -47,7 +47,7 @@ impl Contexts {
     /// Begins another round, if the last one has shown something that the one before did not know.
     pub(super) fn again(&mut self) -> bool {
         self.rounds += 1;
-        std::mem::take(&mut self.changed) && self.rounds <= MOST_ROUNDS
+        std::mem::take(&mut self.changed) && self.rounds <= MAX_ROUNDS
     }
 
     /// Whether some `set` of the task may give null for a field that was given before.
@@ -147,7 +147,7 @@ impl Contexts {
             .as_ref()
             .is_none_or(|names| names.contains(field));
         named
-            && self.rounds < MOST_ROUNDS
+            && self.rounds < MAX_ROUNDS
             && !self.unsure.contains(&(written.span.start, field.clone()))
     }
 

@@ -173,7 +173,7 @@ fn is_movable(checker: &PlanChecker<'_>, statement: &ast::Statement) -> bool {
         .iter()
         .filter(|node| contains(statement.span, node.span))
         .all(|node| match &node.kind {
-            NodeKind::Step(step) => step.effect.floats(),
+            NodeKind::Step(step) => step.effect.is_read_only(),
             NodeKind::Let(_) | NodeKind::Condition(_) => true,
             NodeKind::Ensure { .. }
             | NodeKind::Fail(_)

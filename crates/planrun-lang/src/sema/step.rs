@@ -125,7 +125,7 @@ fn note_call(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody
             .riddles
             .push((checker.origin(name), called.clone(), call.span));
     }
-    if body.does.effect.floats() && body.ty != Type::Null {
+    if body.does.effect.is_read_only() && body.ty != Type::Null {
         checker
             .made
             .looks
@@ -399,7 +399,7 @@ fn check_race(
     }
     for (name, body) in branches {
         let arm = check_arm(checker, &name.text, body, None, None);
-        if !arm.does.effect.floats() {
+        if !arm.does.effect.is_read_only() {
             let message = format!(
                 "the branch `{}` is {}, and only reads may race",
                 name.text,

@@ -21,7 +21,7 @@ mod tree;
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
-use grammar::quiet::Rule;
+use grammar::parse::Rule;
 use lower::{Damage, DamageKind, Lowering, within};
 use scan::Scan;
 use tree::Tree;

@@ -10,7 +10,7 @@ use pest::error::InputLocation;
 use pest::iterators::Pairs;
 use pest::{Parser as _, Token};
 
-use super::grammar::quiet::{PlanParser, Rule};
+use super::grammar::parse::{PlanParser, Rule};
 use crate::source::Span;
 
 /// The nodes of a text or of a part of it.

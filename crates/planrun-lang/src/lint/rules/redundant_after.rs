@@ -14,7 +14,7 @@ use crate::sema::{After, Block, Node, NodeKind, OnFailure, OrderClass};
 use crate::source::{SourceFile, Span};
 
 /// How far above a step is looked.
-const MOST_VERTICES: usize = 5_000;
+const MAX_VERTICES: usize = 5_000;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let named = subject.plan.nodes().any(|node| !node.after.is_empty());
@@ -168,7 +168,7 @@ fn waits_anyway(
                 open.push(source);
             }
         }
-        if seen.len() > MOST_VERTICES {
+        if seen.len() > MAX_VERTICES {
             return false;
         }
     }

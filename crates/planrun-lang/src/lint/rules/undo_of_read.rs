@@ -13,7 +13,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged
         );
         let known = !refused && site.step.ty != Type::Invalid;
-        if !known || !site.step.effect.floats() {
+        if !known || !site.step.effect.is_read_only() {
             continue;
         }
         for clause in site.step.clause_spans("undo") {

@@ -9,7 +9,7 @@ use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp};
 
 /// Operands of more text than this are not compared.
-const MOST_TEXT: usize = 1000;
+const MAX_TEXT: usize = 1000;
 
 /// `a == a` and its like.
 pub(super) fn same_operands(
@@ -55,7 +55,7 @@ pub(super) fn repeated_conditions<'e>(
 }
 
 fn is_long(operand: &ast::Expr) -> bool {
-    (operand.span.end - operand.span.start) as usize > MOST_TEXT
+    (operand.span.end - operand.span.start) as usize > MAX_TEXT
 }
 
 /// What an operator gives where both sides are the same; nothing where that may be meant.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use pest::Parser as _;
 use pest::error::{ErrorVariant, InputLocation};
 
-use super::grammar::told::{PlanParser, Rule};
+use super::grammar::diagnose::{PlanParser, Rule};
 use super::lower::{Damage, DamageKind, ReservedName};
 use super::scan::{MAX_FINDINGS, Scan};
 use crate::diag::{Diagnostic, Edit};

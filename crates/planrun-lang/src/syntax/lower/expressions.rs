@@ -17,7 +17,7 @@ use crate::syntax::ast::{
     Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, Name,
     Text, UnaryOp,
 };
-use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::grammar::parse::Rule;
 
 /// An operand with the text that it takes up, parentheses included.
 struct Operand {

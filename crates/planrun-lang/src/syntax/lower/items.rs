@@ -9,7 +9,7 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{Block, Item, ItemKind, Plan, Tool, TypeItem, Use, UseNamespace};
-use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
 
 /// One child of a `file` node; `None` at its end.

@@ -24,7 +24,7 @@ use super::ast::{
     Comment, CommentKind, Expr, ExprKind, File, Item, Name, Pattern, PatternKind, TypeExpr,
     TypeExprKind,
 };
-use super::grammar::quiet::Rule;
+use super::grammar::parse::Rule;
 use super::tree::{Node, Nodes, Tree};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};

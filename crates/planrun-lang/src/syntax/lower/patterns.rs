@@ -6,7 +6,7 @@ use super::texts::{TextValue, lower_text_value};
 use super::{Children, Lowering, Node, name};
 use crate::source::Span;
 use crate::syntax::ast::{ExprKind, Literal, MatchArm, Pattern, PatternKind};
-use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::grammar::parse::Rule;
 
 pub(super) fn lower_match_expression(cx: &mut Lowering<'_>, node: Node<'_>) -> ExprKind {
     let mut items = Children::of(node);

@@ -12,7 +12,7 @@ use crate::syntax::ast::{
     Block, Expr, Guarded, Name, Statement, StatementKind, Step, StepBody, Text, TypeExpr,
     TypeExprKind,
 };
-use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
 
 /// The `block` that comes next; an empty one where there is none.

@@ -10,7 +10,7 @@ use crate::source::Span;
 use crate::syntax::ast::{
     Argument, Arm, ArmBody, Clause, Expr, ExprKind, InputField, Step, StepBody, TypeExpr, WaitFor,
 };
-use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
 
 pub(super) fn lower_step(cx: &mut Lowering<'_>, mut parts: Children<'_>, statement: Span) -> Step {

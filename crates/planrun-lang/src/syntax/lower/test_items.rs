@@ -6,7 +6,7 @@ use crate::source::Span;
 use crate::syntax::ast::{
     Expr, MockOutcome, MockOutcomeKind, MockTarget, Test, TestStatement, TestStatementKind,
 };
-use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::grammar::parse::Rule;
 
 pub(super) fn lower_test_item(cx: &mut Lowering<'_>, node: Node<'_>) -> Test {
     let mut parts = Children::of(node);

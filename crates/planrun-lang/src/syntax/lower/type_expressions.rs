@@ -6,7 +6,7 @@ use super::texts::{TextValue, lower_text_value};
 use super::{Children, DamageKind, Lowering, Node, name, unquoted};
 use crate::source::Span;
 use crate::syntax::ast::{FieldType, Literal, Parameter, TypeExpr, TypeExprKind, TypeSuffix};
-use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::grammar::parse::Rule;
 
 /// The `type_union` that comes next, or an error node.
 pub(super) fn next_type(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> TypeExpr {
