@@ -48,6 +48,23 @@ pub struct Edit {
     pub text: String,
 }
 
+impl Edit {
+    /// Writes the text in place of what stands at `span`.
+    #[must_use]
+    pub fn new(span: Span, text: impl Into<String>) -> Self {
+        Self {
+            span,
+            text: text.into(),
+        }
+    }
+
+    /// Removes what stands at `span`.
+    #[must_use]
+    pub fn removal(span: Span) -> Self {
+        Self::new(span, "")
+    }
+}
+
 /// How many names a finding carries: a plan of thousands of mistakes must not carry all names with each.
 const MAX_NAMES: usize = 200;
 

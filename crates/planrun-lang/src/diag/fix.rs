@@ -187,10 +187,7 @@ mod tests {
     use crate::source::Span;
 
     fn edit(start: usize, end: usize, text: &str) -> Edit {
-        Edit {
-            span: Span::new(start, end),
-            text: text.to_owned(),
-        }
+        Edit::new(Span::new(start, end), text)
     }
 
     #[test]

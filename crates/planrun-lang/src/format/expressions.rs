@@ -420,7 +420,7 @@ fn print_path<'a>(out: &mut Printer<'a>, base: &'a Expr, links: &'a [Link]) {
     }
     match &base.kind {
         ExprKind::Name(name) if links.first().is_some_and(is_dotted) => {
-            print_dotted_name(out, name)
+            print_dotted_name(out, name);
         }
         _ => print_expr(out, base, Level::Postfix),
     }

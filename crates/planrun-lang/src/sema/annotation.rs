@@ -298,13 +298,7 @@ impl Resolver<'_> {
             "the keys of a map are strings",
         )
         .expected("string", keys)
-        .unsafe_fix(
-            "write `string`",
-            vec![Edit {
-                span,
-                text: "string".to_owned(),
-            }],
-        );
+        .unsafe_fix("write `string`", vec![Edit::new(span, "string")]);
         self.diagnostics.push(diagnostic);
     }
 
@@ -401,10 +395,7 @@ pub(super) fn is_optional(annotation: &ast::TypeExpr) -> bool {
 /// A type of another language.
 fn meant_type(diagnostic: Diagnostic, phrase: &Phrase, span: Span) -> Diagnostic {
     let title = format!("write `{}`", phrase.right);
-    let edits = vec![Edit {
-        span,
-        text: phrase.right.to_owned(),
-    }];
+    let edits = vec![Edit::new(span, phrase.right)];
     let diagnostic = diagnostic.help(phrase.help(None));
     if phrase.certainty == Certainty::Certain {
         diagnostic.fix_all(title, edits)

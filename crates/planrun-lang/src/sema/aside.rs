@@ -137,9 +137,7 @@ pub(super) fn refuse_in_undo(checker: &mut PlanChecker<'_>, step: &ast::Step) {
             step.name.span,
             message,
         );
-        checker
-            .diagnostics
-            .push(diagnostic.help("ask, or wait, in the plan itself, before it can fail"));
+        checker.report(diagnostic.help("ask, or wait, in the plan itself, before it can fail"));
     }
 }
 
@@ -223,9 +221,7 @@ fn require_reads(checker: &mut PlanChecker<'_>, call: &Call) {
         call.effect
     );
     let diagnostic = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, call.span, message);
-    checker
-        .diagnostics
-        .push(diagnostic.help("call a tool of class `read`"));
+    checker.report(diagnostic.help("call a tool of class `read`"));
 }
 
 /// The one step of a block beside the flow of the plan.

@@ -60,7 +60,7 @@ fn report_never_reached(checker: &mut PlanChecker<'_>, end: &ast::Statement, spa
             .label(end.span, "everything ends here")
             .help("move it above, or put the end under a condition with `when`")
     };
-    checker.diagnostics.push(diagnostic);
+    checker.report(diagnostic);
 }
 
 fn check_statement(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
@@ -251,7 +251,7 @@ pub(super) fn check_failure(
             let code = &codes::names::UNKNOWN_ERROR_CLASS;
             let diagnostic =
                 super::finding::unknown(code, "error class", &class.text, class.span, known);
-            checker.diagnostics.push(diagnostic);
+            checker.report(diagnostic);
             return None;
         }
     };
@@ -357,9 +357,7 @@ fn report_misplaced(checker: &mut PlanChecker<'_>, span: Span, message: &str, he
     {
         return;
     }
-    checker
-        .diagnostics
-        .push(Diagnostic::new(&codes::text::MISPLACED_STATEMENT, span, message).help(help));
+    checker.report(Diagnostic::new(&codes::text::MISPLACED_STATEMENT, span, message).help(help));
 }
 
 fn refuse_late_settings(checker: &mut PlanChecker<'_>, span: Span) {

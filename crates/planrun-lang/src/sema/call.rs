@@ -98,7 +98,7 @@ fn refuse_value(checker: &mut PlanChecker<'_>, expression: &ast::Expr) {
     let message = "a step calls a tool, and this is a value";
     let diagnostic = Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, expression.span, message)
         .help("a value is named with `let x = …`; a call looks like `namespace.tool(argument: value)`");
-    checker.diagnostics.push(diagnostic);
+    checker.report(diagnostic);
 }
 
 fn check_arguments(
@@ -106,7 +106,7 @@ fn check_arguments(
     written: &Written<'_>,
     callee: &Callee<'_>,
 ) -> Vec<(Arc<str>, Code)> {
-    let mut checked: Vec<(Arc<str>, Code)> = Vec::with_capacity(written.arguments.len());
+    let mut outcome: Vec<(Arc<str>, Code)> = Vec::with_capacity(written.arguments.len());
     for (index, argument) in written.arguments.iter().enumerate() {
         let Some(name) = &argument.name else {
             check_positional(
@@ -125,17 +125,17 @@ fn check_arguments(
         else {
             if callee.extra_arguments {
                 let code = checker.value(&argument.value);
-                checked.push((name.text.clone(), code));
+                outcome.push((name.text.clone(), code));
             } else {
                 check_unknown_argument(checker, argument, name, callee, written);
             }
             continue;
         };
         let code = check_argument(checker, argument, parameter, callee);
-        checked.push((name.text.clone(), code));
+        outcome.push((name.text.clone(), code));
     }
     report_missing(checker, written, callee);
-    checked
+    outcome
 }
 
 /// An argument that does not exist. Its value is held against the parameter that is nearly written; where it is not sure
@@ -185,7 +185,7 @@ fn check_argument(
         let diagnostic =
             Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
         let help = "no plan can mend this; correct the schema where the tool comes from";
-        checker.diagnostics.push(diagnostic.help(help));
+        checker.report(diagnostic.help(help));
         return checker.value(&argument.value);
     }
     let before = checker.diagnostics.len();
@@ -205,9 +205,7 @@ fn check_argument(
             argument.value.span,
             message,
         );
-        checker
-            .diagnostics
-            .push(diagnostic.help("change the value to one that the contract allows"));
+        checker.report(diagnostic.help("change the value to one that the contract allows"));
     }
     code
 }
@@ -236,10 +234,10 @@ fn check_positional(
         Some(parameter) => {
             let name = quoted(&parameter.name);
             let diagnostic = diagnostic.help(format!("write `{name}: …`"));
-            let edits = vec![Edit {
-                span: Span::at(argument.span.start as usize),
-                text: format!("{name}: "),
-            }];
+            let edits = vec![Edit::new(
+                Span::at(argument.span.start as usize),
+                format!("{name}: "),
+            )];
             // The order of a contract's parameters is no promise, so only the only one is certain.
             let certain = callee.parameters.len() == 1
                 || matches!(&argument.value.kind, ast::ExprKind::Name(value) if *value == parameter.name);
@@ -294,12 +292,7 @@ fn report_fields_for_arguments(
         Span::new(span.start as usize, span.start as usize + 1),
         Span::new(span.end as usize - 1, span.end as usize),
     ];
-    let edits = braces
-        .map(|span| Edit {
-            span,
-            text: String::new(),
-        })
-        .to_vec();
+    let edits = braces.map(Edit::removal).to_vec();
     let found = diagnostic
         .clone()
         .help("leave out the braces: the fields are the arguments");
@@ -350,9 +343,7 @@ fn report_missing(checker: &mut PlanChecker<'_>, written: &Written<'_>, callee: 
     if missing.len() <= strange.len() {
         return;
     }
-    checker
-        .diagnostics
-        .push(missing_arguments(written, callee, missing));
+    checker.report(missing_arguments(written, callee, missing));
 }
 
 /// The values that an expression may have, where it is a constant or its type lists them.

@@ -261,13 +261,10 @@ where
     let mut diagnostic =
         Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, place, message).help(help);
     if checker.callees().find(None, name).is_some() {
-        let edit = Edit {
-            span: Span::from(place.start..written.tool.span.start),
-            text: String::new(),
-        };
+        let edit = Edit::removal(Span::from(place.start..written.tool.span.start));
         diagnostic = diagnostic.fix_all(format!("leave out `{namespace}.`"), vec![edit]);
     }
-    checker.diagnostics.push(diagnostic);
+    checker.report(diagnostic);
     let Written {
         tool,
         arguments,
@@ -297,10 +294,7 @@ where
     's: 'n,
 {
     let (shared, code) = (checker.shared, &codes::names::UNKNOWN_NAMESPACE);
-    let used = |name: &str| Edit {
-        span: shared.first_use,
-        text: format!("use {}\n", quoted(name)),
-    };
+    let used = |name: &str| Edit::new(shared.first_use, format!("use {}\n", quoted(name)));
     if shared.tools.has_namespace(name) {
         let message = format!("`{name}` is not among the namespaces that this file uses");
         let diagnostic = Diagnostic::new(code, place, message)
@@ -309,7 +303,7 @@ where
                 quoted(name)
             ))
             .fix_all(format!("add `use {name}`"), vec![used(name)]);
-        checker.diagnostics.push(diagnostic);
+        checker.report(diagnostic);
         return Some(name);
     }
     let named = shared.namespaces.keys().map(|name| &**name);
@@ -333,7 +327,7 @@ where
         (_, Some(_)) => {}
         (fix, None) => *fix = None,
     }
-    checker.diagnostics.push(diagnostic);
+    checker.report(diagnostic);
     meant
 }
 
@@ -434,7 +428,7 @@ fn report_unknown<'s, 'c>(
     if meant.is_none() {
         diagnostic.fix = None;
     }
-    checker.diagnostics.push(diagnostic);
+    checker.report(diagnostic);
     meant.map(|near| near.name)
 }
 

@@ -328,7 +328,7 @@ impl<'a> PlanChecker<'a> {
             .help(format!(
                 "here `{known}` holds already; move it out of that condition, or take it out"
             ));
-        self.diagnostics.push(diagnostic);
+        self.report(diagnostic);
     }
 
     /// Takes away what was put around since `mark`, if there is one.
@@ -365,7 +365,7 @@ impl<'a> PlanChecker<'a> {
             .iter()
             .any(|damage| damage.contains(name.span));
         if let Some(finding) = finding.filter(|_| read) {
-            self.diagnostics.push(finding);
+            self.report(finding);
             self.ambiguous.insert(name.text.clone());
         }
         self.refuse_namespace_name(name);
@@ -379,7 +379,7 @@ impl<'a> PlanChecker<'a> {
             let diagnostic = Diagnostic::new(&codes::names::SHADOWED_NAME, name.span, message)
                 .label(span, "this one cannot be seen inside")
                 .help("give the inner one a name of its own");
-            self.diagnostics.push(diagnostic);
+            self.report(diagnostic);
         }
         self.introduce(name, NameKind::Local, ty)
     }
@@ -397,13 +397,17 @@ impl<'a> PlanChecker<'a> {
     pub(super) fn refuse_namespace_name(&mut self, name: &ast::Name) {
         if self.names.is_namespace(&name.text) {
             let message = format!("`{}` is the name of a namespace of this file", name.text);
-            self.diagnostics.push(
+            self.report(
                 Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message).help(format!(
                     "rename the value, or write `use {} as …`",
                     name.text
                 )),
             );
         }
+    }
+
+    pub(super) fn report(&mut self, finding: Diagnostic) {
+        self.diagnostics.push(finding);
     }
 
     /// Marks a construct that `run` refuses.

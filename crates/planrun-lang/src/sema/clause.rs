@@ -73,7 +73,7 @@ pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Ve
         }
         super::Lookup::Namespace | super::Lookup::Missing => unknown_step(checker, name),
     };
-    checker.diagnostics.push(diagnostic);
+    checker.report(diagnostic);
     Vec::new()
 }
 
@@ -103,9 +103,9 @@ pub(super) fn check_clauses(
     step: &ast::Step,
     body: &CheckedBody,
 ) -> Clauses {
-    let mut checked = Clauses::default();
+    let mut outcome = Clauses::default();
     let subject = Subject::of(&step.body, body);
-    checked.places = step
+    outcome.places = step
         .clauses
         .iter()
         .map(|clause| (clause_word(&clause.kind), clause.span))
@@ -116,10 +116,10 @@ pub(super) fn check_clauses(
             refuse_clause(checker, step, clause, subject, reason);
             continue;
         }
-        check_clause(checker, step, clause, body, &mut checked);
+        check_clause(checker, step, clause, body, &mut outcome);
     }
-    check_bounds(checker, step, &checked);
-    checked
+    check_bounds(checker, step, &outcome);
+    outcome
 }
 
 fn check_clause(
@@ -127,7 +127,7 @@ fn check_clause(
     step: &ast::Step,
     clause: &ast::Clause,
     body: &CheckedBody,
-    checked: &mut Clauses,
+    outcome: &mut Clauses,
 ) {
     match &clause.kind {
         ast::ClauseKind::When(_)
@@ -137,42 +137,42 @@ fn check_clause(
         | ast::ClauseKind::By(_)
         | ast::ClauseKind::Expires(_)
         | ast::ClauseKind::Error => {}
-        ast::ClauseKind::Timeout(duration) => checked.timeout = Some(checker.duration(duration, "`timeout`")),
-        ast::ClauseKind::Within(duration) => checked.within = Some(checker.duration(duration, "`within`")),
-        ast::ClauseKind::Retry(settings) => checked.retry = Some(checker.settings().retry(settings)),
+        ast::ClauseKind::Timeout(duration) => outcome.timeout = Some(checker.duration(duration, "`timeout`")),
+        ast::ClauseKind::Within(duration) => outcome.within = Some(checker.duration(duration, "`within`")),
+        ast::ClauseKind::Retry(settings) => outcome.retry = Some(checker.settings().retry(settings)),
         ast::ClauseKind::Until { condition, every } => {
             let condition = checker.condition(condition);
             let every = checker.duration(every, "`every`");
-            checked.until = Some(Until { condition, every });
+            outcome.until = Some(Until { condition, every });
             if !body.does.effect.is_read_only() {
                 let message = format!("`until` polls, and this call is of class `{}`", body.does.effect);
-                checker.diagnostics.push(
+                checker.report(
                     Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, clause.span, message)
                         .help("start the effect in one step, and poll a read in the next"),
                 );
             }
         }
         ast::ClauseKind::Cache(duration) => {
-            checked.cache = Some(checker.duration(duration, "`cache`"));
+            outcome.cache = Some(checker.duration(duration, "`cache`"));
             checker.mark_not_yet(clause.span, "`cache`");
             if !body.does.effect.is_read_only() {
                 let message = format!("a call of class `{}` cannot be cached", body.does.effect);
-                checker.diagnostics.push(
+                checker.report(
                     Diagnostic::new(&codes::effects::CACHE_WITH_EFFECT, clause.span, message)
                         .help("only `pure` and `read` calls may be answered from memory")
-                        .unsafe_fix("remove the clause", vec![Edit { span: clause.span, text: String::new() }]),
+                        .unsafe_fix("remove the clause", vec![Edit::removal(clause.span)]),
                 );
             }
         }
         ast::ClauseKind::Confirm { text, by, expires } => {
             let text = checker.text(text, "the question of `confirm`");
             let (by, expires) = role_and_expiry(checker, by.as_deref(), expires.as_deref());
-            checked.confirm = Some(Confirm { span: clause.span, text, by, expires });
+            outcome.confirm = Some(Confirm { span: clause.span, text, by, expires });
         }
         ast::ClauseKind::Verify { .. } => {
-            checked.verify = without_value(checker, step, body, |checker| check_verify(checker, clause, body));
+            outcome.verify = without_value(checker, step, body, |checker| check_verify(checker, clause, body));
         }
-        ast::ClauseKind::Undo(undo) => checked.undo = check_undo(checker, step, undo, body),
+        ast::ClauseKind::Undo(undo) => outcome.undo = check_undo(checker, step, undo, body),
     }
 }
 
@@ -185,10 +185,10 @@ fn without_value<T>(
 ) -> T {
     let optional = checker.seen_type(&step.name.text, body.ty.clone().optional());
     checker.names.retype(&step.name.text, optional, None);
-    let checked = check(checker);
+    let outcome = check(checker);
     let own = checker.seen_type(&step.name.text, body.ty.clone());
     checker.names.retype(&step.name.text, own, None);
-    checked
+    outcome
 }
 
 /// `by "role"` and `expires d`.
@@ -235,13 +235,13 @@ pub(super) fn check_recover_arms(
             let diagnostic =
                 Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
                     .help("the first arm that matches is taken; remove this one, or put it first");
-            checker.diagnostics.push(diagnostic);
+            checker.report(diagnostic);
         }
         match pattern {
             ast::ErrorPattern::Any => all = all.or(Some(clause.span)),
             ast::ErrorPattern::Classes(_) => caught.extend(names),
         }
-        let checked = check_arm(
+        let outcome = check_arm(
             checker,
             "recover",
             arm,
@@ -251,10 +251,10 @@ pub(super) fn check_recover_arms(
         arms.push(RecoverArm {
             arm: Recover {
                 patterns,
-                body: checked.id,
+                body: outcome.id,
             },
-            ty: checked.ty,
-            does: checked.does,
+            ty: outcome.ty,
+            does: outcome.does,
         });
     }
     arms
@@ -293,16 +293,13 @@ fn refuse_clause(
     let bounds = expires || matches!(clause.kind, ast::ClauseKind::Timeout(_));
     let waits = matches!(subject, Subject::Form | Subject::Event);
     let renamed = (expires && subject == Subject::Form) || (bounds && waits && !bounded);
-    checker.diagnostics.push(if renamed {
+    checker.report(if renamed {
         let place = Span::from(clause.span.start..clause.span.start + Span::at(word.len()).start);
         diagnostic
             .help("write `within`: the same bound under its name")
             .fix("write `within`", place, "within")
     } else {
-        let edit = Edit {
-            span: clause.span,
-            text: String::new(),
-        };
+        let edit = Edit::removal(clause.span);
         diagnostic
             .help("remove the clause")
             .unsafe_fix("remove the clause", vec![edit])
@@ -310,14 +307,14 @@ fn refuse_clause(
 }
 
 /// What clauses say of each other.
-fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, checked: &Clauses) {
+fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outcome: &Clauses) {
     let clause = |wanted: &str| {
         step.clauses
             .iter()
             .find(|clause| clause_word(&clause.kind) == wanted)
     };
     if let Some(until) = clause("until")
-        && checked.within.is_none()
+        && outcome.within.is_none()
     {
         let end = until.span.end as usize;
         let diagnostic = Diagnostic::new(
@@ -328,18 +325,15 @@ fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, checked: &Claus
         .help("say how long to poll: `within 10m`")
         .unsafe_fix(
             "add `within 10m`",
-            vec![Edit {
-                span: Span::at(end),
-                text: " within 10m".to_owned(),
-            }],
+            vec![Edit::new(Span::at(end), " within 10m")],
         );
-        checker.diagnostics.push(diagnostic);
+        checker.report(diagnostic);
     }
     let constant = |code: &Option<Code>| match code.as_ref()?.constant()? {
         crate::value::Value::Duration(nanos) => Some(*nanos),
         _ => None,
     };
-    if let (Some(timeout), Some(within)) = (constant(&checked.timeout), constant(&checked.within))
+    if let (Some(timeout), Some(within)) = (constant(&outcome.timeout), constant(&outcome.within))
         && timeout > within
         && let (Some(timeout), Some(within)) = (clause("timeout"), clause("within"))
     {
@@ -350,7 +344,7 @@ fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, checked: &Claus
         )
         .label(within.span, "the whole step ends here")
         .help("`within` bounds all attempts together; make it the longer one");
-        checker.diagnostics.push(diagnostic);
+        checker.report(diagnostic);
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn check_contract(checker: &mut PlanChecker<'_>, given: &Given<'_>) -
         Verdict::Unknown => true,
         Verdict::Cannot(violation) => {
             let constant = known.exactly().is_some();
-            checker.diagnostics.push(broken(given, violation, constant));
+            checker.report(broken(given, violation, constant));
             false
         }
     }

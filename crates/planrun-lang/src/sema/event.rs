@@ -60,7 +60,7 @@ fn check_event_kind(checker: &mut PlanChecker<'_>, condition: &ast::Expr) -> Eve
         _ => {
             let message = "an event speaks of steps, tasks, `plan` and signals";
             let help = "write `x is done`, `signal \"name\"`, or join such with `&&` and `||`; other conditions go behind `when`";
-            checker.diagnostics.push(
+            checker.report(
                 Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message).help(help),
             );
             EventKind::Damaged
@@ -138,7 +138,7 @@ fn report_no_state(
     let what = format!("status of `{subject}` named");
     let code = &codes::names::UNKNOWN_STATUS;
     let diagnostic = unknown(code, &what, &state.text, state.span, known.into_iter());
-    checker.diagnostics.push(diagnostic);
+    checker.report(diagnostic);
     EventKind::Damaged
 }
 
@@ -165,14 +165,12 @@ fn check_event_subject(checker: &mut PlanChecker<'_>, name: &Arc<str>, span: Spa
         Lookup::Found(_) | Lookup::Namespace => {
             let message =
                 format!("`{name}` is neither a step nor a task, so nothing happens to it");
-            checker
-                .diagnostics
-                .push(Diagnostic::new(&codes::names::UNKNOWN_NAME, span, message));
+            checker.report(Diagnostic::new(&codes::names::UNKNOWN_NAME, span, message));
         }
         Lookup::Later(later) => {
             let message = format!("`{name}` comes later");
             let diagnostic = Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, span, message);
-            checker.diagnostics.push(
+            checker.report(
                 diagnostic
                     .label(later, "it is introduced here")
                     .help("move this below"),
@@ -182,9 +180,7 @@ fn check_event_subject(checker: &mut PlanChecker<'_>, name: &Arc<str>, span: Spa
             let visible = checker.names.visible();
             let known = visible.iter().map(|name| &**name);
             let code = &codes::names::UNKNOWN_NAME;
-            checker
-                .diagnostics
-                .push(unknown(code, "step or task", name, span, known));
+            checker.report(unknown(code, "step or task", name, span, known));
         }
     }
     EventKind::Damaged

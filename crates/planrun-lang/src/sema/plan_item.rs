@@ -42,7 +42,7 @@ pub(super) fn check(
         .map(|plan| (plan.name.text.clone(), None))
         .collect::<OwnPlans>();
     let names = Arc::new(own.keys().cloned().collect::<BTreeSet<_>>());
-    let mut checked: Vec<Option<Arc<Plan>>> = vec![None; plans.len()];
+    let mut outcome: Vec<Option<Arc<Plan>>> = vec![None; plans.len()];
     for row in rows {
         let check = |index: &usize| {
             let (item, plan) = plans.get(*index)?;
@@ -66,12 +66,12 @@ pub(super) fn check(
             called.extend(found.called);
             diagnostics.extend(found.diagnostics);
             own.insert(plan.name.clone(), Some(plan.clone()));
-            if let Some(place) = checked.get_mut(index) {
+            if let Some(place) = outcome.get_mut(index) {
                 *place = Some(plan);
             }
         }
     }
-    checked.into_iter().flatten().collect()
+    outcome.into_iter().flatten().collect()
 }
 
 /// What is around a plan in its file.
@@ -203,7 +203,7 @@ fn check_parameters(
     checker: &mut PlanChecker<'_>,
     parameters: &[ast::Parameter],
 ) -> Vec<PlanParameter> {
-    let mut checked = Vec::new();
+    let mut outcome = Vec::new();
     for parameter in parameters {
         checker.claim("parameter", &parameter.name, NameKind::Parameter);
         let ty = checker.types.resolve(&parameter.ty, checker.diagnostics);
@@ -221,7 +221,7 @@ fn check_parameters(
         let required = !optional && default.is_none();
         let sensitive = checker.types.secrets(&parameter.ty);
         let name = parameter.name.text.clone();
-        checked.push(PlanParameter {
+        outcome.push(PlanParameter {
             name,
             ty,
             required,
@@ -230,7 +230,7 @@ fn check_parameters(
             passed_on: Vec::new(),
         });
     }
-    checked
+    outcome
 }
 
 /// The settings at the head of a plan; a second one of a kind is reported.
@@ -250,9 +250,7 @@ fn check_head(checker: &mut PlanChecker<'_>, body: &ast::Block) -> (Policy, Opti
             let message = "these settings stand twice in this plan";
             let diagnostic =
                 Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
-            checker
-                .diagnostics
-                .push(diagnostic.help("join them into one"));
+            checker.report(diagnostic.help("join them into one"));
         }
     }
     (policy.unwrap_or_default(), allow)
@@ -286,5 +284,5 @@ fn check_replies_always(checker: &mut PlanChecker<'_>, plan: &ast::Plan, always:
     let diagnostic = Diagnostic::new(&codes::types::MISSING_REPLY, plan.name.span, message)
         .label(Span::at(end), "this end is reached without a reply")
         .help("end the plan with `reply …`, or end the other paths with `fail`");
-    checker.diagnostics.push(diagnostic);
+    checker.report(diagnostic);
 }

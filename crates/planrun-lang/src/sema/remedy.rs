@@ -143,14 +143,8 @@ fn moving_edits(
         text.push('\n');
     }
     let edits = vec![
-        Edit {
-            span: Span::at(line.start as usize),
-            text,
-        },
-        Edit {
-            span: lines,
-            text: String::new(),
-        },
+        Edit::new(Span::at(line.start as usize), text),
+        Edit::removal(lines),
     ];
     // A `let` is evaluated where it is read. A read sees what stands above it, so it may only pass what changes nothing.
     let value = matches!(maker.kind, ast::StatementKind::Let { .. });

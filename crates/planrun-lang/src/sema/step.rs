@@ -228,7 +228,7 @@ fn check_each(checker: &mut PlanChecker<'_>, body: &ast::StepBody) -> CheckedBod
     }
     let by = by.as_ref().map(|by| checker.value(by));
     check_statements(checker, &block.statements);
-    let mut checked = close_step_block(checker, &block.statements, BlockKind::Each, |body| {
+    let mut outcome = close_step_block(checker, &block.statements, BlockKind::Each, |body| {
         let in_turn = body.does.order == OrderClass::Barrier;
         StepKind::Each(Box::new(Each {
             list: list_code,
@@ -241,10 +241,10 @@ fn check_each(checker: &mut PlanChecker<'_>, body: &ast::StepBody) -> CheckedBod
         }))
     });
     if *settle {
-        checked.ty = Type::Result(Arc::new(checked.ty));
+        outcome.ty = Type::Result(Arc::new(outcome.ty));
     }
-    checked.ty = Type::List(Arc::new(checked.ty));
-    checked
+    outcome.ty = Type::List(Arc::new(outcome.ty));
+    outcome
 }
 
 /// The type of an element of what `each` runs over.
@@ -271,10 +271,7 @@ fn element_type(checker: &mut PlanChecker<'_>, list: &Code, span: Span) -> Type 
                     .help("give a list for that case: `… ?? []`")
                     .unsafe_fix(
                         "add `?? []`",
-                        vec![Edit {
-                            span: Span::at(span.end as usize),
-                            text: " ?? []".to_owned(),
-                        }],
+                        vec![Edit::new(Span::at(span.end as usize), " ?? []")],
                     )
             } else {
                 Diagnostic::new(
@@ -285,7 +282,7 @@ fn element_type(checker: &mut PlanChecker<'_>, list: &Code, span: Span) -> Type 
                 .help("`entries(m)` makes a list of a map's entries")
                 .expected("a list", other)
             };
-            checker.diagnostics.push(diagnostic);
+            checker.report(diagnostic);
             Type::Invalid
         }
     }
@@ -309,16 +306,13 @@ fn report_unbounded(
         .unwrap_or("");
     // The span of an expression leaves its own parentheses out.
     let inside = rest.len() - rest.trim_start_matches(')').len();
-    let edit = Edit {
-        span: Span::at(before.end as usize + inside),
-        text: " max 100".to_owned(),
-    };
+    let edit = Edit::new(Span::at(before.end as usize + inside), " max 100");
     let message = format!("`{word}` needs a bound: how often may it go round at most?");
     let diagnostic = Diagnostic::new(&codes::order::UNBOUNDED_LOOP, before, message)
         .note("no `max` behind this")
         .help("write `max 100`, or what is enough; more than that fails instead of running away")
         .unsafe_fix("add `max 100`", vec![edit]);
-    checker.diagnostics.push(diagnostic);
+    checker.report(diagnostic);
 }
 
 /// A whole number that bounds something.
@@ -334,7 +328,7 @@ fn check_bound(
     {
         let message = format!("{what} is {count}, and a bound cannot be negative");
         let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, expression.span, message);
-        checker.diagnostics.push(
+        checker.report(
             diagnostic
                 .expected("0 or more", count)
                 .help("write how many there may be at most"),
@@ -357,7 +351,7 @@ fn check_repeat(
     let state_type = widened(&initial_code.ty);
     checker.introduce_local(state, state_type);
     check_statements(checker, &block.statements);
-    let mut checked = close_step_block(checker, &block.statements, BlockKind::Repeat, |_| {
+    let mut outcome = close_step_block(checker, &block.statements, BlockKind::Repeat, |_| {
         StepKind::Repeat(Box::new(Repeat {
             initial: initial_code,
             max,
@@ -365,13 +359,13 @@ fn check_repeat(
         }))
     });
     // A round whose guarded `yield` was not taken adds nothing, so the list never holds its absence.
-    let element = if checked.ty == Type::Null {
+    let element = if outcome.ty == Type::Null {
         Type::Null
     } else {
-        checked.ty.clone()
+        outcome.ty.clone()
     };
-    checked.ty = Type::List(Arc::new(element));
-    checked
+    outcome.ty = Type::List(Arc::new(element));
+    outcome
 }
 
 /// The type of the state of the innermost `repeat`: that of slot 0.
@@ -394,8 +388,7 @@ fn check_race(
             "a race needs two branches at least",
         );
         checker
-            .diagnostics
-            .push(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
+            .report(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
     }
     for (name, body) in branches {
         let arm = check_arm(checker, &name.text, body, None, None);
@@ -406,7 +399,7 @@ fn check_race(
                 with_article(arm.does.effect)
             );
             let help = "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
-            checker.diagnostics.push(
+            checker.report(
                 Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help),
             );
         }
@@ -415,9 +408,7 @@ fn check_race(
             .iter()
             .any(|(known, _): &(Arc<str>, BlockId)| *known == name.text)
         {
-            checker
-                .diagnostics
-                .push(super::finding::duplicate_name("branch", name, span));
+            checker.report(super::finding::duplicate_name("branch", name, span));
         }
         types.push(arm.ty);
         arms.push((name.text.clone(), arm.id));
@@ -449,18 +440,18 @@ fn check_match(
         subject.span,
         true,
     );
-    let (mut checked, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
+    let (mut outcome, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
     for (arm, pattern) in arms.iter().zip(patterns) {
         let before = checker.names.assume(pattern.facts);
         let body = check_arm(checker, "match", &arm.body, None, None);
         checker.names.forget(before);
         does.merge(&body.does);
         types.push(body.ty);
-        checked.push((pattern.matcher, body.id));
+        outcome.push((pattern.matcher, body.id));
     }
     let kind = StepKind::Match {
         subject: Box::new(subject_code),
-        arms: checked,
+        arms: outcome,
     };
     CheckedBody::new(kind, Type::union(types), does)
 }

@@ -96,8 +96,7 @@ pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statemen
         let message = "elements of an `each` run side by side, so none of them can move a task";
         let diagnostic = Diagnostic::new(&codes::order::SET_IN_EACH, statement.span, message);
         checker
-            .diagnostics
-            .push(diagnostic.help("set the task below the `each`, from the list that it gives"));
+            .report(diagnostic.help("set the task below the `each`, from the list that it gives"));
     }
     let found = task_status(checker, task, status);
     let code = context
@@ -183,9 +182,7 @@ fn task_status(
             .collect::<BTreeSet<_>>();
         let known = known.iter().map(|name| &**name);
         let code = &codes::names::UNKNOWN_NAME;
-        checker
-            .diagnostics
-            .push(unknown(code, "task", &task.text, task.span, known));
+        checker.report(unknown(code, "task", &task.text, task.span, known));
         return None;
     };
     let declared = checker.tasks.get(id.0 as usize)?;
@@ -194,9 +191,7 @@ fn task_status(
         let what = format!("status of `{}` named", task.text);
         let known = declared.statuses.iter().map(|status| &**status);
         let code = &codes::names::UNKNOWN_STATUS;
-        checker
-            .diagnostics
-            .push(unknown(code, &what, &status.text, status.span, known));
+        checker.report(unknown(code, &what, &status.text, status.span, known));
     }
     found.map(|status| (id, status))
 }

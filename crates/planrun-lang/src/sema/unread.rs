@@ -52,7 +52,7 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
             let diagnostic = Diagnostic::new(&codes::names::UNUSED_LET, name.span, message)
                 .help("a value that nobody reads is never computed")
                 .fix_all("remove it", removal(statement));
-            checker.diagnostics.push(diagnostic);
+            checker.report(diagnostic);
         }
     }
     for (origin, span, called) in std::mem::take(&mut checker.made.looks) {
@@ -60,7 +60,7 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
             let message = format!("nothing reads what `{called}` gives");
             let diagnostic = Diagnostic::new(&codes::names::UNUSED_RESULT, span, message)
                 .help("a call that only looks and whose answer nobody reads can be left out");
-            checker.diagnostics.push(diagnostic);
+            checker.report(diagnostic);
         }
     }
     for (name, span) in std::mem::take(&mut checker.made.tasks) {
@@ -69,7 +69,7 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
             let diagnostic = Diagnostic::new(&codes::names::UNUSED_TASK, span, message).help(
                 format!("move it where its part is done: `set {name} …`; or leave it out"),
             );
-            checker.diagnostics.push(diagnostic);
+            checker.report(diagnostic);
         }
     }
     for parameter in &plan.parameters {
@@ -77,9 +77,9 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
         if !checker.read.contains(&name.span) && !meant(&name.span) {
             let message = format!("nothing reads the input `{}`", name.text);
             let diagnostic = Diagnostic::new(&codes::names::UNUSED_INPUT, name.span, message);
-            checker
-                .diagnostics
-                .push(diagnostic.help("read it somewhere, or take it out of the head of the plan"));
+            checker.report(
+                diagnostic.help("read it somewhere, or take it out of the head of the plan"),
+            );
         }
     }
 }
@@ -94,7 +94,7 @@ fn report_unknown_results(checker: &mut PlanChecker<'_>) {
             let diagnostic = Diagnostic::new(&codes::types::UNKNOWN_READ, span, message).help(
                 format!("declare it: `tool {called}(…) -> {{ field: type }}` in this file"),
             );
-            checker.diagnostics.push(diagnostic);
+            checker.report(diagnostic);
         }
     }
 }
@@ -215,8 +215,5 @@ fn meant(diagnostics: &[Diagnostic], code: &'static codes::Code) -> impl Iterato
 }
 
 fn removal(span: Span) -> Vec<Edit> {
-    vec![Edit {
-        span,
-        text: String::new(),
-    }]
+    vec![Edit::removal(span)]
 }

@@ -118,7 +118,7 @@ fn check_prompted(
                 checker.value(&argument.value);
                 let what = format!("argument of `{what}` named");
                 let code = &codes::names::UNKNOWN_ARGUMENT;
-                checker.diagnostics.push(unknown(
+                checker.report(unknown(
                     code,
                     &what,
                     &name.text,
@@ -131,9 +131,7 @@ fn check_prompted(
     if prompts != 1 {
         let message = format!("`{what}` takes one prompt, the only argument without a name");
         let diagnostic = Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message);
-        checker
-            .diagnostics
-            .push(diagnostic.help(format!("write `{what}(\"…\")`")));
+        checker.report(diagnostic.help(format!("write `{what}(\"…\")`")));
     }
     prompted
 }
@@ -249,7 +247,7 @@ fn report_choices_behind(
     let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, written.span, message)
         .help("write the choices first: `in LIST known e` or `in LIST = e`")
         .fix("write the choices first", place, mended);
-    checker.diagnostics.push(diagnostic);
+    checker.report(diagnostic);
     Some(written.span)
 }
 

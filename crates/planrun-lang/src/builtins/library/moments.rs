@@ -34,7 +34,7 @@ macro_rules! getter {
             examples: &[Example::new($example, $result)],
             body: |arguments| read($name, arguments, $part, $unit),
             refuses: Some(refuses_zone),
-            walks: false,
+            ..Function::PLAIN
         }
     };
 }
@@ -66,7 +66,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         examples: &[Example::new("(1s + 250ms).getMilliseconds()", "250")],
         body: milliseconds,
         refuses: Some(refuses_zone),
-        walks: false,
+        ..Function::PLAIN
     },
 ];
 

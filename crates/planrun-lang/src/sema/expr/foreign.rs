@@ -42,7 +42,7 @@ impl Said {
         } else {
             "write it as it is said here".to_owned()
         };
-        let edits = vec![Edit { span, text }];
+        let edits = vec![Edit::new(span, text)];
         if safe {
             diagnostic.fix_all(title, edits)
         } else {

@@ -33,6 +33,16 @@ pub struct Name {
     pub span: Span,
 }
 
+impl Name {
+    #[must_use]
+    pub fn new(text: impl Into<Arc<str>>, span: Span) -> Self {
+        Self {
+            text: text.into(),
+            span,
+        }
+    }
+}
+
 /// Text in quotes with its escapes resolved; the span includes the quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {

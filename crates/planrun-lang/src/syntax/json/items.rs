@@ -85,9 +85,7 @@ fn read_namespaces(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Use {
             opening(place),
             "a `use` names at least one namespace",
         );
-        reader
-            .diagnostics
-            .push(finding.help("name one, such as {\"name\": \"mail\"}, or remove the item"));
+        reader.report(finding.help("name one, such as {\"name\": \"mail\"}, or remove the item"));
     }
     Use::Namespaces(namespaces)
 }
@@ -111,7 +109,7 @@ fn read_plan(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Plan {
     let returns = reader.optional_type(fields, "returns");
     let body = read_block(reader, fields, "body", Place::Plan);
     if body.statements.is_empty() && fields.get("body").is_some() {
-        reader.diagnostics.push(
+        reader.report(
             Diagnostic::new(
                 &codes::EMPTY_PLAN,
                 name.span,

@@ -29,9 +29,7 @@ pub(super) fn read_block(
     if reader.blocks >= MAX_BLOCKS {
         let message = format!("bodies nest at most {MAX_BLOCKS} deep");
         let finding = Diagnostic::new(&codes::TOO_DEEP, opening(whole), message);
-        reader
-            .diagnostics
-            .push(finding.help("split the plan into several that call each other"));
+        reader.report(finding.help("split the plan into several that call each other"));
         return Block {
             span: whole,
             statements: Vec::new(),
@@ -60,7 +58,7 @@ fn read_statement(reader: &mut Reader<'_>, value: &Value<'_>, place: Place) -> S
     };
     let doc = reader.doc(&fields);
     if let Some(misplaced) = place.refuses(kind, fields.kind) {
-        reader.diagnostics.push(misplaced);
+        reader.report(misplaced);
     }
     let kind = read_statement_kind(reader, kind, &fields, place);
     Statement {
@@ -321,9 +319,7 @@ fn given_twice(reader: &mut Reader<'_>, what: &str, name: &Name, first: Span) {
     let message = format!("{what} `{}` is given twice", name.text);
     let finding = Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, message)
         .label(first, "first given here");
-    reader
-        .diagnostics
-        .push(finding.help(format!("keep one `{}`", name.text)));
+    reader.report(finding.help(format!("keep one `{}`", name.text)));
 }
 
 /// The clauses of a step, in the order in which the language prints them.

@@ -69,8 +69,7 @@ impl Reader<'_> {
             message.span,
             format!("`{key}` must begin with a text"),
         );
-        self.diagnostics
-            .push(finding.help("write {\"text\": \"…\"}, with `${…}` around what is no text"));
+        self.report(finding.help("write {\"text\": \"…\"}, with `${…}` around what is no text"));
         Some(missing(message.span))
     }
 
@@ -85,8 +84,7 @@ impl Reader<'_> {
             context.span,
             "`context` must be an object type, written out",
         );
-        self.diagnostics
-            .push(finding.help("write its fields, such as { emp_id: string }"));
+        self.report(finding.help("write its fields, such as { emp_id: string }"));
         Some(TypeExpr {
             span: context.span,
             kind: TypeExprKind::Error,
@@ -136,13 +134,13 @@ impl Reader<'_> {
             let whole = arguments
                 .last()
                 .map_or(plan.span, |last| plan.span.to(last.span));
-            return Some(Expr {
-                span: whole,
-                kind: ExprKind::Call {
+            return Some(Expr::new(
+                whole,
+                ExprKind::Call {
                     function: plan,
                     arguments,
                 },
-            });
+            ));
         }
         let (namespace, name) = self.tool(&call, "tool");
         let arguments = self.arguments(&call, "arguments").unwrap_or_default();
@@ -150,10 +148,7 @@ impl Reader<'_> {
             Some(last) => namespace.span.to(last.span),
             None => namespace.span.to(name.span),
         };
-        let base = Box::new(Expr {
-            span: namespace.span,
-            kind: ExprKind::Name(namespace.text),
-        });
+        let base = Box::new(Expr::new(namespace.span, ExprKind::Name(namespace.text)));
         let link_span = Span::from(name.span.start..whole.end.max(name.span.end));
         let link = Link {
             span: link_span,
@@ -163,13 +158,13 @@ impl Reader<'_> {
                 arguments,
             },
         };
-        Some(Expr {
-            span: whole,
-            kind: ExprKind::Path {
+        Some(Expr::new(
+            whole,
+            ExprKind::Path {
                 base,
                 links: vec![link],
             },
-        })
+        ))
     }
 
     /// The namespace and the name of a tool.
@@ -192,10 +187,7 @@ impl Reader<'_> {
                     .get(range.clone())
                     .unwrap_or("")
                     .trim_matches('`');
-                Name {
-                    text: Arc::from(text),
-                    span: place(range),
-                }
+                Name::new(Arc::from(text), place(range))
             };
             return (half(namespace), half(name));
         }
@@ -204,8 +196,9 @@ impl Reader<'_> {
             extract.text
         );
         let finding = Diagnostic::new(&codes::JSON_SHAPE, content(span(string)), message);
-        self.diagnostics
-            .push(finding.help("write namespace and name with a dot between, such as `mail.send`"));
+        self.report(
+            finding.help("write namespace and name with a dot between, such as `mail.send`"),
+        );
         nothing()
     }
 
@@ -255,9 +248,7 @@ pub(super) fn read_expression(
     if depth > MAX_VALUE_DEPTH {
         let message = format!("a value nests at most {MAX_VALUE_DEPTH} lists and objects");
         let finding = Diagnostic::new(&codes::TOO_DEEP, opening(place), message);
-        reader
-            .diagnostics
-            .push(finding.help("write the inner part as an expression in a string"));
+        reader.report(finding.help("write the inner part as an expression in a string"));
         return missing(place);
     }
     match value {
@@ -269,28 +260,19 @@ pub(super) fn read_expression(
             let extract = Extract::verbatim(reader.text, place);
             read_part(reader, &extract)
         }
-        Value::NullKeyword(_) => Expr {
-            span: place,
-            kind: ExprKind::Literal(Literal::Null),
-        },
+        Value::NullKeyword(_) => Expr::new(place, ExprKind::Literal(Literal::Null)),
         Value::Array(array) => {
             let elements = array
                 .elements
                 .iter()
                 .map(|element| read_expression(reader, element, settings, depth + 1));
-            Expr {
-                span: place,
-                kind: ExprKind::List(elements.collect()),
-            }
+            Expr::new(place, ExprKind::List(elements.collect()))
         }
         Value::Object(object) => match text_of(object) {
             Some(string) => {
                 let extract = Extract::literal(reader.text, span(string));
                 let literal: Expr = read_part(reader, &extract);
-                Expr {
-                    span: span(string),
-                    kind: literal.kind,
-                }
+                Expr::new(span(string), literal.kind)
             }
             None => read_object_literal(reader, object, settings, depth),
         },
@@ -316,10 +298,7 @@ fn read_object_literal(
             value: value_tree,
         });
     }
-    Expr {
-        span: span(object),
-        kind: ExprKind::Object(entries),
-    }
+    Expr::new(span(object), ExprKind::Object(entries))
 }
 
 /// The members of an object whose keys are the author's names.
@@ -334,19 +313,11 @@ fn named_members<'v>(
             let first = first.span;
             reader.repeated(text, place, first);
         } else if is_name(text) {
-            members.push((
-                Name {
-                    text: Arc::from(text),
-                    span: place,
-                },
-                &property.value,
-            ));
+            members.push((Name::new(Arc::from(text), place), &property.value));
         } else {
             let message = format!("the key `{text}` cannot be a name");
             let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message);
-            reader
-                .diagnostics
-                .push(finding.help("write the object as an expression in a string"));
+            reader.report(finding.help("write the object as an expression in a string"));
         }
     }
     members
@@ -389,18 +360,12 @@ fn read_plan_name(reader: &Reader<'_>, fields: &Fields<'_>, key: &str) -> Option
         .and_then(|name| name.strip_suffix('`'));
     let name = quoted.or_else(|| (!extract.text.contains('.')).then_some(&*extract.text))?;
     let place = || extract.span(Span::new(0, extract.text.len()));
-    is_name(name).then(|| Name {
-        text: Arc::from(name),
-        span: place(),
-    })
+    is_name(name).then(|| Name::new(Arc::from(name), place()))
 }
 
 /// Stands where a value is missing; the reason was reported.
 pub(super) fn missing(place: Span) -> Expr {
-    Expr {
-        span: opening(place),
-        kind: ExprKind::Error,
-    }
+    Expr::new(opening(place), ExprKind::Error)
 }
 
 fn begins_with_text(expr: &Expr) -> bool {

@@ -186,11 +186,8 @@ fn repeated_clause(cx: &mut Lowering<'_>, word: &str, place: Span, first: Span) 
     )
     .label(first, "first written here")
     .help("keep one of the two");
-    let edits = vec![Edit {
-        span: place,
-        text: String::new(),
-    }];
-    cx.diagnostics.push(if same {
+    let edits = vec![Edit::removal(place)];
+    cx.report(if same {
         diagnostic.fix_all("remove the repeated clause", edits)
     } else {
         diagnostic.unsafe_fix("remove the second clause", edits)
@@ -203,10 +200,7 @@ pub(super) fn lower_object(cx: &mut Lowering<'_>, node: Option<Node<'_>>) -> Exp
         return missing(Span::default());
     };
     let span = cx.span(&node);
-    Expr {
-        span,
-        kind: ExprKind::Object(lower_entries(cx, node)),
-    }
+    Expr::new(span, ExprKind::Object(lower_entries(cx, node)))
 }
 
 fn is_attribute(rule: Rule) -> bool {

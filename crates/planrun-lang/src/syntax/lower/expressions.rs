@@ -25,6 +25,17 @@ struct Operand {
     extent: Span,
 }
 
+impl Operand {
+    /// One without parentheses around it.
+    fn new(span: Span, kind: ExprKind) -> Self {
+        Self::of(Expr::new(span, kind), span)
+    }
+
+    fn of(expr: Expr, extent: Span) -> Self {
+        Self { expr, extent }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operator {
     Binary(BinaryOp),
@@ -54,10 +65,10 @@ pub(super) fn lower_expression(cx: &mut Lowering<'_>, node: Node<'_>) -> Expr {
         return condition.expr;
     }
     let otherwise = Box::new(condition.expr);
-    Expr {
-        span: start.to(condition.extent),
-        kind: ExprKind::Conditional { arms, otherwise },
-    }
+    Expr::new(
+        start.to(condition.extent),
+        ExprKind::Conditional { arms, otherwise },
+    )
 }
 
 /// The `expression` that comes next, or an error node.
@@ -115,10 +126,7 @@ fn lower_operand(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Operand {
             subject: Box::new(operand.expr),
             state,
         };
-        operand = Operand {
-            expr: Expr { span: extent, kind },
-            extent,
-        };
+        operand = Operand::new(extent, kind);
     }
     let Some((_, first)) = signs.first() else {
         return operand;
@@ -135,16 +143,10 @@ fn lower_operand(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Operand {
         }
         kind => ExprKind::Unary {
             operators: signs,
-            operand: Box::new(Expr {
-                span: operand.expr.span,
-                kind,
-            }),
+            operand: Box::new(Expr::new(operand.expr.span, kind)),
         },
     };
-    Operand {
-        expr: Expr { span: extent, kind },
-        extent,
-    }
+    Operand::new(extent, kind)
 }
 
 /// A number takes a minus directly before it, so that the least integer can be written.
@@ -161,10 +163,7 @@ fn lower_number_operand(
         Some(literal) => ExprKind::Literal(literal),
         None => ExprKind::Error,
     };
-    Operand {
-        expr: Expr { span: extent, kind },
-        extent,
-    }
+    Operand::new(extent, kind)
 }
 
 fn lower_links(cx: &mut Lowering<'_>, base: Operand, items: &mut Children<'_>) -> Operand {
@@ -204,18 +203,12 @@ fn lower_links(cx: &mut Lowering<'_>, base: Operand, items: &mut Children<'_>) -
         base: Box::new(base.expr),
         links,
     };
-    Operand {
-        expr: Expr { span: extent, kind },
-        extent,
-    }
+    Operand::new(extent, kind)
 }
 
 fn lower_primary(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Operand {
     let Some(node) = items.next() else {
-        return Operand {
-            expr: missing(Span::default()),
-            extent: Span::default(),
-        };
+        return Operand::of(missing(Span::default()), Span::default());
     };
     let extent = cx.span(&node);
     let kind = match node.rule() {
@@ -223,7 +216,7 @@ fn lower_primary(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Operand {
         Rule::name => return lower_word_or_call(cx, &node, items),
         Rule::paren => {
             let expr = next_expression(cx, &mut Children::of(node));
-            return Operand { expr, extent };
+            return Operand::of(expr, extent);
         }
         Rule::list => ExprKind::List(
             node.inner()
@@ -238,10 +231,7 @@ fn lower_primary(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Operand {
         }
         _ => ExprKind::Error,
     };
-    Operand {
-        expr: Expr { span: extent, kind },
-        extent,
-    }
+    Operand::new(extent, kind)
 }
 
 fn lower_word_or_call(cx: &mut Lowering<'_>, node: &Node<'_>, items: &mut Children<'_>) -> Operand {
@@ -253,19 +243,13 @@ fn lower_word_or_call(cx: &mut Lowering<'_>, node: &Node<'_>, items: &mut Childr
             function,
             arguments: lower_arguments(cx, arguments),
         };
-        return Operand {
-            expr: Expr { span: extent, kind },
-            extent,
-        };
+        return Operand::new(extent, kind);
     }
     let kind = match word_literal(node.text()) {
         Some(literal) => ExprKind::Literal(literal),
         None => ExprKind::Name(node.shared(unquoted(node.text()))),
     };
-    Operand {
-        expr: Expr { span: extent, kind },
-        extent,
-    }
+    Operand::new(extent, kind)
 }
 
 fn lower_text_expression(cx: &mut Lowering<'_>, node: Node<'_>) -> ExprKind {
@@ -306,8 +290,7 @@ pub(super) fn lower_plain_text(cx: &mut Lowering<'_>, node: Option<Node<'_>>) ->
 }
 
 fn not_plain(cx: &mut Lowering<'_>, span: Span, message: &str, help: &str) -> Arc<str> {
-    cx.diagnostics
-        .push(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help(help));
+    cx.report(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help(help));
     Arc::from("")
 }
 
@@ -341,10 +324,9 @@ pub(super) fn lower_entries(cx: &mut Lowering<'_>, node: Node<'_>) -> Vec<Entry>
         let mut parts = Children::of(node);
         let key = match parts.take(Rule::name) {
             Some(node) => match word_literal(node.text()) {
-                Some(literal) => EntryKey::Expr(Expr {
-                    span: cx.span(&node),
-                    kind: ExprKind::Literal(literal),
-                }),
+                Some(literal) => {
+                    EntryKey::Expr(Expr::new(cx.span(&node), ExprKind::Literal(literal)))
+                }
                 None => EntryKey::Name(name(Some(node))),
             },
             None => EntryKey::Expr(next_expression(cx, &mut parts)),
@@ -408,10 +390,7 @@ fn field_name(key: &EntryKey) -> Option<Name> {
         EntryKey::Expr(Expr {
             span,
             kind: ExprKind::Literal(Literal::String(text)),
-        }) => Some(Name {
-            text: text.clone(),
-            span: *span,
-        }),
+        }) => Some(Name::new(text.clone(), *span)),
         EntryKey::Expr(_) => None,
     }
 }
@@ -420,10 +399,10 @@ fn field_name(key: &EntryKey) -> Option<Name> {
 fn fold(level: u8, terms: &mut Terms) -> Operand {
     if level > TIGHTEST {
         let end = terms.end as usize;
-        return terms.operands.next().unwrap_or_else(|| Operand {
-            expr: missing(Span::at(end)),
-            extent: Span::at(end),
-        });
+        return terms
+            .operands
+            .next()
+            .unwrap_or_else(|| Operand::of(missing(Span::at(end)), Span::at(end)));
     }
     let first = fold(level + 1, terms);
     let mut extent = first.extent;
@@ -440,10 +419,7 @@ fn fold(level: u8, terms: &mut Terms) -> Operand {
         return first;
     }
     let kind = chain(first.expr, rest);
-    Operand {
-        expr: Expr { span: extent, kind },
-        extent,
-    }
+    Operand::new(extent, kind)
 }
 
 fn chain(first: Expr, rest: Vec<(Operator, Span, Expr)>) -> ExprKind {

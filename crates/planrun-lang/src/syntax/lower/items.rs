@@ -105,7 +105,7 @@ fn lower_plan_item(cx: &mut Lowering<'_>, node: Node<'_>, span: Span) -> Plan {
     let body = next_block(cx, &mut parts, Place::Plan);
     if body.statements.is_empty() {
         let end = Span::from(span.end.saturating_sub(1)..span.end);
-        cx.diagnostics.push(
+        cx.report(
             Diagnostic::new(
                 &codes::EMPTY_PLAN,
                 name.span,

@@ -148,6 +148,10 @@ impl<'a> Lowering<'a> {
         self.author.map_or(span, |author| within(author, span))
     }
 
+    fn report(&mut self, finding: Diagnostic) {
+        self.diagnostics.push(finding);
+    }
+
     fn damaged(&mut self, span: Span, kind: DamageKind) {
         let span = self.trim(span);
         self.damage.push(Damage { span, kind });
@@ -165,7 +169,7 @@ impl<'a> Lowering<'a> {
                 word: name.text.clone(),
                 diagnostic: self.diagnostics.len(),
             });
-            self.diagnostics.push(
+            self.report(
                 Diagnostic::new(
                     &codes::RESERVED_NAME,
                     name.span,
@@ -180,10 +184,7 @@ impl<'a> Lowering<'a> {
                 ))
                 .fix_all(
                     "put the name in back quotes",
-                    vec![Edit {
-                        span: name.span,
-                        text: quoted,
-                    }],
+                    vec![Edit::new(name.span, quoted)],
                 ),
             );
         }
@@ -192,26 +193,20 @@ impl<'a> Lowering<'a> {
 
     /// Reports a part of a head that was written before.
     fn written_twice(&mut self, word: &str, place: Span) {
-        self.diagnostics.push(
+        self.report(
             Diagnostic::new(
                 &codes::DUPLICATE_CLAUSE,
                 place,
                 format!("{word} is written twice"),
             )
             .help("keep one of the two")
-            .unsafe_fix(
-                "remove the second",
-                vec![Edit {
-                    span: place,
-                    text: String::new(),
-                }],
-            ),
+            .unsafe_fix("remove the second", vec![Edit::removal(place)]),
         );
     }
 
     /// Reports a field, argument or key that was written before.
     fn given_twice(&mut self, what: &str, name: &Name, first: Span) {
-        self.diagnostics.push(
+        self.report(
             Diagnostic::new(
                 &codes::DUPLICATE_FIELD,
                 name.span,
@@ -224,7 +219,7 @@ impl<'a> Lowering<'a> {
 
     /// Reports a text with `${` where only constants stand.
     fn not_constant(&mut self, span: Span) {
-        self.diagnostics.push(
+        self.report(
             Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, "this text must be constant")
                 .help("write the text out, without `${`"),
         );
@@ -320,15 +315,9 @@ impl<'t> Children<'t> {
 /// A name without its back quotes; empty where there is none.
 fn name(node: Option<Node<'_>>) -> Name {
     let Some(node) = node else {
-        return Name {
-            text: Arc::from(""),
-            span: Span::default(),
-        };
+        return Name::new(Arc::from(""), Span::default());
     };
-    Name {
-        text: node.shared(unquoted(node.text())),
-        span: node.span(),
-    }
+    Name::new(node.shared(unquoted(node.text())), node.span())
 }
 
 /// The smallest range of whole characters of the text that covers the given one, as far as the text goes.
@@ -366,10 +355,7 @@ fn any_pattern() -> Pattern {
 
 /// Stands where the text gave no value; the reason was or will be reported.
 fn missing(span: Span) -> Expr {
-    Expr {
-        span,
-        kind: ExprKind::Error,
-    }
+    Expr::new(span, ExprKind::Error)
 }
 
 fn joined<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Arc<str>> {

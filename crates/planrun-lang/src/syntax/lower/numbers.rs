@@ -50,7 +50,7 @@ pub(super) fn lower_number(
     match literal(text, negative) {
         Ok(literal) => Some(literal),
         Err(problem) => {
-            cx.diagnostics.push(problem.diagnostic(text, span));
+            cx.report(problem.diagnostic(text, span));
             None
         }
     }

@@ -259,10 +259,7 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
         let word = word.trim_end_matches(|c: char| !(c.is_alphanumeric() || c == '_'));
         let starts = word.starts_with(|c: char| c.is_alphabetic() || c == '_');
         let start = head.start as usize + at;
-        starts.then(|| Name {
-            text: Arc::from(word),
-            span: Span::new(start, start + word.len()),
-        })
+        starts.then(|| Name::new(Arc::from(word), Span::new(start, start + word.len())))
     };
     let missing = super::missing(head);
     let error_type = TypeExpr {

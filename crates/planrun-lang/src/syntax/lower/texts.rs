@@ -151,8 +151,7 @@ fn bad_escapes(cx: &mut Lowering<'_>, start: usize, problems: Vec<BadEscape>) {
         let span = Span::new(start + problem.start, start + problem.end);
         let written = cx.text.get(span.range()).unwrap_or("\\");
         let message = format!("`{written}` is not an escape");
-        cx.diagnostics
-            .push(Diagnostic::new(&codes::BAD_ESCAPE, span, message).help(problem.help));
+        cx.report(Diagnostic::new(&codes::BAD_ESCAPE, span, message).help(problem.help));
     }
 }
 

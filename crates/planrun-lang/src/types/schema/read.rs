@@ -20,7 +20,7 @@ const MAX_WORK: usize = 500_000;
 #[must_use]
 pub fn from_schema(schema: &Json) -> Type {
     let (open, done) = (Vec::new(), HashMap::default());
-    let mut reader = Reader {
+    let mut reader = SchemaReader {
         document: schema,
         references_stand_alone: matches!(
             Draft::default().detect(schema),
@@ -67,7 +67,7 @@ impl Sized {
     }
 }
 
-struct Reader<'a> {
+struct SchemaReader<'a> {
     document: &'a Json,
     /// Whether what stands beside a `$ref` counts for nothing, as in drafts up to 7.
     references_stand_alone: bool,
@@ -81,7 +81,7 @@ struct Reader<'a> {
     work: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SchemaReader<'a> {
     fn schema(&mut self, schema: &'a Json) -> Sized {
         let object = match schema {
             Json::Bool(false) => return Sized::one(Type::Never),

@@ -25,7 +25,7 @@ pub(in crate::sema::expr) fn unknown_name(
         )
         .note("not known here")
         .help("back quotes stand around names; a text stands in double quotes")
-        .unsafe_fix("write it in double quotes", vec![Edit { span, text }]);
+        .unsafe_fix("write it in double quotes", vec![Edit::new(span, text)]);
     }
     let diagnostic = Diagnostic::new(
         &names::UNKNOWN_NAME,
@@ -221,14 +221,8 @@ pub(in crate::sema::expr) fn call_in_expression(
     let indent = " ".repeat(position.column.saturating_sub(1) as usize);
     let step = format!("step {name} = {}\n{indent}", source.slice(call));
     let edits = vec![
-        Edit {
-            span: Span::at(statement.start as usize),
-            text: step,
-        },
-        Edit {
-            span: call,
-            text: name,
-        },
+        Edit::new(Span::at(statement.start as usize), step),
+        Edit::new(call, name),
     ];
     diagnostic.fix_all("make it a step of its own", edits)
 }
@@ -243,10 +237,7 @@ fn as_step(source: &SourceFile, statement: Span, call: Span) -> Option<Edit> {
         && name.chars().all(|c| c.is_alphanumeric() || c == '_')
         && call.end == statement.end;
     let word = Span::from(statement.start..statement.start + 3);
-    plain.then(|| Edit {
-        span: word,
-        text: "step".to_owned(),
-    })
+    plain.then(|| Edit::new(word, "step"))
 }
 
 /// A variable of a macro with the name of a value around it.

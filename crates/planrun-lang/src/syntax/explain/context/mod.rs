@@ -307,9 +307,11 @@ impl<'s> Context<'s> {
         };
         let shifted: Vec<Edit> = edits
             .iter()
-            .map(|edit| Edit {
-                span: Span::from(edit.span.start - span.start..edit.span.end - span.start),
-                text: edit.text.clone(),
+            .map(|edit| {
+                Edit::new(
+                    Span::from(edit.span.start - span.start..edit.span.end - span.start),
+                    edit.text.clone(),
+                )
             })
             .collect();
         let Some(mended) = fix::apply(slice, &shifted) else {

@@ -33,27 +33,27 @@ impl Rewriter<'_> {
                 ("=>" | "->", Some(close), Some(name), Some(open))
                     if self.slice(close) == ")" && self.slice(open) == "(" =>
                 {
-                    Edit {
-                        span: open.span().to(token.span()),
-                        text: format!("{},", self.slice(name)),
-                    }
+                    Edit::new(
+                        open.span().to(token.span()),
+                        format!("{},", self.slice(name)),
+                    )
                 }
                 ("=>" | "->", Some(name), Some(open), _)
                     if Context::is_word(Some(name)) && self.slice(open) == "(" =>
                 {
-                    Edit {
-                        span: name.span().to(token.span()),
-                        text: format!("{},", self.slice(name)),
-                    }
+                    Edit::new(
+                        name.span().to(token.span()),
+                        format!("{},", self.slice(name)),
+                    )
                 }
                 ("lambda", ..) if text(index + 2) == ":" => {
                     let Some(colon) = all.get(index + 2) else {
                         continue;
                     };
-                    Edit {
-                        span: token.span().to(colon.span()),
-                        text: format!("{},", text(index + 1)),
-                    }
+                    Edit::new(
+                        token.span().to(colon.span()),
+                        format!("{},", text(index + 1)),
+                    )
                 }
                 _ => continue,
             };
@@ -70,9 +70,11 @@ impl Rewriter<'_> {
                 && Context::is_word(Some(window[1]))
                 && self.slice(window[2]) == "="
         };
-        let edit = |window: &[Token]| Edit {
-            span: window[1].span().to(window[2].span()),
-            text: format!("{}:", self.slice(window[1])),
+        let edit = |window: &[Token]| {
+            Edit::new(
+                window[1].span().to(window[2].span()),
+                format!("{}:", self.slice(window[1])),
+            )
         };
         all.windows(3).filter(named).map(edit).collect()
     }
@@ -115,10 +117,7 @@ impl Rewriter<'_> {
             };
             if let Some((right, last)) = joined.and_then(|(mark, last)| Some((find(&mark)?, last)))
             {
-                edits.push(Edit {
-                    span: token.span().to(last.span()),
-                    text: right.to_owned(),
-                });
+                edits.push(Edit::new(token.span().to(last.span()), right));
                 index += 2;
                 continue;
             }
@@ -128,15 +127,9 @@ impl Rewriter<'_> {
                     let Some(end) = self.negatable(index) else {
                         return Vec::new();
                     };
-                    edits.push(Edit {
-                        span: Span::from(token.start..end),
-                        text: "!".to_owned(),
-                    });
+                    edits.push(Edit::new(Span::from(token.start..end), "!"));
                 }
-                Some(right) => edits.push(Edit {
-                    span: token.span(),
-                    text: right.to_owned(),
-                }),
+                Some(right) => edits.push(Edit::new(token.span(), right)),
                 None => {}
             }
             index += 1;
@@ -183,15 +176,6 @@ impl Rewriter<'_> {
         let Some(close) = close else {
             return Vec::new();
         };
-        vec![
-            Edit {
-                span: open.span(),
-                text: " ".to_owned(),
-            },
-            Edit {
-                span: close.span(),
-                text: String::new(),
-            },
-        ]
+        vec![Edit::new(open.span(), " "), Edit::removal(close.span())]
     }
 }

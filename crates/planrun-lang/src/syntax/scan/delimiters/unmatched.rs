@@ -123,10 +123,7 @@ impl Matcher<'_> {
             .help(format!("write `{wanted}`"))
             .unsafe_fix(
                 format!("write `{wanted}`"),
-                vec![Edit {
-                    span: token.span(),
-                    text: wanted.to_string(),
-                }],
+                vec![Edit::new(token.span(), wanted.to_string())],
             ),
         );
         self.found.mends.push(Mend::Character {
@@ -149,10 +146,7 @@ impl Matcher<'_> {
             return;
         }
         let found = token.text(self.text);
-        let edits = vec![Edit {
-            span: token.span(),
-            text: String::new(),
-        }];
+        let edits = vec![Edit::removal(token.span())];
         self.found.strays.push(token.span());
         self.push(
             Diagnostic::new(
