@@ -1,10 +1,13 @@
 //! Section 5: `each`, `repeat`, `race`, `match`, `do` and what bounds them.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use crate::world::Script::Fail;
 use crate::world::{World, after, give};
 use planrun_lang::protocol::Sent::{Answered, No};
+use planrun_runs::journal::MemoryLog;
 
 const TOOLS: &str = "
 use a, sys
@@ -71,6 +74,35 @@ async fn r5_2_each_gives_results_in_source_order_within_its_width() {
         .collect::<Vec<_>>();
     assert_eq!(at, [0, 0, 10]);
     assert_eq!(ran.status("xs[1].w"), "completed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_2_elements_keep_their_width_when_another_process_goes_on() {
+    let body = "step xs = each v in [1, 2, 3, 4, 5] max 5 parallel 2 { step w = a.fast(x: v) yield w } reply size(xs)";
+    for place in ["xs[1].w", "xs[2].w"] {
+        let mut world = world();
+        let log = MemoryLog::default();
+        let announced = move |line: &[u8]| {
+            let line = String::from_utf8_lossy(line);
+            line.contains("step.running") && line.contains(place)
+        };
+        log.dies_at(announced);
+        world.journal = Some(log.clone());
+        let text = plan(body);
+        let died = world.run_until_it_dies(&text, BTreeMap::new()).await;
+        assert!(died.is_none());
+        let before = world.seen().len();
+        world.journal = Some(log.living());
+        let ran = world.run(&text).await;
+        assert_eq!(ran.reply(), json!(5));
+        let begun: Vec<u128> = world.seen()[before..].iter().map(|seen| seen.at).collect();
+        let at_once = |at: &u128| begun.iter().filter(|other| *other == at).count();
+        assert!(
+            begun.iter().all(|at| at_once(at) <= 2),
+            "{place}: {begun:?}"
+        );
+        assert!(begun.len() >= 3, "{place}: {begun:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

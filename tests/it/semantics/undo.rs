@@ -1,10 +1,18 @@
 //! Section 3.7: what a failed plan did is taken back, last first.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
+use planrun_core::journal::Given;
+use planrun_core::run::Asking;
 use planrun_lang::protocol::Sent::{Answered, Maybe, No, Refused};
+use planrun_runs::driver::Asker;
 use planrun_runs::journal::MemoryLog;
 
 const TOOLS: &str = "
@@ -324,4 +332,35 @@ async fn a_run_that_dies_while_it_takes_back_goes_on_with_that() {
             .collect();
         assert_eq!(keys.len(), 3, "killed after {events}: each under one key");
     }
+}
+
+/// Answers after an hour that the call happened, and gave 7.
+struct SlowWitness;
+
+impl Asker for SlowWitness {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_hours(1)).await;
+            Some(Given {
+                path: asking.path,
+                value: json!({ "happened": true, "value": 7 }),
+                by: None,
+                note: None,
+            })
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_within_of_a_step_that_has_ended_does_not_end_it_again_while_somebody_is_asked() {
+    let mut world = world().tool("a.make", [Fail("transient.timeout", Maybe)]);
+    world.journal = Some(MemoryLog::default());
+    world.asker = Some(Arc::new(SlowWitness));
+    let ran = world
+        .run(&plan("step one = a.make() within 30s undo a.drop(x: one)"))
+        .await;
+    assert_eq!(
+        (ran.class().as_str(), ran.status("one"), dropped(&ran)),
+        ("unknown_outcome", "unknown".to_owned(), vec![json!(7)])
+    );
 }
