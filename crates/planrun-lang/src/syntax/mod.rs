@@ -127,6 +127,14 @@ pub fn no_room(source: &SourceFile) -> Diagnostic {
     .help("nest less deeply, or free memory")
 }
 
+/// The finding about a name that stands in a list twice: a field, an argument, an arm.
+fn given_twice(what: &str, name: &ast::Name, first: Span) -> Diagnostic {
+    let message = format!("{what} `{}` is given twice", name.text);
+    Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, message)
+        .label(first, "first given here")
+        .help(format!("keep one `{}`", name.text))
+}
+
 /// Orders the findings, and keeps their places inside the author's text, which may have been mended.
 fn clamp(diagnostics: &mut [Diagnostic], text: &str) {
     let clamp = |span: &mut Span| *span = within(text, *span);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::operator::bool_operand;
+use super::operator::require_bool;
 use super::path::{Absence, check_path};
 use super::{Checker, MapKey, Node, Op, Piece, Typed, combine, literal, narrow, report};
 use crate::sema::Lookup;
@@ -221,7 +221,8 @@ pub(super) fn check_choice(
     let mut types = Vec::with_capacity(arms.len() + 1);
     for (condition, result) in arms {
         let test = checker.expression(condition);
-        bool_operand(checker, "? :", &test, condition.span);
+        let what = format_args!("an operand of `? :`");
+        require_bool(checker, what, &test, condition.span);
         let value = checker.with_facts(narrow::atoms(condition), |checker| {
             checker.lazily(|checker| result_of(checker, result))
         });

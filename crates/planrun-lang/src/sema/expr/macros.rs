@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::operator::require_present;
-use super::{Checker, Comprehension, MacroKind, Op, Typed, combine, literal, narrow, report};
+use super::operator::{require_bool, require_present};
+use super::{Checker, Comprehension, MacroKind, Op, Typed, combine, narrow, report};
 use crate::sema::Lookup;
 use crate::source::Span;
 use crate::syntax::ast;
@@ -97,7 +97,8 @@ pub(super) fn check_comprehension(
     let condition = if form.condition { parts.next() } else { None };
     let condition = condition.map(|argument| {
         let typed = checker.lazily(|checker| checker.expression(&argument.value));
-        require_predicate(checker, &name.text, &typed, argument.value.span);
+        let what = format_args!("the condition of `{}`", name.text);
+        require_bool(checker, what, &typed, argument.value.span);
         checker.env.facts.extend(narrow::atoms(&argument.value));
         typed.node
     });
@@ -155,13 +156,14 @@ fn macro_type(
     body_expression: &ast::Expr,
     (range, over, variable): (&Type, &Range, Option<&Arc<str>>),
 ) -> Type {
+    let what = format_args!("the condition of `{}`", name.text);
     match kind {
         MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne => {
-            require_predicate(checker, &name.text, body, body_expression.span);
+            require_bool(checker, what, body, body_expression.span);
             Type::Bool
         }
         MacroKind::Filter => {
-            require_predicate(checker, &name.text, body, body_expression.span);
+            require_bool(checker, what, body, body_expression.span);
             if *range == Type::Invalid {
                 return Type::Invalid;
             }
@@ -244,23 +246,6 @@ fn require_sort_key(checker: &mut Checker<'_>, key: &Typed, span: Span) {
     let ty = require_present(checker, key, span);
     if combine::every_pair(&ty, &ty, combine::ordered).is_none() {
         checker.report(report::no_order(&ty, span));
-    }
-}
-
-fn require_predicate(checker: &mut Checker<'_>, name: &str, typed: &Typed, span: Span) {
-    let fits = |member: &Type| {
-        matches!(
-            literal::widened(member),
-            Type::Bool | Type::Any | Type::Invalid | Type::Never
-        )
-    };
-    if !typed.ty.members().iter().all(fits) {
-        checker.report(report::not_a_bool(
-            &format!("the condition of `{name}`"),
-            &typed.ty,
-            span,
-            &typed.node,
-        ));
     }
 }
 

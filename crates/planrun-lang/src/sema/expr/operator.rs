@@ -1,5 +1,7 @@
 //! Operators: unary ones and chains of one level, with the type of each result.
 
+use std::fmt;
+
 use super::repeated::{repeated_conditions, same_operands};
 use super::{Checker, Node, Op, Operator, Typed, combine, literal, narrow, report};
 use crate::builtins::operators::{self, Arithmetic};
@@ -30,7 +32,7 @@ pub(super) fn check_unary(
 }
 
 fn check_not(checker: &mut Checker<'_>, typed: Typed, span: Span, operand: Span) -> Typed {
-    bool_operand(checker, "!", &typed, operand);
+    require_bool(checker, format_args!("an operand of `!`"), &typed, operand);
     Typed::new(Op::Not(Box::new(typed.node)), Type::Bool, span)
 }
 
@@ -96,7 +98,9 @@ fn check_logical(
         } else {
             checker.lazily(|checker| checker.expression(operand))
         };
-        bool_operand(checker, if and { "&&" } else { "||" }, &typed, operand.span);
+        let symbol = if and { "&&" } else { "||" };
+        let what = format_args!("an operand of `{symbol}`");
+        require_bool(checker, what, &typed, operand.span);
         nodes.push(typed.node);
         checker.env.facts.extend(if and {
             narrow::atoms(operand)
@@ -296,8 +300,13 @@ pub(super) fn require_present(checker: &mut Checker<'_>, typed: &Typed, span: Sp
     typed.ty.clone()
 }
 
-/// An operand of a logical operator. What is unknown is left to the run.
-pub(super) fn bool_operand(checker: &mut Checker<'_>, symbol: &str, typed: &Typed, span: Span) {
+/// Reports what is no bool where one is needed. What is unknown is left to the run.
+pub(super) fn require_bool(
+    checker: &mut Checker<'_>,
+    what: fmt::Arguments<'_>,
+    typed: &Typed,
+    span: Span,
+) {
     let fits = |member: &Type| {
         matches!(
             literal::widened(member),
@@ -305,12 +314,8 @@ pub(super) fn bool_operand(checker: &mut Checker<'_>, symbol: &str, typed: &Type
         )
     };
     if !typed.ty.members().iter().all(fits) {
-        checker.report(report::not_a_bool(
-            &format!("an operand of `{symbol}`"),
-            &typed.ty,
-            span,
-            &typed.node,
-        ));
+        let what = what.to_string();
+        checker.report(report::not_a_bool(&what, &typed.ty, span, &typed.node));
     }
 }
 

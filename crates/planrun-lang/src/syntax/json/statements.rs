@@ -10,13 +10,12 @@ use super::shapes::{
 use super::values::missing;
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
-use crate::source::Span;
-use crate::syntax::MAX_BLOCKS;
 use crate::syntax::ast::{
     Argument, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Name,
     Statement, StatementKind, Step, StepBody, Undo, WaitFor,
 };
 use crate::syntax::place::Place;
+use crate::syntax::{MAX_BLOCKS, given_twice};
 
 /// The statements under a key; none where it is left out.
 pub(super) fn read_block(
@@ -236,7 +235,7 @@ fn read_race_arms(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<(Name, Ar
             .find(|(other, _)| other.text == name.text && !name.text.is_empty())
         {
             let first = first.span;
-            given_twice(reader, "arm", &name, first);
+            reader.report(given_twice("arm", &name, first));
         }
         arms.push((name, read_action(reader, &fields)));
     }
@@ -302,7 +301,7 @@ fn read_input_fields(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<InputF
             .find(|field| field.name.text == name.text)
             .map(|field| field.name.span);
         if let Some(first) = first {
-            given_twice(reader, "field", &name, first);
+            reader.report(given_twice("field", &name, first));
         }
         form.push(InputField {
             name,
@@ -313,13 +312,6 @@ fn read_input_fields(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<InputF
         });
     }
     form
-}
-
-fn given_twice(reader: &mut Reader<'_>, what: &str, name: &Name, first: Span) {
-    let message = format!("{what} `{}` is given twice", name.text);
-    let finding = Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, message)
-        .label(first, "first given here");
-    reader.report(finding.help(format!("keep one `{}`", name.text)));
 }
 
 /// The clauses of a step, in the order in which the language prints them.

@@ -24,6 +24,7 @@ use super::ast::{
     Comment, CommentKind, Expr, ExprKind, File, Item, Name, Pattern, PatternKind, TypeExpr,
     TypeExprKind,
 };
+use super::given_twice;
 use super::grammar::parse::Rule;
 use super::tree::{Node, Nodes, Tree};
 use crate::diag::codes::text as codes;
@@ -206,15 +207,7 @@ impl<'a> Lowering<'a> {
 
     /// Reports a field, argument or key that was written before.
     fn given_twice(&mut self, what: &str, name: &Name, first: Span) {
-        self.report(
-            Diagnostic::new(
-                &codes::DUPLICATE_FIELD,
-                name.span,
-                format!("{what} `{}` is given twice", name.text),
-            )
-            .label(first, "first given here")
-            .help(format!("keep one `{}`", name.text)),
-        );
+        self.report(given_twice(what, name, first));
     }
 
     /// Reports a text with `${` where only constants stand.
