@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 #[derive(pest_derive::Parser)]
 #[grammar = "../grammar/plan.pest"]
-#[grammar = "../grammar/quiet.pest"]
+#[grammar = "../grammar/parse.pest"]
 struct PlanParser;
 
 /// Reads every item of a file, as many at once as there are threads. The number of nodes at the top of the trees.

@@ -67,7 +67,7 @@ impl Writer<'_> {
 
     fn verify(&mut self, ty: &Ty, asides: &mut Asides) {
         let reads: Vec<usize> = (0..self.catalog.tools.len())
-            .filter(|tool| self.catalog.tools[*tool].floats())
+            .filter(|tool| self.catalog.tools[*tool].is_read_only())
             .collect();
         let tool = *self.dice.pick(&reads);
         let found = self.names.value(self.dice);
@@ -133,7 +133,7 @@ impl Writer<'_> {
             return Some(called.text);
         }
         let acts: Vec<usize> = (0..self.catalog.tools.len())
-            .filter(|tool| !self.catalog.tools[*tool].floats())
+            .filter(|tool| !self.catalog.tools[*tool].is_read_only())
             .collect();
         if acts.is_empty() {
             return None;

@@ -32,7 +32,7 @@ impl Writer<'_> {
         }
         let only_reads = self.only_reads;
         let tools: Vec<usize> = (0..self.catalog.tools.len())
-            .filter(|tool| !only_reads || self.catalog.tools[*tool].floats())
+            .filter(|tool| !only_reads || self.catalog.tools[*tool].is_read_only())
             .collect();
         let tool = *self.dice.pick(&tools);
         self.tool_call(tool)
@@ -221,7 +221,7 @@ impl Writer<'_> {
         let margin = format!("{}    ", self.margin());
         let mut text = String::new();
         let tool = &self.catalog.tools[tool];
-        let (floats, idempotent) = (tool.floats(), tool.effect == "idempotent");
+        let (floats, idempotent) = (tool.is_read_only(), tool.effect == "idempotent");
         if !floats {
             text.push_str(&self.gate());
         }
@@ -283,7 +283,7 @@ impl Writer<'_> {
         let (mut floats, mut raises) = (false, Vec::new());
         if let Some(tool) = tool.map(|tool| &catalog.tools[tool]) {
             raises.clone_from(&tool.fails);
-            floats = tool.floats();
+            floats = tool.is_read_only();
             if tool.effect == "effect" {
                 classes.push("unknown_outcome".into());
             }
@@ -360,7 +360,7 @@ impl Writer<'_> {
     pub fn can_call(&self, returns: &Ty) -> Option<usize> {
         let only_reads = self.only_reads;
         let fits = |tool: &super::catalog::Callable| {
-            tool.returns.fits(returns) && (!only_reads || tool.floats())
+            tool.returns.fits(returns) && (!only_reads || tool.is_read_only())
         };
         self.catalog.tools.iter().position(fits)
     }

@@ -248,7 +248,7 @@ impl Callable {
     }
 
     /// Whether it only looks.
-    pub fn floats(&self) -> bool {
+    pub fn is_read_only(&self) -> bool {
         matches!(self.effect, "read" | "pure")
     }
 

@@ -180,7 +180,7 @@ impl Writer<'_> {
     pub fn note_call(&mut self, tool: usize) {
         let called = &self.catalog.tools[tool];
         self.namespaces.insert(called.namespace);
-        self.floats &= called.floats();
+        self.floats &= called.is_read_only();
         if called.item.is_some() {
             self.items.insert(tool);
         }

@@ -331,7 +331,7 @@ impl Writer<'_> {
 
     fn race(&mut self) -> Body {
         let reads: Vec<usize> = (0..self.catalog.tools.len())
-            .filter(|tool| self.catalog.tools[*tool].floats())
+            .filter(|tool| self.catalog.tools[*tool].is_read_only())
             .collect();
         let tool = *self.dice.pick(&reads);
         let mut text = "race {\n".to_owned();
@@ -375,7 +375,7 @@ impl Writer<'_> {
         }
         let read = self.read(&subject).text;
         let tools: Vec<usize> = (0..self.catalog.tools.len())
-            .filter(|tool| !self.only_reads || self.catalog.tools[*tool].floats())
+            .filter(|tool| !self.only_reads || self.catalog.tools[*tool].is_read_only())
             .collect();
         let tool = *self.dice.pick(&tools);
         let ty = self.catalog.tools[tool].returns.clone();

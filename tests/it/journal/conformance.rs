@@ -438,27 +438,28 @@ fn an_export_proves_itself(store: &dyn Store) {
 }
 
 fn a_result_is_recalled_under_its_key_until_it_is_too_old(store: &dyn Store) {
+    let cache = store.cache();
     let key = |text: &str| Digest::of(text.as_bytes());
     let given = |at: i128, value: Value| CachedResult {
         at,
         run: "r1".into(),
         value,
     };
-    assert_eq!(store.recall(key("a"), 0).unwrap(), None);
+    assert_eq!(cache.recall(key("a"), 0).unwrap(), None);
     // What plain JSON would lose comes back as it was.
     let first = given(100, Value::object([("at", Value::Timestamp(5))]));
-    store.remember(key("a"), &first).unwrap();
-    assert_eq!(store.recall(key("a"), 100).unwrap(), Some(first));
-    assert_eq!(store.recall(key("a"), 101).unwrap(), None);
-    assert_eq!(store.recall(key("b"), 0).unwrap(), None);
+    cache.remember(key("a"), &first).unwrap();
+    assert_eq!(cache.recall(key("a"), 100).unwrap(), Some(first));
+    assert_eq!(cache.recall(key("a"), 101).unwrap(), None);
+    assert_eq!(cache.recall(key("b"), 0).unwrap(), None);
     // The newest stands, the longest is not kept, and the oldest go first.
-    store
+    cache
         .remember(key("a"), &given(200, Value::Int(2)))
         .unwrap();
-    let kept = store.recall(key("a"), 0).unwrap().unwrap();
+    let kept = cache.recall(key("a"), 0).unwrap().unwrap();
     assert_eq!((kept.at, kept.value), (200, Value::Int(2)));
     let long = Value::from("x".repeat(MAX_CACHED_BYTES));
-    store.remember(key("long"), &given(300, long)).unwrap();
-    assert_eq!(store.recall(key("long"), 0).unwrap(), None);
-    assert_eq!(store.secret().unwrap(), store.secret().unwrap());
+    cache.remember(key("long"), &given(300, long)).unwrap();
+    assert_eq!(cache.recall(key("long"), 0).unwrap(), None);
+    assert_eq!(cache.secret().unwrap(), cache.secret().unwrap());
 }

@@ -47,15 +47,15 @@ fn a_newer_format_is_refused() {
     drop(stage.open());
     Connection::open(stage.path())
         .unwrap()
-        .pragma_update(None, "user_version", 2)
+        .pragma_update(None, "user_version", 7)
         .unwrap();
     for error in [open(&stage.path()).unwrap_err(), stage.read().unwrap_err()] {
         assert_eq!(
             error,
             JournalError::NewerFormat {
                 path: stage.path(),
-                found: 2,
-                known: 1
+                found: 7,
+                known: 2
             }
         );
     }

@@ -149,7 +149,7 @@ fn call(event: &Event) -> Option<Call> {
         tool: tool.to_string(),
         arguments: call.arguments.to_json().to_string(),
         key: call.key.to_string(),
-        changes: !call.effect.floats(),
+        changes: !call.effect.is_read_only(),
     })
 }
 

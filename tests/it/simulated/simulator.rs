@@ -382,7 +382,7 @@ impl<'w, 'a> Process<'w, 'a> {
     fn call(&mut self, request: &CallRequest) -> Result<(), String> {
         self.world.count("calls");
         let path = &request.path;
-        let effect = !request.signature.effect.floats();
+        let effect = !request.signature.effect.is_read_only();
         let waits = |event: &Written| event.calls.as_ref() == Some(path);
         if effect && self.buffer.iter().any(waits) {
             return Err(format!("`{path}` goes out before that is on disk"));

@@ -261,7 +261,7 @@ impl Record {
 
     /// An attempt goes out, or has failed: its execution goes on. What changes nothing may be begun anew each time.
     pub(super) fn note_open(&mut self, call: &CallState) {
-        if call.effect.floats() {
+        if call.effect.is_read_only() {
             return;
         }
         let in_doubt = self.in_doubt;
@@ -281,7 +281,7 @@ impl Record {
 
     /// An attempt has failed.
     pub(super) fn note_failure(&mut self, effect: Effect, error: &StepError) {
-        self.in_doubt |= !effect.floats() && error.may_have_happened();
+        self.in_doubt |= !effect.is_read_only() && error.may_have_happened();
         if error.ends_execution() {
             self.end_execution();
         }

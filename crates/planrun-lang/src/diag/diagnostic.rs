@@ -48,8 +48,25 @@ pub struct Edit {
     pub text: String,
 }
 
+impl Edit {
+    /// Writes the text in place of what stands at `span`.
+    #[must_use]
+    pub fn new(span: Span, text: impl Into<String>) -> Self {
+        Self {
+            span,
+            text: text.into(),
+        }
+    }
+
+    /// Removes what stands at `span`.
+    #[must_use]
+    pub fn removal(span: Span) -> Self {
+        Self::new(span, "")
+    }
+}
+
 /// How many names a finding carries: a plan of thousands of mistakes must not carry all names with each.
-const MOST_NAMES: usize = 200;
+const MAX_NAMES: usize = 200;
 
 impl Diagnostic {
     /// A finding with the code's own severity.
@@ -111,7 +128,7 @@ impl Diagnostic {
     pub fn available(mut self, names: impl IntoIterator<Item = impl ToString>) -> Self {
         self.available = names
             .into_iter()
-            .take(MOST_NAMES)
+            .take(MAX_NAMES)
             .map(|name| name.to_string())
             .collect();
         self

@@ -7,7 +7,7 @@ use super::{Diagnostic, Edit};
 use crate::source::SourceFile;
 
 /// Rounds of applying and checking again. Each makes at least one fix, and most texts need two.
-const MOST_ROUNDS: usize = 100;
+const MAX_ROUNDS: usize = 100;
 
 /// Which fixes may be applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +71,7 @@ pub fn mend(
     };
     let mut refused = BTreeSet::new();
     let mut seen = BTreeSet::from([mended.text.clone()]);
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let now = SourceFile::new(source.name(), mended.text.clone());
         let wanted = mended.left.iter().filter(|found| {
             found
@@ -187,10 +187,7 @@ mod tests {
     use crate::source::Span;
 
     fn edit(start: usize, end: usize, text: &str) -> Edit {
-        Edit {
-            span: Span::new(start, end),
-            text: text.to_owned(),
-        }
+        Edit::new(Span::new(start, end), text)
     }
 
     #[test]
@@ -243,7 +240,7 @@ mod tests {
     fn what_comes_round_again_ends() {
         let result = mended("a", |word| if word == "a" { "b" } else { "a" });
         assert_eq!(&*result.text, "b");
-        assert!(mended("a", |_| "aa").text.len() <= MOST_ROUNDS + 1);
+        assert!(mended("a", |_| "aa").text.len() <= MAX_ROUNDS + 1);
     }
 
     #[test]

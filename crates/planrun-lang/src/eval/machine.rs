@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 256;
 
 /// So many parts a value that is made may have, those that it shares counted once for each place. The largest result
 /// of a tool has fewer.
-const MOST_PARTS: u64 = 8 * 1024 * 1024;
+const MAX_PARTS: u64 = 8 * 1024 * 1024;
 
 /// So many arguments, receiver included, are passed without an allocation.
 const STACKED_ARGUMENTS: usize = 4;
@@ -455,10 +455,10 @@ fn bounded(value: &Value, span: Span) -> Result<(), EvalError> {
 
 /// How many parts a value has; none where it is no list and no map.
 fn parts(value: &Value, span: Span) -> Result<u64, EvalError> {
-    let mut left = MOST_PARTS;
+    let mut left = MAX_PARTS;
     count(value, MAX_DEPTH, &mut left)
         .map_err(|message| EvalError::new(FailureKind::CostLimit, message, span))?;
-    Ok(MOST_PARTS - left)
+    Ok(MAX_PARTS - left)
 }
 
 fn count(value: &Value, depth: usize, left: &mut u64) -> Result<(), String> {
@@ -493,7 +493,7 @@ fn count(value: &Value, depth: usize, left: &mut u64) -> Result<(), String> {
 fn enter(size: usize, depth: usize, left: &mut u64) -> Result<usize, String> {
     *left = left
         .checked_sub(size as u64)
-        .ok_or_else(|| format!("the value has more than {MOST_PARTS} parts"))?;
+        .ok_or_else(|| format!("the value has more than {MAX_PARTS} parts"))?;
     depth
         .checked_sub(1)
         .ok_or_else(|| format!("the value nests deeper than {MAX_DEPTH} levels"))

@@ -2,9 +2,12 @@
 
 use super::comments::Gap;
 use super::document::Break;
-use super::parts::{Part, present};
+use super::expressions::print_value;
+use super::parts::{Part, present, print_parts, print_value_with};
 use super::printer::Printer;
-use crate::syntax::ast::{ArmBody, Clause, ClauseKind, ErrorPattern, Name, Undo};
+use super::statements::print_block;
+use super::steps::print_arm_body;
+use crate::syntax::ast::{ArmBody, Clause, ClauseKind, ErrorPattern, Expr, Name, Undo};
 
 /// A clause and the comments beside it.
 struct Placed<'a> {
@@ -13,176 +16,168 @@ struct Placed<'a> {
     trailing: Option<&'a str>,
 }
 
-impl<'a> Printer<'a> {
-    /// Clauses of a body that ends at `behind`. The `when` of a block stands on its closing line, and the bound of a form is
-    /// called `within`.
-    pub fn clauses(&mut self, clauses: &'a [Clause], behind: u32, (block, form): (bool, bool)) {
-        let (head, mut placed) = self.placed(clauses, behind);
-        self.trailing(head);
-        placed.sort_by_key(|placed| placed.clause.kind.rank());
-        self.indent();
-        for (
-            index,
-            Placed {
-                clause,
-                gap,
-                trailing,
-            },
-        ) in placed.into_iter().enumerate()
-        {
-            let when = matches!(clause.kind, ClauseKind::When(_));
-            let alone = head.is_none()
-                && gap.above.is_empty()
-                && !self.comments.any(behind, clause.span.start);
-            let inside = self.comments.any(clause.span.start, clause.span.end);
-            if index == 0 && block && when && alone && !inside {
-                self.word(" ");
-            } else {
-                self.line(Break::Hard);
-            }
-            let slot = self.above(Gap {
-                blank: false,
-                ..gap
-            });
-            self.clause(&clause.kind, form);
-            self.hoist(slot, clause.span.start, clause.span.end);
-            self.trailing(trailing);
+/// Clauses of a body that ends at `behind`. The `when` of a block stands on its closing line, and the bound of a form is
+/// called `within`.
+pub(super) fn print_clauses<'a>(
+    out: &mut Printer<'a>,
+    clauses: &'a [Clause],
+    behind: u32,
+    (block, form): (bool, bool),
+) {
+    let (head, mut placed) = placed(out, clauses, behind);
+    out.trailing(head);
+    placed.sort_by_key(|placed| placed.clause.kind.rank());
+    out.indent();
+    for (index, placed) in placed.into_iter().enumerate() {
+        let Placed {
+            clause,
+            gap,
+            trailing,
+        } = placed;
+        let when = matches!(clause.kind, ClauseKind::When(_));
+        let alone =
+            head.is_none() && gap.above.is_empty() && !out.comments.any(behind, clause.span.start);
+        let inside = out.comments.any(clause.span.start, clause.span.end);
+        if index == 0 && block && when && alone && !inside {
+            out.word(" ");
+        } else {
+            out.line(Break::Hard);
         }
-        self.dedent();
-    }
-
-    /// The comment behind the body and the clauses as they were written, with the comments that go with each.
-    fn placed(&mut self, clauses: &'a [Clause], behind: u32) -> (Option<&'a str>, Vec<Placed<'a>>) {
-        let mut head = None;
-        let mut placed: Vec<Placed<'a>> = Vec::with_capacity(clauses.len());
-        let mut behind = behind;
-        for clause in clauses {
-            let mut gap = self.comments.gap(Some(behind), clause.span.start, false);
-            let trailing = gap.trailing.take();
-            gap.above.iter_mut().for_each(|(_, blank)| *blank = false);
-            match placed.last_mut() {
-                // Behind the last clause a `///` would document what follows the step.
-                Some(_) if trailing.is_some_and(|text| text.starts_with("///")) => {
-                    gap.above.splice(0..0, trailing.map(|text| (text, false)));
-                }
-                Some(previous) => previous.trailing = trailing,
-                None => head = trailing,
-            }
-            placed.push(Placed {
-                clause,
-                gap,
-                trailing: None,
-            });
-            behind = clause.span.end;
-        }
-        if let Some(last) = placed.last_mut() {
-            last.trailing = self.comments.trailing_alone(behind);
-        }
-        (head, placed)
-    }
-
-    fn clause(&mut self, kind: &'a ClauseKind, form: bool) {
-        match kind {
-            ClauseKind::When(condition) => {
-                self.word("when ");
-                self.value(condition);
-            }
-            ClauseKind::After(after) => Part::After(after).print(self),
-            ClauseKind::Confirm { text, by, expires } => {
-                self.word("confirm ");
-                let by = by.as_ref().map(|by| Part::Expr("by ", by));
-                let expires = expires
-                    .as_ref()
-                    .map(|expires| Part::Expr("expires ", expires));
-                self.value_with(text, &present([by, expires]));
-            }
-            ClauseKind::By(role) => {
-                self.word("by ");
-                self.value(role);
-            }
-            ClauseKind::Timeout(duration) => {
-                self.word("timeout ");
-                self.value(duration);
-            }
-            ClauseKind::Within(duration) => {
-                self.word("within ");
-                self.value(duration);
-            }
-            ClauseKind::Expires(duration) => {
-                self.word(if form { "within " } else { "expires " });
-                self.value(duration);
-            }
-            ClauseKind::Retry(settings) => {
-                self.word("retry ");
-                self.value(settings);
-            }
-            ClauseKind::Until { condition, every } => {
-                self.word("until ");
-                self.value_with(condition, &[Part::Expr("every ", every)]);
-            }
-            ClauseKind::Cache(duration) => {
-                self.word("cache ");
-                self.value(duration);
-            }
-            ClauseKind::Verify { .. } => self.verify(kind),
-            ClauseKind::Recover {
-                pattern,
-                binding,
-                body,
-            } => self.recover(pattern, binding.as_ref(), body),
-            ClauseKind::Undo(Undo::Call(call)) => {
-                self.word("undo ");
-                self.value(call);
-            }
-            ClauseKind::Undo(Undo::Do(body)) => {
-                self.word("undo do ");
-                self.block(body);
-            }
-            ClauseKind::Error => {}
-        }
-    }
-
-    fn recover(&mut self, pattern: &'a ErrorPattern, binding: Option<&'a Name>, body: &'a ArmBody) {
-        self.word("recover ");
-        match pattern {
-            ErrorPattern::Any => self.word("_"),
-            ErrorPattern::Classes(classes) => self.classes(classes),
-        }
-        self.word(" ");
-        if let Some(binding) = binding {
-            self.word("as ");
-            self.variable(&binding.text);
-            self.word(" ");
-        }
-        self.word("=> ");
-        self.arm_body(body);
-    }
-
-    fn verify(&mut self, kind: &'a ClauseKind) {
-        let ClauseKind::Verify {
-            call,
-            every,
-            within,
-            binding,
-            check,
-            gives,
-        } = kind
-        else {
-            return;
-        };
-        self.word("verify ");
-        let every = every.as_ref().map(|every| Part::Expr("every ", every));
-        let within = within.as_ref().map(|within| Part::Expr("within ", within));
-        self.grouped(|this| {
-            this.value_with(call, &present([every, within]));
-            this.word(" as ");
-            this.variable(&binding.text);
-            this.word(" => ");
-            this.value(check);
-            this.parts(
-                check.span.end,
-                &present([gives.as_ref().map(|gives| Part::Expr("gives ", gives))]),
-            );
+        let slot = out.above(Gap {
+            blank: false,
+            ..gap
         });
+        print_clause(out, &clause.kind, form);
+        out.hoist(slot, clause.span.start, clause.span.end);
+        out.trailing(trailing);
     }
+    out.dedent();
+}
+
+/// The comment behind the body and the clauses as they were written, with the comments that go with each.
+fn placed<'a>(
+    out: &mut Printer<'a>,
+    clauses: &'a [Clause],
+    behind: u32,
+) -> (Option<&'a str>, Vec<Placed<'a>>) {
+    let mut head = None;
+    let mut placed: Vec<Placed<'a>> = Vec::with_capacity(clauses.len());
+    let mut behind = behind;
+    for clause in clauses {
+        let mut gap = out.comments.gap(Some(behind), clause.span.start, false);
+        let trailing = gap.trailing.take();
+        gap.above.iter_mut().for_each(|(_, blank)| *blank = false);
+        match placed.last_mut() {
+            // Behind the last clause a `///` would document what follows the step.
+            Some(_) if trailing.is_some_and(|text| text.starts_with("///")) => {
+                gap.above.splice(0..0, trailing.map(|text| (text, false)));
+            }
+            Some(previous) => previous.trailing = trailing,
+            None => head = trailing,
+        }
+        placed.push(Placed {
+            clause,
+            gap,
+            trailing: None,
+        });
+        behind = clause.span.end;
+    }
+    if let Some(last) = placed.last_mut() {
+        last.trailing = out.comments.trailing_alone(behind);
+    }
+    (head, placed)
+}
+
+fn print_clause<'a>(out: &mut Printer<'a>, kind: &'a ClauseKind, form: bool) {
+    match kind {
+        ClauseKind::When(condition) => print_after_word(out, "when ", condition),
+        ClauseKind::After(after) => Part::After(after).print(out),
+        ClauseKind::Confirm { text, by, expires } => {
+            out.word("confirm ");
+            let by = by.as_ref().map(|by| Part::Expr("by ", by));
+            let expires = expires
+                .as_ref()
+                .map(|expires| Part::Expr("expires ", expires));
+            print_value_with(out, text, &present([by, expires]));
+        }
+        ClauseKind::By(role) => print_after_word(out, "by ", role),
+        ClauseKind::Timeout(duration) => print_after_word(out, "timeout ", duration),
+        ClauseKind::Within(duration) => print_after_word(out, "within ", duration),
+        ClauseKind::Expires(duration) => {
+            print_after_word(out, if form { "within " } else { "expires " }, duration);
+        }
+        ClauseKind::Retry(settings) => print_after_word(out, "retry ", settings),
+        ClauseKind::Until { condition, every } => {
+            out.word("until ");
+            print_value_with(out, condition, &[Part::Expr("every ", every)]);
+        }
+        ClauseKind::Cache(duration) => print_after_word(out, "cache ", duration),
+        ClauseKind::Verify { .. } => print_verify(out, kind),
+        ClauseKind::Recover {
+            pattern,
+            binding,
+            body,
+        } => print_recover(out, pattern, binding.as_ref(), body),
+        ClauseKind::Undo(Undo::Call(call)) => print_after_word(out, "undo ", call),
+        ClauseKind::Undo(Undo::Do(body)) => {
+            out.word("undo do ");
+            print_block(out, body);
+        }
+        ClauseKind::Error => {}
+    }
+}
+
+fn print_after_word<'a>(out: &mut Printer<'a>, word: &'static str, value: &'a Expr) {
+    out.word(word);
+    print_value(out, value);
+}
+
+fn print_recover<'a>(
+    out: &mut Printer<'a>,
+    pattern: &'a ErrorPattern,
+    binding: Option<&'a Name>,
+    body: &'a ArmBody,
+) {
+    out.word("recover ");
+    match pattern {
+        ErrorPattern::Any => out.word("_"),
+        ErrorPattern::Classes(classes) => out.classes(classes),
+    }
+    out.word(" ");
+    if let Some(binding) = binding {
+        out.word("as ");
+        out.variable(&binding.text);
+        out.word(" ");
+    }
+    out.word("=> ");
+    print_arm_body(out, body);
+}
+
+fn print_verify<'a>(out: &mut Printer<'a>, kind: &'a ClauseKind) {
+    let ClauseKind::Verify {
+        call,
+        every,
+        within,
+        binding,
+        check,
+        gives,
+    } = kind
+    else {
+        return;
+    };
+    out.word("verify ");
+    let every = every.as_ref().map(|every| Part::Expr("every ", every));
+    let within = within.as_ref().map(|within| Part::Expr("within ", within));
+    out.grouped(|out| {
+        print_value_with(out, call, &present([every, within]));
+        out.word(" as ");
+        out.variable(&binding.text);
+        out.word(" => ");
+        print_value(out, check);
+        print_parts(
+            out,
+            check.span.end,
+            &present([gives.as_ref().map(|gives| Part::Expr("gives ", gives))]),
+        );
+    });
 }

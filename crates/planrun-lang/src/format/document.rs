@@ -12,7 +12,7 @@ pub(super) const LINE_WIDTH: usize = 100;
 /// Columns of one level of indentation.
 pub(super) const INDENT: usize = 4;
 /// Deeper levels are not indented further: the text of a line needs room too.
-const MOST_INDENT: usize = 60;
+const MAX_INDENT: usize = 60;
 
 pub(super) enum Op<'a> {
     /// Text without a line break, and its width.
@@ -276,7 +276,7 @@ impl Layout {
     }
 
     fn indent(&self) -> usize {
-        (self.depth * INDENT).min(MOST_INDENT) + self.further
+        (self.depth * INDENT).min(MAX_INDENT) + self.further
     }
 }
 

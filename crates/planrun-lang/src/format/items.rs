@@ -2,226 +2,224 @@
 
 use super::comments::Gap;
 use super::document::Break;
-use super::parts::{Part, present};
+use super::expressions::print_value;
+use super::parts::{Part, present, print_parts};
 use super::printer::{Brackets, Printer};
-use super::statements::lines_of;
+use super::statements::{lines_of, print_block};
+use super::test_items::print_test;
+use super::texts::print_plain_text;
+use super::type_expressions::print_type;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Expr, File, Item, ItemKind, Parameter, Plan, Tool, TypeItem, Use, UseNamespace,
+    File, Item, ItemKind, Parameter, Plan, Tool, TypeItem, Use, UseNamespace,
 };
-use crate::syntax::precedence::Level;
 
-impl<'a> Printer<'a> {
-    /// The text of a whole file.
-    pub fn file(mut self, file: &'a File) -> String {
-        let end = Span::at(self.text.map_or(0, str::len)).start;
-        let first = file.items.first().map_or(end, |item| item.span.start);
-        if self.text.is_none() {
-            self.doc("//! ", file.doc.as_deref());
-        }
-        let mut behind = None;
-        for (index, item) in file.items.iter().enumerate() {
-            let mut gap = self.comments.gap(behind, item.span.start, true);
-            if index == 0 {
-                gap = self.header(gap, first);
-                if self.text.is_none() {
-                    gap.blank = file.doc.is_some();
-                }
-            } else {
-                let apart = !side_by_side(file.items.get(index - 1), item);
-                match gap.above.first_mut() {
-                    Some((_, blank)) => *blank |= apart,
-                    None => gap.blank |= apart,
-                }
+/// The text of a whole file.
+pub(super) fn print_file<'a>(mut printer: Printer<'a>, file: &'a File) -> String {
+    let out = &mut printer;
+    let end = Span::at(out.text.map_or(0, str::len)).start;
+    let first = file.items.first().map_or(end, |item| item.span.start);
+    if out.text.is_none() {
+        print_doc(out, "//! ", file.doc.as_deref());
+    }
+    let mut behind = None;
+    for (index, item) in file.items.iter().enumerate() {
+        let mut gap = out.comments.gap(behind, item.span.start, true);
+        if index == 0 {
+            gap = header(out, gap, first);
+            if out.text.is_none() {
+                gap.blank = file.doc.is_some();
             }
-            let slot = self.above(gap);
-            self.statement_in(slot, item.span, |this| this.item(item));
-            behind = Some(item.span.end);
-            let next = file
-                .items
-                .get(index + 1)
-                .map_or(end, |item| item.span.start);
-            let trailing = self.comments.trailing(item.span.end, next, true);
-            self.trailing(trailing);
-            self.line(Break::Hard);
-        }
-        if let Some(behind) = behind {
-            self.remaining(behind, end, false);
         } else {
-            let gap = self.comments.gap(None, end, true);
-            let gap = self.header(gap, first);
-            self.above(Gap {
-                blank: false,
-                ..gap
-            });
-        }
-        self.finish()
-    }
-
-    /// The comments at the top of the file, joined by every `//!` that stands elsewhere.
-    fn header(&mut self, mut gap: Gap<'a>, first: u32) -> Gap<'a> {
-        let strays = self.comments.take_file_docs(first);
-        let is_file_doc = |comment: &(&str, bool)| comment.0.starts_with("//!");
-        let at = gap
-            .above
-            .iter()
-            .rposition(is_file_doc)
-            .map_or(0, |index| index + 1);
-        gap.above
-            .splice(at..at, strays.iter().map(|text| (*text, false)));
-        let at = at + strays.len();
-        match gap.above.get_mut(at) {
-            Some((_, blank)) => *blank |= at > 0,
-            None => gap.blank |= at > 0,
-        }
-        if let Some((_, blank)) = gap.above.first_mut() {
-            *blank = false;
-        } else {
-            gap.blank = false;
-        }
-        gap
-    }
-
-    /// Documentation that a tree without a text brings along.
-    pub fn doc(&mut self, marker: &'static str, doc: Option<&str>) {
-        for line in doc.iter().flat_map(|doc| doc.split('\n')) {
-            self.word(format!("{marker}{line}").trim_end().to_owned());
-            self.line(Break::Hard);
-        }
-    }
-
-    fn item(&mut self, item: &'a Item) {
-        if self.text.is_none() {
-            self.doc("/// ", item.doc.as_deref());
-        }
-        self.doc_lines = Some(lines_of(item.doc.as_deref()));
-        match &item.kind {
-            ItemKind::Use(used) => self.used(used),
-            ItemKind::Type(item) => self.type_item(item),
-            ItemKind::Tool(tool) => self.tool(tool),
-            ItemKind::Plan(plan) => self.plan(plan),
-            ItemKind::Test(test) => self.test(test, item.span),
-            ItemKind::Error => {}
-        }
-    }
-
-    fn used(&mut self, used: &'a Use) {
-        self.keyword("use");
-        match used {
-            Use::Namespaces(namespaces) => self.filled(namespaces, Self::namespace),
-            Use::File { path, alias } => {
-                self.plain_text(path);
-                self.word(" as ");
-                self.name(alias);
+            let apart = !side_by_side(file.items.get(index - 1), item);
+            match gap.above.first_mut() {
+                Some((_, blank)) => *blank |= apart,
+                None => gap.blank |= apart,
             }
         }
+        let slot = out.above(gap);
+        out.statement_in(slot, item.span, |out| print_item(out, item));
+        behind = Some(item.span.end);
+        let next = file
+            .items
+            .get(index + 1)
+            .map_or(end, |item| item.span.start);
+        let trailing = out.comments.trailing(item.span.end, next, true);
+        out.trailing(trailing);
+        out.line(Break::Hard);
     }
-
-    fn namespace(&mut self, used: &'a UseNamespace) {
-        self.name(&used.name);
-        if let Some(alias) = &used.alias {
-            self.word(" as ");
-            self.name(alias);
-        }
-    }
-
-    fn type_item(&mut self, item: &'a TypeItem) {
-        self.keyword("type");
-        self.name(&item.name);
-        self.word(" = ");
-        self.ty(&item.definition);
-    }
-
-    fn tool(&mut self, tool: &'a Tool) {
-        self.keyword("tool");
-        self.name(&tool.namespace);
-        self.word(".");
-        self.name(&tool.name);
-        let fails = Some(&*tool.fails).filter(|names| !names.is_empty());
-        let parts = present([
-            tool.effect
-                .as_ref()
-                .map(|name| Part::Classes("", std::slice::from_ref(name))),
-            fails.map(|names| Part::Classes("fails ", names)),
-            tool.key.as_ref().map(|name| Part::Name("key ", name)),
-        ]);
-        self.grouped(|this| {
-            this.parameters(
-                tool.name.span,
-                &tool.parameters,
-                tool.returns.span.start,
-                Self::argument,
-            );
-            this.word(" -> ");
-            this.ty(&tool.returns);
-            this.grouped(|this| this.parts(tool.returns.span.end, &parts));
+    if let Some(behind) = behind {
+        out.remaining(behind, end, false);
+    } else {
+        let gap = out.comments.gap(None, end, true);
+        let gap = header(out, gap, first);
+        out.above(Gap {
+            blank: false,
+            ..gap
         });
     }
+    printer.finish()
+}
 
-    fn plan(&mut self, plan: &'a Plan) {
-        self.keyword("plan");
-        self.name(&plan.name);
-        let next = plan
-            .returns
+/// The comments at the top of the file, joined by every `//!` that stands elsewhere.
+fn header<'a>(out: &mut Printer<'a>, mut gap: Gap<'a>, first: u32) -> Gap<'a> {
+    let strays = out.comments.take_file_docs(first);
+    let is_file_doc = |comment: &(&str, bool)| comment.0.starts_with("//!");
+    let at = gap
+        .above
+        .iter()
+        .rposition(is_file_doc)
+        .map_or(0, |index| index + 1);
+    gap.above
+        .splice(at..at, strays.iter().map(|text| (*text, false)));
+    let at = at + strays.len();
+    match gap.above.get_mut(at) {
+        Some((_, blank)) => *blank |= at > 0,
+        None => gap.blank |= at > 0,
+    }
+    if let Some((_, blank)) = gap.above.first_mut() {
+        *blank = false;
+    } else {
+        gap.blank = false;
+    }
+    gap
+}
+
+/// Documentation that a tree without a text brings along.
+pub(super) fn print_doc(out: &mut Printer<'_>, marker: &'static str, doc: Option<&str>) {
+    for line in doc.iter().flat_map(|doc| doc.split('\n')) {
+        out.word(format!("{marker}{line}").trim_end().to_owned());
+        out.line(Break::Hard);
+    }
+}
+
+fn print_item<'a>(out: &mut Printer<'a>, item: &'a Item) {
+    if out.text.is_none() {
+        print_doc(out, "/// ", item.doc.as_deref());
+    }
+    out.doc_lines = Some(lines_of(item.doc.as_deref()));
+    match &item.kind {
+        ItemKind::Use(used) => print_use(out, used),
+        ItemKind::Type(item) => print_type_item(out, item),
+        ItemKind::Tool(tool) => print_tool(out, tool),
+        ItemKind::Plan(plan) => print_plan(out, plan),
+        ItemKind::Test(test) => print_test(out, test, item.span),
+        ItemKind::Error => {}
+    }
+}
+
+fn print_use<'a>(out: &mut Printer<'a>, used: &'a Use) {
+    out.keyword("use");
+    match used {
+        Use::Namespaces(namespaces) => out.filled(namespaces, print_namespace),
+        Use::File { path, alias } => {
+            print_plain_text(out, path);
+            out.word(" as ");
+            out.name(alias);
+        }
+    }
+}
+
+fn print_namespace<'a>(out: &mut Printer<'a>, used: &'a UseNamespace) {
+    out.name(&used.name);
+    if let Some(alias) = &used.alias {
+        out.word(" as ");
+        out.name(alias);
+    }
+}
+
+fn print_type_item<'a>(out: &mut Printer<'a>, item: &'a TypeItem) {
+    out.keyword("type");
+    out.name(&item.name);
+    out.word(" = ");
+    print_type(out, &item.definition);
+}
+
+fn print_tool<'a>(out: &mut Printer<'a>, tool: &'a Tool) {
+    out.keyword("tool");
+    out.name(&tool.namespace);
+    out.word(".");
+    out.name(&tool.name);
+    let fails = Some(&*tool.fails).filter(|names| !names.is_empty());
+    let parts = present([
+        tool.effect
             .as_ref()
-            .map_or(plan.body.span.start, |ty| ty.span.start);
-        self.grouped(|this| {
-            this.parameters(plan.name.span, &plan.parameters, next, Self::parameter);
-            if let Some(ty) = &plan.returns {
-                this.word(" -> ");
-                this.ty(ty);
-            }
-        });
-        self.word(" ");
-        self.block(&plan.body);
-    }
-
-    fn parameters(
-        &mut self,
-        name: Span,
-        parameters: &'a [Parameter],
-        next: u32,
-        print: fn(&mut Self, &'a Parameter),
-    ) {
-        let start = self.comments.seek(name.end, b'(');
-        let behind = parameters
-            .last()
-            .map_or(start, |parameter| parameter.span.end);
-        let end = self.comments.seek(behind, b')').min(next) + 1;
-        let region = Span { start, end };
-        self.list(
-            Brackets::PARAMETERS,
-            region,
-            parameters,
-            |parameter| parameter.span,
-            print,
+            .map(|name| Part::Classes("", std::slice::from_ref(name))),
+        fails.map(|names| Part::Classes("fails ", names)),
+        tool.key.as_ref().map(|name| Part::Name("key ", name)),
+    ]);
+    out.grouped(|out| {
+        print_parameters(
+            out,
+            tool.name.span,
+            &tool.parameters,
+            tool.returns.span.start,
+            print_argument,
         );
-    }
+        out.word(" -> ");
+        print_type(out, &tool.returns);
+        out.grouped(|out| print_parts(out, tool.returns.span.end, &parts));
+    });
+}
 
-    /// A parameter of a plan, which is a variable there.
-    fn parameter(&mut self, parameter: &'a Parameter) {
-        self.variable(&parameter.name.text);
-        self.parameter_type(parameter);
-    }
-
-    /// A parameter of a tool, which may be called anything.
-    fn argument(&mut self, parameter: &'a Parameter) {
-        self.name(&parameter.name);
-        self.parameter_type(parameter);
-    }
-
-    fn parameter_type(&mut self, parameter: &'a Parameter) {
-        self.word(if parameter.optional { "?: " } else { ": " });
-        self.ty(&parameter.ty);
-        if let Some(default) = &parameter.default {
-            self.word(" = ");
-            self.value(default);
+fn print_plan<'a>(out: &mut Printer<'a>, plan: &'a Plan) {
+    out.keyword("plan");
+    out.name(&plan.name);
+    let next = plan
+        .returns
+        .as_ref()
+        .map_or(plan.body.span.start, |ty| ty.span.start);
+    out.grouped(|out| {
+        print_parameters(out, plan.name.span, &plan.parameters, next, print_parameter);
+        if let Some(ty) = &plan.returns {
+            out.word(" -> ");
+            print_type(out, ty);
         }
-    }
+    });
+    out.word(" ");
+    print_block(out, &plan.body);
+}
 
-    /// An expression that stands alone.
-    pub fn value(&mut self, expr: &'a Expr) {
-        self.expr(expr, Level::Conditional);
+fn print_parameters<'a>(
+    out: &mut Printer<'a>,
+    name: Span,
+    parameters: &'a [Parameter],
+    next: u32,
+    print: fn(&mut Printer<'a>, &'a Parameter),
+) {
+    let start = out.comments.seek(name.end, b'(');
+    let behind = parameters
+        .last()
+        .map_or(start, |parameter| parameter.span.end);
+    let end = out.comments.seek(behind, b')').min(next) + 1;
+    let region = Span::from(start..end);
+    out.list(
+        Brackets::PARAMETERS,
+        region,
+        parameters,
+        |parameter| parameter.span,
+        print,
+    );
+}
+
+/// A parameter of a plan, which is a variable there.
+fn print_parameter<'a>(out: &mut Printer<'a>, parameter: &'a Parameter) {
+    out.variable(&parameter.name.text);
+    print_parameter_type(out, parameter);
+}
+
+/// A parameter of a tool, which may be called anything.
+fn print_argument<'a>(out: &mut Printer<'a>, parameter: &'a Parameter) {
+    out.name(&parameter.name);
+    print_parameter_type(out, parameter);
+}
+
+fn print_parameter_type<'a>(out: &mut Printer<'a>, parameter: &'a Parameter) {
+    out.word(if parameter.optional { "?: " } else { ": " });
+    print_type(out, &parameter.ty);
+    if let Some(default) = &parameter.default {
+        out.word(" = ");
+        print_value(out, default);
     }
 }
 

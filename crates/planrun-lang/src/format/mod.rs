@@ -17,6 +17,7 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::SourceFile;
 use crate::syntax::{self, ast};
+use items::print_file;
 use printer::Printer;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -41,7 +42,7 @@ pub fn format(source: &SourceFile) -> Result<String, Vec<Diagnostic>> {
         return Ok(text.to_owned());
     }
     let formatted = syntax::with_room(deepest(text), || {
-        Printer::new(text, &parsed.file.comments).file(&parsed.file)
+        print_file(Printer::new(text, &parsed.file.comments), &parsed.file)
     });
     formatted.ok_or_else(|| vec![syntax::no_room(source)])
 }
@@ -49,7 +50,7 @@ pub fn format(source: &SourceFile) -> Result<String, Vec<Diagnostic>> {
 /// The canonical text of a tree that has no text of its own; `None` where the system has no memory for its nesting.
 #[must_use]
 pub fn print(file: &ast::File) -> Option<String> {
-    syntax::with_room(usize::MAX, || Printer::without_text().file(file))
+    syntax::with_room(usize::MAX, || print_file(Printer::without_text(), file))
 }
 
 /// Whether the finding is of a text that the tree does not show whole; the others are about what the plan means.

@@ -1,8 +1,9 @@
 //! What follows the first value of a statement or clause: conditions, bounds, names, types, each with its word.
 
 use super::document::Break;
-use super::expressions::closes_itself;
+use super::expressions::{closes_itself, print_expr};
 use super::printer::Printer;
+use super::type_expressions::print_type;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, Name, TypeExpr};
 use crate::syntax::precedence::Level;
@@ -34,11 +35,11 @@ impl<'a> Part<'a> {
         match self {
             Self::Expr(word, expr) => {
                 printer.word(*word);
-                printer.expr(expr, Level::Conditional);
+                print_expr(printer, expr, Level::Conditional);
             }
             Self::Type(word, ty) => {
                 printer.word(*word);
-                printer.ty(ty);
+                print_type(printer, ty);
             }
             Self::Name(word, name) => {
                 printer.word(*word);
@@ -48,7 +49,7 @@ impl<'a> Part<'a> {
                 printer.word(*word);
                 printer.classes(names);
             }
-            Self::After(after) => printer.after(after),
+            Self::After(after) => print_after(printer, after),
             Self::Word(word) => printer.word(*word),
         }
     }
@@ -64,51 +65,37 @@ pub(super) fn present<const N: usize>(parts: [Option<Part<'_>>; N]) -> Vec<Part<
     parts.into_iter().flatten().collect()
 }
 
-impl<'a> Printer<'a> {
-    /// A value and what follows it: on one line if that fits, else each part on a line of its own.
-    pub fn value_with(&mut self, value: &'a Expr, parts: &[Part<'a>]) {
-        if closes_itself(self, value) {
-            self.expr(value, Level::Conditional);
-            self.grouped(|this| this.parts(value.span.end, parts));
-        } else {
-            self.grouped(|this| {
-                this.expr(value, Level::Conditional);
-                this.parts(value.span.end, parts);
-            });
-        }
-    }
-
-    /// The parts of a group, indented.
-    pub fn parts(&mut self, behind: u32, parts: &[Part<'a>]) {
-        self.indented(|this| {
-            let mut behind = behind;
-            for part in parts {
-                match part.span() {
-                    Some(span) => {
-                        this.between(behind, span.start);
-                        behind = span.end;
-                    }
-                    None => this.line(Break::Space),
-                }
-                part.print(this);
-            }
+/// A value and what follows it: on one line if that fits, else each part on a line of its own.
+pub(super) fn print_value_with<'a>(out: &mut Printer<'a>, value: &'a Expr, parts: &[Part<'a>]) {
+    if closes_itself(out, value) {
+        print_expr(out, value, Level::Conditional);
+        out.grouped(|out| print_parts(out, value.span.end, parts));
+    } else {
+        out.grouped(|out| {
+            print_expr(out, value, Level::Conditional);
+            print_parts(out, value.span.end, parts);
         });
     }
+}
 
-    /// The end of a line between two neighbours, with the comments there; gives the slot above the second one.
-    pub fn between(&mut self, behind: u32, next: u32) -> usize {
-        let gap = self.comments.gap(Some(behind), next, false);
-        self.trailing(gap.trailing);
-        self.line(Break::Space);
-        self.above(super::comments::Gap {
-            trailing: None,
-            blank: false,
-            ..gap
-        })
-    }
+/// The parts of a group, indented.
+pub(super) fn print_parts<'a>(out: &mut Printer<'a>, behind: u32, parts: &[Part<'a>]) {
+    out.indented(|out| {
+        let mut behind = behind;
+        for part in parts {
+            match part.span() {
+                Some(span) => {
+                    out.between(behind, span.start);
+                    behind = span.end;
+                }
+                None => out.line(Break::Space),
+            }
+            part.print(out);
+        }
+    });
+}
 
-    fn after(&mut self, names: &'a [Name]) {
-        self.word("after ");
-        self.filled(names, |this, name| this.variable(&name.text));
-    }
+fn print_after<'a>(out: &mut Printer<'a>, names: &'a [Name]) {
+    out.word("after ");
+    out.filled(names, |out, name| out.variable(&name.text));
 }

@@ -1,9 +1,9 @@
 //! The document being made: words, groups, lists between brackets, and the comments around what stands in them.
 
-use std::borrow::Cow;
-
 use super::comments::{Comments, Gap};
 use super::document::{Break, Op, Slot, render, width};
+use std::borrow::Cow;
+
 use crate::source::Span;
 use crate::syntax::ast::{CommentKind, Name};
 use crate::syntax::spelling::{write_variable, write_word};
@@ -191,6 +191,30 @@ impl<'a> Printer<'a> {
         self.ops.push(Op::Indent);
         print(self);
         self.ops.push(Op::Dedent);
+    }
+
+    pub fn parenthesised(&mut self, print: impl FnOnce(&mut Self)) {
+        self.grouped(|this| {
+            this.word("(");
+            this.indented(|this| {
+                this.line(Break::Soft);
+                print(this);
+            });
+            this.line(Break::Soft);
+            this.word(")");
+        });
+    }
+
+    /// The end of a line between two neighbours, with the comments there; gives the slot above the second one.
+    pub fn between(&mut self, behind: u32, next: u32) -> usize {
+        let gap = self.comments.gap(Some(behind), next, false);
+        self.trailing(gap.trailing);
+        self.line(Break::Space);
+        self.above(Gap {
+            trailing: None,
+            blank: false,
+            ..gap
+        })
     }
 
     pub fn indent(&mut self) {

@@ -1,7 +1,11 @@
 //! Prints steps: one function for each kind of body.
 
-use super::parts::{Part, present};
+use super::clauses::print_clauses;
+use super::expressions::{print_arguments, print_expr_not_beginning_with, print_value};
+use super::parts::{Part, present, print_value_with};
 use super::printer::{Brackets, Printer};
+use super::statements::{print_block, print_head};
+use super::type_expressions::{print_pattern, print_type};
 use crate::source::Span;
 use crate::syntax::ast::{
     Argument, Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor,
@@ -12,284 +16,286 @@ const BODY_WORDS: [&str; 8] = [
     "each", "repeat", "race", "match", "input", "wait", "ask", "infer",
 ];
 
-impl<'a> Printer<'a> {
-    pub fn step(&mut self, step: &'a Step) {
-        self.keyword("step");
-        self.variable(&step.name.text);
-        self.word(" = ");
-        let end = self.body(&step.body, step.name.span.end);
-        let block = match step.body {
-            StepBody::Do(_)
-            | StepBody::Each { .. }
-            | StepBody::Repeat { .. }
-            | StepBody::Race(_)
-            | StepBody::Match { .. } => true,
-            StepBody::Call(_)
-            | StepBody::Ask { .. }
-            | StepBody::Infer { .. }
-            | StepBody::Input { .. }
-            | StepBody::Wait(_)
-            | StepBody::Error => false,
-        };
-        let form = matches!(step.body, StepBody::Input { .. });
-        self.clauses(&step.clauses, end, (block, form));
-    }
+pub(super) fn print_step<'a>(out: &mut Printer<'a>, step: &'a Step) {
+    out.keyword("step");
+    out.variable(&step.name.text);
+    out.word(" = ");
+    let end = print_body(out, &step.body, step.name.span.end);
+    let block = match step.body {
+        StepBody::Do(_)
+        | StepBody::Each { .. }
+        | StepBody::Repeat { .. }
+        | StepBody::Race(_)
+        | StepBody::Match { .. } => true,
+        StepBody::Call(_)
+        | StepBody::Ask { .. }
+        | StepBody::Infer { .. }
+        | StepBody::Input { .. }
+        | StepBody::Wait(_)
+        | StepBody::Error => false,
+    };
+    let form = matches!(step.body, StepBody::Input { .. });
+    print_clauses(out, &step.clauses, end, (block, form));
+}
 
-    /// The body, which begins behind the given place; gives the place behind it.
-    fn body(&mut self, body: &'a StepBody, from: u32) -> u32 {
-        match body {
-            StepBody::Call(call) => {
-                self.expr_not_beginning_with(call, &BODY_WORDS, false);
-                call.span.end
-            }
-            StepBody::Ask {
-                agent,
-                arguments,
-                returns,
-            } => self.ask(agent, arguments, returns),
-            StepBody::Infer { arguments, returns } => self.infer(arguments, returns, from),
-            StepBody::Do(block) => self.do_block(block),
-            StepBody::Each {
-                element,
-                index,
-                list,
-                max,
-                parallel,
-                by,
-                settle,
-                body,
-            } => {
-                let parts = present([
-                    max.as_ref().map(|max| Part::Expr("max ", max)),
-                    parallel
-                        .as_ref()
-                        .map(|parallel| Part::Expr("parallel ", parallel)),
-                    by.as_ref().map(|by| Part::Expr("by ", by)),
-                    settle.then_some(Part::Word("settle")),
-                ]);
-                self.each(element, index.as_ref(), list, &parts);
-                self.block(body);
-                body.span.end
-            }
-            StepBody::Repeat {
-                state,
-                initial,
-                max,
-                body,
-            } => {
-                let max = max.as_ref().map(|max| Part::Expr("max ", max));
-                self.repeat(state, initial, &present([max]));
-                self.block(body);
-                body.span.end
-            }
-            StepBody::Race(arms) => self.race(arms, from),
-            StepBody::Match { subject, arms } => self.match_step(subject, arms),
-            StepBody::Input {
-                prompt,
-                form,
-                fields,
-            } => self.input(prompt, *form, fields),
-            StepBody::Wait(wait) => self.wait(wait),
-            StepBody::Error => from,
+/// The body, which begins behind the given place; gives the place behind it.
+fn print_body<'a>(out: &mut Printer<'a>, body: &'a StepBody, from: u32) -> u32 {
+    match body {
+        StepBody::Call(call) => {
+            print_expr_not_beginning_with(out, call, &BODY_WORDS, false);
+            call.span.end
         }
-    }
-
-    fn do_block(&mut self, block: &'a Block) -> u32 {
-        self.word("do ");
-        self.block(block);
-        block.span.end
-    }
-
-    fn ask(&mut self, agent: &'a Name, arguments: &'a [Argument], returns: &'a TypeExpr) -> u32 {
-        self.word("ask ");
-        self.name(agent);
-        self.arguments(
+        StepBody::Ask {
+            agent,
             arguments,
-            Span {
-                start: agent.span.end,
-                end: returns.span.start,
-            },
-        );
-        self.word(" -> ");
-        self.ty(returns);
-        returns.span.end
+            returns,
+        } => print_ask(out, agent, arguments, returns),
+        StepBody::Infer { arguments, returns } => print_infer(out, arguments, returns, from),
+        StepBody::Do(block) => print_do_block(out, block),
+        StepBody::Each {
+            element,
+            index,
+            list,
+            max,
+            parallel,
+            by,
+            settle,
+            body,
+        } => {
+            let parts = present([
+                max.as_ref().map(|max| Part::Expr("max ", max)),
+                parallel
+                    .as_ref()
+                    .map(|parallel| Part::Expr("parallel ", parallel)),
+                by.as_ref().map(|by| Part::Expr("by ", by)),
+                settle.then_some(Part::Word("settle")),
+            ]);
+            print_each(out, element, index.as_ref(), list, &parts);
+            print_block(out, body);
+            body.span.end
+        }
+        StepBody::Repeat {
+            state,
+            initial,
+            max,
+            body,
+        } => {
+            let max = max.as_ref().map(|max| Part::Expr("max ", max));
+            print_repeat(out, state, initial, &present([max]));
+            print_block(out, body);
+            body.span.end
+        }
+        StepBody::Race(arms) => print_race(out, arms, from),
+        StepBody::Match { subject, arms } => print_match_step(out, subject, arms),
+        StepBody::Input {
+            prompt,
+            form,
+            fields,
+        } => print_input(out, prompt, *form, fields),
+        StepBody::Wait(wait) => print_wait(out, wait),
+        StepBody::Error => from,
     }
+}
 
-    /// `from` is a place before its parentheses.
-    fn infer(&mut self, arguments: &'a [Argument], returns: &'a TypeExpr, from: u32) -> u32 {
-        self.word("infer");
-        self.arguments(
+fn print_do_block<'a>(out: &mut Printer<'a>, block: &'a Block) -> u32 {
+    out.word("do ");
+    print_block(out, block);
+    block.span.end
+}
+
+fn print_ask<'a>(
+    out: &mut Printer<'a>,
+    agent: &'a Name,
+    arguments: &'a [Argument],
+    returns: &'a TypeExpr,
+) -> u32 {
+    out.word("ask ");
+    out.name(agent);
+    print_arguments(
+        out,
+        arguments,
+        Span::from(agent.span.end..returns.span.start),
+    );
+    out.word(" -> ");
+    print_type(out, returns);
+    returns.span.end
+}
+
+/// `from` is a place before its parentheses.
+fn print_infer<'a>(
+    out: &mut Printer<'a>,
+    arguments: &'a [Argument],
+    returns: &'a TypeExpr,
+    from: u32,
+) -> u32 {
+    out.word("infer");
+    print_arguments(out, arguments, Span::from(from..returns.span.start));
+    out.word(" -> ");
+    print_type(out, returns);
+    returns.span.end
+}
+
+fn print_each<'a>(
+    out: &mut Printer<'a>,
+    element: &'a Name,
+    index: Option<&'a Name>,
+    list: &'a Expr,
+    parts: &[Part<'a>],
+) {
+    print_head(
+        out,
+        |out| {
+            out.word("each ");
+            out.variable(&element.text);
+            if let Some(index) = index {
+                out.word(", ");
+                out.variable(&index.text);
+            }
+            out.word(" in ");
+            print_value(out, list);
+        },
+        list.span.end,
+        parts,
+    );
+}
+
+fn print_repeat<'a>(out: &mut Printer<'a>, state: &'a Name, initial: &'a Expr, parts: &[Part<'a>]) {
+    print_head(
+        out,
+        |out| {
+            out.word("repeat ");
+            out.variable(&state.text);
+            out.word(" = ");
+            print_value(out, initial);
+        },
+        initial.span.end,
+        parts,
+    );
+}
+
+fn print_race<'a>(out: &mut Printer<'a>, arms: &'a [(Name, ArmBody)], from: u32) -> u32 {
+    out.word("race ");
+    let span = |(name, body): &(Name, ArmBody)| Span::from(name.span.start..arm_end(body));
+    let region = braces(out, from, arms.last().map(|arm| span(arm).end));
+    out.list(Brackets::ARMS, region, arms, span, |out, (name, body)| {
+        out.name(name);
+        out.word(": ");
+        print_arm_body(out, body);
+    });
+    region.end
+}
+
+fn print_match_step<'a>(out: &mut Printer<'a>, subject: &'a Expr, arms: &'a [Arm]) -> u32 {
+    print_head(
+        out,
+        |out| {
+            out.word("match ");
+            print_value(out, subject);
+        },
+        subject.span.end,
+        &[],
+    );
+    let region = braces(out, subject.span.end, arms.last().map(|arm| arm.span.end));
+    out.list(
+        Brackets::ARMS,
+        region,
+        arms,
+        |arm| arm.span,
+        |out, arm| {
+            print_pattern(out, &arm.pattern);
+            out.word(" => ");
+            print_arm_body(out, &arm.body);
+        },
+    );
+    region.end
+}
+
+/// The braces that open behind `from` and close behind their last element.
+fn braces(out: &Printer<'_>, from: u32, last: Option<u32>) -> Span {
+    let start = out.comments.seek(from, b'{');
+    Span::from(start..out.comments.seek(last.unwrap_or(start), b'}') + 1)
+}
+
+pub(super) fn print_arm_body<'a>(out: &mut Printer<'a>, body: &'a ArmBody) {
+    match body {
+        ArmBody::Expr(expr) => print_value(out, expr),
+        ArmBody::Do(block) => {
+            out.word("do ");
+            print_block(out, block);
+        }
+        ArmBody::Ask {
+            agent,
             arguments,
-            Span {
-                start: from,
-                end: returns.span.start,
-            },
-        );
-        self.word(" -> ");
-        self.ty(returns);
-        returns.span.end
-    }
-
-    fn each(
-        &mut self,
-        element: &'a Name,
-        index: Option<&'a Name>,
-        list: &'a Expr,
-        parts: &[Part<'a>],
-    ) {
-        self.head(
-            |this| {
-                this.word("each ");
-                this.variable(&element.text);
-                if let Some(index) = index {
-                    this.word(", ");
-                    this.variable(&index.text);
-                }
-                this.word(" in ");
-                this.value(list);
-            },
-            list.span.end,
-            parts,
-        );
-    }
-
-    fn repeat(&mut self, state: &'a Name, initial: &'a Expr, parts: &[Part<'a>]) {
-        self.head(
-            |this| {
-                this.word("repeat ");
-                this.variable(&state.text);
-                this.word(" = ");
-                this.value(initial);
-            },
-            initial.span.end,
-            parts,
-        );
-    }
-
-    fn race(&mut self, arms: &'a [(Name, ArmBody)], from: u32) -> u32 {
-        self.word("race ");
-        let span = |(name, body): &(Name, ArmBody)| Span {
-            start: name.span.start,
-            end: arm_end(body),
-        };
-        let region = self.braces(from, arms.last().map(|arm| span(arm).end));
-        self.list(Brackets::ARMS, region, arms, span, |this, (name, body)| {
-            this.name(name);
-            this.word(": ");
-            this.arm_body(body);
-        });
-        region.end
-    }
-
-    fn match_step(&mut self, subject: &'a Expr, arms: &'a [Arm]) -> u32 {
-        self.head(
-            |this| {
-                this.word("match ");
-                this.value(subject);
-            },
-            subject.span.end,
-            &[],
-        );
-        let region = self.braces(subject.span.end, arms.last().map(|arm| arm.span.end));
-        self.list(
-            Brackets::ARMS,
-            region,
-            arms,
-            |arm| arm.span,
-            |this, arm| {
-                this.pattern(&arm.pattern);
-                this.word(" => ");
-                this.arm_body(&arm.body);
-            },
-        );
-        region.end
-    }
-
-    /// The braces that open behind `from` and close behind their last element.
-    fn braces(&self, from: u32, last: Option<u32>) -> Span {
-        let start = self.comments.seek(from, b'{');
-        Span {
-            start,
-            end: self.comments.seek(last.unwrap_or(start), b'}') + 1,
+            returns,
+        } => {
+            print_ask(out, agent, arguments, returns);
         }
-    }
-
-    pub fn arm_body(&mut self, body: &'a ArmBody) {
-        match body {
-            ArmBody::Expr(expr) => self.value(expr),
-            ArmBody::Do(block) => {
-                self.word("do ");
-                self.block(block);
-            }
-            ArmBody::Ask {
-                agent,
-                arguments,
-                returns,
-            } => {
-                self.ask(agent, arguments, returns);
-            }
-            ArmBody::Infer {
-                span,
-                arguments,
-                returns,
-            } => {
-                self.infer(arguments, returns, span.start);
-            }
-            ArmBody::Fail { class, message } => self.failure(class, message.as_deref()),
+        ArmBody::Infer {
+            span,
+            arguments,
+            returns,
+        } => {
+            print_infer(out, arguments, returns, span.start);
         }
+        ArmBody::Fail { class, message } => print_failure(out, class, message.as_deref()),
     }
+}
 
-    pub fn failure(&mut self, class: &'a Name, message: Option<&'a Expr>) {
-        self.word("fail ");
-        self.word(&*class.text);
-        if let Some(message) = message {
-            self.word(" ");
-            self.value(message);
+pub(super) fn print_failure<'a>(out: &mut Printer<'a>, class: &'a Name, message: Option<&'a Expr>) {
+    out.word("fail ");
+    out.word(&*class.text);
+    if let Some(message) = message {
+        out.word(" ");
+        print_value(out, message);
+    }
+}
+
+fn print_input<'a>(
+    out: &mut Printer<'a>,
+    prompt: &'a Expr,
+    form: Span,
+    fields: &'a [InputField],
+) -> u32 {
+    out.word("input ");
+    print_value(out, prompt);
+    out.word(" -> ");
+    out.list(Brackets::OBJECT, form, fields, field_span, |out, field| {
+        out.name(&field.name);
+        out.word(": ");
+        print_type(out, &field.ty);
+        // `in` stands first: behind a value it would be an operator.
+        let parts = [
+            (" in ", &field.options),
+            (" known ", &field.known),
+            (" = ", &field.prefill),
+        ];
+        for (word, value) in parts {
+            if let Some(value) = value {
+                out.word(word);
+                print_value(out, value);
+            }
         }
-    }
+    });
+    form.end
+}
 
-    fn input(&mut self, prompt: &'a Expr, form: Span, fields: &'a [InputField]) -> u32 {
-        self.word("input ");
-        self.value(prompt);
-        self.word(" -> ");
-        self.list(Brackets::OBJECT, form, fields, field_span, |this, field| {
-            this.name(&field.name);
-            this.word(": ");
-            this.ty(&field.ty);
-            // `in` stands first: behind a value it would be an operator.
-            let parts = [
-                (" in ", &field.options),
-                (" known ", &field.known),
-                (" = ", &field.prefill),
-            ];
-            for (word, value) in parts {
-                if let Some(value) = value {
-                    this.word(word);
-                    this.value(value);
-                }
-            }
-        });
-        form.end
-    }
-
-    fn wait(&mut self, wait: &'a WaitFor) -> u32 {
-        self.word("wait ");
-        match wait {
-            WaitFor::Duration(duration) => {
-                self.expr_not_beginning_with(duration, &["until", "for"], true);
-                duration.span.end
-            }
-            WaitFor::Until(moment) => {
-                self.word("until ");
-                self.value(moment);
-                moment.span.end
-            }
-            WaitFor::Condition { on, payload } => {
-                self.word("for ");
-                let parts = present([payload.as_ref().map(|ty| Part::Type("-> ", ty))]);
-                self.value_with(on, &parts);
-                payload.as_ref().map_or(on.span.end, |ty| ty.span.end)
-            }
+fn print_wait<'a>(out: &mut Printer<'a>, wait: &'a WaitFor) -> u32 {
+    out.word("wait ");
+    match wait {
+        WaitFor::Duration(duration) => {
+            print_expr_not_beginning_with(out, duration, &["until", "for"], true);
+            duration.span.end
+        }
+        WaitFor::Until(moment) => {
+            out.word("until ");
+            print_value(out, moment);
+            moment.span.end
+        }
+        WaitFor::Condition { on, payload } => {
+            out.word("for ");
+            let parts = present([payload.as_ref().map(|ty| Part::Type("-> ", ty))]);
+            print_value_with(out, on, &parts);
+            payload.as_ref().map_or(on.span.end, |ty| ty.span.end)
         }
     }
 }
@@ -310,8 +316,5 @@ fn field_span(field: &InputField) -> Span {
         .into_iter()
         .flatten()
         .map(|expr| expr.span.end);
-    Span {
-        start: field.name.span.start,
-        end: values.fold(field.ty.span.end, u32::max),
-    }
+    Span::from(field.name.span.start..values.fold(field.ty.span.end, u32::max))
 }

@@ -1,174 +1,163 @@
 //! Prints `test` items and what stands in them.
 
-use super::parts::{Part, present};
+use super::expressions::{print_arguments, print_expr_not_beginning_with, print_value};
+use super::parts::{Part, present, print_parts};
 use super::printer::{Brackets, Printer};
+use super::steps::print_failure;
+use super::texts::print_plain_text;
 use crate::source::Span;
 use crate::syntax::ast::{
     Argument, MockOutcome, MockOutcomeKind, MockTarget, Test, TestStatement, TestStatementKind,
 };
 
-impl<'a> Printer<'a> {
-    pub fn test(&mut self, test: &'a Test, item: Span) {
-        self.keyword("test");
-        self.plain_text(&test.name);
-        self.word(" for ");
-        if let Some(namespace) = &test.namespace {
-            self.name(namespace);
-            self.word(".");
-        }
-        self.name(&test.plan);
-        self.word(" ");
-        let region = Span {
-            start: self.comments.seek(test.plan.span.end, b'{'),
-            end: item.end,
-        };
-        self.list(
-            Brackets::BLOCK,
-            region,
-            &test.body,
-            |statement| statement.span,
-            Self::test_statement,
-        );
+pub(super) fn print_test<'a>(out: &mut Printer<'a>, test: &'a Test, item: Span) {
+    out.keyword("test");
+    print_plain_text(out, &test.name);
+    out.word(" for ");
+    if let Some(namespace) = &test.namespace {
+        out.name(namespace);
+        out.word(".");
     }
+    out.name(&test.plan);
+    out.word(" ");
+    let region = Span::from(out.comments.seek(test.plan.span.end, b'{')..item.end);
+    out.list(
+        Brackets::BLOCK,
+        region,
+        &test.body,
+        |statement| statement.span,
+        print_test_statement,
+    );
+}
 
-    fn test_statement(&mut self, statement: &'a TestStatement) {
-        match &statement.kind {
-            TestStatementKind::Given(value) => {
-                self.keyword("given");
-                self.value(value);
-            }
-            TestStatementKind::Mock {
-                target,
-                arguments,
-                outcomes,
-            } => {
-                self.mock(target, arguments.as_deref(), outcomes);
-            }
-            TestStatementKind::Answer { path, outcome } => {
-                self.keyword("answer");
-                self.value(path);
-                self.word(" => ");
-                self.outcome(outcome);
-            }
-            TestStatementKind::Signal { name, payload, at } => {
-                self.keyword("signal");
-                self.plain_text(name);
-                if let Some(payload) = payload {
-                    self.word(" => ");
-                    self.value(payload);
-                }
-                let behind = payload
-                    .as_ref()
-                    .map_or(name.span.end, |payload| payload.span.end);
-                self.grouped(|this| this.parts(behind, &[Part::Expr("at ", at)]));
-            }
-            TestStatementKind::Expect(value) => {
-                self.keyword("expect");
-                self.expr_not_beginning_with(value, &["diagnostics"], true);
-            }
-            TestStatementKind::ExpectDiagnostics(codes) => {
-                self.keyword("expect");
-                self.word("diagnostics ");
-                let end = statement.span.end;
-                let first = codes.first().map_or(end, |code| code.span.start);
-                let region = Span {
-                    start: first.saturating_sub(1),
-                    end,
-                };
-                self.list(
-                    Brackets::LIST,
-                    region,
-                    codes,
-                    |code| code.span,
-                    |this, code| this.word(&*code.text),
-                );
-            }
-            TestStatementKind::Snapshot(what) => {
-                self.keyword("snapshot");
-                self.name(what);
-            }
-            TestStatementKind::Error => {}
+fn print_test_statement<'a>(out: &mut Printer<'a>, statement: &'a TestStatement) {
+    match &statement.kind {
+        TestStatementKind::Given(value) => {
+            out.keyword("given");
+            print_value(out, value);
         }
-    }
-
-    fn mock(
-        &mut self,
-        target: &'a MockTarget,
-        arguments: Option<&'a [Argument]>,
-        outcomes: &'a [MockOutcome],
-    ) {
-        self.keyword("mock");
-        match target {
-            MockTarget::Every => self.word("_"),
-            MockTarget::Tool { namespace, tool } => {
-                self.name(namespace);
-                self.word(".");
-                self.name(tool);
-            }
+        TestStatementKind::Mock {
+            target,
+            arguments,
+            outcomes,
+        } => {
+            print_mock(out, target, arguments.as_deref(), outcomes);
         }
-        if let (Some(arguments), MockTarget::Tool { tool, .. }) = (arguments, target) {
-            let behind = arguments
-                .last()
-                .map_or(tool.span.end, |argument| argument.span.end);
-            let end = self.comments.seek(behind, b')') + 1;
-            self.arguments(
-                arguments,
-                Span {
-                    start: tool.span.end,
-                    end,
-                },
+        TestStatementKind::Answer { path, outcome } => {
+            out.keyword("answer");
+            print_value(out, path);
+            out.word(" => ");
+            print_outcome(out, outcome);
+        }
+        TestStatementKind::Signal { name, payload, at } => {
+            out.keyword("signal");
+            print_plain_text(out, name);
+            if let Some(payload) = payload {
+                out.word(" => ");
+                print_value(out, payload);
+            }
+            let behind = payload
+                .as_ref()
+                .map_or(name.span.end, |payload| payload.span.end);
+            out.grouped(|out| print_parts(out, behind, &[Part::Expr("at ", at)]));
+        }
+        TestStatementKind::Expect(value) => {
+            out.keyword("expect");
+            print_expr_not_beginning_with(out, value, &["diagnostics"], true);
+        }
+        TestStatementKind::ExpectDiagnostics(codes) => {
+            out.keyword("expect");
+            out.word("diagnostics ");
+            let end = statement.span.end;
+            let first = codes.first().map_or(end, |code| code.span.start);
+            let region = Span::from(first.saturating_sub(1)..end);
+            out.list(
+                Brackets::LIST,
+                region,
+                codes,
+                |code| code.span,
+                |out, code| out.word(&*code.text),
             );
         }
-        self.word(" => ");
-        self.begin();
-        let mut behind = None;
-        for outcome in outcomes {
-            match behind {
-                None => {
-                    self.outcome(outcome);
-                    self.indent();
-                }
-                Some(behind) => {
-                    self.word(",");
-                    let slot = self.between(behind, outcome.span.start);
-                    self.word("then ");
-                    self.outcome(outcome);
-                    self.hoist(slot, outcome.span.start, outcome.span.end);
-                }
-            }
-            behind = Some(outcome.span.end);
+        TestStatementKind::Snapshot(what) => {
+            out.keyword("snapshot");
+            out.name(what);
         }
-        if behind.is_some() {
-            self.dedent();
-        }
-        self.end();
+        TestStatementKind::Error => {}
     }
+}
 
-    fn outcome(&mut self, outcome: &'a MockOutcome) {
-        match &outcome.kind {
-            MockOutcomeKind::Value(value) => {
-                self.expr_not_beginning_with(value, &["generated", "crash"], true);
+fn print_mock<'a>(
+    out: &mut Printer<'a>,
+    target: &'a MockTarget,
+    arguments: Option<&'a [Argument]>,
+    outcomes: &'a [MockOutcome],
+) {
+    out.keyword("mock");
+    match target {
+        MockTarget::Every => out.word("_"),
+        MockTarget::Tool { namespace, tool } => {
+            out.name(namespace);
+            out.word(".");
+            out.name(tool);
+        }
+    }
+    if let (Some(arguments), MockTarget::Tool { tool, .. }) = (arguments, target) {
+        let behind = arguments
+            .last()
+            .map_or(tool.span.end, |argument| argument.span.end);
+        let end = out.comments.seek(behind, b')') + 1;
+        print_arguments(out, arguments, Span::from(tool.span.end..end));
+    }
+    out.word(" => ");
+    out.begin();
+    let mut behind = None;
+    for outcome in outcomes {
+        match behind {
+            None => {
+                print_outcome(out, outcome);
+                out.indent();
             }
-            MockOutcomeKind::Generated => self.word("generated"),
-            MockOutcomeKind::Fail { class, message } => self.failure(class, message.as_ref()),
-            MockOutcomeKind::Crash { after } => self.word(if *after {
-                "crash after"
-            } else {
-                "crash before"
-            }),
+            Some(behind) => {
+                out.word(",");
+                let slot = out.between(behind, outcome.span.start);
+                out.word("then ");
+                print_outcome(out, outcome);
+                out.hoist(slot, outcome.span.start, outcome.span.end);
+            }
         }
-        for part in present([
-            outcome
-                .times
-                .as_ref()
-                .map(|times| Part::Expr("times ", times)),
-            outcome
-                .delay
-                .as_ref()
-                .map(|delay| Part::Expr("delay ", delay)),
-        ]) {
-            self.word(" ");
-            part.print(self);
+        behind = Some(outcome.span.end);
+    }
+    if behind.is_some() {
+        out.dedent();
+    }
+    out.end();
+}
+
+fn print_outcome<'a>(out: &mut Printer<'a>, outcome: &'a MockOutcome) {
+    match &outcome.kind {
+        MockOutcomeKind::Value(value) => {
+            print_expr_not_beginning_with(out, value, &["generated", "crash"], true);
         }
+        MockOutcomeKind::Generated => out.word("generated"),
+        MockOutcomeKind::Fail { class, message } => print_failure(out, class, message.as_ref()),
+        MockOutcomeKind::Crash { after } => out.word(if *after {
+            "crash after"
+        } else {
+            "crash before"
+        }),
+    }
+    for part in present([
+        outcome
+            .times
+            .as_ref()
+            .map(|times| Part::Expr("times ", times)),
+        outcome
+            .delay
+            .as_ref()
+            .map(|delay| Part::Expr("delay ", delay)),
+    ]) {
+        out.word(" ");
+        part.print(out);
     }
 }

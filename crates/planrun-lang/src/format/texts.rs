@@ -1,9 +1,10 @@
 //! Prints literals: as the author spelled them, with one kind of quotes, and text blocks at the indentation of their place.
 
+use super::document::Break;
+use super::expressions::print_value;
+use super::printer::Printer;
 use std::borrow::Cow;
 
-use super::document::Break;
-use super::printer::Printer;
 use crate::source::Span;
 use crate::syntax::ast::{Literal, TemplatePart, Text};
 use crate::syntax::precedence::is_negative;
@@ -24,245 +25,264 @@ enum Piece<'a> {
     Value(&'a Expr, Span),
 }
 
-impl<'a> Printer<'a> {
-    pub fn literal(&mut self, literal: &'a Literal, span: Span) {
-        let written = self.written(span);
-        match (literal, written) {
-            (Literal::String(_) | Literal::Bytes(_), Some(written)) => {
-                self.quoted(written, &[], span);
+pub(super) fn print_literal<'a>(out: &mut Printer<'a>, literal: &'a Literal, span: Span) {
+    let written = out.written(span);
+    match (literal, written) {
+        (Literal::String(_) | Literal::Bytes(_), Some(written)) => {
+            print_quoted(out, written, &[], span);
+        }
+        (Literal::String(text), None) => print_spelled_text(out, text),
+        (
+            Literal::Int(_) | Literal::Uint(_) | Literal::Double(_) | Literal::Duration(_),
+            Some(written),
+        ) => {
+            // Between a minus and its number may be spaces and comments, but none in the number.
+            let number = written
+                .rsplit(char::is_whitespace)
+                .next()
+                .unwrap_or(written)
+                .trim_start_matches('-');
+            if is_negative(literal) {
+                out.word("-");
             }
-            (Literal::String(text), None) => self.spelled_text(text),
-            (
-                Literal::Int(_) | Literal::Uint(_) | Literal::Double(_) | Literal::Duration(_),
-                Some(written),
-            ) => {
-                // Between a minus and its number may be spaces and comments, but none in the number.
-                let number = written
-                    .rsplit(char::is_whitespace)
-                    .next()
-                    .unwrap_or(written)
-                    .trim_start_matches('-');
-                if is_negative(literal) {
-                    self.word("-");
-                }
-                self.word(number);
-            }
-            (
-                Literal::Null
-                | Literal::Bool(_)
-                | Literal::Int(_)
-                | Literal::Uint(_)
-                | Literal::Double(_)
-                | Literal::Duration(_)
-                | Literal::Bytes(_),
-                _,
-            ) => {
-                let mut text = String::new();
-                write_literal(&mut text, literal);
-                self.word(text);
+            out.word(number);
+        }
+        (
+            Literal::Null
+            | Literal::Bool(_)
+            | Literal::Int(_)
+            | Literal::Uint(_)
+            | Literal::Double(_)
+            | Literal::Duration(_)
+            | Literal::Bytes(_),
+            _,
+        ) => {
+            let mut text = String::new();
+            write_literal(&mut text, literal);
+            out.word(text);
+        }
+    }
+}
+
+/// A text that is no expression.
+pub(super) fn print_plain_text<'a>(out: &mut Printer<'a>, text: &'a Text) {
+    match out.written(text.span) {
+        Some(written) => print_quoted(out, written, &[], text.span),
+        None => print_spelled_text(out, &text.text),
+    }
+}
+
+pub(super) fn print_template<'a>(out: &mut Printer<'a>, parts: &'a [TemplatePart], span: Span) {
+    if let Some(written) = out.written(span) {
+        print_quoted(out, written, parts, span);
+        return;
+    }
+    let mut text = String::from("\"");
+    for part in parts {
+        match part {
+            TemplatePart::Text(part) => write_escaped(&mut text, part),
+            TemplatePart::Expr(value) => {
+                text.push_str("${");
+                text.push_str(&canonical(value));
+                text.push('}');
             }
         }
     }
+    text.push('"');
+    out.word(text);
+}
 
-    /// A text that is no expression.
-    pub fn plain_text(&mut self, text: &'a Text) {
-        match self.written(text.span) {
-            Some(written) => self.quoted(written, &[], text.span),
-            None => self.spelled_text(&text.text),
-        }
+/// A text that nobody has written yet: as a block where that shows its lines.
+fn print_spelled_text(out: &mut Printer<'_>, text: &str) {
+    if !stands_as_block(text) {
+        let mut spelled = String::new();
+        write_text(&mut spelled, text);
+        out.word(spelled);
+        return;
     }
-
-    pub fn template(&mut self, parts: &'a [TemplatePart], span: Span) {
-        if let Some(written) = self.written(span) {
-            self.quoted(written, parts, span);
-            return;
+    out.word(BLOCK);
+    out.indented(|out| {
+        for line in text.split('\n') {
+            out.line(Break::Always);
+            out.word(
+                line.replace('\\', "\\\\")
+                    .replace(BLOCK, "\\\"\"\"")
+                    .replace("${", "\\${"),
+            );
         }
-        let mut text = String::from("\"");
-        for part in parts {
-            match part {
-                TemplatePart::Text(part) => write_escaped(&mut text, part),
-                TemplatePart::Expr(value) => {
-                    text.push_str("${");
-                    text.push_str(&canonical(value));
-                    text.push('}');
-                }
-            }
-        }
-        text.push('"');
-        self.word(text);
-    }
+        out.line(Break::Always);
+        out.word(BLOCK);
+    });
+}
 
-    /// A text that nobody has written yet: as a block where that shows its lines.
-    fn spelled_text(&mut self, text: &str) {
-        if !stands_as_block(text) {
-            let mut spelled = String::new();
-            write_text(&mut spelled, text);
-            self.word(spelled);
-            return;
+fn print_quoted<'a>(
+    out: &mut Printer<'a>,
+    written: &'a str,
+    parts: &'a [TemplatePart],
+    span: Span,
+) {
+    if opens_block(written) {
+        print_block_text(out, written, parts, span);
+    } else if written.starts_with('"') && !written.starts_with(BLOCK) {
+        for piece in pieces(out, parts, span.start + 1, span) {
+            print_piece(out, &piece);
         }
-        self.word(BLOCK);
-        self.indented(|this| {
-            for line in text.split('\n') {
-                this.line(Break::Always);
-                this.word(
-                    line.replace('\\', "\\\\")
-                        .replace(BLOCK, "\\\"\"\"")
-                        .replace("${", "\\${"),
-                );
-            }
-            this.line(Break::Always);
-            this.word(BLOCK);
-        });
-    }
-
-    fn quoted(&mut self, written: &'a str, parts: &'a [TemplatePart], span: Span) {
-        if opens_block(written) {
-            self.block_text(written, parts, span);
-        } else if written.starts_with('"') && !written.starts_with(BLOCK) {
-            for piece in self.pieces(parts, span.start + 1, span) {
-                self.piece(&piece);
-            }
-        } else if written.contains('\n') {
-            self.comments.take(span.start, span.end);
-            let written = if written.contains("\r\n") {
-                Cow::Owned(written.replace("\r\n", "\n"))
-            } else {
-                written.into()
-            };
-            self.lines(written);
+    } else if written.contains('\n') {
+        out.comments.take(span.start, span.end);
+        let written = if written.contains("\r\n") {
+            Cow::Owned(written.replace("\r\n", "\n"))
         } else {
-            self.comments.take(span.start, span.end);
-            self.word(one_kind_of_quotes(written));
-        }
-    }
-
-    /// The content of a text between its quotes, which belong to the first and last piece; `from` is behind them.
-    fn pieces(&self, parts: &'a [TemplatePart], from: u32, span: Span) -> Vec<Piece<'a>> {
-        let (mut start, mut from) = (span.start, from);
-        let mut pieces = Vec::new();
-        for part in parts {
-            let TemplatePart::Expr(value) = part else {
-                continue;
-            };
-            let open = self.interpolation(from);
-            let end = self.comments.seek(value.span.end, b'}') + 1;
-            pieces.push(Piece::Raw(self.slice(start, open)));
-            pieces.push(Piece::Value(value, Span { start: open, end }));
-            (start, from) = (end, end);
-        }
-        pieces.push(Piece::Raw(self.slice(start, span.end)));
-        pieces
-    }
-
-    fn piece(&mut self, piece: &Piece<'a>) {
-        match piece {
-            Piece::Raw(text) => self.word(*text),
-            Piece::Value(value, place) => self.interpolated(value, *place),
-        }
-    }
-
-    /// `${…}`, on one line unless something in it cannot be.
-    fn interpolated(&mut self, value: &'a Expr, place: Span) {
-        let written = self.slice(place.start, place.end);
-        let several = written.contains(BLOCK) || written.contains("'''");
-        if several || self.comments.any(place.start, place.end) {
-            self.comments.take(place.start, place.end);
-            self.lines(written.replace("\r\n", "\n"));
-            return;
-        }
-        self.word("${");
-        let mark = self.mark();
-        self.value(value);
-        self.flatten(mark);
-        self.word("}");
-    }
-
-    /// A text block with its lines moved to where it stands.
-    fn block_text(&mut self, written: &'a str, parts: &'a [TemplatePart], span: Span) {
-        let pieces = self.pieces(parts, span.start + 3, span);
-        let margin = margin(&pieces);
-        let last = pieces.len() - 1;
-        self.word(&written[..BLOCK.len()]);
-        self.indented(|this| {
-            for (index, piece) in pieces.into_iter().enumerate() {
-                let Piece::Raw(raw) = piece else {
-                    this.piece(&piece);
-                    continue;
-                };
-                let raw = if index == 0 {
-                    raw.strip_prefix(BLOCK).unwrap_or(raw)
-                } else {
-                    raw
-                };
-                let raw = if index == last {
-                    raw.strip_suffix(BLOCK).unwrap_or(raw)
-                } else {
-                    raw
-                };
-                this.block_lines(raw, margin, index == 0, index == last);
-            }
-            this.line(Break::Always);
-            this.word(BLOCK);
-        });
-    }
-
-    fn block_lines(&mut self, raw: &'a str, margin: usize, first: bool, last: bool) {
-        let mut lines = raw.split('\n').enumerate().peekable();
-        while let Some((number, line)) = lines.next() {
-            let ends = lines.peek().is_none();
-            let blank = line.trim().is_empty();
-            if number == 0 {
-                if !first {
-                    self.raw_line(line, ends);
-                }
-                continue;
-            }
-            if ends && last && blank {
-                break;
-            }
-            self.line(Break::Always);
-            if !blank || ends {
-                self.raw_line(line.get(margin.min(line.len())..).unwrap_or(""), ends);
-            }
-        }
-    }
-
-    fn raw_line(&mut self, line: &'a str, ends: bool) {
-        let line = if ends {
-            line
-        } else {
-            line.strip_suffix('\r').unwrap_or(line)
+            written.into()
         };
-        if line.contains('\r') {
-            self.word(line.replace('\r', "\\r"));
-        } else {
-            self.word(line);
-        }
+        out.lines(written);
+    } else {
+        out.comments.take(span.start, span.end);
+        out.word(one_kind_of_quotes(written));
     }
+}
 
-    /// Where the next `${` of a text begins.
-    fn interpolation(&self, from: u32) -> u32 {
-        let text = self.slice(from, u32::MAX);
-        let mut bytes = text.bytes().enumerate();
-        while let Some((at, byte)) = bytes.next() {
-            match byte {
-                b'\\' => {
-                    bytes.next();
-                }
-                b'$' if text.as_bytes().get(at + 1) == Some(&b'{') => {
-                    return Span::at(from as usize + at).start;
-                }
-                _ => {}
+/// The content of a text between its quotes, which belong to the first and last piece; `from` is behind them.
+fn pieces<'a>(
+    out: &Printer<'a>,
+    parts: &'a [TemplatePart],
+    from: u32,
+    span: Span,
+) -> Vec<Piece<'a>> {
+    let (mut start, mut from) = (span.start, from);
+    let mut pieces = Vec::new();
+    for part in parts {
+        let TemplatePart::Expr(value) = part else {
+            continue;
+        };
+        let open = interpolation_start(out, from);
+        let end = out.comments.seek(value.span.end, b'}') + 1;
+        pieces.push(Piece::Raw(slice(out, start, open)));
+        pieces.push(Piece::Value(value, Span::from(open..end)));
+        (start, from) = (end, end);
+    }
+    pieces.push(Piece::Raw(slice(out, start, span.end)));
+    pieces
+}
+
+fn print_piece<'a>(out: &mut Printer<'a>, piece: &Piece<'a>) {
+    match piece {
+        Piece::Raw(text) => out.word(*text),
+        Piece::Value(value, place) => print_interpolated(out, value, *place),
+    }
+}
+
+/// `${…}`, on one line unless something in it cannot be.
+fn print_interpolated<'a>(out: &mut Printer<'a>, value: &'a Expr, place: Span) {
+    let written = slice(out, place.start, place.end);
+    let several = written.contains(BLOCK) || written.contains("'''");
+    if several || out.comments.any(place.start, place.end) {
+        out.comments.take(place.start, place.end);
+        out.lines(written.replace("\r\n", "\n"));
+        return;
+    }
+    out.word("${");
+    let mark = out.mark();
+    print_value(out, value);
+    out.flatten(mark);
+    out.word("}");
+}
+
+/// A text block with its lines moved to where it stands.
+fn print_block_text<'a>(
+    out: &mut Printer<'a>,
+    written: &'a str,
+    parts: &'a [TemplatePart],
+    span: Span,
+) {
+    let pieces = pieces(out, parts, span.start + 3, span);
+    let margin = margin(&pieces);
+    let last = pieces.len() - 1;
+    out.word(&written[..BLOCK.len()]);
+    out.indented(|out| {
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let Piece::Raw(raw) = piece else {
+                print_piece(out, &piece);
+                continue;
+            };
+            let raw = if index == 0 {
+                raw.strip_prefix(BLOCK).unwrap_or(raw)
+            } else {
+                raw
+            };
+            let raw = if index == last {
+                raw.strip_suffix(BLOCK).unwrap_or(raw)
+            } else {
+                raw
+            };
+            print_block_lines(out, raw, margin, index == 0, index == last);
+        }
+        out.line(Break::Always);
+        out.word(BLOCK);
+    });
+}
+
+fn print_block_lines<'a>(
+    out: &mut Printer<'a>,
+    raw: &'a str,
+    margin: usize,
+    first: bool,
+    last: bool,
+) {
+    let mut lines = raw.split('\n').enumerate().peekable();
+    while let Some((number, line)) = lines.next() {
+        let ends = lines.peek().is_none();
+        let blank = line.trim().is_empty();
+        if number == 0 {
+            if !first {
+                print_raw_line(out, line, ends);
             }
+            continue;
         }
-        from
+        if ends && last && blank {
+            break;
+        }
+        out.line(Break::Always);
+        if !blank || ends {
+            print_raw_line(out, line.get(margin.min(line.len())..).unwrap_or(""), ends);
+        }
     }
+}
 
-    fn slice(&self, start: u32, end: u32) -> &'a str {
-        let text = self.text.unwrap_or("");
-        text.get(start as usize..(end as usize).min(text.len()))
-            .unwrap_or("")
+fn print_raw_line<'a>(out: &mut Printer<'a>, line: &'a str, ends: bool) {
+    let line = if ends {
+        line
+    } else {
+        line.strip_suffix('\r').unwrap_or(line)
+    };
+    if line.contains('\r') {
+        out.word(line.replace('\r', "\\r"));
+    } else {
+        out.word(line);
     }
+}
+
+/// Where the next `${` of a text begins.
+fn interpolation_start(out: &Printer<'_>, from: u32) -> u32 {
+    let text = slice(out, from, u32::MAX);
+    let mut bytes = text.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'\\' => {
+                bytes.next();
+            }
+            b'$' if text.as_bytes().get(at + 1) == Some(&b'{') => {
+                return Span::at(from as usize + at).start;
+            }
+            _ => {}
+        }
+    }
+    from
+}
+
+fn slice<'a>(out: &Printer<'a>, start: u32, end: u32) -> &'a str {
+    let text = out.text.unwrap_or("");
+    text.get(start as usize..(end as usize).min(text.len()))
+        .unwrap_or("")
 }
 
 /// The indentation that all lines of a block share; blank lines and the line of the closing quotes do not count.

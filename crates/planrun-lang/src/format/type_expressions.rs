@@ -1,124 +1,114 @@
 //! Prints types and patterns.
 
-use super::document::Break;
-use super::expressions::Operand;
+use super::expressions::{Operand, print_chain};
 use super::printer::{Brackets, Printer};
+use super::texts::print_literal;
 use crate::source::Span;
 use crate::syntax::ast::{
     FieldType, Name, Pattern, PatternKind, TypeExpr, TypeExprKind, TypeSuffix,
 };
 
-impl<'a> Printer<'a> {
-    pub fn ty(&mut self, ty: &'a TypeExpr) {
-        match &ty.kind {
-            TypeExprKind::Name(name) => self.variable(name),
-            TypeExprKind::Literal(literal) => self.literal(literal, ty.span),
-            TypeExprKind::Union(members) => {
-                self.chain(
-                    members
-                        .iter()
-                        .enumerate()
-                        .map(|(index, ty)| (if index == 0 { "" } else { "| " }, Operand::Type(ty))),
-                );
-            }
-            TypeExprKind::Suffixed { base, suffixes } => {
-                self.inner_type(base);
-                for suffix in suffixes {
-                    self.word(match suffix {
-                        TypeSuffix::List => "[]",
-                        TypeSuffix::Optional => "?",
-                    });
-                }
-            }
-            TypeExprKind::Map { key, value } => {
-                self.word("map<");
-                self.ty(key);
-                self.word(", ");
-                self.ty(value);
-                self.word(">");
-            }
-            TypeExprKind::Object(fields) => {
-                self.list(
-                    Brackets::OBJECT,
-                    ty.span,
-                    fields,
-                    |field| field.span,
-                    Self::field_type,
-                );
-            }
-            TypeExprKind::Result(value) => {
-                self.word("Result<");
-                self.ty(value);
-                self.word(">");
-            }
-            TypeExprKind::Error => {}
+pub(super) fn print_type<'a>(out: &mut Printer<'a>, ty: &'a TypeExpr) {
+    match &ty.kind {
+        TypeExprKind::Name(name) => out.variable(name),
+        TypeExprKind::Literal(literal) => print_literal(out, literal, ty.span),
+        TypeExprKind::Union(members) => {
+            print_chain(
+                out,
+                members
+                    .iter()
+                    .enumerate()
+                    .map(|(index, ty)| (if index == 0 { "" } else { "| " }, Operand::Type(ty))),
+            );
         }
-    }
-
-    /// A type that is a member of a union or has a suffix.
-    pub fn inner_type(&mut self, ty: &'a TypeExpr) {
-        if matches!(
-            ty.kind,
-            TypeExprKind::Union(_) | TypeExprKind::Suffixed { .. }
-        ) {
-            self.parenthesised(|this| this.ty(ty));
-        } else {
-            self.ty(ty);
+        TypeExprKind::Suffixed { base, suffixes } => {
+            print_inner_type(out, base);
+            for suffix in suffixes {
+                out.word(match suffix {
+                    TypeSuffix::List => "[]",
+                    TypeSuffix::Optional => "?",
+                });
+            }
         }
-    }
-
-    /// A type between the bars of a union.
-    pub fn member_type(&mut self, ty: &'a TypeExpr) {
-        if matches!(ty.kind, TypeExprKind::Union(_)) {
-            self.inner_type(ty);
-        } else {
-            self.ty(ty);
+        TypeExprKind::Map { key, value } => {
+            out.word("map<");
+            print_type(out, key);
+            out.word(", ");
+            print_type(out, value);
+            out.word(">");
         }
+        TypeExprKind::Object(fields) => {
+            out.list(
+                Brackets::OBJECT,
+                ty.span,
+                fields,
+                |field| field.span,
+                print_field_type,
+            );
+        }
+        TypeExprKind::Result(value) => {
+            out.word("Result<");
+            print_type(out, value);
+            out.word(">");
+        }
+        TypeExprKind::Error => {}
     }
+}
 
-    pub fn parenthesised(&mut self, print: impl FnOnce(&mut Self)) {
-        self.grouped(|this| {
-            this.word("(");
-            this.indented(|this| {
-                this.line(Break::Soft);
-                print(this);
-            });
-            this.line(Break::Soft);
-            this.word(")");
-        });
+/// A type that is a member of a union or has a suffix.
+pub(super) fn print_inner_type<'a>(out: &mut Printer<'a>, ty: &'a TypeExpr) {
+    if matches!(
+        ty.kind,
+        TypeExprKind::Union(_) | TypeExprKind::Suffixed { .. }
+    ) {
+        out.parenthesised(|out| print_type(out, ty));
+    } else {
+        print_type(out, ty);
     }
+}
 
-    fn field_type(&mut self, field: &'a FieldType) {
-        self.name(&field.name);
-        self.word(if field.optional { "?: " } else { ": " });
-        self.ty(&field.ty);
+/// A type between the bars of a union.
+pub(super) fn print_member_type<'a>(out: &mut Printer<'a>, ty: &'a TypeExpr) {
+    if matches!(ty.kind, TypeExprKind::Union(_)) {
+        print_inner_type(out, ty);
+    } else {
+        print_type(out, ty);
     }
+}
 
-    pub fn pattern(&mut self, pattern: &'a Pattern) {
-        match &pattern.kind {
-            PatternKind::Any => self.word("_"),
-            PatternKind::Literal(literal) => self.literal(literal, pattern.span),
-            PatternKind::Or(alternatives) => {
-                self.chain(alternatives.iter().enumerate().map(|(index, pattern)| {
+fn print_field_type<'a>(out: &mut Printer<'a>, field: &'a FieldType) {
+    out.name(&field.name);
+    out.word(if field.optional { "?: " } else { ": " });
+    print_type(out, &field.ty);
+}
+
+pub(super) fn print_pattern<'a>(out: &mut Printer<'a>, pattern: &'a Pattern) {
+    match &pattern.kind {
+        PatternKind::Any => out.word("_"),
+        PatternKind::Literal(literal) => print_literal(out, literal, pattern.span),
+        PatternKind::Or(alternatives) => {
+            print_chain(
+                out,
+                alternatives.iter().enumerate().map(|(index, pattern)| {
                     (
                         if index == 0 { "" } else { "| " },
                         Operand::Pattern(pattern),
                     )
-                }));
-            }
-            PatternKind::Object(fields) => {
-                self.list(
-                    Brackets::OBJECT,
-                    pattern.span,
-                    fields,
-                    field_span,
-                    |this, (name, pattern)| {
-                        this.name(name);
-                        this.word(": ");
-                        this.pattern(pattern);
-                    },
-                );
-            }
+                }),
+            );
+        }
+        PatternKind::Object(fields) => {
+            out.list(
+                Brackets::OBJECT,
+                pattern.span,
+                fields,
+                field_span,
+                |out, (name, pattern)| {
+                    out.name(name);
+                    out.word(": ");
+                    print_pattern(out, pattern);
+                },
+            );
         }
     }
 }

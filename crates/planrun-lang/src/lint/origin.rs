@@ -16,7 +16,7 @@ use crate::types::Signature;
 use crate::value::Key;
 
 /// How many operations one value is followed through.
-const MOST_STEPS: usize = 10_000;
+const MAX_STEPS: usize = 10_000;
 
 /// A part of the result of a call.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ pub(super) fn of_path<'a>(
         through: Vec::new(),
         registers: Vec::new(),
         seen: HashSet::default(),
-        left: MOST_STEPS,
+        left: MAX_STEPS,
     };
     trace.path(block, base, links, Vec::new());
     trace.found

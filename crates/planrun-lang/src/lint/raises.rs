@@ -196,7 +196,7 @@ fn tool(signature: &Signature, effect: Effect, classes: &mut Classes) {
     classes.add([Validation::Arguments, Validation::Result].map(ErrorClass::Validation));
     classes.add([Auth::Authentication, Auth::Authorization].map(ErrorClass::Auth));
     classes.add([ErrorClass::Denied(Denied::Policy)]);
-    if !effect.floats() {
+    if !effect.is_read_only() {
         classes.add([ErrorClass::UnknownOutcome]);
     }
     // An empty list says nothing; one with names is complete, since any other reason is `tool.failed`.

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 
 /// Longer secrets are looked for as they are, and in what can be read back; not in base64 or hexadecimal digits.
-const MOST_ENCODED: usize = 16 * 1024;
+const MAX_ENCODED: usize = 16 * 1024;
 /// Fewer letters of base64 say nothing.
 const LEAST_CORE: usize = 4;
 
@@ -28,7 +28,7 @@ pub(super) fn forms(secret: &[u8]) -> Vec<Form> {
         behind: false,
     };
     let mut forms = vec![whole(secret.to_vec())];
-    if secret.len() > MOST_ENCODED {
+    if secret.len() > MAX_ENCODED {
         return forms;
     }
     for upper in [false, true] {

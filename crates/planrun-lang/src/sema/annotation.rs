@@ -12,7 +12,7 @@ use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
 /// The type of text that must not be shown.
 const SECRET: &str = "secret";
 /// So many places of one type are told apart; of one with more, all of it is secret.
-const MOST_SECRETS: usize = 64;
+const MAX_SECRETS: usize = 64;
 
 /// The words for built-in types, in the order in which they are suggested.
 const BUILT_IN: &[(&str, Type)] = &[
@@ -149,7 +149,7 @@ impl NamedTypes {
             }
             ast::TypeExprKind::Literal(_) | ast::TypeExprKind::Error => Vec::new(),
         };
-        if paths.len() > MOST_SECRETS {
+        if paths.len() > MAX_SECRETS {
             vec!["".into()]
         } else {
             paths
@@ -298,13 +298,7 @@ impl Resolver<'_> {
             "the keys of a map are strings",
         )
         .expected("string", keys)
-        .unsafe_fix(
-            "write `string`",
-            vec![Edit {
-                span,
-                text: "string".to_owned(),
-            }],
-        );
+        .unsafe_fix("write `string`", vec![Edit::new(span, "string")]);
         self.diagnostics.push(diagnostic);
     }
 
@@ -401,10 +395,7 @@ pub(super) fn is_optional(annotation: &ast::TypeExpr) -> bool {
 /// A type of another language.
 fn meant_type(diagnostic: Diagnostic, phrase: &Phrase, span: Span) -> Diagnostic {
     let title = format!("write `{}`", phrase.right);
-    let edits = vec![Edit {
-        span,
-        text: phrase.right.to_owned(),
-    }];
+    let edits = vec![Edit::new(span, phrase.right)];
     let diagnostic = diagnostic.help(phrase.help(None));
     if phrase.certainty == Certainty::Certain {
         diagnostic.fix_all(title, edits)

@@ -31,83 +31,88 @@ impl Sources {
     }
 }
 
-impl PlanChecker<'_> {
-    /// The type of what an event brings: a union by kind of event. `payload` is the declared type of signals.
-    pub(super) fn brought(&self, on: &Event, payload: Option<&Type>) -> Type {
-        let mut speaks_of_signals = false;
-        on.leaves(&mut |leaf| speaks_of_signals |= matches!(leaf.kind, EventKind::Signal(_)));
-        if let Some(payload) = payload.filter(|_| !speaks_of_signals) {
-            return payload.clone();
-        }
-        let Sources {
-            signals,
-            others,
-            certain,
-        } = self.sources(on, on, payload);
-        let nothing = (!certain).then_some(Type::Null);
-        Type::union(signals.into_iter().chain(others).chain(nothing))
+/// The type of what an event brings: a union by kind of event. `payload` is the declared type of signals.
+pub(super) fn brought_type(checker: &PlanChecker<'_>, on: &Event, payload: Option<&Type>) -> Type {
+    let mut speaks_of_signals = false;
+    on.leaves(&mut |leaf| speaks_of_signals |= matches!(leaf.kind, EventKind::Signal(_)));
+    if let Some(payload) = payload.filter(|_| !speaks_of_signals) {
+        return payload.clone();
     }
+    let Sources {
+        signals,
+        others,
+        certain,
+    } = sources(checker, on, on, payload);
+    let nothing = (!certain).then_some(Type::Null);
+    Type::union(signals.into_iter().chain(others).chain(nothing))
+}
 
-    /// What a part of a condition may bring; `within` is the largest part that holds as a whole whenever this one brings
-    /// something.
-    fn sources(&self, part: &Event, within: &Event, payload: Option<&Type>) -> Sources {
-        match &part.kind {
-            // The first alternative that holds is taken.
-            EventKind::Any(parts) => {
-                let mut all = Sources {
-                    certain: true,
-                    ..Sources::default()
-                };
-                for part in parts {
-                    let sources = self.sources(part, part, payload);
-                    all.certain &= sources.certain;
-                    all.join(sources);
-                }
-                all
-            }
-            EventKind::All(parts) => {
-                first_of(parts.iter().map(|part| self.sources(part, within, payload)))
-            }
-            EventKind::Not(inner) if matches!(inner.kind, EventKind::Signal(_)) => {
-                Sources::default()
-            }
-            EventKind::Not(inner) => Sources::one(self.of_leaf(inner, within, true)),
-            EventKind::Signal(_) => Sources {
-                signals: vec![payload.cloned().unwrap_or(Type::Any)],
-                others: Vec::new(),
+/// What a part of a condition may bring; `within` is the largest part that holds as a whole whenever this one brings
+/// something.
+fn sources(
+    checker: &PlanChecker<'_>,
+    part: &Event,
+    within: &Event,
+    payload: Option<&Type>,
+) -> Sources {
+    match &part.kind {
+        // The first alternative that holds is taken.
+        EventKind::Any(parts) => {
+            let mut all = Sources {
                 certain: true,
-            },
-            EventKind::Step { .. }
-            | EventKind::Task { .. }
-            | EventKind::Plan(_)
-            | EventKind::Damaged => Sources::one(self.of_leaf(part, within, false)),
-        }
-    }
-
-    fn of_leaf(&self, leaf: &Event, within: &Event, negated: bool) -> Type {
-        match &leaf.kind {
-            EventKind::Step { name, test, .. } => {
-                let value = match self.names.lookup(name) {
-                    Lookup::Found(binding) => {
-                        Type::union(binding.definitions.iter().map(|given| given.ty.clone()))
-                    }
-                    Lookup::Later(_) | Lookup::Namespace | Lookup::Missing => Type::Any,
-                };
-                of_step(value, test.filter(|_| !negated))
+                ..Sources::default()
+            };
+            for part in parts {
+                let sources = sources(checker, part, part, payload);
+                all.certain &= sources.certain;
+                all.join(sources);
             }
-            EventKind::Task { task: id, .. } => match self.tasks.get(id.0 as usize) {
-                Some(task) => self.contexts.in_snapshot(task, &within.statuses(*id, task)),
-                None => Type::Any,
-            },
-            EventKind::Plan(PlanTest::Failed) if !negated => Type::Error,
-            EventKind::Plan(PlanTest::Completed | PlanTest::Cancelled) if !negated => Type::Null,
-            EventKind::Plan(_) => Type::Error.optional(),
-            EventKind::Signal(_)
-            | EventKind::Not(_)
-            | EventKind::All(_)
-            | EventKind::Any(_)
-            | EventKind::Damaged => Type::Any,
+            all
         }
+        EventKind::All(parts) => first_of(
+            parts
+                .iter()
+                .map(|part| sources(checker, part, within, payload)),
+        ),
+        EventKind::Not(inner) if matches!(inner.kind, EventKind::Signal(_)) => Sources::default(),
+        EventKind::Not(inner) => Sources::one(leaf_type(checker, inner, within, true)),
+        EventKind::Signal(_) => Sources {
+            signals: vec![payload.cloned().unwrap_or(Type::Any)],
+            others: Vec::new(),
+            certain: true,
+        },
+        EventKind::Step { .. }
+        | EventKind::Task { .. }
+        | EventKind::Plan(_)
+        | EventKind::Damaged => Sources::one(leaf_type(checker, part, within, false)),
+    }
+}
+
+fn leaf_type(checker: &PlanChecker<'_>, leaf: &Event, within: &Event, negated: bool) -> Type {
+    match &leaf.kind {
+        EventKind::Step { name, test, .. } => {
+            let value = match checker.names.lookup(name) {
+                Lookup::Found(binding) => {
+                    Type::union(binding.definitions.iter().map(|given| given.ty.clone()))
+                }
+                Lookup::Later(_) | Lookup::Namespace | Lookup::Missing => Type::Any,
+            };
+            of_step(value, test.filter(|_| !negated))
+        }
+        EventKind::Task { task: id, .. } => match checker.tasks.get(id.0 as usize) {
+            Some(task) => checker
+                .contexts
+                .in_snapshot(task, &within.statuses(*id, task)),
+            None => Type::Any,
+        },
+        EventKind::Plan(PlanTest::Failed) if !negated => Type::Error,
+        EventKind::Plan(PlanTest::Completed | PlanTest::Cancelled) if !negated => Type::Null,
+        EventKind::Plan(_) => Type::Error.optional(),
+        EventKind::Signal(_)
+        | EventKind::Not(_)
+        | EventKind::All(_)
+        | EventKind::Any(_)
+        | EventKind::Damaged => Type::Any,
     }
 }
 

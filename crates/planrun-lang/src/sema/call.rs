@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::callee::{Callee, Written, accepted};
+use super::callee::{Callee, Written, accepted, find_callee, written_call};
 use super::checker::PlanChecker;
-use super::contract::Given;
+use super::contract::{Given, check_contract};
 use super::contradiction::contradiction;
 use super::expr::{Code, Expectation};
 use super::finding::{listed, quoted, unknown_near};
@@ -16,327 +16,334 @@ use crate::syntax::ast;
 use crate::types::{Effect, GivenArgument, Parameter, Signature, Type, effect_of, encode};
 use crate::value::Value;
 
-impl PlanChecker<'_> {
-    /// Whether an expression has the shape of a call of a tool, so that it is checked as one.
-    pub(super) fn is_call(&self, expression: &ast::Expr) -> bool {
-        let Some(written) = self.written(expression) else {
-            return false;
-        };
-        let Some((namespace, _)) = written.namespace else {
-            return true;
-        };
-        match self.names.lookup(namespace) {
-            Lookup::Namespace => true,
-            // A value with the name of a namespace has been reported; the tools are still called by that name.
-            Lookup::Found(_) | Lookup::Later(_) => self.names.is_namespace(namespace),
-            Lookup::Missing => {
-                self.shared.tools.has_namespace(namespace)
-                    || written
-                        .arguments
-                        .iter()
-                        .any(|argument| argument.name.is_some())
-            }
+/// Whether an expression has the shape of a call of a tool, so that it is checked as one.
+pub(super) fn is_call(checker: &PlanChecker<'_>, expression: &ast::Expr) -> bool {
+    let Some(written) = written_call(checker, expression) else {
+        return false;
+    };
+    let Some((namespace, _)) = written.namespace else {
+        return true;
+    };
+    match checker.names.lookup(namespace) {
+        Lookup::Namespace => true,
+        // A value with the name of a namespace has been reported; the tools are still called by that name.
+        Lookup::Found(_) | Lookup::Later(_) => checker.names.is_namespace(namespace),
+        Lookup::Missing => {
+            checker.shared.tools.has_namespace(namespace)
+                || written
+                    .arguments
+                    .iter()
+                    .any(|argument| argument.name.is_some())
         }
     }
+}
 
-    /// Checks a call and tells the type of its result; nothing where it has been reported.
-    pub(super) fn call(&mut self, expression: &ast::Expr) -> Option<(Call, Type, Footprint)> {
-        if matches!(expression.kind, ast::ExprKind::Error) {
-            return None;
+/// Checks a call and tells the type of its result; nothing where it has been reported.
+pub(super) fn check_call(
+    checker: &mut PlanChecker<'_>,
+    expression: &ast::Expr,
+) -> Option<(Call, Type, Footprint)> {
+    if matches!(expression.kind, ast::ExprKind::Error) {
+        return None;
+    }
+    if !is_call(checker, expression) {
+        refuse_value(checker, expression);
+        return None;
+    }
+    let written = written_call(checker, expression)?;
+    let Some(callee) = find_callee(checker, &written) else {
+        for argument in written.arguments {
+            checker.value(&argument.value);
         }
-        if !self.is_call(expression) {
-            self.refuse_value(expression);
-            return None;
-        }
-        let written = self.written(expression)?;
-        let Some(callee) = self.callee(&written) else {
-            for argument in written.arguments {
-                self.value(&argument.value);
-            }
-            return None;
-        };
-        let before = self.diagnostics.len();
-        let arguments = self.arguments(&written, &callee);
-        let open = match &callee.target {
-            Target::Tool(signature) if self.diagnostics.len() == before => {
-                let span = written
-                    .namespace
-                    .map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
-                self.contract(&Given {
+        return None;
+    };
+    let before = checker.diagnostics.len();
+    let arguments = check_arguments(checker, &written, &callee);
+    let open = match &callee.target {
+        Target::Tool(signature) if checker.diagnostics.len() == before => {
+            let span = written
+                .namespace
+                .map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
+            check_contract(
+                checker,
+                &Given {
                     signature,
                     written: written.arguments,
                     arguments: &arguments,
                     span,
-                })
-            }
-            Target::Tool(_) | Target::Plan(..) => false,
-        };
-        let does = footprint(&callee, &arguments);
-        let returns = given_back(&callee, &arguments).unwrap_or(callee.returns);
-        let call = Call {
-            span: written.span,
-            target: callee.target,
-            arguments,
-            effect: does.effect,
-            open,
-        };
-        Some((call, returns, does))
-    }
-
-    /// A value where a call was wanted.
-    fn refuse_value(&mut self, expression: &ast::Expr) {
-        let before = self.diagnostics.len();
-        self.value(expression);
-        if self.diagnostics.len() > before {
-            return;
+                },
+            )
         }
-        let message = "a step calls a tool, and this is a value";
-        let diagnostic = Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, expression.span, message)
-            .help("a value is named with `let x = …`; a call looks like `namespace.tool(argument: value)`");
-        self.diagnostics.push(diagnostic);
-    }
+        Target::Tool(_) | Target::Plan(..) => false,
+    };
+    let does = footprint(&callee, &arguments);
+    let returns = given_back(&callee, &arguments).unwrap_or(callee.returns);
+    let call = Call {
+        span: written.span,
+        target: callee.target,
+        arguments,
+        effect: does.effect,
+        open,
+    };
+    Some((call, returns, does))
+}
 
-    fn arguments(&mut self, written: &Written<'_>, callee: &Callee<'_>) -> Vec<(Arc<str>, Code)> {
-        let mut checked: Vec<(Arc<str>, Code)> = Vec::with_capacity(written.arguments.len());
-        for (index, argument) in written.arguments.iter().enumerate() {
-            let Some(name) = &argument.name else {
-                self.positional(argument, callee, callee.parameters.get(index), written);
-                continue;
-            };
-            let Some(parameter) = callee
-                .parameters
-                .iter()
-                .find(|parameter| parameter.name == name.text)
-            else {
-                if callee.extra_arguments {
-                    let code = self.value(&argument.value);
-                    checked.push((name.text.clone(), code));
-                } else {
-                    self.unknown_argument(argument, name, callee, written);
-                }
-                continue;
-            };
-            let code = self.argument(argument, parameter, callee);
-            checked.push((name.text.clone(), code));
-        }
-        self.missing(written, callee);
-        checked
+/// A value where a call was wanted.
+fn refuse_value(checker: &mut PlanChecker<'_>, expression: &ast::Expr) {
+    let before = checker.diagnostics.len();
+    checker.value(expression);
+    if checker.diagnostics.len() > before {
+        return;
     }
+    let message = "a step calls a tool, and this is a value";
+    let diagnostic = Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, expression.span, message)
+        .help("a value is named with `let x = …`; a call looks like `namespace.tool(argument: value)`");
+    checker.report(diagnostic);
+}
 
-    /// An argument that does not exist. Its value is held against the parameter that is nearly written; where it is not sure
-    /// that this one is meant and the value does not fit it, there is no fix.
-    fn unknown_argument(
-        &mut self,
-        argument: &ast::Argument,
-        name: &ast::Name,
-        callee: &Callee<'_>,
-        written: &Written<'_>,
-    ) {
-        let names = callee.parameters.iter().map(|parameter| &*parameter.name);
-        let what = format!("argument of `{}` named", callee.path);
-        let code = &codes::names::UNKNOWN_ARGUMENT;
-        let (mut diagnostic, near) = unknown_near(code, &what, &name.text, name.span, names);
-        let at = self.diagnostics.len();
-        let near = near.filter(|near| !written.gives(near.name));
-        let parameter = near.and_then(|near| {
-            callee
-                .parameters
-                .iter()
-                .find(|parameter| &*parameter.name == near.name)
-        });
-        let held = parameter.map(|parameter| self.argument(argument, parameter, callee));
-        if held.is_none() || (self.diagnostics.len() > at && near.is_some_and(|near| !near.certain))
-        {
-            self.diagnostics.truncate(at);
-            self.value(&argument.value);
-            diagnostic.fix = None;
-        }
-        self.diagnostics.insert(at, diagnostic);
-    }
-
-    fn argument(
-        &mut self,
-        argument: &ast::Argument,
-        parameter: &Parameter,
-        callee: &Callee<'_>,
-    ) -> Code {
-        let what = format_args!("the argument `{}` of `{}`", parameter.name, callee.path);
-        if let Some(reason) = parameter
-            .schema
-            .as_ref()
-            .and_then(|contract| contradiction(contract.schema()))
-        {
-            let message =
-                format!("no value fits {what}: the contract contradicts itself, {reason}");
-            let diagnostic =
-                Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
-            let help = "no plan can mend this; correct the schema where the tool comes from";
-            self.diagnostics.push(diagnostic.help(help));
-            return self.value(&argument.value);
-        }
-        let before = self.diagnostics.len();
-        let code = self.value_of(
-            &argument.value,
-            &accepted(parameter),
-            Expectation::of(&what),
-        );
-        if self.diagnostics.len() == before
-            && let (Some(contract), Some(value)) = (&parameter.schema, code.constant())
-            && !matches!(value, Value::Null)
-            && let Some(violation) = contract.violations(&encode(value, &parameter.ty)).first()
-        {
-            let message = format!("{what} breaks the tool's contract: {violation}");
-            let diagnostic = Diagnostic::new(
-                &codes::types::SCHEMA_VIOLATION,
-                argument.value.span,
-                message,
+fn check_arguments(
+    checker: &mut PlanChecker<'_>,
+    written: &Written<'_>,
+    callee: &Callee<'_>,
+) -> Vec<(Arc<str>, Code)> {
+    let mut outcome: Vec<(Arc<str>, Code)> = Vec::with_capacity(written.arguments.len());
+    for (index, argument) in written.arguments.iter().enumerate() {
+        let Some(name) = &argument.name else {
+            check_positional(
+                checker,
+                argument,
+                callee,
+                callee.parameters.get(index),
+                written,
             );
-            self.diagnostics
-                .push(diagnostic.help("change the value to one that the contract allows"));
-        }
-        code
-    }
-
-    fn positional(
-        &mut self,
-        argument: &ast::Argument,
-        callee: &Callee<'_>,
-        parameter: Option<&Parameter>,
-        written: &Written<'_>,
-    ) {
-        let message = format!("`{}` takes its arguments by name", callee.path);
-        let diagnostic = Diagnostic::new(&codes::text::POSITIONAL_ARGUMENT, argument.span, message);
-        if self.fields_for_arguments(argument, callee, written, &diagnostic) {
-            return;
-        }
-        let at = self.diagnostics.len();
-        let fits = if let Some(parameter) = parameter {
-            drop(self.argument(argument, parameter, callee));
-            self.diagnostics.len() == at
-        } else {
-            drop(self.value(&argument.value));
-            false
+            continue;
         };
-        let diagnostic = match parameter.filter(|parameter| !written.gives(&parameter.name)) {
-            Some(parameter) => {
-                let name = quoted(&parameter.name);
-                let diagnostic = diagnostic.help(format!("write `{name}: …`"));
-                let edits = vec![Edit {
-                    span: Span::at(argument.span.start as usize),
-                    text: format!("{name}: "),
-                }];
-                // The order of a contract's parameters is no promise, so only the only one is certain.
-                let certain = callee.parameters.len() == 1
-                    || matches!(&argument.value.kind, ast::ExprKind::Name(value) if *value == parameter.name);
-                match (fits, certain) {
-                    (true, true) => diagnostic.fix_all(format!("name it `{name}`"), edits),
-                    (true, false) => diagnostic.unsafe_fix(format!("name it `{name}`"), edits),
-                    (false, _) => diagnostic,
-                }
-            }
-            None => diagnostic.help("write `name: value`"),
-        };
-        self.diagnostics.insert(at, diagnostic);
-    }
-
-    /// `ns.tool({ a: 1 })` for `ns.tool(a: 1)`: reports it, where that is what stands there.
-    fn fields_for_arguments(
-        &mut self,
-        argument: &ast::Argument,
-        callee: &Callee<'_>,
-        written: &Written<'_>,
-        diagnostic: &Diagnostic,
-    ) -> bool {
-        let ast::ExprKind::Object(entries) = &argument.value.kind else {
-            return false;
-        };
-        let parameter = |entry: &ast::Entry| match &entry.key {
-            ast::EntryKey::Name(name) => callee
-                .parameters
-                .iter()
-                .find(|parameter| parameter.name == name.text),
-            ast::EntryKey::Expr(_) => None,
-        };
-        if written.arguments.len() != 1
-            || entries.is_empty()
-            || !entries.iter().all(|entry| parameter(entry).is_some())
-        {
-            return false;
-        }
-        let at = self.diagnostics.len();
-        for entry in entries {
-            if let Some(parameter) = parameter(entry) {
-                let named = ast::Argument {
-                    name: None,
-                    value: entry.value.clone(),
-                    span: entry.span,
-                };
-                drop(self.argument(&named, parameter, callee));
-            }
-        }
-        let span = argument.value.span;
-        let braces = [
-            Span::new(span.start as usize, span.start as usize + 1),
-            Span::new(span.end as usize - 1, span.end as usize),
-        ];
-        let edits = braces
-            .map(|span| Edit {
-                span,
-                text: String::new(),
-            })
-            .to_vec();
-        let found = diagnostic
-            .clone()
-            .help("leave out the braces: the fields are the arguments");
-        self.diagnostics
-            .insert(at, found.fix_all("leave out the braces", edits));
-        true
-    }
-
-    /// One finding for all that is missing, since one edit mends it.
-    fn missing(&mut self, written: &Written<'_>, callee: &Callee<'_>) {
-        let positional = written
-            .arguments
-            .iter()
-            .filter(|argument| argument.name.is_none())
-            .count();
-        let missing = callee
+        let Some(parameter) = callee
             .parameters
             .iter()
-            .filter(|parameter| parameter.required && !written.gives(&parameter.name));
-        // An argument under a misspelt name has been reported there, and one under a name that is near to none may be any.
-        let unknown = written
-            .arguments
-            .iter()
-            .filter_map(|argument| argument.name.as_ref())
-            .filter(|name| {
-                !callee.extra_arguments
-                    && !callee
-                        .parameters
-                        .iter()
-                        .any(|parameter| parameter.name == name.text)
-            });
-        let (misspelt, strange): (Vec<_>, Vec<_>) = unknown.partition(|name| {
-            let names = callee.parameters.iter().map(|parameter| &*parameter.name);
-            crate::diag::closest(&name.text, names).is_some_and(|near| !written.gives(near))
-        });
-        let meant = |name: &str| {
-            misspelt
-                .iter()
-                .any(|wrong| crate::diag::closest(&wrong.text, [name]).is_some())
+            .find(|parameter| parameter.name == name.text)
+        else {
+            if callee.extra_arguments {
+                let code = checker.value(&argument.value);
+                outcome.push((name.text.clone(), code));
+            } else {
+                check_unknown_argument(checker, argument, name, callee, written);
+            }
+            continue;
         };
-        let missing = missing
-            .filter(|parameter| !meant(&parameter.name))
-            .collect::<Vec<_>>();
-        let missing = missing
-            .get(positional.min(missing.len())..)
-            .unwrap_or_default();
-        if missing.len() <= strange.len() {
-            return;
-        }
-        self.diagnostics
-            .push(missing_arguments(written, callee, missing));
+        let code = check_argument(checker, argument, parameter, callee);
+        outcome.push((name.text.clone(), code));
     }
+    report_missing(checker, written, callee);
+    outcome
+}
+
+/// An argument that does not exist. Its value is held against the parameter that is nearly written; where it is not sure
+/// that this one is meant and the value does not fit it, there is no fix.
+fn check_unknown_argument(
+    checker: &mut PlanChecker<'_>,
+    argument: &ast::Argument,
+    name: &ast::Name,
+    callee: &Callee<'_>,
+    written: &Written<'_>,
+) {
+    let names = callee.parameters.iter().map(|parameter| &*parameter.name);
+    let what = format!("argument of `{}` named", callee.path);
+    let code = &codes::names::UNKNOWN_ARGUMENT;
+    let (mut diagnostic, near) = unknown_near(code, &what, &name.text, name.span, names);
+    let at = checker.diagnostics.len();
+    let near = near.filter(|near| !written.gives(near.name));
+    let parameter = near.and_then(|near| {
+        callee
+            .parameters
+            .iter()
+            .find(|parameter| &*parameter.name == near.name)
+    });
+    let held = parameter.map(|parameter| check_argument(checker, argument, parameter, callee));
+    if held.is_none() || (checker.diagnostics.len() > at && near.is_some_and(|near| !near.certain))
+    {
+        checker.diagnostics.truncate(at);
+        checker.value(&argument.value);
+        diagnostic.fix = None;
+    }
+    checker.diagnostics.insert(at, diagnostic);
+}
+
+fn check_argument(
+    checker: &mut PlanChecker<'_>,
+    argument: &ast::Argument,
+    parameter: &Parameter,
+    callee: &Callee<'_>,
+) -> Code {
+    let what = format_args!("the argument `{}` of `{}`", parameter.name, callee.path);
+    if let Some(reason) = parameter
+        .schema
+        .as_ref()
+        .and_then(|contract| contradiction(contract.schema()))
+    {
+        let message = format!("no value fits {what}: the contract contradicts itself, {reason}");
+        let diagnostic =
+            Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
+        let help = "no plan can mend this; correct the schema where the tool comes from";
+        checker.report(diagnostic.help(help));
+        return checker.value(&argument.value);
+    }
+    let before = checker.diagnostics.len();
+    let code = checker.value_of(
+        &argument.value,
+        &accepted(parameter),
+        Expectation::of(&what),
+    );
+    if checker.diagnostics.len() == before
+        && let (Some(contract), Some(value)) = (&parameter.schema, code.constant())
+        && !matches!(value, Value::Null)
+        && let Some(violation) = contract.violations(&encode(value, &parameter.ty)).first()
+    {
+        let message = format!("{what} breaks the tool's contract: {violation}");
+        let diagnostic = Diagnostic::new(
+            &codes::types::SCHEMA_VIOLATION,
+            argument.value.span,
+            message,
+        );
+        checker.report(diagnostic.help("change the value to one that the contract allows"));
+    }
+    code
+}
+
+fn check_positional(
+    checker: &mut PlanChecker<'_>,
+    argument: &ast::Argument,
+    callee: &Callee<'_>,
+    parameter: Option<&Parameter>,
+    written: &Written<'_>,
+) {
+    let message = format!("`{}` takes its arguments by name", callee.path);
+    let diagnostic = Diagnostic::new(&codes::text::POSITIONAL_ARGUMENT, argument.span, message);
+    if report_fields_for_arguments(checker, argument, callee, written, &diagnostic) {
+        return;
+    }
+    let at = checker.diagnostics.len();
+    let fits = if let Some(parameter) = parameter {
+        drop(check_argument(checker, argument, parameter, callee));
+        checker.diagnostics.len() == at
+    } else {
+        drop(checker.value(&argument.value));
+        false
+    };
+    let diagnostic = match parameter.filter(|parameter| !written.gives(&parameter.name)) {
+        Some(parameter) => {
+            let name = quoted(&parameter.name);
+            let diagnostic = diagnostic.help(format!("write `{name}: …`"));
+            let edits = vec![Edit::new(
+                Span::at(argument.span.start as usize),
+                format!("{name}: "),
+            )];
+            // The order of a contract's parameters is no promise, so only the only one is certain.
+            let certain = callee.parameters.len() == 1
+                || matches!(&argument.value.kind, ast::ExprKind::Name(value) if *value == parameter.name);
+            match (fits, certain) {
+                (true, true) => diagnostic.fix_all(format!("name it `{name}`"), edits),
+                (true, false) => diagnostic.unsafe_fix(format!("name it `{name}`"), edits),
+                (false, _) => diagnostic,
+            }
+        }
+        None => diagnostic.help("write `name: value`"),
+    };
+    checker.diagnostics.insert(at, diagnostic);
+}
+
+/// `ns.tool({ a: 1 })` for `ns.tool(a: 1)`: reports it, where that is what stands there.
+fn report_fields_for_arguments(
+    checker: &mut PlanChecker<'_>,
+    argument: &ast::Argument,
+    callee: &Callee<'_>,
+    written: &Written<'_>,
+    diagnostic: &Diagnostic,
+) -> bool {
+    let ast::ExprKind::Object(entries) = &argument.value.kind else {
+        return false;
+    };
+    let parameter = |entry: &ast::Entry| match &entry.key {
+        ast::EntryKey::Name(name) => callee
+            .parameters
+            .iter()
+            .find(|parameter| parameter.name == name.text),
+        ast::EntryKey::Expr(_) => None,
+    };
+    if written.arguments.len() != 1
+        || entries.is_empty()
+        || !entries.iter().all(|entry| parameter(entry).is_some())
+    {
+        return false;
+    }
+    let at = checker.diagnostics.len();
+    for entry in entries {
+        if let Some(parameter) = parameter(entry) {
+            let named = ast::Argument {
+                name: None,
+                value: entry.value.clone(),
+                span: entry.span,
+            };
+            drop(check_argument(checker, &named, parameter, callee));
+        }
+    }
+    let span = argument.value.span;
+    let braces = [
+        Span::new(span.start as usize, span.start as usize + 1),
+        Span::new(span.end as usize - 1, span.end as usize),
+    ];
+    let edits = braces.map(Edit::removal).to_vec();
+    let found = diagnostic
+        .clone()
+        .help("leave out the braces: the fields are the arguments");
+    checker
+        .diagnostics
+        .insert(at, found.fix_all("leave out the braces", edits));
+    true
+}
+
+/// One finding for all that is missing, since one edit mends it.
+fn report_missing(checker: &mut PlanChecker<'_>, written: &Written<'_>, callee: &Callee<'_>) {
+    let positional = written
+        .arguments
+        .iter()
+        .filter(|argument| argument.name.is_none())
+        .count();
+    let missing = callee
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.required && !written.gives(&parameter.name));
+    // An argument under a misspelt name has been reported there, and one under a name that is near to none may be any.
+    let unknown = written
+        .arguments
+        .iter()
+        .filter_map(|argument| argument.name.as_ref())
+        .filter(|name| {
+            !callee.extra_arguments
+                && !callee
+                    .parameters
+                    .iter()
+                    .any(|parameter| parameter.name == name.text)
+        });
+    let (misspelt, strange): (Vec<_>, Vec<_>) = unknown.partition(|name| {
+        let names = callee.parameters.iter().map(|parameter| &*parameter.name);
+        crate::diag::closest(&name.text, names).is_some_and(|near| !written.gives(near))
+    });
+    let meant = |name: &str| {
+        misspelt
+            .iter()
+            .any(|wrong| crate::diag::closest(&wrong.text, [name]).is_some())
+    };
+    let missing = missing
+        .filter(|parameter| !meant(&parameter.name))
+        .collect::<Vec<_>>();
+    let missing = missing
+        .get(positional.min(missing.len())..)
+        .unwrap_or_default();
+    if missing.len() <= strange.len() {
+        return;
+    }
+    checker.report(missing_arguments(written, callee, missing));
 }
 
 /// The values that an expression may have, where it is a constant or its type lists them.

@@ -173,286 +173,292 @@ fn contract_of_plan(plan: &Plan) -> Contract<'_> {
     }
 }
 
-impl<'s> PlanChecker<'s> {
-    /// The parts of an expression that has the shape of a call.
-    pub(super) fn written<'w>(&self, expression: &'w ast::Expr) -> Option<Written<'w>> {
-        let span = expression.span;
-        if let Some(OwnCall {
-            name, arguments, ..
-        }) = own_call(expression, self.own)
-        {
-            return Some(Written {
-                namespace: None,
-                tool: name,
-                arguments,
-                span,
-            });
-        }
-        let ast::ExprKind::Path { base, links } = &expression.kind else {
-            return None;
-        };
-        let (ast::ExprKind::Name(namespace), [link]) = (&base.kind, links.as_slice()) else {
-            return None;
-        };
-        let ast::LinkKind::Call {
-            name,
-            safe: false,
-            arguments,
-        } = &link.kind
-        else {
-            return None;
-        };
-        Some(Written {
-            namespace: Some((namespace, base.span)),
+/// The parts of an expression that has the shape of a call.
+pub(super) fn written_call<'w>(
+    checker: &PlanChecker<'_>,
+    expression: &'w ast::Expr,
+) -> Option<Written<'w>> {
+    let span = expression.span;
+    if let Some(OwnCall {
+        name, arguments, ..
+    }) = own_call(expression, checker.own)
+    {
+        return Some(Written {
+            namespace: None,
             tool: name,
             arguments,
             span,
-        })
+        });
     }
+    let ast::ExprKind::Path { base, links } = &expression.kind else {
+        return None;
+    };
+    let (ast::ExprKind::Name(namespace), [link]) = (&base.kind, links.as_slice()) else {
+        return None;
+    };
+    let ast::LinkKind::Call {
+        name,
+        safe: false,
+        arguments,
+    } = &link.kind
+    else {
+        return None;
+    };
+    Some(Written {
+        namespace: Some((namespace, base.span)),
+        tool: name,
+        arguments,
+        span,
+    })
+}
 
-    /// What is called. A name that does not exist is reported; where it can be told which other one is meant, the call is
-    /// checked as one of that, so that all that is wrong with it is told at once.
-    pub(super) fn callee<'w>(&mut self, written: &Written<'w>) -> Option<Callee<'w>>
-    where
-        's: 'w,
+/// What is called. A name that does not exist is reported; where it can be told which other one is meant, the call is
+/// checked as one of that, so that all that is wrong with it is told at once.
+pub(super) fn find_callee<'s, 'w>(
+    checker: &mut PlanChecker<'s>,
+    written: &Written<'w>,
+) -> Option<Callee<'w>>
+where
+    's: 'w,
+{
+    let Some((namespace, place)) = written.namespace else {
+        return find_own_plan(checker, written);
+    };
+    let namespace = if checker.names.is_namespace(namespace) {
+        namespace
+    } else if checker.own.contains_key(&written.tool.text)
+        && !checker.shared.tools.has_namespace(namespace)
     {
-        let Some((namespace, place)) = written.namespace else {
-            return self.own_callee(written);
-        };
-        let namespace = if self.names.is_namespace(namespace) {
-            namespace
-        } else if self.own.contains_key(&written.tool.text)
-            && !self.shared.tools.has_namespace(namespace)
-        {
-            return self.own_with_namespace(written, namespace, place);
-        } else {
-            self.unknown_namespace(namespace, place, &written.tool.text)?
-        };
-        self.used.insert(namespace.into());
-        let offer = self.callees().offer(namespace)?;
-        match offer {
-            Offer::Unresolved => None,
-            Offer::Tools(catalog) => self.tool(written, namespace, catalog),
-            Offer::Plans(plans) => self.plan_of(written, namespace, plans),
-        }
+        return own_with_namespace(checker, written, namespace, place);
+    } else {
+        report_unknown_namespace(checker, namespace, place, &written.tool.text)?
+    };
+    checker.used.insert(namespace.into());
+    let offer = checker.callees().offer(namespace)?;
+    match offer {
+        Offer::Unresolved => None,
+        Offer::Tools(catalog) => find_tool(checker, written, namespace, catalog),
+        Offer::Plans(plans) => find_plan(checker, written, namespace, plans),
     }
+}
 
-    pub(super) fn callees(&self) -> Callees<'s> {
-        Callees {
-            shared: self.shared,
-            own: self.own,
-        }
+/// `self.other(…)`: a plan of this file behind a name that means nothing.
+fn own_with_namespace<'s, 'w>(
+    checker: &mut PlanChecker<'s>,
+    written: &Written<'w>,
+    namespace: &str,
+    place: Span,
+) -> Option<Callee<'w>>
+where
+    's: 'w,
+{
+    let name = &written.tool.text;
+    let message = format!("there is no namespace `{namespace}`");
+    let help = format!(
+        "`{name}` is a plan of this file, which is called by its name alone: `{}(…)`",
+        quoted(name)
+    );
+    let mut diagnostic =
+        Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, place, message).help(help);
+    if checker.callees().find(None, name).is_some() {
+        let edit = Edit::removal(Span::from(place.start..written.tool.span.start));
+        diagnostic = diagnostic.fix_all(format!("leave out `{namespace}.`"), vec![edit]);
     }
-
-    /// `self.other(…)`: a plan of this file behind a name that means nothing.
-    fn own_with_namespace<'w>(
-        &mut self,
-        written: &Written<'w>,
-        namespace: &str,
-        place: Span,
-    ) -> Option<Callee<'w>>
-    where
-        's: 'w,
-    {
-        let name = &written.tool.text;
-        let message = format!("there is no namespace `{namespace}`");
-        let help = format!(
-            "`{name}` is a plan of this file, which is called by its name alone: `{}(…)`",
-            quoted(name)
-        );
-        let mut diagnostic =
-            Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, place, message).help(help);
-        if self.callees().find(None, name).is_some() {
-            let edit = Edit {
-                span: Span {
-                    start: place.start,
-                    end: written.tool.span.start,
-                },
-                text: String::new(),
-            };
-            diagnostic = diagnostic.fix_all(format!("leave out `{namespace}.`"), vec![edit]);
-        }
-        self.diagnostics.push(diagnostic);
-        let Written {
-            tool,
-            arguments,
-            span,
-            ..
-        } = *written;
-        self.own_callee(&Written {
+    checker.report(diagnostic);
+    let Written {
+        tool,
+        arguments,
+        span,
+        ..
+    } = *written;
+    find_own_plan(
+        checker,
+        &Written {
             namespace: None,
             tool,
             arguments,
             span,
-        })
-    }
+        },
+    )
+}
 
-    /// Reports a namespace that the file does not name, or that does not exist, and tells which one is meant: the nearest,
-    /// where it can only be that or the tool is its own.
-    fn unknown_namespace<'n>(&mut self, name: &'n str, place: Span, callee: &str) -> Option<&'n str>
-    where
-        's: 'n,
-    {
-        let (shared, code) = (self.shared, &codes::names::UNKNOWN_NAMESPACE);
-        let used = |name: &str| Edit {
-            span: shared.first_use,
-            text: format!("use {}\n", quoted(name)),
-        };
-        if shared.tools.has_namespace(name) {
-            let message = format!("`{name}` is not among the namespaces that this file uses");
-            let diagnostic = Diagnostic::new(code, place, message)
-                .help(format!(
-                    "write `use {}` at the head of the file",
-                    quoted(name)
-                ))
-                .fix_all(format!("add `use {name}`"), vec![used(name)]);
-            self.diagnostics.push(diagnostic);
-            return Some(name);
-        }
-        let named = shared.namespaces.keys().map(|name| &**name);
-        let known = named
-            .chain(shared.tools.namespaces())
-            .collect::<std::collections::BTreeSet<_>>();
-        let (mut diagnostic, near) =
-            unknown_near(code, "namespace", name, place, known.into_iter());
-        let own = |near: &str| {
-            self.callees()
-                .offer(near)
-                .is_some_and(|offer| offer.find(shared, callee).is_some())
-        };
-        let meant = near
-            .filter(|near| near.certain || own(near.name))
-            .map(|near| near.name);
-        match (&mut diagnostic.fix, meant) {
-            (Some(fix), Some(meant)) if !shared.namespaces.contains_key(meant) => {
-                fix.edits.push(used(meant));
-            }
-            (_, Some(_)) => {}
-            (fix, None) => *fix = None,
-        }
-        self.diagnostics.push(diagnostic);
-        meant
+/// Reports a namespace that the file does not name, or that does not exist, and tells which one is meant: the nearest,
+/// where it can only be that or the tool is its own.
+fn report_unknown_namespace<'s, 'n>(
+    checker: &mut PlanChecker<'s>,
+    name: &'n str,
+    place: Span,
+    callee: &str,
+) -> Option<&'n str>
+where
+    's: 'n,
+{
+    let (shared, code) = (checker.shared, &codes::names::UNKNOWN_NAMESPACE);
+    let used = |name: &str| Edit::new(shared.first_use, format!("use {}\n", quoted(name)));
+    if shared.tools.has_namespace(name) {
+        let message = format!("`{name}` is not among the namespaces that this file uses");
+        let diagnostic = Diagnostic::new(code, place, message)
+            .help(format!(
+                "write `use {}` at the head of the file",
+                quoted(name)
+            ))
+            .fix_all(format!("add `use {name}`"), vec![used(name)]);
+        checker.report(diagnostic);
+        return Some(name);
     }
-
-    fn tool<'w>(
-        &mut self,
-        written: &Written<'w>,
-        namespace: &str,
-        catalog: &'s str,
-    ) -> Option<Callee<'w>>
-    where
-        's: 'w,
-    {
-        let tools = self.shared.tools;
-        let signature = if let Some(signature) = tools.find(catalog, &written.tool.text) {
-            signature
-        } else {
-            let what = format!("tool in `{namespace}` named");
-            let near = self.meant(
-                &codes::names::UNKNOWN_TOOL,
-                &what,
-                (Some(namespace), written),
-                tools.names(catalog),
-            )?;
-            tools.find(catalog, near)?
-        };
-        Some(tool_callee(signature))
-    }
-
-    /// A plan of another file.
-    fn plan_of<'w>(
-        &mut self,
-        written: &Written<'w>,
-        namespace: &str,
-        plans: &'s [Arc<Plan>],
-    ) -> Option<Callee<'w>>
-    where
-        's: 'w,
-    {
-        let find = |name: &str| plans.iter().find(|plan| &*plan.name == name);
-        let plan = if let Some(plan) = find(&written.tool.text) {
-            plan
-        } else {
-            let what = format!("plan in `{namespace}` named");
-            let names = plans.iter().map(|plan| &*plan.name);
-            find(self.meant(
-                &codes::names::UNKNOWN_PLAN,
-                &what,
-                (Some(namespace), written),
-                names,
-            )?)?
-        };
-        Some(self.plan_callee(written, plan))
-    }
-
-    /// A plan of this file.
-    fn own_callee<'w>(&mut self, written: &Written<'w>) -> Option<Callee<'w>>
-    where
-        's: 'w,
-    {
-        let (own, name) = (self.own, &*written.tool.text);
-        if self.circular.contains(&written.span) {
-            return None;
+    let named = shared.namespaces.keys().map(|name| &**name);
+    let known = named
+        .chain(shared.tools.namespaces())
+        .collect::<std::collections::BTreeSet<_>>();
+    let (mut diagnostic, near) = unknown_near(code, "namespace", name, place, known.into_iter());
+    let own = |near: &str| {
+        checker
+            .callees()
+            .offer(near)
+            .is_some_and(|offer| offer.find(shared, callee).is_some())
+    };
+    let meant = near
+        .filter(|near| near.certain || own(near.name))
+        .map(|near| near.name);
+    match (&mut diagnostic.fix, meant) {
+        (Some(fix), Some(meant)) if !shared.namespaces.contains_key(meant) => {
+            fix.edits.push(used(meant));
         }
-        let name = if own.contains_key(name) {
-            name
-        } else {
-            let names = own.keys().map(|name| &**name);
-            self.meant(
-                &codes::names::UNKNOWN_PLAN,
-                "plan in this file named",
-                (None, written),
-                names,
-            )?
-        };
-        own.get(name)
-            .and_then(Option::as_ref)
-            .map(|plan| self.plan_callee(written, plan))
+        (_, Some(_)) => {}
+        (fix, None) => *fix = None,
     }
+    checker.report(diagnostic);
+    meant
+}
 
-    /// Reports a name that does not exist, and tells which other one is meant: the nearest, where it can only be that or
-    /// the arguments are its own. Else the finding has no fix, which would lead to other errors.
-    fn meant<'c>(
-        &mut self,
-        code: &'static Code,
-        what: &str,
-        (namespace, written): (Option<&str>, &Written<'_>),
-        names: impl Iterator<Item = &'c str>,
-    ) -> Option<&'c str> {
-        let (mut diagnostic, near) =
-            unknown_near(code, what, &written.tool.text, written.tool.span, names);
-        let meant = near.filter(|near| {
-            let contract = self.callees().find(namespace, near.name);
-            contract.is_some_and(|contract| near.certain || contract.fits(written.arguments))
-        });
-        if meant.is_none() {
-            diagnostic.fix = None;
-        }
-        self.diagnostics.push(diagnostic);
-        meant.map(|near| near.name)
+fn find_tool<'s, 'w>(
+    checker: &mut PlanChecker<'s>,
+    written: &Written<'w>,
+    namespace: &str,
+    catalog: &'s str,
+) -> Option<Callee<'w>>
+where
+    's: 'w,
+{
+    let tools = checker.shared.tools;
+    let signature = if let Some(signature) = tools.find(catalog, &written.tool.text) {
+        signature
+    } else {
+        let what = format!("tool in `{namespace}` named");
+        let near = report_unknown(
+            checker,
+            &codes::names::UNKNOWN_TOOL,
+            &what,
+            (Some(namespace), written),
+            tools.names(catalog),
+        )?;
+        tools.find(catalog, near)?
+    };
+    Some(tool_callee(signature))
+}
+
+/// A plan of another file.
+fn find_plan<'s, 'w>(
+    checker: &mut PlanChecker<'s>,
+    written: &Written<'w>,
+    namespace: &str,
+    plans: &'s [Arc<Plan>],
+) -> Option<Callee<'w>>
+where
+    's: 'w,
+{
+    let find = |name: &str| plans.iter().find(|plan| &*plan.name == name);
+    let plan = if let Some(plan) = find(&written.tool.text) {
+        plan
+    } else {
+        let what = format!("plan in `{namespace}` named");
+        let names = plans.iter().map(|plan| &*plan.name);
+        find(report_unknown(
+            checker,
+            &codes::names::UNKNOWN_PLAN,
+            &what,
+            (Some(namespace), written),
+            names,
+        )?)?
+    };
+    Some(plan_callee(checker, written, plan))
+}
+
+/// A plan of this file.
+fn find_own_plan<'s, 'w>(checker: &mut PlanChecker<'s>, written: &Written<'w>) -> Option<Callee<'w>>
+where
+    's: 'w,
+{
+    let (own, name) = (checker.own, &*written.tool.text);
+    if checker.circular.contains(&written.span) {
+        return None;
     }
+    let name = if own.contains_key(name) {
+        name
+    } else {
+        let names = own.keys().map(|name| &**name);
+        report_unknown(
+            checker,
+            &codes::names::UNKNOWN_PLAN,
+            "plan in this file named",
+            (None, written),
+            names,
+        )?
+    };
+    own.get(name)
+        .and_then(Option::as_ref)
+        .map(|plan| plan_callee(checker, written, plan))
+}
 
-    fn plan_callee<'w>(&mut self, written: &Written<'w>, plan: &'w Arc<Plan>) -> Callee<'w> {
-        let known = self.plans.iter().position(|known| Arc::ptr_eq(known, plan));
-        let index = known.unwrap_or_else(|| {
-            self.plans.push(plan.clone());
-            self.plans.len() - 1
-        });
-        let path = Path {
-            namespace: written.namespace.map(|(namespace, _)| namespace),
-            name: &plan.name,
-        };
-        if let Some((_, what)) = plan.not_yet.first() {
-            self.not_yet.push((written.span, what));
-        }
-        Callee {
-            parameters: parameters_of(plan).into(),
-            extra_arguments: false,
-            target: Target::Plan(index, path.to_string().into()),
-            path,
-            returns: plan.returns.clone(),
-            does: plan.does.clone(),
-        }
+/// Reports a name that does not exist, and tells which other one is meant: the nearest, where it can only be that or
+/// the arguments are its own. Else the finding has no fix, which would lead to other errors.
+fn report_unknown<'s, 'c>(
+    checker: &mut PlanChecker<'s>,
+    code: &'static Code,
+    what: &str,
+    (namespace, written): (Option<&str>, &Written<'_>),
+    names: impl Iterator<Item = &'c str>,
+) -> Option<&'c str> {
+    let (mut diagnostic, near) =
+        unknown_near(code, what, &written.tool.text, written.tool.span, names);
+    let meant = near.filter(|near| {
+        let contract = checker.callees().find(namespace, near.name);
+        contract.is_some_and(|contract| near.certain || contract.fits(written.arguments))
+    });
+    if meant.is_none() {
+        diagnostic.fix = None;
+    }
+    checker.report(diagnostic);
+    meant.map(|near| near.name)
+}
+
+fn plan_callee<'w>(
+    checker: &mut PlanChecker<'_>,
+    written: &Written<'w>,
+    plan: &'w Arc<Plan>,
+) -> Callee<'w> {
+    let known = checker
+        .plans
+        .iter()
+        .position(|known| Arc::ptr_eq(known, plan));
+    let index = known.unwrap_or_else(|| {
+        checker.plans.push(plan.clone());
+        checker.plans.len() - 1
+    });
+    let path = Path {
+        namespace: written.namespace.map(|(namespace, _)| namespace),
+        name: &plan.name,
+    };
+    if let Some((_, what)) = plan.not_yet.first() {
+        checker.not_yet.push((written.span, what));
+    }
+    Callee {
+        parameters: parameters_of(plan).into(),
+        extra_arguments: false,
+        target: Target::Plan(index, path.to_string().into()),
+        path,
+        returns: plan.returns.clone(),
+        does: plan.does.clone(),
     }
 }
 

@@ -6,23 +6,23 @@ use std::sync::Arc;
 use foldhash::HashSet;
 
 use super::annotation::NamedTypes;
+use super::blocks::{BlockKind, Blocks, OpenBlock};
+use super::callee::Callees;
 use super::context::Contexts;
 use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
 use super::file::Namespace;
 use super::names::{Collision, Mark, Names, NewName};
 use super::own_plans::OwnPlans;
 use super::passed_on::take_over;
-use super::plan::{
-    After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, NodeKind, Parallel, Plan, Task,
-    TaskId,
-};
+use super::plan::{BlockId, GuardAtom, NodeId, NodeKind, Plan, Task, TaskId};
 use super::scope::{Atom, Lookup, NameKind, Scope as _};
+use super::settings::SettingsReader;
 use super::tools::Tools;
 use super::unread::Made;
 use crate::diag::{Diagnostic, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
-use crate::types::{Type, fit};
+use crate::types::Type;
 
 /// What the plans of one file share.
 pub(super) struct Shared<'a> {
@@ -47,8 +47,7 @@ pub(super) struct PlanChecker<'a> {
     /// The namespaces that some plan of the file has called.
     pub used: &'a mut BTreeSet<Arc<str>>,
     pub names: Names,
-    pub open: Vec<OpenBlock>,
-    pub blocks: Vec<Block>,
+    pub blocks: Blocks,
     pub tasks: Vec<Task>,
     pub contexts: Contexts,
     pub plans: Vec<Arc<Plan>>,
@@ -69,39 +68,7 @@ pub(super) struct PlanChecker<'a> {
     pub undoing: bool,
 }
 
-/// What kind of block statements stand in; it decides what may end them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum BlockKind {
-    Plan,
-    /// `do` and the arms that hold statements.
-    Do,
-    Each,
-    Repeat,
-    Listener,
-}
-
-/// A block whose statements are being checked.
-pub(super) struct OpenBlock {
-    pub id: BlockId,
-    pub kind: BlockKind,
-    pub nodes: Vec<Node>,
-    /// The conditions around the current statement, within this block.
-    pub guard: Vec<GuardAtom>,
-    /// Steps by name, for `after`: several where branches of one `if` give it.
-    pub steps: BTreeMap<Arc<str>, Vec<NodeId>>,
-    pub label: Option<Arc<str>>,
-    pub yields: Vec<Type>,
-    /// The type of the value that the block stands in for: what fits there becomes one of it.
-    pub stands_for: Option<Type>,
-    /// What its statements do.
-    pub does: Footprint,
-    /// Its `parallel` blocks that have ended.
-    pub parallels: Vec<Parallel>,
-    /// What was known where it begins.
-    known: Mark,
-}
-
-impl PlanChecker<'_> {
+impl<'a> PlanChecker<'a> {
     /// A checker of expressions that sees what can be named here.
     pub(super) fn expressions(&mut self) -> Checker<'_> {
         let callees = self.callees();
@@ -116,7 +83,7 @@ impl PlanChecker<'_> {
     pub(super) fn value(&mut self, expression: &ast::Expr) -> Code {
         let before = self.diagnostics.len();
         let code = self.expressions().check(expression);
-        self.note_reads(before, &code);
+        self.note_reads(before, expression, &code);
         code
     }
 
@@ -131,36 +98,49 @@ impl PlanChecker<'_> {
         let code = self
             .expressions()
             .check_against(expression, ty, expectation);
-        self.note_reads(before, &code);
+        self.note_reads(before, expression, &code);
         code
+    }
+
+    pub(super) fn callees(&self) -> Callees<'a> {
+        Callees {
+            shared: self.shared,
+            own: self.own,
+        }
+    }
+
+    /// An expression that gives text.
+    pub(super) fn text(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
+        self.value_of(expression, &Type::String, Expectation::of(&what))
+    }
+
+    /// An expression that gives a length of time.
+    pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> Code {
+        self.value_of(expression, &Type::Duration, Expectation::of(&what))
+    }
+
+    /// A reader of settings that reports where the plan's findings go.
+    pub(super) fn settings(&mut self) -> SettingsReader<'_> {
+        SettingsReader {
+            source: Some(self.shared.source),
+            diagnostics: self.diagnostics,
+            not_yet: &mut self.not_yet,
+        }
     }
 
     /// An expression that decides.
     pub(super) fn condition(&mut self, expression: &ast::Expr) -> Code {
         let before = self.diagnostics.len();
         let code = self.expressions().check_condition(expression);
-        self.note_reads(before, &code);
+        self.note_reads(before, expression, &code);
         code
     }
 
-    /// Remembers what an expression reads, what its findings since `before` speak of included: a name that is read in
+    /// Remembers what an expression reads. Where something is wrong with it, every name in it counts: one that is read in
     /// a wrong way is not unused.
-    fn note_reads(&mut self, before: usize, code: &Code) {
-        let spans = self
-            .diagnostics
-            .get(before..)
-            .unwrap_or_default()
-            .iter()
-            .map(|found| found.span);
-        for span in spans.collect::<Vec<_>>() {
-            let text = self.shared.source.slice(span);
-            let words = text.split(|character: char| !unicode_ident::is_xid_continue(character));
-            if let Some(word) = words.into_iter().find(|word| !word.is_empty()) {
-                self.note_read(word);
-                if self.names.is_namespace(word) {
-                    self.used.insert(word.into());
-                }
-            }
+    fn note_reads(&mut self, before: usize, expression: &ast::Expr, code: &Code) {
+        if self.diagnostics.len() > before {
+            self.note_names(expression);
         }
         for read in &code.reads {
             let place = self.note_read(&read.name);
@@ -168,6 +148,21 @@ impl PlanChecker<'_> {
                 self.valued.extend(place);
             }
         }
+    }
+
+    fn note_names(&mut self, expression: &ast::Expr) {
+        let name = match &expression.kind {
+            ast::ExprKind::Name(name) => Some(name),
+            ast::ExprKind::Call { function, .. } => Some(&function.text),
+            _ => None,
+        };
+        if let Some(name) = name {
+            self.note_read(name);
+            if self.names.is_namespace(name) {
+                self.used.insert(name.clone());
+            }
+        }
+        expression.parts(&mut |part| self.note_names(part));
     }
 
     /// Remembers that something reads a name, or waits for it, and tells where that was introduced.
@@ -216,99 +211,24 @@ impl PlanChecker<'_> {
         let mut later = Vec::new();
         introduced(statements, &mut later);
         self.names.open(later);
-        let id = BlockId(u32::try_from(self.blocks.len()).unwrap_or(u32::MAX));
-        self.blocks.push(Block::default());
-        self.open.push(OpenBlock {
-            id,
-            kind,
-            nodes: Vec::new(),
-            guard: Vec::new(),
-            steps: BTreeMap::new(),
-            label,
-            yields: Vec::new(),
-            stands_for: None,
-            does: Footprint::none(),
-            parallels: Vec::new(),
-            known: self.names.mark(),
-        });
-        id
-    }
-
-    /// A value that the innermost block yields, and its type.
-    pub(super) fn yielded(&mut self, code: Code) -> Code {
-        let Some(block) = self.open.last_mut() else {
-            return code;
-        };
-        let code = match &block.stands_for {
-            Some(ty) if fit(&code.ty, ty).fits() => code.placed(ty),
-            Some(_) | None => code,
-        };
-        block.yields.push(code.ty.clone());
-        code
+        self.blocks.open(kind, label, self.names.mark())
     }
 
     /// Closes the innermost block; what it touches belongs to the step that owns it.
     pub(super) fn close_block(&mut self) -> Option<OpenBlock> {
         let slots = self.names.close();
-        let mut open = self.open.pop()?;
+        let mut open = self.blocks.leave()?;
         self.names.forget(open.known);
         self.diagnostics
-            .extend(take_over(&mut open.nodes, &self.blocks, &self.plans));
-        let (nodes, parallels) = (
-            std::mem::take(&mut open.nodes),
-            std::mem::take(&mut open.parallels),
-        );
-        let block = Block {
-            label: open.label.take(),
-            slots,
-            shared: shared(&nodes, slots),
-            nodes,
-            parallels,
-        };
-        if let Some(place) = self.blocks.get_mut(open.id.0 as usize) {
-            *place = block;
-        }
+            .extend(take_over(&mut open.nodes, &self.blocks.all, &self.plans));
+        self.blocks.complete(&mut open, slots);
         Some(open)
-    }
-
-    /// The number of the innermost block.
-    pub(super) fn block(&self) -> BlockId {
-        self.open.last().map_or(BlockId(0), |block| block.id)
-    }
-
-    /// Adds a node to the innermost block, under the guard that holds now.
-    pub(super) fn push(&mut self, span: Span, kind: NodeKind) -> NodeId {
-        self.push_node(span, None, Vec::new(), kind)
-    }
-
-    /// Adds a node with a name or an order.
-    pub(super) fn push_node(
-        &mut self,
-        span: Span,
-        named: Option<(Arc<str>, u32)>,
-        after: Vec<After>,
-        kind: NodeKind,
-    ) -> NodeId {
-        let Some(block) = self.open.last_mut() else {
-            return NodeId(0);
-        };
-        let id = NodeId(u32::try_from(block.nodes.len()).unwrap_or(u32::MAX));
-        let (name, slot) = named.map_or((None, None), |(name, slot)| (Some(name), Some(slot)));
-        block.nodes.push(Node {
-            span,
-            name,
-            slot,
-            guard: block.guard.clone(),
-            after,
-            kind,
-        });
-        id
     }
 
     /// Puts a condition around what follows, and tells how to take it away again.
     pub(super) fn guard(&mut self, condition: &ast::Expr) -> GuardMark {
         let code = self.condition(condition);
-        let node = self.push(condition.span, NodeKind::Condition(code));
+        let node = self.blocks.push(condition.span, NodeKind::Condition(code));
         self.guard_by(node, condition, false)
     }
 
@@ -334,7 +254,7 @@ impl PlanChecker<'_> {
                 .filter(|fact| &*fact.text != "true" || fact.negated)
                 .collect(),
         );
-        let atoms = self.open.last_mut().map_or(0, |block| {
+        let atoms = self.blocks.innermost_mut().map_or(0, |block| {
             block.guard.push(GuardAtom {
                 condition: node,
                 negated,
@@ -342,12 +262,6 @@ impl PlanChecker<'_> {
             block.guard.len() - 1
         });
         GuardMark { atoms, facts }
-    }
-
-    /// The node of the innermost condition of a guard.
-    pub(super) fn condition_of(&self, mark: GuardMark) -> Option<NodeId> {
-        let guard = &self.open.last()?.guard;
-        guard.get(mark.atoms).map(|atom| atom.condition)
     }
 
     /// Adds what holds below an end that is taken where `condition` comes out as `truth`, and was not: the other way.
@@ -369,7 +283,10 @@ impl PlanChecker<'_> {
 
     /// Whether a condition reads a context that a `set` may empty again.
     pub(super) fn may_change(&self, node: NodeId) -> bool {
-        let nodes = self.open.last().map_or(&[][..], |block| &block.nodes);
+        let nodes = self
+            .blocks
+            .innermost()
+            .map_or(&[][..], |block| &block.nodes);
         let code = nodes
             .get(node.0 as usize)
             .and_then(|node| match &node.kind {
@@ -411,14 +328,14 @@ impl PlanChecker<'_> {
             .help(format!(
                 "here `{known}` holds already; move it out of that condition, or take it out"
             ));
-        self.diagnostics.push(diagnostic);
+        self.report(diagnostic);
     }
 
     /// Takes away what was put around since `mark`, if there is one.
     pub(super) fn unguard(&mut self, mark: impl Into<Option<GuardMark>>) {
         let Some(mark) = mark.into() else { return };
         self.names.forget(mark.facts);
-        if let Some(block) = self.open.last_mut() {
+        if let Some(block) = self.blocks.innermost_mut() {
             block.guard.truncate(mark.atoms);
         }
     }
@@ -448,7 +365,7 @@ impl PlanChecker<'_> {
             .iter()
             .any(|damage| damage.contains(name.span));
         if let Some(finding) = finding.filter(|_| read) {
-            self.diagnostics.push(finding);
+            self.report(finding);
             self.ambiguous.insert(name.text.clone());
         }
         self.refuse_namespace_name(name);
@@ -462,7 +379,7 @@ impl PlanChecker<'_> {
             let diagnostic = Diagnostic::new(&codes::names::SHADOWED_NAME, name.span, message)
                 .label(span, "this one cannot be seen inside")
                 .help("give the inner one a name of its own");
-            self.diagnostics.push(diagnostic);
+            self.report(diagnostic);
         }
         self.introduce(name, NameKind::Local, ty)
     }
@@ -480,7 +397,7 @@ impl PlanChecker<'_> {
     pub(super) fn refuse_namespace_name(&mut self, name: &ast::Name) {
         if self.names.is_namespace(&name.text) {
             let message = format!("`{}` is the name of a namespace of this file", name.text);
-            self.diagnostics.push(
+            self.report(
                 Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message).help(format!(
                     "rename the value, or write `use {} as …`",
                     name.text
@@ -489,46 +406,21 @@ impl PlanChecker<'_> {
         }
     }
 
+    pub(super) fn report(&mut self, finding: Diagnostic) {
+        self.diagnostics.push(finding);
+    }
+
     /// Marks a construct that `run` refuses.
     pub(super) fn mark_not_yet(&mut self, span: Span, what: &'static str) {
         self.not_yet.push((span, what));
-    }
-
-    /// Adds what a statement does to what its block does.
-    pub(super) fn note_does(&mut self, does: &Footprint) {
-        if let Some(block) = self.open.last_mut() {
-            block.does.merge(does);
-        }
     }
 }
 
 /// What to go back to when a guard ends.
 #[derive(Clone, Copy)]
 pub(super) struct GuardMark {
-    atoms: usize,
-    facts: Mark,
-}
-
-/// The nodes of each slot that more than one gives.
-fn shared(nodes: &[Node], slots: u32) -> BTreeMap<u32, Vec<u32>> {
-    let mut first: Vec<Option<u32>> = vec![None; slots as usize];
-    let mut shared: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for (index, node) in (0..).zip(nodes) {
-        let Some((slot, place)) = node
-            .slot
-            .and_then(|slot| Some((slot, first.get_mut(slot as usize)?)))
-        else {
-            continue;
-        };
-        match *place {
-            None => *place = Some(index),
-            Some(first) => shared
-                .entry(slot)
-                .or_insert_with(|| vec![first])
-                .push(index),
-        }
-    }
-    shared
+    pub atoms: usize,
+    pub facts: Mark,
 }
 
 /// The names that statements introduce in their frame, those under an `if` included.

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::arm::check_arm;
+use super::aside::{check_undo, check_verify, refused_in_undo};
 use super::checker::PlanChecker;
-use super::expr::{Code, Expectation};
+use super::expr::Code;
 use super::plan::{After, Clauses, Confirm, Footprint, Recover, StepKind, Until};
 use super::step::CheckedBody;
 use crate::diag::{Diagnostic, Edit, codes};
@@ -18,339 +20,330 @@ pub(super) struct RecoverArm {
     pub does: Footprint,
 }
 
-impl PlanChecker<'_> {
-    /// The steps that a step names in `after`.
-    pub(super) fn named_after(&mut self, clauses: &[ast::Clause]) -> Vec<After> {
-        let mut after = Vec::new();
-        for clause in clauses {
-            if let ast::ClauseKind::After(names) = &clause.kind {
-                after.extend(names.iter().flat_map(|name| self.steps_above(name)));
-            }
+/// The steps that a step names in `after`.
+pub(super) fn named_after(checker: &mut PlanChecker<'_>, clauses: &[ast::Clause]) -> Vec<After> {
+    let mut after = Vec::new();
+    for clause in clauses {
+        if let ast::ClauseKind::After(names) = &clause.kind {
+            after.extend(names.iter().flat_map(|name| steps_above(checker, name)));
         }
-        after
     }
+    after
+}
 
-    /// The steps of this block with this name that stand above: several where branches of one `if` give it.
-    pub(super) fn steps_above(&mut self, name: &ast::Name) -> Vec<After> {
-        self.note_read(&name.text);
-        if let Some(nodes) = self
-            .open
-            .last()
-            .and_then(|block| block.steps.get(&name.text))
-        {
-            return nodes
-                .iter()
-                .map(|node| After {
-                    node: *node,
-                    span: name.span,
-                })
-                .collect();
-        }
-        // Steps of outer blocks stand above the step that holds this block; it has waited for them already.
-        if self
-            .open
+/// The steps of this block with this name that stand above: several where branches of one `if` give it.
+pub(super) fn steps_above(checker: &mut PlanChecker<'_>, name: &ast::Name) -> Vec<After> {
+    checker.note_read(&name.text);
+    if let Some(nodes) = checker
+        .blocks
+        .innermost()
+        .and_then(|block| block.steps.get(&name.text))
+    {
+        return nodes
             .iter()
-            .rev()
-            .skip(1)
-            .any(|block| block.steps.contains_key(&name.text))
-        {
-            return Vec::new();
-        }
-        let diagnostic = match super::Scope::lookup(&self.names, &name.text) {
-            super::Lookup::Later(span) => {
-                let message = format!("`{}` comes later", name.text);
-                Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, name.span, message)
-                    .label(span, "it is introduced here")
-                    .help("a step can only wait for what stands above it; move this step below")
-            }
-            super::Lookup::Found(_) => {
-                let message = format!(
-                    "`{}` is no step, so nothing can wait for it to end",
-                    name.text
-                );
-                Diagnostic::new(&codes::names::UNKNOWN_NAME, name.span, message)
-                    .help("`after` names steps")
-            }
-            super::Lookup::Namespace | super::Lookup::Missing => self.unknown_step(name),
-        };
-        self.diagnostics.push(diagnostic);
-        Vec::new()
-    }
-
-    /// What is said of a name that no step has.
-    fn unknown_step(&self, name: &ast::Name) -> Diagnostic {
-        let blocks = self.open.iter().rev();
-        let steps = blocks.flat_map(|block| block.steps.keys()).cloned();
-        let steps = steps.collect::<Vec<_>>();
-        let unknown = super::finding::unknown(
-            &codes::names::UNKNOWN_NAME,
-            "step",
-            &name.text,
-            name.span,
-            steps.iter().map(|name| &**name),
-        );
-        if &*name.text != "none" {
-            return unknown;
-        }
-        unknown.help(
-            "name the steps to wait for; what waits for nothing above it stands in `parallel { … }`",
-        )
-    }
-
-    /// Everything but `when`, `after` and `recover`. The step's own name is visible.
-    pub(super) fn clauses(&mut self, step: &ast::Step, body: &CheckedBody) -> Clauses {
-        let mut checked = Clauses::default();
-        let subject = Subject::of(&step.body, body);
-        checked.places = step
-            .clauses
-            .iter()
-            .map(|clause| (clause_word(&clause.kind), clause.span))
+            .map(|node| After {
+                node: *node,
+                span: name.span,
+            })
             .collect();
-        for clause in &step.clauses {
-            let reason = not_applicable(&clause.kind, subject);
-            if let Some(reason) = reason.or_else(|| self.refused_in_undo(&clause.kind)) {
-                self.refuse_clause(step, clause, subject, reason);
-                continue;
-            }
-            self.clause(step, clause, body, &mut checked);
+    }
+    // Steps of outer blocks stand above the step that holds this block; it has waited for them already.
+    if checker
+        .blocks
+        .outwards()
+        .skip(1)
+        .any(|block| block.steps.contains_key(&name.text))
+    {
+        return Vec::new();
+    }
+    let diagnostic = match super::Scope::lookup(&checker.names, &name.text) {
+        super::Lookup::Later(span) => {
+            let message = format!("`{}` comes later", name.text);
+            Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, name.span, message)
+                .label(span, "it is introduced here")
+                .help("a step can only wait for what stands above it; move this step below")
         }
-        self.bounds(step, &checked);
-        checked
-    }
-
-    fn clause(
-        &mut self,
-        step: &ast::Step,
-        clause: &ast::Clause,
-        body: &CheckedBody,
-        checked: &mut Clauses,
-    ) {
-        match &clause.kind {
-            ast::ClauseKind::When(_)
-            | ast::ClauseKind::After(_)
-            | ast::ClauseKind::Recover { .. }
-            // Said with the form, and with the clause that is refused.
-            | ast::ClauseKind::By(_)
-            | ast::ClauseKind::Expires(_)
-            | ast::ClauseKind::Error => {}
-            ast::ClauseKind::Timeout(duration) => checked.timeout = Some(self.duration(duration, "`timeout`")),
-            ast::ClauseKind::Within(duration) => checked.within = Some(self.duration(duration, "`within`")),
-            ast::ClauseKind::Retry(settings) => checked.retry = Some(self.settings().retry(settings)),
-            ast::ClauseKind::Until { condition, every } => {
-                let condition = self.condition(condition);
-                let every = self.duration(every, "`every`");
-                checked.until = Some(Until { condition, every });
-                if !body.does.effect.floats() {
-                    let message = format!("`until` polls, and this call is of class `{}`", body.does.effect);
-                    self.diagnostics.push(
-                        Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, clause.span, message)
-                            .help("start the effect in one step, and poll a read in the next"),
-                    );
-                }
-            }
-            ast::ClauseKind::Cache(duration) => {
-                checked.cache = Some(self.duration(duration, "`cache`"));
-                if !body.does.effect.floats() {
-                    let message = format!("a call of class `{}` cannot be cached", body.does.effect);
-                    self.diagnostics.push(
-                        Diagnostic::new(&codes::effects::CACHE_WITH_EFFECT, clause.span, message)
-                            .help("only `pure` and `read` calls may be answered from memory")
-                            .unsafe_fix("remove the clause", vec![Edit { span: clause.span, text: String::new() }]),
-                    );
-                }
-            }
-            ast::ClauseKind::Confirm { text, by, expires } => {
-                let text = self.text(text, "the question of `confirm`");
-                let (by, expires) = self.role_and_expiry(by.as_deref(), expires.as_deref());
-                checked.confirm = Some(Confirm { span: clause.span, text, by, expires });
-            }
-            ast::ClauseKind::Verify { .. } => {
-                checked.verify = self.without_value(step, body, |checker| checker.verify(clause, body));
-            }
-            ast::ClauseKind::Undo(undo) => checked.undo = self.undo(step, undo, body),
-        }
-    }
-
-    /// Checks a clause in which the step may have no value, since its answer was lost.
-    fn without_value<T>(
-        &mut self,
-        step: &ast::Step,
-        body: &CheckedBody,
-        check: impl FnOnce(&mut Self) -> T,
-    ) -> T {
-        let optional = self.seen_type(&step.name.text, body.ty.clone().optional());
-        self.names.retype(&step.name.text, optional, None);
-        let checked = check(self);
-        let own = self.seen_type(&step.name.text, body.ty.clone());
-        self.names.retype(&step.name.text, own, None);
-        checked
-    }
-
-    /// `by "role"` and `expires d`.
-    pub(super) fn role_and_expiry(
-        &mut self,
-        by: Option<&ast::Expr>,
-        expires: Option<&ast::Expr>,
-    ) -> (Option<Code>, Option<Code>) {
-        let by = by.map(|by| self.text(by, "the role in `by`"));
-        (
-            by,
-            expires.map(|expires| self.duration(expires, "`expires`")),
-        )
-    }
-
-    /// An expression that gives a length of time.
-    pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> Code {
-        self.value_of(expression, &Type::Duration, Expectation::of(&what))
-    }
-
-    /// The `recover` arms of a step; its own name is not visible in them.
-    pub(super) fn recover_arms(&mut self, step: &ast::Step, result: &Type) -> Vec<RecoverArm> {
-        let mut arms = Vec::new();
-        let mut caught = BTreeSet::new();
-        let mut all: Option<Span> = None;
-        for clause in &step.clauses {
-            let ast::ClauseKind::Recover {
-                pattern,
-                binding,
-                body: arm,
-            } = &clause.kind
-            else {
-                continue;
-            };
-            if matches!(step.body, ast::StepBody::Error) {
-                continue;
-            }
-            let patterns = self.error_patterns(pattern);
-            let names = patterns.iter().map(pattern_name).collect::<BTreeSet<_>>();
-            let hidden =
-                all.is_some() && !names.contains("unknown_outcome") && !names.contains("internal");
-            let repeated = !names.is_empty() && names.iter().all(|name| is_caught(&caught, name));
-            if hidden || repeated {
-                let message = "an earlier arm catches all of this already";
-                let diagnostic =
-                    Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
-                        .help(
-                            "the first arm that matches is taken; remove this one, or put it first",
-                        );
-                self.diagnostics.push(diagnostic);
-            }
-            match pattern {
-                ast::ErrorPattern::Any => all = all.or(Some(clause.span)),
-                ast::ErrorPattern::Classes(_) => caught.extend(names),
-            }
-            let checked = self.arm(
-                "recover",
-                arm,
-                Some((binding.as_ref(), Type::Error)),
-                Some(result),
+        super::Lookup::Found(_) => {
+            let message = format!(
+                "`{}` is no step, so nothing can wait for it to end",
+                name.text
             );
-            arms.push(RecoverArm {
-                arm: Recover {
-                    patterns,
-                    body: checked.id,
-                },
-                ty: checked.ty,
-                does: checked.does,
-            });
+            Diagnostic::new(&codes::names::UNKNOWN_NAME, name.span, message)
+                .help("`after` names steps")
         }
-        arms
-    }
+        super::Lookup::Namespace | super::Lookup::Missing => unknown_step(checker, name),
+    };
+    checker.report(diagnostic);
+    Vec::new()
+}
 
-    /// Dotted names to what they catch; unknown ones are reported.
-    pub(super) fn error_patterns(&mut self, pattern: &ast::ErrorPattern) -> Vec<ErrorPattern> {
-        let ast::ErrorPattern::Classes(names) = pattern else {
-            return Vec::new();
+/// What is said of a name that no step has.
+fn unknown_step(checker: &PlanChecker<'_>, name: &ast::Name) -> Diagnostic {
+    let blocks = checker.blocks.outwards();
+    let steps = blocks.flat_map(|block| block.steps.keys()).cloned();
+    let steps = steps.collect::<Vec<_>>();
+    let unknown = super::finding::unknown(
+        &codes::names::UNKNOWN_NAME,
+        "step",
+        &name.text,
+        name.span,
+        steps.iter().map(|name| &**name),
+    );
+    if &*name.text != "none" {
+        return unknown;
+    }
+    unknown.help(
+        "name the steps to wait for; what waits for nothing above it stands in `parallel { … }`",
+    )
+}
+
+/// Everything but `when`, `after` and `recover`. The step's own name is visible.
+pub(super) fn check_clauses(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Step,
+    body: &CheckedBody,
+) -> Clauses {
+    let mut outcome = Clauses::default();
+    let subject = Subject::of(&step.body, body);
+    outcome.places = step
+        .clauses
+        .iter()
+        .map(|clause| (clause_word(&clause.kind), clause.span))
+        .collect();
+    for clause in &step.clauses {
+        let reason = not_applicable(&clause.kind, subject);
+        if let Some(reason) = reason.or_else(|| refused_in_undo(checker, &clause.kind)) {
+            refuse_clause(checker, step, clause, subject, reason);
+            continue;
+        }
+        check_clause(checker, step, clause, body, &mut outcome);
+    }
+    check_bounds(checker, step, &outcome);
+    outcome
+}
+
+fn check_clause(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Step,
+    clause: &ast::Clause,
+    body: &CheckedBody,
+    outcome: &mut Clauses,
+) {
+    match &clause.kind {
+        ast::ClauseKind::When(_)
+        | ast::ClauseKind::After(_)
+        | ast::ClauseKind::Recover { .. }
+        // Said with the form, and with the clause that is refused.
+        | ast::ClauseKind::By(_)
+        | ast::ClauseKind::Expires(_)
+        | ast::ClauseKind::Error => {}
+        ast::ClauseKind::Timeout(duration) => outcome.timeout = Some(checker.duration(duration, "`timeout`")),
+        ast::ClauseKind::Within(duration) => outcome.within = Some(checker.duration(duration, "`within`")),
+        ast::ClauseKind::Retry(settings) => outcome.retry = Some(checker.settings().retry(settings)),
+        ast::ClauseKind::Until { condition, every } => {
+            let condition = checker.condition(condition);
+            let every = checker.duration(every, "`every`");
+            outcome.until = Some(Until { condition, every });
+            if !body.does.effect.is_read_only() {
+                let message = format!("`until` polls, and this call is of class `{}`", body.does.effect);
+                checker.report(
+                    Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, clause.span, message)
+                        .help("start the effect in one step, and poll a read in the next"),
+                );
+            }
+        }
+        ast::ClauseKind::Cache(duration) => {
+            outcome.cache = Some(checker.duration(duration, "`cache`"));
+            if !body.does.effect.is_read_only() {
+                let message = format!("a call of class `{}` cannot be cached", body.does.effect);
+                checker.report(
+                    Diagnostic::new(&codes::effects::CACHE_WITH_EFFECT, clause.span, message)
+                        .help("only `pure` and `read` calls may be answered from memory")
+                        .unsafe_fix("remove the clause", vec![Edit::removal(clause.span)]),
+                );
+            }
+        }
+        ast::ClauseKind::Confirm { text, by, expires } => {
+            let text = checker.text(text, "the question of `confirm`");
+            let (by, expires) = role_and_expiry(checker, by.as_deref(), expires.as_deref());
+            outcome.confirm = Some(Confirm { span: clause.span, text, by, expires });
+        }
+        ast::ClauseKind::Verify { .. } => {
+            outcome.verify = without_value(checker, step, body, |checker| check_verify(checker, clause, body));
+        }
+        ast::ClauseKind::Undo(undo) => outcome.undo = check_undo(checker, step, undo, body),
+    }
+}
+
+/// Checks a clause in which the step may have no value, since its answer was lost.
+fn without_value<T>(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Step,
+    body: &CheckedBody,
+    check: impl FnOnce(&mut PlanChecker<'_>) -> T,
+) -> T {
+    let optional = checker.seen_type(&step.name.text, body.ty.clone().optional());
+    checker.names.retype(&step.name.text, optional, None);
+    let outcome = check(checker);
+    let own = checker.seen_type(&step.name.text, body.ty.clone());
+    checker.names.retype(&step.name.text, own, None);
+    outcome
+}
+
+/// `by "role"` and `expires d`.
+pub(super) fn role_and_expiry(
+    checker: &mut PlanChecker<'_>,
+    by: Option<&ast::Expr>,
+    expires: Option<&ast::Expr>,
+) -> (Option<Code>, Option<Code>) {
+    let by = by.map(|by| checker.text(by, "the role in `by`"));
+    (
+        by,
+        expires.map(|expires| checker.duration(expires, "`expires`")),
+    )
+}
+
+/// The `recover` arms of a step; its own name is not visible in them.
+pub(super) fn check_recover_arms(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Step,
+    result: &Type,
+) -> Vec<RecoverArm> {
+    let mut arms = Vec::new();
+    let mut caught = BTreeSet::new();
+    let mut all: Option<Span> = None;
+    for clause in &step.clauses {
+        let ast::ClauseKind::Recover {
+            pattern,
+            binding,
+            body: arm,
+        } = &clause.kind
+        else {
+            continue;
         };
-        names
-            .iter()
-            .filter_map(|name| self.settings().error_pattern(&name.text, name.span))
-            .collect()
-    }
-
-    fn refuse_clause(
-        &mut self,
-        step: &ast::Step,
-        clause: &ast::Clause,
-        subject: Subject,
-        reason: &str,
-    ) {
-        let word = clause_word(&clause.kind);
-        let message = format!("`{word}` cannot stand here: {reason}");
-        let diagnostic =
-            Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message);
-        // Of one that waits for somebody there is one bound; where it has that already, which of the two is meant?
-        let bounded = step
-            .clauses
-            .iter()
-            .any(|clause| matches!(clause.kind, ast::ClauseKind::Within(_)));
-        let expires = matches!(clause.kind, ast::ClauseKind::Expires(_));
-        let bounds = expires || matches!(clause.kind, ast::ClauseKind::Timeout(_));
-        let waits = matches!(subject, Subject::Form | Subject::Event);
-        let renamed = (expires && subject == Subject::Form) || (bounds && waits && !bounded);
-        self.diagnostics.push(if renamed {
-            let place = Span {
-                start: clause.span.start,
-                end: clause.span.start + Span::at(word.len()).start,
-            };
-            diagnostic
-                .help("write `within`: the same bound under its name")
-                .fix("write `within`", place, "within")
-        } else {
-            let edit = Edit {
-                span: clause.span,
-                text: String::new(),
-            };
-            diagnostic
-                .help("remove the clause")
-                .unsafe_fix("remove the clause", vec![edit])
+        if matches!(step.body, ast::StepBody::Error) {
+            continue;
+        }
+        let patterns = error_patterns(checker, pattern);
+        let names = patterns.iter().map(pattern_name).collect::<BTreeSet<_>>();
+        let hidden =
+            all.is_some() && !names.contains("unknown_outcome") && !names.contains("internal");
+        let repeated = !names.is_empty() && names.iter().all(|name| is_caught(&caught, name));
+        if hidden || repeated {
+            let message = "an earlier arm catches all of this already";
+            let diagnostic =
+                Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
+                    .help("the first arm that matches is taken; remove this one, or put it first");
+            checker.report(diagnostic);
+        }
+        match pattern {
+            ast::ErrorPattern::Any => all = all.or(Some(clause.span)),
+            ast::ErrorPattern::Classes(_) => caught.extend(names),
+        }
+        let outcome = check_arm(
+            checker,
+            "recover",
+            arm,
+            Some((binding.as_ref(), Type::Error)),
+            Some(result),
+        );
+        arms.push(RecoverArm {
+            arm: Recover {
+                patterns,
+                body: outcome.id,
+            },
+            ty: outcome.ty,
+            does: outcome.does,
         });
     }
+    arms
+}
 
-    /// What clauses say of each other.
-    fn bounds(&mut self, step: &ast::Step, checked: &Clauses) {
-        let clause = |wanted: &str| {
-            step.clauses
-                .iter()
-                .find(|clause| clause_word(&clause.kind) == wanted)
-        };
-        if let Some(until) = clause("until")
-            && checked.within.is_none()
-        {
-            let end = until.span.end as usize;
-            let diagnostic = Diagnostic::new(
-                &codes::failure::POLL_WITHOUT_END,
-                until.span,
-                "this poll may never end",
-            )
-            .help("say how long to poll: `within 10m`")
-            .unsafe_fix(
-                "add `within 10m`",
-                vec![Edit {
-                    span: Span::at(end),
-                    text: " within 10m".to_owned(),
-                }],
-            );
-            self.diagnostics.push(diagnostic);
-        }
-        let constant = |code: &Option<Code>| match code.as_ref()?.constant()? {
-            crate::value::Value::Duration(nanos) => Some(*nanos),
-            _ => None,
-        };
-        if let (Some(timeout), Some(within)) =
-            (constant(&checked.timeout), constant(&checked.within))
-            && timeout > within
-            && let (Some(timeout), Some(within)) = (clause("timeout"), clause("within"))
-        {
-            let diagnostic = Diagnostic::new(
-                &codes::failure::TIMEOUT_OVER_WITHIN,
-                timeout.span,
-                "one attempt may take longer than the whole step",
-            )
-            .label(within.span, "the whole step ends here")
-            .help("`within` bounds all attempts together; make it the longer one");
-            self.diagnostics.push(diagnostic);
-        }
+/// Dotted names to what they catch; unknown ones are reported.
+pub(super) fn error_patterns(
+    checker: &mut PlanChecker<'_>,
+    pattern: &ast::ErrorPattern,
+) -> Vec<ErrorPattern> {
+    let ast::ErrorPattern::Classes(names) = pattern else {
+        return Vec::new();
+    };
+    names
+        .iter()
+        .filter_map(|name| checker.settings().error_pattern(&name.text, name.span))
+        .collect()
+}
+
+fn refuse_clause(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Step,
+    clause: &ast::Clause,
+    subject: Subject,
+    reason: &str,
+) {
+    let word = clause_word(&clause.kind);
+    let message = format!("`{word}` cannot stand here: {reason}");
+    let diagnostic = Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message);
+    // Of one that waits for somebody there is one bound; where it has that already, which of the two is meant?
+    let bounded = step
+        .clauses
+        .iter()
+        .any(|clause| matches!(clause.kind, ast::ClauseKind::Within(_)));
+    let expires = matches!(clause.kind, ast::ClauseKind::Expires(_));
+    let bounds = expires || matches!(clause.kind, ast::ClauseKind::Timeout(_));
+    let waits = matches!(subject, Subject::Form | Subject::Event);
+    let renamed = (expires && subject == Subject::Form) || (bounds && waits && !bounded);
+    checker.report(if renamed {
+        let place = Span::from(clause.span.start..clause.span.start + Span::at(word.len()).start);
+        diagnostic
+            .help("write `within`: the same bound under its name")
+            .fix("write `within`", place, "within")
+    } else {
+        let edit = Edit::removal(clause.span);
+        diagnostic
+            .help("remove the clause")
+            .unsafe_fix("remove the clause", vec![edit])
+    });
+}
+
+/// What clauses say of each other.
+fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outcome: &Clauses) {
+    let clause = |wanted: &str| {
+        step.clauses
+            .iter()
+            .find(|clause| clause_word(&clause.kind) == wanted)
+    };
+    if let Some(until) = clause("until")
+        && outcome.within.is_none()
+    {
+        let end = until.span.end as usize;
+        let diagnostic = Diagnostic::new(
+            &codes::failure::POLL_WITHOUT_END,
+            until.span,
+            "this poll may never end",
+        )
+        .help("say how long to poll: `within 10m`")
+        .unsafe_fix(
+            "add `within 10m`",
+            vec![Edit::new(Span::at(end), " within 10m")],
+        );
+        checker.report(diagnostic);
+    }
+    let constant = |code: &Option<Code>| match code.as_ref()?.constant()? {
+        crate::value::Value::Duration(nanos) => Some(*nanos),
+        _ => None,
+    };
+    if let (Some(timeout), Some(within)) = (constant(&outcome.timeout), constant(&outcome.within))
+        && timeout > within
+        && let (Some(timeout), Some(within)) = (clause("timeout"), clause("within"))
+    {
+        let diagnostic = Diagnostic::new(
+            &codes::failure::TIMEOUT_OVER_WITHIN,
+            timeout.span,
+            "one attempt may take longer than the whole step",
+        )
+        .label(within.span, "the whole step ends here")
+        .help("`within` bounds all attempts together; make it the longer one");
+        checker.report(diagnostic);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::syntax::ast;
 use crate::types::{Field, Type};
 
 /// After so many rounds nothing is believed any more.
-const MOST_ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 8;
 
 /// The `set`s of a plan.
 #[derive(Default)]
@@ -47,7 +47,7 @@ impl Contexts {
     /// Begins another round, if the last one has shown something that the one before did not know.
     pub(super) fn again(&mut self) -> bool {
         self.rounds += 1;
-        std::mem::take(&mut self.changed) && self.rounds <= MOST_ROUNDS
+        std::mem::take(&mut self.changed) && self.rounds <= MAX_ROUNDS
     }
 
     /// Whether some `set` of the task may give null for a field that was given before.
@@ -147,103 +147,44 @@ impl Contexts {
             .as_ref()
             .is_none_or(|names| names.contains(field));
         named
-            && self.rounds < MOST_ROUNDS
+            && self.rounds < MAX_ROUNDS
             && !self.unsure.contains(&(written.span.start, field.clone()))
     }
 
     fn collect(&mut self, statements: &[ast::Statement]) {
         for statement in statements {
-            match &statement.kind {
-                ast::StatementKind::Set {
-                    task,
-                    status,
-                    context,
-                    ..
-                } => {
-                    let fields = match context.as_ref().map(|context| &context.kind) {
-                        None => Some(BTreeSet::new()),
-                        Some(ast::ExprKind::Object(entries)) => named(entries),
-                        Some(_) => None,
-                    };
-                    let (status, in_listener) = (status.text.clone(), self.listeners > 0);
-                    let written = Written {
-                        span: statement.span,
-                        status,
-                        in_listener,
-                        fields,
-                    };
-                    self.sets
-                        .entry(task.text.clone())
-                        .or_default()
-                        .push(written);
-                }
-                ast::StatementKind::If { arms, otherwise } => {
-                    arms.iter()
-                        .map(|(_, block)| block)
-                        .chain(otherwise)
-                        .for_each(|block| self.inner(block));
-                }
-                ast::StatementKind::Listener { body, .. } => {
-                    self.listeners += 1;
-                    self.inner(body);
-                    self.listeners -= 1;
-                }
-                ast::StatementKind::Parallel(body) => self.inner(body),
-                ast::StatementKind::Step(step) => self.collect_step(step),
-                ast::StatementKind::Policy(_)
-                | ast::StatementKind::Allow(_)
-                | ast::StatementKind::Let { .. }
-                | ast::StatementKind::Task { .. }
-                | ast::StatementKind::Ensure { .. }
-                | ast::StatementKind::Fail { .. }
-                | ast::StatementKind::Reply(_)
-                | ast::StatementKind::Yield(_)
-                | ast::StatementKind::Next(_)
-                | ast::StatementKind::Error => {}
+            if let ast::StatementKind::Set {
+                task,
+                status,
+                context,
+                ..
+            } = &statement.kind
+            {
+                let fields = match context.as_ref().map(|context| &context.kind) {
+                    None => Some(BTreeSet::new()),
+                    Some(ast::ExprKind::Object(entries)) => named(entries),
+                    Some(_) => None,
+                };
+                let written = Written {
+                    span: statement.span,
+                    status: status.text.clone(),
+                    in_listener: self.listeners > 0,
+                    fields,
+                };
+                let sets = self.sets.entry(task.text.clone()).or_default();
+                sets.push(written);
             }
-        }
-    }
-
-    fn inner(&mut self, block: &ast::Block) {
-        self.collect(&block.statements);
-    }
-
-    fn collect_step(&mut self, step: &ast::Step) {
-        match &step.body {
-            ast::StepBody::Do(body)
-            | ast::StepBody::Each { body, .. }
-            | ast::StepBody::Repeat { body, .. } => {
-                self.inner(body);
-            }
-            ast::StepBody::Race(branches) => {
-                for (_, body) in branches {
-                    self.collect_arm(body);
+            let listens = usize::from(matches!(
+                statement.kind,
+                ast::StatementKind::Listener { .. }
+            ));
+            self.listeners += listens;
+            statement.inner(&mut |inner| {
+                if let ast::Inner::Block(block) = inner {
+                    self.collect(&block.statements);
                 }
-            }
-            ast::StepBody::Match { arms, .. } => {
-                for arm in arms {
-                    self.collect_arm(&arm.body);
-                }
-            }
-            ast::StepBody::Call(_)
-            | ast::StepBody::Ask { .. }
-            | ast::StepBody::Infer { .. }
-            | ast::StepBody::Input { .. }
-            | ast::StepBody::Wait(_)
-            | ast::StepBody::Error => {}
-        }
-        for clause in &step.clauses {
-            match &clause.kind {
-                ast::ClauseKind::Recover { body, .. } => self.collect_arm(body),
-                ast::ClauseKind::Undo(ast::Undo::Do(body)) => self.inner(body),
-                _ => {}
-            }
-        }
-    }
-
-    fn collect_arm(&mut self, body: &ast::ArmBody) {
-        if let ast::ArmBody::Do(block) = body {
-            self.inner(block);
+            });
+            self.listeners -= listens;
         }
     }
 }

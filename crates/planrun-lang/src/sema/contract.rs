@@ -19,24 +19,22 @@ pub(super) struct Given<'a> {
     pub span: Span,
 }
 
-impl PlanChecker<'_> {
-    /// Reports arguments that break the contract whatever the run brings. Tells whether only the run can tell.
-    pub(super) fn contract(&mut self, given: &Given<'_>) -> bool {
-        let Some(contract) = &given.signature.input_schema else {
-            return false;
-        };
-        if given.arguments.iter().any(|(_, code)| code.is_invalid()) {
-            return false;
-        }
-        let known = arguments(given);
-        match contract.judge(&known) {
-            Verdict::Fits => false,
-            Verdict::Unknown => true,
-            Verdict::Cannot(violation) => {
-                let constant = known.exactly().is_some();
-                self.diagnostics.push(broken(given, violation, constant));
-                false
-            }
+/// Reports arguments that break the contract whatever the run brings. Tells whether only the run can tell.
+pub(super) fn check_contract(checker: &mut PlanChecker<'_>, given: &Given<'_>) -> bool {
+    let Some(contract) = &given.signature.input_schema else {
+        return false;
+    };
+    if given.arguments.iter().any(|(_, code)| code.is_invalid()) {
+        return false;
+    }
+    let known = arguments(given);
+    match contract.judge(&known) {
+        Verdict::Fits => false,
+        Verdict::Unknown => true,
+        Verdict::Cannot(violation) => {
+            let constant = known.exactly().is_some();
+            checker.report(broken(given, violation, constant));
+            false
         }
     }
 }

@@ -17,169 +17,173 @@ const PLAN: &str = "plan";
 /// The word that tests any end.
 const SETTLED: &str = "settled";
 
-impl PlanChecker<'_> {
-    /// Checks the condition of a listener or a `wait for`.
-    pub(super) fn event(&mut self, condition: &ast::Expr) -> Event {
-        Event {
-            span: condition.span,
-            kind: self.event_kind(condition),
-        }
+/// Checks the condition of a listener or a `wait for`.
+pub(super) fn check_event(checker: &mut PlanChecker<'_>, condition: &ast::Expr) -> Event {
+    Event {
+        span: condition.span,
+        kind: check_event_kind(checker, condition),
     }
+}
 
-    fn event_kind(&mut self, condition: &ast::Expr) -> EventKind {
-        match &condition.kind {
-            ast::ExprKind::Signal(name) => EventKind::Signal(name.text.clone()),
-            ast::ExprKind::Error => EventKind::Damaged,
-            ast::ExprKind::Chain { first, rest }
-                if rest.iter().all(|link| {
-                    matches!(link.operator, ast::BinaryOp::And | ast::BinaryOp::Or)
-                }) =>
-            {
-                let any = rest.iter().any(|link| link.operator == ast::BinaryOp::Or);
-                let parts = std::iter::once(&**first).chain(rest.iter().map(|link| &link.operand));
-                let parts = parts.map(|part| self.event(part)).collect();
-                if any {
-                    EventKind::Any(parts)
-                } else {
-                    EventKind::All(parts)
-                }
-            }
-            ast::ExprKind::Unary { operators, operand }
-                if operators
-                    .iter()
-                    .all(|(operator, _)| *operator == ast::UnaryOp::Not) =>
-            {
-                let inner = self.event(operand);
-                if operators.len() % 2 == 0 {
-                    inner.kind
-                } else {
-                    negated(inner).kind
-                }
-            }
-            ast::ExprKind::Is { subject, state } => self.event_state(subject, state),
-            ast::ExprKind::Name(name) => self.event_subject(name, condition.span),
-            _ => {
-                let message = "an event speaks of steps, tasks, `plan` and signals";
-                let help = "write `x is done`, `signal \"name\"`, or join such with `&&` and `||`; other conditions go behind `when`";
-                self.diagnostics.push(
-                    Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message)
-                        .help(help),
-                );
-                EventKind::Damaged
+fn check_event_kind(checker: &mut PlanChecker<'_>, condition: &ast::Expr) -> EventKind {
+    match &condition.kind {
+        ast::ExprKind::Signal(name) => EventKind::Signal(name.text.clone()),
+        ast::ExprKind::Error => EventKind::Damaged,
+        ast::ExprKind::Chain { first, rest }
+            if rest
+                .iter()
+                .all(|link| matches!(link.operator, ast::BinaryOp::And | ast::BinaryOp::Or)) =>
+        {
+            let any = rest.iter().any(|link| link.operator == ast::BinaryOp::Or);
+            let parts = std::iter::once(&**first).chain(rest.iter().map(|link| &link.operand));
+            let parts = parts.map(|part| check_event(checker, part)).collect();
+            if any {
+                EventKind::Any(parts)
+            } else {
+                EventKind::All(parts)
             }
         }
+        ast::ExprKind::Unary { operators, operand }
+            if operators
+                .iter()
+                .all(|(operator, _)| *operator == ast::UnaryOp::Not) =>
+        {
+            let inner = check_event(checker, operand);
+            if operators.len() % 2 == 0 {
+                inner.kind
+            } else {
+                negated(inner).kind
+            }
+        }
+        ast::ExprKind::Is { subject, state } => check_event_state(checker, subject, state),
+        ast::ExprKind::Name(name) => check_event_subject(checker, name, condition.span),
+        _ => {
+            let message = "an event speaks of steps, tasks, `plan` and signals";
+            let help = "write `x is done`, `signal \"name\"`, or join such with `&&` and `||`; other conditions go behind `when`";
+            checker.report(
+                Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message).help(help),
+            );
+            EventKind::Damaged
+        }
     }
+}
 
-    /// `x is STATE`
-    fn event_state(&mut self, subject: &ast::Expr, state: &ast::Name) -> EventKind {
-        let ast::ExprKind::Name(name) = &subject.kind else {
-            return self.event_kind(subject);
-        };
-        let word = &*state.text;
-        match self.event_subject(name, subject.span) {
-            EventKind::Plan(_) => match PlanTest::find(word) {
-                Some(test) => EventKind::Plan(test),
-                None => self.no_state(
+/// `x is STATE`
+fn check_event_state(
+    checker: &mut PlanChecker<'_>,
+    subject: &ast::Expr,
+    state: &ast::Name,
+) -> EventKind {
+    let ast::ExprKind::Name(name) = &subject.kind else {
+        return check_event_kind(checker, subject);
+    };
+    let word = &*state.text;
+    match check_event_subject(checker, name, subject.span) {
+        EventKind::Plan(_) => match PlanTest::find(word) {
+            Some(test) => EventKind::Plan(test),
+            None => report_no_state(
+                checker,
+                name,
+                state,
+                PlanTest::WORDS.iter().map(|(word, _)| *word).collect(),
+            ),
+        },
+        EventKind::Task { task: id, .. } => {
+            let Some(task) = checker.tasks.get(id.0 as usize) else {
+                return EventKind::Damaged;
+            };
+            // A status of that name wins.
+            let settled = (word == SETTLED).then_some(TaskTest::Settled);
+            if let Some(test) = task.status(word).map(TaskTest::Is).or(settled) {
+                return EventKind::Task { task: id, test };
+            }
+            let known = task.statuses.clone();
+            let known = known
+                .iter()
+                .map(|status| &**status)
+                .chain([SETTLED])
+                .collect();
+            report_no_state(checker, name, state, known)
+        }
+        EventKind::Step { place, name, .. } => {
+            let settled = (word == SETTLED).then_some(StateTest::Settled);
+            if let Some(test) = StepState::find(word).map(StateTest::State).or(settled) {
+                return EventKind::Step {
+                    place,
                     name,
-                    state,
-                    PlanTest::WORDS.iter().map(|(word, _)| *word).collect(),
-                ),
-            },
-            EventKind::Task { task: id, .. } => {
-                let Some(task) = self.tasks.get(id.0 as usize) else {
-                    return EventKind::Damaged;
+                    test: Some(test),
                 };
-                // A status of that name wins.
-                let settled = (word == SETTLED).then_some(TaskTest::Settled);
-                if let Some(test) = task.status(word).map(TaskTest::Is).or(settled) {
-                    return EventKind::Task { task: id, test };
-                }
-                let known = task.statuses.clone();
-                let known = known
-                    .iter()
-                    .map(|status| &**status)
-                    .chain([SETTLED])
-                    .collect();
-                self.no_state(name, state, known)
             }
-            EventKind::Step { place, name, .. } => {
-                let settled = (word == SETTLED).then_some(StateTest::Settled);
-                if let Some(test) = StepState::find(word).map(StateTest::State).or(settled) {
-                    return EventKind::Step {
-                        place,
-                        name,
-                        test: Some(test),
-                    };
-                }
-                let known = StepState::ALL
-                    .iter()
-                    .map(|state| state.name())
-                    .chain([SETTLED])
-                    .collect();
-                self.no_state(&name, state, known)
-            }
-            EventKind::Signal(_)
-            | EventKind::Not(_)
-            | EventKind::All(_)
-            | EventKind::Any(_)
-            | EventKind::Damaged => EventKind::Damaged,
+            let known = StepState::ALL
+                .iter()
+                .map(|state| state.name())
+                .chain([SETTLED])
+                .collect();
+            report_no_state(checker, &name, state, known)
         }
+        EventKind::Signal(_)
+        | EventKind::Not(_)
+        | EventKind::All(_)
+        | EventKind::Any(_)
+        | EventKind::Damaged => EventKind::Damaged,
     }
+}
 
-    fn no_state(&mut self, subject: &str, state: &ast::Name, known: Vec<&str>) -> EventKind {
-        let what = format!("status of `{subject}` named");
-        let code = &codes::names::UNKNOWN_STATUS;
-        let diagnostic = unknown(code, &what, &state.text, state.span, known.into_iter());
-        self.diagnostics.push(diagnostic);
-        EventKind::Damaged
+fn report_no_state(
+    checker: &mut PlanChecker<'_>,
+    subject: &str,
+    state: &ast::Name,
+    known: Vec<&str>,
+) -> EventKind {
+    let what = format!("status of `{subject}` named");
+    let code = &codes::names::UNKNOWN_STATUS;
+    let diagnostic = unknown(code, &what, &state.text, state.span, known.into_iter());
+    checker.report(diagnostic);
+    EventKind::Damaged
+}
+
+/// A bare name: any event of it.
+fn check_event_subject(checker: &mut PlanChecker<'_>, name: &Arc<str>, span: Span) -> EventKind {
+    checker.note_read(name);
+    if &**name == PLAN {
+        return EventKind::Plan(PlanTest::Any);
     }
-
-    /// A bare name: any event of it.
-    fn event_subject(&mut self, name: &Arc<str>, span: Span) -> EventKind {
-        self.note_read(name);
-        if &**name == PLAN {
-            return EventKind::Plan(PlanTest::Any);
-        }
-        if let Some(task) = self.task_named(name) {
-            return EventKind::Task {
-                task,
-                test: TaskTest::Any,
+    if let Some(task) = checker.task_named(name) {
+        return EventKind::Task {
+            task,
+            test: TaskTest::Any,
+        };
+    }
+    match checker.names.lookup(name) {
+        Lookup::Found(binding) if binding.kind == NameKind::Step => {
+            return EventKind::Step {
+                place: binding.place,
+                name: name.clone(),
+                test: None,
             };
         }
-        match self.names.lookup(name) {
-            Lookup::Found(binding) if binding.kind == NameKind::Step => {
-                return EventKind::Step {
-                    place: binding.place,
-                    name: name.clone(),
-                    test: None,
-                };
-            }
-            Lookup::Found(_) | Lookup::Namespace => {
-                let message =
-                    format!("`{name}` is neither a step nor a task, so nothing happens to it");
-                self.diagnostics
-                    .push(Diagnostic::new(&codes::names::UNKNOWN_NAME, span, message));
-            }
-            Lookup::Later(later) => {
-                let message = format!("`{name}` comes later");
-                let diagnostic =
-                    Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, span, message);
-                self.diagnostics.push(
-                    diagnostic
-                        .label(later, "it is introduced here")
-                        .help("move this below"),
-                );
-            }
-            Lookup::Missing => {
-                let visible = self.names.visible();
-                let known = visible.iter().map(|name| &**name);
-                let code = &codes::names::UNKNOWN_NAME;
-                self.diagnostics
-                    .push(unknown(code, "step or task", name, span, known));
-            }
+        Lookup::Found(_) | Lookup::Namespace => {
+            let message =
+                format!("`{name}` is neither a step nor a task, so nothing happens to it");
+            checker.report(Diagnostic::new(&codes::names::UNKNOWN_NAME, span, message));
         }
-        EventKind::Damaged
+        Lookup::Later(later) => {
+            let message = format!("`{name}` comes later");
+            let diagnostic = Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, span, message);
+            checker.report(
+                diagnostic
+                    .label(later, "it is introduced here")
+                    .help("move this below"),
+            );
+        }
+        Lookup::Missing => {
+            let visible = checker.names.visible();
+            let known = visible.iter().map(|name| &**name);
+            let code = &codes::names::UNKNOWN_NAME;
+            checker.report(unknown(code, "step or task", name, span, known));
+        }
     }
+    EventKind::Damaged
 }
 
 /// The opposite of a condition. Only parts that speak of one thing are negated, so that each still brings what it would.

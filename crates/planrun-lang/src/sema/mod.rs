@@ -1,9 +1,11 @@
 //! Names, scopes, types and effects: from a tree to a checked plan.
 
 mod annotation;
+mod arm;
 mod aside;
 mod backoff;
 mod block;
+mod blocks;
 mod brought;
 mod call;
 mod callee;

@@ -213,76 +213,13 @@ struct Finder<'a> {
 impl Finder<'_> {
     fn block(&mut self, block: &ast::Block) {
         for statement in &block.statements {
-            match &statement.kind {
-                ast::StatementKind::Step(step) => self.step(step),
-                ast::StatementKind::If { arms, otherwise } => {
-                    arms.iter()
-                        .map(|(_, block)| block)
-                        .chain(otherwise)
-                        .for_each(|block| self.block(block));
-                }
-                ast::StatementKind::Let { value, .. } => self.call(value, true),
-                ast::StatementKind::Listener { body, .. } | ast::StatementKind::Parallel(body) => {
-                    self.block(body);
-                }
-                ast::StatementKind::Policy(_)
-                | ast::StatementKind::Allow(_)
-                | ast::StatementKind::Task { .. }
-                | ast::StatementKind::Set { .. }
-                | ast::StatementKind::Ensure { .. }
-                | ast::StatementKind::Fail { .. }
-                | ast::StatementKind::Reply(_)
-                | ast::StatementKind::Yield(_)
-                | ast::StatementKind::Next(_)
-                | ast::StatementKind::Error => {}
+            if let ast::StatementKind::Let { value, .. } = &statement.kind {
+                self.call(value, true);
             }
-        }
-    }
-
-    fn step(&mut self, step: &ast::Step) {
-        match &step.body {
-            ast::StepBody::Call(call) => self.call(call, false),
-            ast::StepBody::Do(body)
-            | ast::StepBody::Each { body, .. }
-            | ast::StepBody::Repeat { body, .. } => {
-                self.block(body);
-            }
-            ast::StepBody::Race(branches) => branches.iter().for_each(|(_, body)| self.arm(body)),
-            ast::StepBody::Match { arms, .. } => arms.iter().for_each(|arm| self.arm(&arm.body)),
-            ast::StepBody::Ask { .. }
-            | ast::StepBody::Infer { .. }
-            | ast::StepBody::Input { .. }
-            | ast::StepBody::Wait(_)
-            | ast::StepBody::Error => {}
-        }
-        for clause in &step.clauses {
-            match &clause.kind {
-                ast::ClauseKind::Recover { body, .. } => self.arm(body),
-                ast::ClauseKind::Verify { call, .. }
-                | ast::ClauseKind::Undo(ast::Undo::Call(call)) => {
-                    self.call(call, false);
-                }
-                ast::ClauseKind::Undo(ast::Undo::Do(block)) => self.block(block),
-                ast::ClauseKind::When(_)
-                | ast::ClauseKind::After(_)
-                | ast::ClauseKind::By(_)
-                | ast::ClauseKind::Expires(_)
-                | ast::ClauseKind::Confirm { .. }
-                | ast::ClauseKind::Timeout(_)
-                | ast::ClauseKind::Within(_)
-                | ast::ClauseKind::Retry(_)
-                | ast::ClauseKind::Until { .. }
-                | ast::ClauseKind::Cache(_)
-                | ast::ClauseKind::Error => {}
-            }
-        }
-    }
-
-    fn arm(&mut self, body: &ast::ArmBody) {
-        match body {
-            ast::ArmBody::Expr(expression) => self.call(expression, false),
-            ast::ArmBody::Do(block) => self.block(block),
-            ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } | ast::ArmBody::Fail { .. } => {}
+            statement.inner(&mut |inner| match inner {
+                ast::Inner::Block(block) => self.block(block),
+                ast::Inner::Call(call) => self.call(call, false),
+            });
         }
     }
 

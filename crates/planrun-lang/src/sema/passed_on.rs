@@ -48,7 +48,7 @@ pub(super) fn follow(parameters: &mut [PlanParameter], blocks: &[Block], plans: 
         .iter()
         .map(|parameter| parameter.name.clone())
         .collect();
-    let mut reader = Reader {
+    let mut reader = ReadFinder {
         blocks,
         plans,
         watched: Watched::Parameters(&names),
@@ -163,7 +163,7 @@ impl Watched<'_> {
 }
 
 /// Where values are read, and what has been found.
-struct Reader<'b> {
+struct ReadFinder<'b> {
     blocks: &'b [Block],
     plans: &'b [Arc<Plan>],
     watched: Watched<'b>,
@@ -185,7 +185,7 @@ fn passed_on(
     let Some(slot) = form.slot else {
         return Vec::new();
     };
-    let mut reader = Reader {
+    let mut reader = ReadFinder {
         blocks,
         plans,
         watched: Watched::Form(slot),
@@ -196,7 +196,7 @@ fn passed_on(
     reader.found
 }
 
-impl Reader<'_> {
+impl ReadFinder<'_> {
     /// Reads statements `up` frames further in than the values. Behind what a value may end no call is sure to be made.
     fn read(
         &mut self,

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use foldhash::HashSet;
 
 use super::annotation::{NamedTypes, is_optional};
-use super::block::ends;
-use super::checker::{BlockKind, PlanChecker, Shared};
+use super::block::{check_statements, ends};
+use super::blocks::{BlockKind, Blocks};
+use super::checker::{PlanChecker, Shared};
 use super::context::Contexts;
 use super::expr::Expectation;
 use super::finding::duplicate_name;
@@ -16,7 +17,7 @@ use super::own_plans::{CallOrder, OwnPlans};
 use super::passed_on;
 use super::plan::{Footprint, Plan, PlanParameter, Policy};
 use super::scope::NameKind;
-use super::unread::Made;
+use super::unread::{Made, report_unread};
 use crate::diag::{Diagnostic, codes};
 use crate::permission::Grant;
 use crate::source::Span;
@@ -41,7 +42,7 @@ pub(super) fn check(
         .map(|plan| (plan.name.text.clone(), None))
         .collect::<OwnPlans>();
     let names = Arc::new(own.keys().cloned().collect::<BTreeSet<_>>());
-    let mut checked: Vec<Option<Arc<Plan>>> = vec![None; plans.len()];
+    let mut outcome: Vec<Option<Arc<Plan>>> = vec![None; plans.len()];
     for row in rows {
         let check = |index: &usize| {
             let (item, plan) = plans.get(*index)?;
@@ -65,12 +66,12 @@ pub(super) fn check(
             called.extend(found.called);
             diagnostics.extend(found.diagnostics);
             own.insert(plan.name.clone(), Some(plan.clone()));
-            if let Some(place) = checked.get_mut(index) {
+            if let Some(place) = outcome.get_mut(index) {
                 *place = Some(plan);
             }
         }
     }
-    checked.into_iter().flatten().collect()
+    outcome.into_iter().flatten().collect()
 }
 
 /// What is around a plan in its file.
@@ -133,8 +134,7 @@ fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mu
             diagnostics: &mut found.diagnostics,
             used: &mut found.called,
             names: Names::new(shared.namespaces.keys().cloned(), names.clone()),
-            open: Vec::new(),
-            blocks: Vec::new(),
+            blocks: Blocks::default(),
             tasks: Vec::new(),
             contexts,
             plans: Vec::new(),
@@ -148,7 +148,7 @@ fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mu
             statement: None,
             undoing: false,
         };
-        let result = checker.plan(item, plan);
+        let result = check_plan_of_item(&mut checker, item, plan);
         contexts = checker.contexts;
         if !contexts.again() {
             return result;
@@ -157,133 +157,132 @@ fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mu
     }
 }
 
-impl PlanChecker<'_> {
-    fn plan(&mut self, item: &ast::Item, plan: &ast::Plan) -> Plan {
-        self.open_block(BlockKind::Plan, None, &plan.body.statements);
-        let mut parameters = self.parameters(&plan.parameters);
-        let (policy, allow) = self.head(&plan.body);
-        self.statements(&plan.body.statements);
-        let does = self
-            .close_block()
-            .map_or(Footprint::none(), |block| block.does);
-        passed_on::follow(&mut parameters, &self.blocks, &self.plans);
-        let always = plan
-            .body
-            .statements
-            .iter()
-            .any(|statement| ends(statement, BlockKind::Plan));
-        self.replies_always(plan, always);
-        self.unread(plan);
-        let absent = if always { None } else { Some(Type::Null) };
-        let returns = self.declared.clone();
-        let mut digest = blake3::Hasher::new();
-        digest.update(self.shared.source.slice(item.span).as_bytes());
-        for plan in &self.plans {
-            digest.update(plan.digest.as_bytes());
-        }
-        Plan {
-            name: plan.name.text.clone(),
-            doc: item.doc.clone(),
-            span: plan.name.span,
-            source: self.shared.source.clone(),
-            digest: digest.finalize().to_hex().as_str().into(),
-            parameters,
-            returns: returns
-                .unwrap_or_else(|| Type::union(self.replies.iter().cloned().chain(absent))),
-            policy,
-            allow,
-            blocks: std::mem::take(&mut self.blocks),
-            tasks: std::mem::take(&mut self.tasks),
-            does,
-            plans: std::mem::take(&mut self.plans),
-            not_yet: std::mem::take(&mut self.not_yet),
-        }
+fn check_plan_of_item(checker: &mut PlanChecker<'_>, item: &ast::Item, plan: &ast::Plan) -> Plan {
+    checker.open_block(BlockKind::Plan, None, &plan.body.statements);
+    let mut parameters = check_parameters(checker, &plan.parameters);
+    let (policy, allow) = check_head(checker, &plan.body);
+    check_statements(checker, &plan.body.statements);
+    let does = checker
+        .close_block()
+        .map_or(Footprint::none(), |block| block.does);
+    passed_on::follow(&mut parameters, &checker.blocks.all, &checker.plans);
+    let always = plan
+        .body
+        .statements
+        .iter()
+        .any(|statement| ends(statement, BlockKind::Plan));
+    check_replies_always(checker, plan, always);
+    report_unread(checker, plan);
+    let absent = if always { None } else { Some(Type::Null) };
+    let returns = checker.declared.clone();
+    let mut digest = blake3::Hasher::new();
+    digest.update(checker.shared.source.slice(item.span).as_bytes());
+    for plan in &checker.plans {
+        digest.update(plan.digest.as_bytes());
     }
-
-    fn parameters(&mut self, parameters: &[ast::Parameter]) -> Vec<PlanParameter> {
-        let mut checked = Vec::new();
-        for parameter in parameters {
-            self.claim("parameter", &parameter.name, NameKind::Parameter);
-            let ty = self.types.resolve(&parameter.ty, self.diagnostics);
-            let default = parameter.default.as_ref().map(|default| {
-                let what = format_args!("the default of `{}`", parameter.name.text);
-                self.value_of(default, &ty, Expectation::default(&what))
-            });
-            let optional = parameter.optional || is_optional(&parameter.ty);
-            let seen = if optional && default.is_none() {
-                Type::union([ty.clone(), Type::Null])
-            } else {
-                ty.clone()
-            };
-            self.introduce(&parameter.name, NameKind::Parameter, seen);
-            let required = !optional && default.is_none();
-            let sensitive = self.types.secrets(&parameter.ty);
-            let name = parameter.name.text.clone();
-            checked.push(PlanParameter {
-                name,
-                ty,
-                required,
-                default,
-                sensitive,
-                passed_on: Vec::new(),
-            });
-        }
-        checked
+    Plan {
+        name: plan.name.text.clone(),
+        doc: item.doc.clone(),
+        span: plan.name.span,
+        source: checker.shared.source.clone(),
+        digest: digest.finalize().to_hex().as_str().into(),
+        parameters,
+        returns: returns
+            .unwrap_or_else(|| Type::union(checker.replies.iter().cloned().chain(absent))),
+        policy,
+        allow,
+        blocks: std::mem::take(&mut checker.blocks.all),
+        tasks: std::mem::take(&mut checker.tasks),
+        does,
+        plans: std::mem::take(&mut checker.plans),
+        not_yet: std::mem::take(&mut checker.not_yet),
     }
+}
 
-    /// The settings at the head of a plan; a second one of a kind is reported.
-    fn head(&mut self, body: &ast::Block) -> (Policy, Option<Grant>) {
-        let (mut policy, mut allow) = (None, None);
-        for statement in &body.statements {
-            let repeated = match &statement.kind {
-                ast::StatementKind::Policy(settings) => {
-                    policy.replace(self.settings().policy(settings)).is_some()
-                }
-                ast::StatementKind::Allow(settings) => {
-                    allow.replace(self.settings().allow(settings)).is_some()
-                }
-                _ => false,
-            };
-            if repeated {
-                let message = "these settings stand twice in this plan";
-                let diagnostic =
-                    Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
-                self.diagnostics.push(diagnostic.help("join them into one"));
-            }
-        }
-        (policy.unwrap_or_default(), allow)
-    }
-
-    fn replies_always(&mut self, plan: &ast::Plan, always: bool) {
-        let damaged = plan
-            .body
-            .statements
-            .iter()
-            .any(|statement| matches!(statement.kind, ast::StatementKind::Error));
-        let wanted = match &self.declared {
-            Some(ty) => {
-                !always
-                    && !ty.admits_null()
-                    && !matches!(ty, Type::Any | Type::Invalid | Type::Never)
-            }
-            None => false,
+fn check_parameters(
+    checker: &mut PlanChecker<'_>,
+    parameters: &[ast::Parameter],
+) -> Vec<PlanParameter> {
+    let mut outcome = Vec::new();
+    for parameter in parameters {
+        checker.claim("parameter", &parameter.name, NameKind::Parameter);
+        let ty = checker.types.resolve(&parameter.ty, checker.diagnostics);
+        let default = parameter.default.as_ref().map(|default| {
+            let what = format_args!("the default of `{}`", parameter.name.text);
+            checker.value_of(default, &ty, Expectation::default(&what))
+        });
+        let optional = parameter.optional || is_optional(&parameter.ty);
+        let seen = if optional && default.is_none() {
+            Type::union([ty.clone(), Type::Null])
+        } else {
+            ty.clone()
         };
-        if !wanted || damaged {
-            return;
-        }
-        let ty = self
-            .declared
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        let message = format!(
-            "`{}` promises a reply of type {ty}, and not every path gives one",
-            plan.name.text
-        );
-        let end = plan.body.span.end.saturating_sub(1) as usize;
-        let diagnostic = Diagnostic::new(&codes::types::MISSING_REPLY, plan.name.span, message)
-            .label(Span::at(end), "this end is reached without a reply")
-            .help("end the plan with `reply …`, or end the other paths with `fail`");
-        self.diagnostics.push(diagnostic);
+        checker.introduce(&parameter.name, NameKind::Parameter, seen);
+        let required = !optional && default.is_none();
+        let sensitive = checker.types.secrets(&parameter.ty);
+        let name = parameter.name.text.clone();
+        outcome.push(PlanParameter {
+            name,
+            ty,
+            required,
+            default,
+            sensitive,
+            passed_on: Vec::new(),
+        });
     }
+    outcome
+}
+
+/// The settings at the head of a plan; a second one of a kind is reported.
+fn check_head(checker: &mut PlanChecker<'_>, body: &ast::Block) -> (Policy, Option<Grant>) {
+    let (mut policy, mut allow) = (None, None);
+    for statement in &body.statements {
+        let repeated = match &statement.kind {
+            ast::StatementKind::Policy(settings) => policy
+                .replace(checker.settings().policy(settings))
+                .is_some(),
+            ast::StatementKind::Allow(settings) => {
+                allow.replace(checker.settings().allow(settings)).is_some()
+            }
+            _ => false,
+        };
+        if repeated {
+            let message = "these settings stand twice in this plan";
+            let diagnostic =
+                Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
+            checker.report(diagnostic.help("join them into one"));
+        }
+    }
+    (policy.unwrap_or_default(), allow)
+}
+
+fn check_replies_always(checker: &mut PlanChecker<'_>, plan: &ast::Plan, always: bool) {
+    let damaged = plan
+        .body
+        .statements
+        .iter()
+        .any(|statement| matches!(statement.kind, ast::StatementKind::Error));
+    let wanted = match &checker.declared {
+        Some(ty) => {
+            !always && !ty.admits_null() && !matches!(ty, Type::Any | Type::Invalid | Type::Never)
+        }
+        None => false,
+    };
+    if !wanted || damaged {
+        return;
+    }
+    let ty = checker
+        .declared
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let message = format!(
+        "`{}` promises a reply of type {ty}, and not every path gives one",
+        plan.name.text
+    );
+    let end = plan.body.span.end.saturating_sub(1) as usize;
+    let diagnostic = Diagnostic::new(&codes::types::MISSING_REPLY, plan.name.span, message)
+        .label(Span::at(end), "this end is reached without a reply")
+        .help("end the plan with `reply …`, or end the other paths with `fail`");
+    checker.report(diagnostic);
 }

@@ -59,117 +59,125 @@ fn with_space_before(source: &SourceFile, span: Span) -> Span {
     }
 }
 
-impl PlanChecker<'_> {
-    /// Gives findings since `first` about names of this very block that come later the words and the fix that fit.
-    pub(super) fn mend_order(&mut self, first: usize, statements: &[ast::Statement]) {
-        let wanted = |found: &Diagnostic| {
-            found.code == &codes::names::USE_BEFORE_DEFINITION && found.fix.is_none()
+/// Gives findings since `first` about names of this very block that come later the words and the fix that fit.
+pub(super) fn mend_order(
+    checker: &mut PlanChecker<'_>,
+    first: usize,
+    statements: &[ast::Statement],
+) {
+    let wanted = |found: &Diagnostic| {
+        found.code == &codes::names::USE_BEFORE_DEFINITION && found.fix.is_none()
+    };
+    for index in first..checker.diagnostics.len() {
+        let Some(found) = checker.diagnostics.get(index).filter(|found| wanted(found)) else {
+            continue;
         };
-        for index in first..self.diagnostics.len() {
-            let Some(found) = self.diagnostics.get(index).filter(|found| wanted(found)) else {
-                continue;
-            };
-            let Some(definition) = found.labels.first().map(|label| label.span) else {
-                continue;
-            };
-            let holds = |span: Span| {
-                statements
-                    .iter()
-                    .position(|statement| contains(statement.span, span))
-            };
-            let (Some(reader), Some(maker)) = (holds(found.span), holds(definition)) else {
-                continue;
-            };
-            if reader == maker {
-                self.mend_self(index, statements.get(reader), definition);
-            } else if let Some((edits, safe)) = self.moved(statements, reader, maker) {
-                let name = self.shared.source.slice(definition);
-                let title = format!("move `{name}` above its reader");
-                if let Some(found) = self.diagnostics.get_mut(index) {
-                    let mended = found.clone();
-                    *found = if safe {
-                        mended.fix_all(title, edits)
-                    } else {
-                        mended.unsafe_fix(title, edits)
-                    };
-                }
+        let Some(definition) = found.labels.first().map(|label| label.span) else {
+            continue;
+        };
+        let holds = |span: Span| {
+            statements
+                .iter()
+                .position(|statement| contains(statement.span, span))
+        };
+        let (Some(reader), Some(maker)) = (holds(found.span), holds(definition)) else {
+            continue;
+        };
+        if reader == maker {
+            mend_self(checker, index, statements.get(reader), definition);
+        } else if let Some((edits, safe)) = moving_edits(checker, statements, reader, maker) {
+            let name = checker.shared.source.slice(definition);
+            let title = format!("move `{name}` above its reader");
+            if let Some(found) = checker.diagnostics.get_mut(index) {
+                let mended = found.clone();
+                *found = if safe {
+                    mended.fix_all(title, edits)
+                } else {
+                    mended.unsafe_fix(title, edits)
+                };
             }
         }
     }
+}
 
-    /// A step whose own body or arguments read it.
-    fn mend_self(&mut self, index: usize, statement: Option<&ast::Statement>, definition: Span) {
-        let own = statement.is_some_and(|statement| match &statement.kind {
-            ast::StatementKind::Step(step) => step.name.span == definition,
-            ast::StatementKind::Let { name, .. } => name.span == definition,
-            _ => false,
-        });
-        if let Some(found) = self.diagnostics.get_mut(index).filter(|_| own) {
-            let name = self.shared.source.slice(definition);
-            found.message = format!("`{name}` reads itself");
-            found.help = Some(format!(
-                "`{name}` has no value before it has ended; name the step that was meant, or iterate with `repeat`"
-            ));
-        }
+/// A step whose own body or arguments read it.
+fn mend_self(
+    checker: &mut PlanChecker<'_>,
+    index: usize,
+    statement: Option<&ast::Statement>,
+    definition: Span,
+) {
+    let own = statement.is_some_and(|statement| match &statement.kind {
+        ast::StatementKind::Step(step) => step.name.span == definition,
+        ast::StatementKind::Let { name, .. } => name.span == definition,
+        _ => false,
+    });
+    if let Some(found) = checker.diagnostics.get_mut(index).filter(|_| own) {
+        let name = checker.shared.source.slice(definition);
+        found.message = format!("`{name}` reads itself");
+        found.help = Some(format!(
+            "`{name}` has no value before it has ended; name the step that was meant, or iterate with `repeat`"
+        ));
     }
+}
 
-    /// The edits that put a statement above an earlier one, and whether nothing else can change by that.
-    fn moved(
-        &self,
-        statements: &[ast::Statement],
-        reader: usize,
-        maker: usize,
-    ) -> Option<(Vec<Edit>, bool)> {
-        let source = self.shared.source;
-        let between = statements.get(reader..maker)?;
-        let (reader, maker) = (statements.get(reader)?, statements.get(maker)?);
-        let own = source.slice(maker.span);
-        let reads = |name: &ast::Name| words(own).any(|word| word == &*name.text);
-        if between.iter().filter_map(introduced).any(reads) {
-            return None;
-        }
-        let lines = whole_lines(source, maker.span)?;
-        let line = whole_lines(source, reader.span)?;
-        let mut text = source.slice(lines).to_owned();
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        let edits = vec![
-            Edit {
-                span: Span::at(line.start as usize),
-                text,
-            },
-            Edit {
-                span: lines,
-                text: String::new(),
-            },
-        ];
-        // A `let` is evaluated where it is read. A read sees what stands above it, so it may only pass what changes nothing.
-        let value = matches!(maker.kind, ast::StatementKind::Let { .. });
-        let passes =
-            || self.floats(maker) && between.iter().all(|statement| self.floats(statement));
-        Some((edits, value || passes()))
+/// The edits that put a statement above an earlier one, and whether nothing else can change by that.
+fn moving_edits(
+    checker: &PlanChecker<'_>,
+    statements: &[ast::Statement],
+    reader: usize,
+    maker: usize,
+) -> Option<(Vec<Edit>, bool)> {
+    let source = checker.shared.source;
+    let between = statements.get(reader..maker)?;
+    let (reader, maker) = (statements.get(reader)?, statements.get(maker)?);
+    let own = source.slice(maker.span);
+    let reads = |name: &ast::Name| words(own).any(|word| word == &*name.text);
+    if between.iter().filter_map(introduced).any(reads) {
+        return None;
     }
+    let lines = whole_lines(source, maker.span)?;
+    let line = whole_lines(source, reader.span)?;
+    let mut text = source.slice(lines).to_owned();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let edits = vec![
+        Edit::new(Span::at(line.start as usize), text),
+        Edit::removal(lines),
+    ];
+    // A `let` is evaluated where it is read. A read sees what stands above it, so it may only pass what changes nothing.
+    let value = matches!(maker.kind, ast::StatementKind::Let { .. });
+    let passes = || {
+        is_movable(checker, maker)
+            && between
+                .iter()
+                .all(|statement| is_movable(checker, statement))
+    };
+    Some((edits, value || passes()))
+}
 
-    /// Whether a statement of the innermost block may stand anywhere, since it only looks.
-    fn floats(&self, statement: &ast::Statement) -> bool {
-        let nodes = self.open.last().map_or(&[][..], |block| &block.nodes);
-        nodes
-            .iter()
-            .filter(|node| contains(statement.span, node.span))
-            .all(|node| match &node.kind {
-                NodeKind::Step(step) => step.effect.floats(),
-                NodeKind::Let(_) | NodeKind::Condition(_) => true,
-                NodeKind::Ensure { .. }
-                | NodeKind::Fail(_)
-                | NodeKind::Reply(_)
-                | NodeKind::Yield(_)
-                | NodeKind::Next(_)
-                | NodeKind::Task(_)
-                | NodeKind::Set(_)
-                | NodeKind::Listener(_) => false,
-            })
-    }
+/// Whether a statement of the innermost block may stand anywhere, since it only looks.
+fn is_movable(checker: &PlanChecker<'_>, statement: &ast::Statement) -> bool {
+    let nodes = checker
+        .blocks
+        .innermost()
+        .map_or(&[][..], |block| &block.nodes);
+    nodes
+        .iter()
+        .filter(|node| contains(statement.span, node.span))
+        .all(|node| match &node.kind {
+            NodeKind::Step(step) => step.effect.is_read_only(),
+            NodeKind::Let(_) | NodeKind::Condition(_) => true,
+            NodeKind::Ensure { .. }
+            | NodeKind::Fail(_)
+            | NodeKind::Reply(_)
+            | NodeKind::Yield(_)
+            | NodeKind::Next(_)
+            | NodeKind::Task(_)
+            | NodeKind::Set(_)
+            | NodeKind::Listener(_) => false,
+        })
 }
 
 fn contains(outer: Span, inner: Span) -> bool {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::checker::PlanChecker;
 use super::finding::{listed, unknown};
 use super::plan::{Budget, Jitter, OnFailure, Policy, Retry};
 use crate::diag::{Diagnostic, codes};
@@ -35,17 +34,6 @@ const RETRY: &[&str] = &[
 const ALLOW: &[&str] = &["net", "read", "write", "run", "env", "tools", "agents"];
 const BUDGET: &[&str] = &["calls", "tokens", "cost", "time"];
 
-impl PlanChecker<'_> {
-    /// A reader of settings that reports where the plan's findings go.
-    pub(super) fn settings(&mut self) -> Reader<'_> {
-        Reader {
-            source: Some(self.shared.source),
-            diagnostics: self.diagnostics,
-            not_yet: &mut self.not_yet,
-        }
-    }
-}
-
 impl Policy {
     /// The settings of a project's file, read as if they stood in a plan: `"200ms"` is a length of time, `"full"` a word.
     ///
@@ -56,7 +44,7 @@ impl Policy {
     ) -> Result<Self, String> {
         let (mut diagnostics, mut not_yet) = (Vec::new(), Vec::new());
         let settings = written(&serde_json::Value::Object(settings.clone()));
-        let policy = Reader {
+        let policy = SettingsReader {
             source: None,
             diagnostics: &mut diagnostics,
             not_yet: &mut not_yet,
@@ -71,14 +59,14 @@ impl Policy {
 }
 
 /// Reads settings, which are constants.
-pub(super) struct Reader<'a> {
+pub(super) struct SettingsReader<'a> {
     /// The text of the plan; a project's settings have none.
-    source: Option<&'a SourceFile>,
-    diagnostics: &'a mut Vec<Diagnostic>,
-    not_yet: &'a mut Vec<(Span, &'static str)>,
+    pub source: Option<&'a SourceFile>,
+    pub diagnostics: &'a mut Vec<Diagnostic>,
+    pub not_yet: &'a mut Vec<(Span, &'static str)>,
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     /// `policy { … }`
     pub(super) fn policy(&mut self, settings: &ast::Expr) -> Policy {
         let mut policy = Policy::default();

@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
-use super::block::{arc, block_type};
-use super::checker::{BlockKind, OpenBlock, PlanChecker};
+use super::arm::check_arm;
+use super::aside::refuse_in_undo;
+use super::block::{block_type, check_statements};
+use super::blocks::{BlockKind, OpenBlock};
+use super::call::check_call;
+use super::checker::PlanChecker;
+use super::clause::{check_clauses, check_recover_arms, named_after};
 use super::expr::{Code, Expectation};
 use super::plan::{BlockId, Each, Footprint, NodeKind, OrderClass, Repeat, Step, StepKind, Target};
-use super::scope::{NameKind, Place};
+use super::scope::NameKind;
+use super::waiting::{check_ask, check_infer, check_input, check_wait};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -41,519 +47,413 @@ impl CheckedBody {
     }
 }
 
-impl PlanChecker<'_> {
-    /// Checks one step with its clauses and adds its node.
-    pub(super) fn step(&mut self, step: &ast::Step, span: Span) {
-        self.claim("step", &step.name, NameKind::Step);
-        self.refuse_in_undo(step);
-        let when = step.clauses.iter().find_map(|clause| match &clause.kind {
-            ast::ClauseKind::When(condition) => Some(condition),
-            _ => None,
-        });
-        let mark = when.map(|condition| self.guard(condition));
-        let after = self.named_after(&step.clauses);
-        let body = self.step_body(step);
-        let recover = self.recover_arms(step, &body.ty);
-        let slot = self.introduce(&step.name, NameKind::Step, body.ty.clone());
-        self.note_call(step, &body);
-        let clauses = self.clauses(step, &body);
-        let mut types = vec![body.ty];
-        let mut arms = Vec::with_capacity(recover.len());
-        // What an arm does counts for the order of the step, and for what its block does.
-        let mut does = body.does.clone();
-        for arm in recover {
-            does.merge(&arm.does);
-            types.push(arm.ty);
-            arms.push(arm.arm);
-        }
-        if clauses.until.is_some() || clauses.confirm.is_some() {
-            does.order = OrderClass::Barrier;
-        }
-        let ty = Type::union(types);
-        let seen = self.seen_type(&step.name.text, ty.clone());
-        let recovered = (!arms.is_empty()).then_some(Type::Null);
-        let winner = body
-            .winner
-            .map(|winner| Type::union([winner].into_iter().chain(recovered)));
-        self.names.retype(&step.name.text, seen, winner);
-        self.note_does(&does);
-        let step_node = Step {
-            span: step.name.span,
-            kind: body.kind,
-            ty,
-            effect: body.does.effect,
-            order: does.order,
-            touches: body.does.touches,
-            clauses: (!clauses.is_empty()).then(|| Box::new(clauses)),
-            recover: arms,
-        };
-        let named = Some((step.name.text.clone(), slot));
-        let node = self.push_node(span, named, after, NodeKind::Step(Box::new(step_node)));
-        if let Some(block) = self.open.last_mut() {
-            block
-                .steps
-                .entry(step.name.text.clone())
-                .or_default()
-                .push(node);
-        }
-        self.unguard(mark);
+/// Checks one step with its clauses and adds its node.
+pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: Span) {
+    checker.claim("step", &step.name, NameKind::Step);
+    refuse_in_undo(checker, step);
+    let when = step.clauses.iter().find_map(|clause| match &clause.kind {
+        ast::ClauseKind::When(condition) => Some(condition),
+        _ => None,
+    });
+    let mark = when.map(|condition| checker.guard(condition));
+    let after = named_after(checker, &step.clauses);
+    let body = check_step_body(checker, step);
+    let recover = check_recover_arms(checker, step, &body.ty);
+    let slot = checker.introduce(&step.name, NameKind::Step, body.ty.clone());
+    note_call(checker, step, &body);
+    let clauses = check_clauses(checker, step, &body);
+    let mut types = vec![body.ty];
+    let mut arms = Vec::with_capacity(recover.len());
+    // What an arm does counts for the order of the step, and for what its block does.
+    let mut does = body.does.clone();
+    for arm in recover {
+        does.merge(&arm.does);
+        types.push(arm.ty);
+        arms.push(arm.arm);
     }
-
-    /// Remembers a call whose result somebody should read.
-    fn note_call(&mut self, step: &ast::Step, body: &CheckedBody) {
-        let StepKind::Call(call) = &body.kind else {
-            return;
-        };
-        let name = &step.name;
-        let called = match &call.target {
-            Target::Tool(signature) => signature.path(),
-            Target::Plan(_, path) => path.to_string(),
-        };
-        if let Target::Tool(signature) = &call.target
-            && signature.returns == Type::Any
-            && &*signature.namespace != BUILT_IN
-        {
-            self.made
-                .riddles
-                .push((self.origin(name), called.clone(), call.span));
-        }
-        if body.does.effect.floats() && body.ty != Type::Null {
-            self.made.looks.push((self.origin(name), name.span, called));
-        }
+    if clauses.until.is_some() || clauses.confirm.is_some() {
+        does.order = OrderClass::Barrier;
     }
-
-    fn step_body(&mut self, step: &ast::Step) -> CheckedBody {
-        match &step.body {
-            ast::StepBody::Call(call) => self.called(call),
-            ast::StepBody::Do(block) => self.do_block(block),
-            ast::StepBody::Each { .. } => self.each(&step.body),
-            ast::StepBody::Repeat {
-                state,
-                initial,
-                max,
-                body,
-            } => self.repeat(state, initial, max.as_deref(), body),
-            ast::StepBody::Race(branches) => self.race(step.name.span, branches),
-            ast::StepBody::Match { subject, arms } => self.match_arms(subject, arms),
-            ast::StepBody::Ask {
-                agent,
-                arguments,
-                returns,
-            } => self.ask(step.name.span, agent, arguments, returns),
-            ast::StepBody::Infer { arguments, returns } => {
-                self.infer(step.name.span, arguments, returns)
-            }
-            ast::StepBody::Input {
-                prompt,
-                form: _,
-                fields,
-            } => self.input(prompt, fields, &step.clauses),
-            ast::StepBody::Wait(wait) => self.wait(wait),
-            ast::StepBody::Error => CheckedBody::damaged(Type::Invalid),
-        }
+    let ty = Type::union(types);
+    let seen = checker.seen_type(&step.name.text, ty.clone());
+    let recovered = (!arms.is_empty()).then_some(Type::Null);
+    let winner = body
+        .winner
+        .map(|winner| Type::union([winner].into_iter().chain(recovered)));
+    checker.names.retype(&step.name.text, seen, winner);
+    checker.blocks.note_does(&does);
+    let step_node = Step {
+        span: step.name.span,
+        kind: body.kind,
+        ty,
+        effect: body.does.effect,
+        order: does.order,
+        touches: body.does.touches,
+        clauses: (!clauses.is_empty()).then(|| Box::new(clauses)),
+        recover: arms,
+    };
+    let named = Some((step.name.text.clone(), slot));
+    let node = checker
+        .blocks
+        .push_node(span, named, after, NodeKind::Step(Box::new(step_node)));
+    if let Some(block) = checker.blocks.innermost_mut() {
+        block
+            .steps
+            .entry(step.name.text.clone())
+            .or_default()
+            .push(node);
     }
+    checker.unguard(mark);
+}
 
-    fn called(&mut self, expression: &ast::Expr) -> CheckedBody {
-        let Some((call, ty, does)) = self.call(expression) else {
-            return CheckedBody::damaged(Type::Invalid);
-        };
-        CheckedBody::new(StepKind::Call(call), ty, does)
+/// Remembers a call whose result somebody should read.
+fn note_call(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody) {
+    let StepKind::Call(call) = &body.kind else {
+        return;
+    };
+    let name = &step.name;
+    let called = match &call.target {
+        Target::Tool(signature) => signature.path(),
+        Target::Plan(_, path) => path.to_string(),
+    };
+    if let Target::Tool(signature) = &call.target
+        && signature.returns == Type::Any
+        && &*signature.namespace != BUILT_IN
+    {
+        checker
+            .made
+            .riddles
+            .push((checker.origin(name), called.clone(), call.span));
     }
-
-    pub(super) fn do_block(&mut self, block: &ast::Block) -> CheckedBody {
-        let id = self.open_block(BlockKind::Do, None, &block.statements);
-        self.statements(&block.statements);
-        self.closed(&block.statements, BlockKind::Do, |_| StepKind::Do(id))
-    }
-
-    /// Closes the innermost block and makes the body of the step that owns it.
-    fn closed(
-        &mut self,
-        statements: &[ast::Statement],
-        kind: BlockKind,
-        make: impl FnOnce(&OpenBlock) -> StepKind,
-    ) -> CheckedBody {
-        let Some(mut block) = self.close_block() else {
-            return CheckedBody::damaged(Type::Invalid);
-        };
-        let step = make(&block);
-        let ty = block_type(std::mem::take(&mut block.yields), statements, kind);
-        CheckedBody::new(step, ty, block.does)
-    }
-
-    fn each(&mut self, body: &ast::StepBody) -> CheckedBody {
-        let ast::StepBody::Each {
-            element,
-            index,
-            list,
-            max,
-            parallel,
-            by,
-            settle,
-            body: block,
-        } = body
-        else {
-            return CheckedBody::damaged(Type::Invalid);
-        };
-        let list_code = self.value(list);
-        let element_type = self.element_type(&list_code, list.span);
-        self.unbounded("each", max.as_deref(), list.span);
-        let max = self.bound(max.as_deref(), "`max` of `each`");
-        let parallel = self.bound(parallel.as_deref(), "`parallel` of `each`");
-        let id = self.open_block(BlockKind::Each, None, &block.statements);
-        self.introduce_local(element, element_type);
-        match index {
-            Some(index) => {
-                self.introduce_local(index, Type::Int);
-            }
-            None => {
-                self.names.slot();
-            }
-        }
-        let by = by.as_ref().map(|by| self.value(by));
-        self.statements(&block.statements);
-        let mut checked = self.closed(&block.statements, BlockKind::Each, |body| {
-            let in_turn = body.does.order == OrderClass::Barrier;
-            StepKind::Each(Box::new(Each {
-                list: list_code,
-                max,
-                parallel,
-                in_turn,
-                by,
-                settle: *settle,
-                body: id,
-            }))
-        });
-        if *settle {
-            checked.ty = Type::Result(Arc::new(checked.ty));
-        }
-        checked.ty = Type::List(Arc::new(checked.ty));
-        checked
-    }
-
-    /// The type of an element of what `each` runs over.
-    fn element_type(&mut self, list: &Code, span: Span) -> Type {
-        let elements = list.ty.members().iter().map(|member| match member {
-            Type::List(element) => Some((**element).clone()),
-            _ => None,
-        });
-        if let Some(elements) = elements.collect::<Option<Vec<_>>>() {
-            return Type::union(elements);
-        }
-        match &list.ty {
-            Type::Any => Type::Any,
-            Type::Invalid | Type::Never => Type::Invalid,
-            other => {
-                let present = other.without_null();
-                let lists = present
-                    .members()
-                    .iter()
-                    .all(|member| matches!(member, Type::List(_)));
-                let absent = other.is_optional() && lists;
-                let diagnostic = if absent {
-                    Diagnostic::new(&codes::types::MAYBE_ABSENT, span, "this list may be absent")
-                        .help("give a list for that case: `… ?? []`")
-                        .unsafe_fix(
-                            "add `?? []`",
-                            vec![Edit {
-                                span: Span::at(span.end as usize),
-                                text: " ?? []".to_owned(),
-                            }],
-                        )
-                } else {
-                    Diagnostic::new(
-                        &codes::types::NOT_A_LIST,
-                        span,
-                        format!("`each` runs over a list, and this is {other}"),
-                    )
-                    .help("`entries(m)` makes a list of a map's entries")
-                    .expected("a list", other)
-                };
-                self.diagnostics.push(diagnostic);
-                Type::Invalid
-            }
-        }
-    }
-
-    /// A loop without `max`; the fix writes one behind the expression that comes before it.
-    fn unbounded(&mut self, word: &str, max: Option<&ast::Expr>, before: Span) {
-        if max.is_some() {
-            return;
-        }
-        let rest = self
-            .shared
-            .source
-            .text()
-            .get(before.end as usize..)
-            .unwrap_or("");
-        // The span of an expression leaves its own parentheses out.
-        let inside = rest.len() - rest.trim_start_matches(')').len();
-        let edit = Edit {
-            span: Span::at(before.end as usize + inside),
-            text: " max 100".to_owned(),
-        };
-        let message = format!("`{word}` needs a bound: how often may it go round at most?");
-        let diagnostic = Diagnostic::new(&codes::order::UNBOUNDED_LOOP, before, message)
-            .note("no `max` behind this")
-            .help(
-                "write `max 100`, or what is enough; more than that fails instead of running away",
-            )
-            .unsafe_fix("add `max 100`", vec![edit]);
-        self.diagnostics.push(diagnostic);
-    }
-
-    /// A whole number that bounds something.
-    fn bound(&mut self, expression: Option<&ast::Expr>, what: &str) -> Option<Code> {
-        let expression = expression?;
-        let code = self.value_of(expression, &Type::Int, Expectation::of(&what));
-        if let Some(Value::Int(count)) = code.constant()
-            && *count < 0
-        {
-            let message = format!("{what} is {count}, and a bound cannot be negative");
-            let diagnostic =
-                Diagnostic::new(&codes::types::SCHEMA_VIOLATION, expression.span, message);
-            self.diagnostics.push(
-                diagnostic
-                    .expected("0 or more", count)
-                    .help("write how many there may be at most"),
-            );
-        }
-        Some(code)
-    }
-
-    fn repeat(
-        &mut self,
-        state: &ast::Name,
-        initial: &ast::Expr,
-        max: Option<&ast::Expr>,
-        block: &ast::Block,
-    ) -> CheckedBody {
-        let initial_code = self.value(initial);
-        self.unbounded("repeat", max, initial.span);
-        let max = self.bound(max, "`max` of `repeat`");
-        let id = self.open_block(BlockKind::Repeat, None, &block.statements);
-        let state_type = widened(&initial_code.ty);
-        self.introduce_local(state, state_type);
-        self.statements(&block.statements);
-        let mut checked = self.closed(&block.statements, BlockKind::Repeat, |_| {
-            StepKind::Repeat(Box::new(Repeat {
-                initial: initial_code,
-                max,
-                body: id,
-            }))
-        });
-        // A round whose guarded `yield` was not taken adds nothing, so the list never holds its absence.
-        let element = if checked.ty == Type::Null {
-            Type::Null
-        } else {
-            checked.ty.clone()
-        };
-        checked.ty = Type::List(Arc::new(element));
-        checked
-    }
-
-    /// The type of the state of the innermost `repeat`: that of slot 0.
-    pub(super) fn repeat_state(&self) -> Type {
-        self.names.first_type().unwrap_or(Type::Any)
-    }
-
-    fn race(&mut self, span: Span, branches: &[(ast::Name, ast::ArmBody)]) -> CheckedBody {
-        let mut arms = Vec::new();
-        let mut types = Vec::new();
-        let mut does = Footprint::none();
-        if branches.len() < 2 {
-            let diagnostic = Diagnostic::new(
-                &codes::types::MISSING_ARGUMENT,
-                span,
-                "a race needs two branches at least",
-            );
-            self.diagnostics
-                .push(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
-        }
-        for (name, body) in branches {
-            let arm = self.arm(&name.text, body, None, None);
-            if !arm.does.effect.floats() {
-                let message = format!(
-                    "the branch `{}` is {}, and only reads may race",
-                    name.text,
-                    with_article(arm.does.effect)
-                );
-                let help = "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
-                self.diagnostics.push(
-                    Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message)
-                        .help(help),
-                );
-            }
-            does.merge(&arm.does);
-            if arms
-                .iter()
-                .any(|(known, _): &(Arc<str>, BlockId)| *known == name.text)
-            {
-                self.diagnostics
-                    .push(super::finding::duplicate_name("branch", name, span));
-            }
-            types.push(arm.ty);
-            arms.push((name.text.clone(), arm.id));
-        }
-        let winner = Type::union(
-            arms.iter()
-                .map(|(name, _)| Type::Literal(Literal::String(name.clone()))),
-        );
-        let body = CheckedBody::new(StepKind::Race(arms), Type::union(types), does);
-        CheckedBody {
-            winner: Some(winner),
-            ..body
-        }
-    }
-
-    fn match_arms(&mut self, subject: &ast::Expr, arms: &[ast::Arm]) -> CheckedBody {
-        let subject_code = self.value(subject);
-        let patterns = arms
-            .iter()
-            .map(|arm| (&arm.pattern, arm.span))
-            .collect::<Vec<_>>();
-        let patterns = self.expressions().check_patterns(
-            (subject, &subject_code.ty),
-            &patterns,
-            subject.span,
-            true,
-        );
-        let (mut checked, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
-        for (arm, pattern) in arms.iter().zip(patterns) {
-            let before = self.names.assume(pattern.facts);
-            let body = self.arm("match", &arm.body, None, None);
-            self.names.forget(before);
-            does.merge(&body.does);
-            types.push(body.ty);
-            checked.push((pattern.matcher, body.id));
-        }
-        let kind = StepKind::Match {
-            subject: Box::new(subject_code),
-            arms: checked,
-        };
-        CheckedBody::new(kind, Type::union(types), does)
-    }
-
-    /// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`. Values that
-    /// fit the type that the arm stands in for become values of it.
-    pub(super) fn arm(
-        &mut self,
-        label: &str,
-        body: &ast::ArmBody,
-        binding: Option<(Option<&ast::Name>, Type)>,
-        stands_for: Option<&Type>,
-    ) -> ArmBlock {
-        let statements: &[ast::Statement] = match body {
-            ast::ArmBody::Do(block) => &block.statements,
-            ast::ArmBody::Expr(_)
-            | ast::ArmBody::Ask { .. }
-            | ast::ArmBody::Infer { .. }
-            | ast::ArmBody::Fail { .. } => &[],
-        };
-        let own_label = matches!(body, ast::ArmBody::Do(_)).then(|| arc(label));
-        let id = self.open_block(BlockKind::Do, own_label, statements);
-        if let Some(block) = self.open.last_mut() {
-            block.stands_for = stands_for.cloned();
-        }
-        match binding {
-            Some((Some(name), ty)) => {
-                self.introduce_local(name, ty);
-            }
-            Some((None, _)) => {
-                self.names.slot();
-            }
-            None => {}
-        }
-        self.arm_body(label, body);
-        let kind = BlockKind::Do;
-        let Some(mut block) = self.close_block() else {
-            return ArmBlock {
-                id,
-                ty: Type::Invalid,
-                does: Footprint::none(),
-            };
-        };
-        let yields = std::mem::take(&mut block.yields);
-        let ty = match body {
-            ast::ArmBody::Do(own) => block_type(yields, &own.statements, kind),
-            ast::ArmBody::Fail { .. } => Type::Never,
-            ast::ArmBody::Expr(_) | ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } => {
-                Type::union(yields)
-            }
-        };
-        ArmBlock {
-            id,
-            ty,
-            does: block.does,
-        }
-    }
-
-    /// What an arm does, in the block that was opened for it.
-    fn arm_body(&mut self, label: &str, body: &ast::ArmBody) {
-        match body {
-            ast::ArmBody::Do(block) => self.statements(&block.statements),
-            ast::ArmBody::Fail { class, message } => {
-                if let Some(failing) = self.failing(class, message.as_deref()) {
-                    self.push(class.span, NodeKind::Fail(failing));
-                }
-            }
-            ast::ArmBody::Expr(expression) => self.arm_expression(label, expression),
-            ast::ArmBody::Ask {
-                agent,
-                arguments,
-                returns,
-            } => {
-                let asked = self.ask(agent.span, agent, arguments, returns);
-                self.arm_step(label, agent.span.to(returns.span), asked);
-            }
-            ast::ArmBody::Infer {
-                span,
-                arguments,
-                returns,
-            } => {
-                let inferred = self.infer(*span, arguments, returns);
-                self.arm_step(label, *span, inferred);
-            }
-        }
-    }
-
-    fn arm_expression(&mut self, label: &str, expression: &ast::Expr) {
-        if !self.is_call(expression) {
-            let code = self.value(expression);
-            let code = self.yielded(code);
-            self.push(expression.span, NodeKind::Yield(code));
-            return;
-        }
-        let body = self.called(expression);
-        self.arm_step(label, expression.span, body);
-    }
-
-    /// An arm that is one step, whose value is that of the arm.
-    fn arm_step(&mut self, label: &str, span: Span, body: CheckedBody) {
-        self.note_does(&body.does);
-        let slot = self.names.slot();
-        let step = Step::bare(span, body.kind, body.ty.clone(), body.does);
-        self.push_node(
-            span,
-            Some((arc(label), slot)),
-            Vec::new(),
-            NodeKind::Step(Box::new(step)),
-        );
-        let value = self.yielded(Code::place(
-            Place { up: 0, slot },
-            arc(label),
-            body.ty,
-            span,
-        ));
-        self.push(span, NodeKind::Yield(value));
+    if body.does.effect.is_read_only() && body.ty != Type::Null {
+        checker
+            .made
+            .looks
+            .push((checker.origin(name), name.span, called));
     }
 }
 
-/// What an arm came out as.
-pub(super) struct ArmBlock {
-    pub id: BlockId,
-    pub ty: Type,
-    pub does: Footprint,
+fn check_step_body(checker: &mut PlanChecker<'_>, step: &ast::Step) -> CheckedBody {
+    match &step.body {
+        ast::StepBody::Call(call) => check_call_step(checker, call),
+        ast::StepBody::Do(block) => check_do(checker, block),
+        ast::StepBody::Each { .. } => check_each(checker, &step.body),
+        ast::StepBody::Repeat {
+            state,
+            initial,
+            max,
+            body,
+        } => check_repeat(checker, state, initial, max.as_deref(), body),
+        ast::StepBody::Race(branches) => check_race(checker, step.name.span, branches),
+        ast::StepBody::Match { subject, arms } => check_match(checker, subject, arms),
+        ast::StepBody::Ask {
+            agent,
+            arguments,
+            returns,
+        } => check_ask(checker, step.name.span, agent, arguments, returns),
+        ast::StepBody::Infer { arguments, returns } => {
+            check_infer(checker, step.name.span, arguments, returns)
+        }
+        ast::StepBody::Input {
+            prompt,
+            form: _,
+            fields,
+        } => check_input(checker, prompt, fields, &step.clauses),
+        ast::StepBody::Wait(wait) => check_wait(checker, wait),
+        ast::StepBody::Error => CheckedBody::damaged(Type::Invalid),
+    }
+}
+
+pub(super) fn check_call_step(
+    checker: &mut PlanChecker<'_>,
+    expression: &ast::Expr,
+) -> CheckedBody {
+    let Some((call, ty, does)) = check_call(checker, expression) else {
+        return CheckedBody::damaged(Type::Invalid);
+    };
+    CheckedBody::new(StepKind::Call(call), ty, does)
+}
+
+pub(super) fn check_do(checker: &mut PlanChecker<'_>, block: &ast::Block) -> CheckedBody {
+    let id = checker.open_block(BlockKind::Do, None, &block.statements);
+    check_statements(checker, &block.statements);
+    close_step_block(checker, &block.statements, BlockKind::Do, |_| {
+        StepKind::Do(id)
+    })
+}
+
+/// Closes the innermost block and makes the body of the step that owns it.
+fn close_step_block(
+    checker: &mut PlanChecker<'_>,
+    statements: &[ast::Statement],
+    kind: BlockKind,
+    make: impl FnOnce(&OpenBlock) -> StepKind,
+) -> CheckedBody {
+    let Some(mut block) = checker.close_block() else {
+        return CheckedBody::damaged(Type::Invalid);
+    };
+    let step = make(&block);
+    let ty = block_type(std::mem::take(&mut block.yields), statements, kind);
+    CheckedBody::new(step, ty, block.does)
+}
+
+fn check_each(checker: &mut PlanChecker<'_>, body: &ast::StepBody) -> CheckedBody {
+    let ast::StepBody::Each {
+        element,
+        index,
+        list,
+        max,
+        parallel,
+        by,
+        settle,
+        body: block,
+    } = body
+    else {
+        return CheckedBody::damaged(Type::Invalid);
+    };
+    let list_code = checker.value(list);
+    let element_type = element_type(checker, &list_code, list.span);
+    report_unbounded(checker, "each", max.as_deref(), list.span);
+    let max = check_bound(checker, max.as_deref(), "`max` of `each`");
+    let parallel = check_bound(checker, parallel.as_deref(), "`parallel` of `each`");
+    let id = checker.open_block(BlockKind::Each, None, &block.statements);
+    checker.introduce_local(element, element_type);
+    match index {
+        Some(index) => {
+            checker.introduce_local(index, Type::Int);
+        }
+        None => {
+            checker.names.slot();
+        }
+    }
+    let by = by.as_ref().map(|by| checker.value(by));
+    check_statements(checker, &block.statements);
+    let mut outcome = close_step_block(checker, &block.statements, BlockKind::Each, |body| {
+        let in_turn = body.does.order == OrderClass::Barrier;
+        StepKind::Each(Box::new(Each {
+            list: list_code,
+            max,
+            parallel,
+            in_turn,
+            by,
+            settle: *settle,
+            body: id,
+        }))
+    });
+    if *settle {
+        outcome.ty = Type::Result(Arc::new(outcome.ty));
+    }
+    outcome.ty = Type::List(Arc::new(outcome.ty));
+    outcome
+}
+
+/// The type of an element of what `each` runs over.
+fn element_type(checker: &mut PlanChecker<'_>, list: &Code, span: Span) -> Type {
+    let elements = list.ty.members().iter().map(|member| match member {
+        Type::List(element) => Some((**element).clone()),
+        _ => None,
+    });
+    if let Some(elements) = elements.collect::<Option<Vec<_>>>() {
+        return Type::union(elements);
+    }
+    match &list.ty {
+        Type::Any => Type::Any,
+        Type::Invalid | Type::Never => Type::Invalid,
+        other => {
+            let present = other.without_null();
+            let lists = present
+                .members()
+                .iter()
+                .all(|member| matches!(member, Type::List(_)));
+            let absent = other.is_optional() && lists;
+            let diagnostic = if absent {
+                Diagnostic::new(&codes::types::MAYBE_ABSENT, span, "this list may be absent")
+                    .help("give a list for that case: `… ?? []`")
+                    .unsafe_fix(
+                        "add `?? []`",
+                        vec![Edit::new(Span::at(span.end as usize), " ?? []")],
+                    )
+            } else {
+                Diagnostic::new(
+                    &codes::types::NOT_A_LIST,
+                    span,
+                    format!("`each` runs over a list, and this is {other}"),
+                )
+                .help("`entries(m)` makes a list of a map's entries")
+                .expected("a list", other)
+            };
+            checker.report(diagnostic);
+            Type::Invalid
+        }
+    }
+}
+
+/// A loop without `max`; the fix writes one behind the expression that comes before it.
+fn report_unbounded(
+    checker: &mut PlanChecker<'_>,
+    word: &str,
+    max: Option<&ast::Expr>,
+    before: Span,
+) {
+    if max.is_some() {
+        return;
+    }
+    let rest = checker
+        .shared
+        .source
+        .text()
+        .get(before.end as usize..)
+        .unwrap_or("");
+    // The span of an expression leaves its own parentheses out.
+    let inside = rest.len() - rest.trim_start_matches(')').len();
+    let edit = Edit::new(Span::at(before.end as usize + inside), " max 100");
+    let message = format!("`{word}` needs a bound: how often may it go round at most?");
+    let diagnostic = Diagnostic::new(&codes::order::UNBOUNDED_LOOP, before, message)
+        .note("no `max` behind this")
+        .help("write `max 100`, or what is enough; more than that fails instead of running away")
+        .unsafe_fix("add `max 100`", vec![edit]);
+    checker.report(diagnostic);
+}
+
+/// A whole number that bounds something.
+fn check_bound(
+    checker: &mut PlanChecker<'_>,
+    expression: Option<&ast::Expr>,
+    what: &str,
+) -> Option<Code> {
+    let expression = expression?;
+    let code = checker.value_of(expression, &Type::Int, Expectation::of(&what));
+    if let Some(Value::Int(count)) = code.constant()
+        && *count < 0
+    {
+        let message = format!("{what} is {count}, and a bound cannot be negative");
+        let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, expression.span, message);
+        checker.report(
+            diagnostic
+                .expected("0 or more", count)
+                .help("write how many there may be at most"),
+        );
+    }
+    Some(code)
+}
+
+fn check_repeat(
+    checker: &mut PlanChecker<'_>,
+    state: &ast::Name,
+    initial: &ast::Expr,
+    max: Option<&ast::Expr>,
+    block: &ast::Block,
+) -> CheckedBody {
+    let initial_code = checker.value(initial);
+    report_unbounded(checker, "repeat", max, initial.span);
+    let max = check_bound(checker, max, "`max` of `repeat`");
+    let id = checker.open_block(BlockKind::Repeat, None, &block.statements);
+    let state_type = widened(&initial_code.ty);
+    checker.introduce_local(state, state_type);
+    check_statements(checker, &block.statements);
+    let mut outcome = close_step_block(checker, &block.statements, BlockKind::Repeat, |_| {
+        StepKind::Repeat(Box::new(Repeat {
+            initial: initial_code,
+            max,
+            body: id,
+        }))
+    });
+    // A round whose guarded `yield` was not taken adds nothing, so the list never holds its absence.
+    let element = if outcome.ty == Type::Null {
+        Type::Null
+    } else {
+        outcome.ty.clone()
+    };
+    outcome.ty = Type::List(Arc::new(element));
+    outcome
+}
+
+/// The type of the state of the innermost `repeat`: that of slot 0.
+pub(super) fn repeat_state(checker: &PlanChecker<'_>) -> Type {
+    checker.names.first_type().unwrap_or(Type::Any)
+}
+
+fn check_race(
+    checker: &mut PlanChecker<'_>,
+    span: Span,
+    branches: &[(ast::Name, ast::ArmBody)],
+) -> CheckedBody {
+    let mut arms = Vec::new();
+    let mut types = Vec::new();
+    let mut does = Footprint::none();
+    if branches.len() < 2 {
+        let diagnostic = Diagnostic::new(
+            &codes::types::MISSING_ARGUMENT,
+            span,
+            "a race needs two branches at least",
+        );
+        checker
+            .report(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
+    }
+    for (name, body) in branches {
+        let arm = check_arm(checker, &name.text, body, None, None);
+        if !arm.does.effect.is_read_only() {
+            let message = format!(
+                "the branch `{}` is {}, and only reads may race",
+                name.text,
+                with_article(arm.does.effect)
+            );
+            let help = "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
+            checker.report(
+                Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help),
+            );
+        }
+        does.merge(&arm.does);
+        if arms
+            .iter()
+            .any(|(known, _): &(Arc<str>, BlockId)| *known == name.text)
+        {
+            checker.report(super::finding::duplicate_name("branch", name, span));
+        }
+        types.push(arm.ty);
+        arms.push((name.text.clone(), arm.id));
+    }
+    let winner = Type::union(
+        arms.iter()
+            .map(|(name, _)| Type::Literal(Literal::String(name.clone()))),
+    );
+    let body = CheckedBody::new(StepKind::Race(arms), Type::union(types), does);
+    CheckedBody {
+        winner: Some(winner),
+        ..body
+    }
+}
+
+fn check_match(
+    checker: &mut PlanChecker<'_>,
+    subject: &ast::Expr,
+    arms: &[ast::Arm],
+) -> CheckedBody {
+    let subject_code = checker.value(subject);
+    let patterns = arms
+        .iter()
+        .map(|arm| (&arm.pattern, arm.span))
+        .collect::<Vec<_>>();
+    let patterns = checker.expressions().check_patterns(
+        (subject, &subject_code.ty),
+        &patterns,
+        subject.span,
+        true,
+    );
+    let (mut outcome, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
+    for (arm, pattern) in arms.iter().zip(patterns) {
+        let before = checker.names.assume(pattern.facts);
+        let body = check_arm(checker, "match", &arm.body, None, None);
+        checker.names.forget(before);
+        does.merge(&body.does);
+        types.push(body.ty);
+        outcome.push((pattern.matcher, body.id));
+    }
+    let kind = StepKind::Match {
+        subject: Box::new(subject_code),
+        arms: outcome,
+    };
+    CheckedBody::new(kind, Type::union(types), does)
 }
 
 /// The type that carried state has: that of its first value, literals widened at every depth, since later values differ.

@@ -3,8 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::checker::{BlockKind, PlanChecker};
+use super::block::check_statements;
+use super::blocks::BlockKind;
+use super::brought::brought_type;
+use super::checker::PlanChecker;
+use super::clause::steps_above;
 use super::context::Contexts;
+use super::event::check_event;
 use super::expr::{Code, Expectation, atoms};
 use super::finding::unknown;
 use super::names::NewName;
@@ -17,259 +22,277 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Effect, Field, ObjectType, Rest, Type};
 
-impl PlanChecker<'_> {
-    /// `task t "title" [statuses […]] [{ field: T }] [external]`
-    pub(super) fn task(&mut self, statement: &ast::Statement) {
-        let ast::StatementKind::Task {
-            name,
-            title,
-            statuses,
-            context,
-            external,
-        } = &statement.kind
-        else {
-            return;
-        };
-        self.claim("task", name, NameKind::Task);
-        let context = match context {
-            Some(context) => self.types.resolve(context, self.diagnostics),
-            None => Type::object(Vec::new(), Rest::Closed),
-        };
-        let statuses = if statuses.is_empty() {
-            Task::default_statuses()
-        } else {
-            statuses.iter().map(|status| status.text.clone()).collect()
-        };
-        let mut task = Task {
-            span: name.span,
-            name: name.text.clone(),
-            title: title.text.clone(),
-            statuses,
-            context,
-            external: *external,
-            block: self.block(),
-            slot: 0,
-        };
-        task.slot = self.introduce(name, NameKind::Task, Contexts::at_first(&task));
-        let id = TaskId(u32::try_from(self.tasks.len()).unwrap_or(u32::MAX));
-        if !external {
-            self.made.tasks.push((name.text.clone(), name.span));
-        }
-        self.push_node(
-            statement.span,
-            Some((name.text.clone(), task.slot)),
-            Vec::new(),
-            NodeKind::Task(id),
-        );
-        self.tasks.push(task);
+/// `task t "title" [statuses […]] [{ field: T }] [external]`
+pub(super) fn check_task(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
+    let ast::StatementKind::Task {
+        name,
+        title,
+        statuses,
+        context,
+        external,
+    } = &statement.kind
+    else {
+        return;
+    };
+    checker.claim("task", name, NameKind::Task);
+    let context = match context {
+        Some(context) => checker.types.resolve(context, checker.diagnostics),
+        None => Type::object(Vec::new(), Rest::Closed),
+    };
+    let statuses = if statuses.is_empty() {
+        Task::default_statuses()
+    } else {
+        statuses.iter().map(|status| status.text.clone()).collect()
+    };
+    let mut task = Task {
+        span: name.span,
+        name: name.text.clone(),
+        title: title.text.clone(),
+        statuses,
+        context,
+        external: *external,
+        block: checker.blocks.block(),
+        slot: 0,
+    };
+    task.slot = checker.introduce(name, NameKind::Task, Contexts::at_first(&task));
+    let id = TaskId(u32::try_from(checker.tasks.len()).unwrap_or(u32::MAX));
+    if !external {
+        checker.made.tasks.push((name.text.clone(), name.span));
     }
+    checker.blocks.push_node(
+        statement.span,
+        Some((name.text.clone(), task.slot)),
+        Vec::new(),
+        NodeKind::Task(id),
+    );
+    checker.tasks.push(task);
+}
 
-    /// `set t status { … } [when e] [after a]`
-    pub(super) fn set(&mut self, statement: &ast::Statement) {
-        let ast::StatementKind::Set {
-            task,
-            status,
-            context,
-            when,
-            after,
-        } = &statement.kind
-        else {
-            return;
-        };
-        let mark = when.as_ref().map(|when| self.guard(when));
-        let steps: Vec<After> = match after {
-            Some(names) => names
-                .iter()
-                .flat_map(|name| self.steps_above(name))
-                .collect(),
-            None => Vec::new(),
-        };
-        if self.open.iter().any(|block| block.kind == BlockKind::Each) {
-            let message = "elements of an `each` run side by side, so none of them can move a task";
-            let diagnostic = Diagnostic::new(&codes::order::SET_IN_EACH, statement.span, message);
-            self.diagnostics.push(
-                diagnostic.help("set the task below the `each`, from the list that it gives"),
-            );
-        }
-        let found = self.task_status(task, status);
-        let code = context
-            .as_ref()
-            .map(|context| self.set_context(context, task));
-        if let Some((id, status_id)) = found {
-            self.given(statement.span, id, code.as_ref(), mark.is_some());
-            let set = Set {
-                span: task.span.to(status.span),
-                task: id,
-                status: status_id,
-                context: code,
-            };
-            self.note_does(&Footprint::of(Effect::Pure, OrderClass::Barrier));
-            self.push_node(statement.span, None, steps, NodeKind::Set(Box::new(set)));
-        }
-        self.unguard(mark);
+/// `set t status { … } [when e] [after a]`
+pub(super) fn check_set(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
+    let ast::StatementKind::Set {
+        task,
+        status,
+        context,
+        when,
+        after,
+    } = &statement.kind
+    else {
+        return;
+    };
+    let mark = when.as_ref().map(|when| checker.guard(when));
+    let steps: Vec<After> = match after {
+        Some(names) => names
+            .iter()
+            .flat_map(|name| steps_above(checker, name))
+            .collect(),
+        None => Vec::new(),
+    };
+    if checker
+        .blocks
+        .outwards()
+        .any(|block| block.kind == BlockKind::Each)
+    {
+        let message = "elements of an `each` run side by side, so none of them can move a task";
+        let diagnostic = Diagnostic::new(&codes::order::SET_IN_EACH, statement.span, message);
+        checker
+            .report(diagnostic.help("set the task below the `each`, from the list that it gives"));
     }
-
-    fn set_context(&mut self, context: &ast::Expr, task: &ast::Name) -> Code {
-        let declared = self
-            .task_named(&task.text)
-            .and_then(|id| self.tasks.get(id.0 as usize));
-        match declared.map(|task| partial(&task.context)) {
-            Some(ty) => self.value_of(context, &ty, Expectation::of(&"the context")),
-            None => self.value(context),
-        }
+    let found = task_status(checker, task, status);
+    let code = context
+        .as_ref()
+        .map(|context| check_set_context(checker, context, task));
+    if let Some((id, status_id)) = found {
+        note_context(checker, statement.span, id, code.as_ref(), mark.is_some());
+        let set = Set {
+            span: task.span.to(status.span),
+            task: id,
+            status: status_id,
+            context: code,
+        };
+        checker
+            .blocks
+            .note_does(&Footprint::of(Effect::Pure, OrderClass::Barrier));
+        checker
+            .blocks
+            .push_node(statement.span, None, steps, NodeKind::Set(Box::new(set)));
     }
+    checker.unguard(mark);
+}
 
-    /// What readers may rely on below a `set`.
-    fn given(&mut self, span: Span, id: TaskId, context: Option<&Code>, guarded: bool) {
-        let Some(task) = self.tasks.get(id.0 as usize) else {
-            return;
-        };
-        self.contexts
-            .note(task, span, context.map(|context| &context.ty));
-        let open = self
-            .open
-            .last()
-            .map(|block| (block.id, block.guard.is_empty()));
-        let surely = !guarded && open == Some((task.block, true));
-        let binding = if let Lookup::Found(binding) = self.names.lookup(&task.name) {
-            Some(binding)
-        } else {
-            None
-        };
-        let above = binding
-            .as_ref()
-            .and_then(|binding| binding.definitions.last())
-            .filter(|_| surely);
-        if let Some(above) = above {
-            let ty = self.contexts.below(task, span, &above.ty);
-            let name = task.name.clone();
-            let ty = self.seen_type(&name, ty);
-            self.names.retype(&name, ty, None);
-        }
+fn check_set_context(checker: &mut PlanChecker<'_>, context: &ast::Expr, task: &ast::Name) -> Code {
+    let declared = checker
+        .task_named(&task.text)
+        .and_then(|id| checker.tasks.get(id.0 as usize));
+    match declared.map(|task| partial(&task.context)) {
+        Some(ty) => checker.value_of(context, &ty, Expectation::of(&"the context")),
+        None => checker.value(context),
     }
+}
 
-    fn task_status(&mut self, task: &ast::Name, status: &ast::Name) -> Option<(TaskId, Status)> {
-        self.note_read(&task.text);
-        let Some(id) = self.task_named(&task.text) else {
-            let known = self
-                .tasks
-                .iter()
-                .filter(|known| self.task_named(&known.name).is_some());
-            let known = known
-                .map(|known| known.name.clone())
-                .collect::<BTreeSet<_>>();
-            let known = known.iter().map(|name| &**name);
-            let code = &codes::names::UNKNOWN_NAME;
-            self.diagnostics
-                .push(unknown(code, "task", &task.text, task.span, known));
-            return None;
-        };
-        let declared = self.tasks.get(id.0 as usize)?;
-        let found = declared.status(&status.text);
-        if found.is_none() {
-            let what = format!("status of `{}` named", task.text);
-            let known = declared.statuses.iter().map(|status| &**status);
-            let code = &codes::names::UNKNOWN_STATUS;
-            self.diagnostics
-                .push(unknown(code, &what, &status.text, status.span, known));
-        }
-        found.map(|status| (id, status))
+/// What readers may rely on below a `set`.
+fn note_context(
+    checker: &mut PlanChecker<'_>,
+    span: Span,
+    id: TaskId,
+    context: Option<&Code>,
+    guarded: bool,
+) {
+    let Some(task) = checker.tasks.get(id.0 as usize) else {
+        return;
+    };
+    checker
+        .contexts
+        .note(task, span, context.map(|context| &context.ty));
+    let open = checker
+        .blocks
+        .innermost()
+        .map(|block| (block.id, block.guard.is_empty()));
+    let surely = !guarded && open == Some((task.block, true));
+    let binding = if let Lookup::Found(binding) = checker.names.lookup(&task.name) {
+        Some(binding)
+    } else {
+        None
+    };
+    let above = binding
+        .as_ref()
+        .and_then(|binding| binding.definitions.last())
+        .filter(|_| surely);
+    if let Some(above) = above {
+        let ty = checker.contexts.below(task, span, &above.ty);
+        let name = task.name.clone();
+        let ty = checker.seen_type(&name, ty);
+        checker.names.retype(&name, ty, None);
     }
+}
 
-    /// `listener l on COND [-> T] [as e] [when e] [max N] { … }`
-    pub(super) fn listener(&mut self, statement: &ast::Statement) {
-        let ast::StatementKind::Listener {
-            name,
-            on,
-            payload,
-            binding,
-            when,
-            max,
-            body,
-        } = &statement.kind
-        else {
-            return;
-        };
-        self.claim("listener", name, NameKind::Task);
-        let slot = self.introduce(name, NameKind::Step, Type::Null);
-        let on = self.event(on);
-        let max = max
-            .as_ref()
-            .map(|max| self.value_of(max, &Type::Int, Expectation::of(&"`max` of a listener")));
-        let payload = payload
-            .as_ref()
-            .map(|payload| self.types.resolve(payload, self.diagnostics));
-        let flow = self.names.leave_flow();
-        let id = self.open_block(BlockKind::Listener, None, &body.statements);
-        let brings = binding
-            .as_ref()
-            .map(|_| self.brought(&on, payload.as_ref()));
-        match (binding, &brings) {
-            (Some(binding), Some(ty)) => drop(self.introduce_local(binding, ty.clone())),
-            _ => drop(self.names.slot()),
-        }
-        let snapshot = self.snapshot(statement.span, &on);
-        let facts = when.as_deref().map_or_else(Vec::new, atoms);
-        let when = when.as_ref().map(|when| self.condition(when));
-        let before = self.names.assume(facts);
-        self.statements(&body.statements);
-        self.names.forget(before);
-        if let Some(block) = self.close_block() {
-            self.note_does(&block.does);
-        }
-        self.names.back_to(flow);
-        let listener = Listener {
-            span: name.span,
-            on,
-            payload,
-            brings,
-            when,
-            max,
-            body: id,
-            snapshot,
-        };
-        let named = Some((name.text.clone(), slot));
-        self.push_node(
-            statement.span,
-            named,
-            Vec::new(),
-            NodeKind::Listener(Box::new(listener)),
-        );
-    }
-
-    /// The contexts that a firing may read, each in a slot of its own: they do not change while it runs.
-    fn snapshot(&mut self, statement: Span, on: &Event) -> Vec<(TaskId, u32)> {
-        let text = self.shared.source.slice(statement);
-        let words = text
-            .split(|character: char| !unicode_ident::is_xid_continue(character))
+fn task_status(
+    checker: &mut PlanChecker<'_>,
+    task: &ast::Name,
+    status: &ast::Name,
+) -> Option<(TaskId, Status)> {
+    checker.note_read(&task.text);
+    let Some(id) = checker.task_named(&task.text) else {
+        let known = checker
+            .tasks
+            .iter()
+            .filter(|known| checker.task_named(&known.name).is_some());
+        let known = known
+            .map(|known| known.name.clone())
             .collect::<BTreeSet<_>>();
-        let named = words
-            .into_iter()
-            .filter_map(|word| self.task_named(word))
-            .collect::<BTreeSet<_>>();
-        let mut snapshot = Vec::new();
-        for id in named {
-            let Some(task) = self.tasks.get(id.0 as usize) else {
-                continue;
-            };
-            let Lookup::Found(binding) = self.names.lookup(&task.name) else {
-                continue;
-            };
-            if binding.kind == NameKind::Task {
-                let ty = self.contexts.in_snapshot(task, &on.statuses(id, task));
-                let (name, span) = (task.name.clone(), task.span);
-                let ty = self.seen_type(&name, ty);
-                let new = NewName {
-                    name: &name,
-                    span,
-                    kind: NameKind::Task,
-                    ty,
-                };
-                snapshot.push((id, self.names.introduce(new)));
-            }
-        }
-        snapshot
+        let known = known.iter().map(|name| &**name);
+        let code = &codes::names::UNKNOWN_NAME;
+        checker.report(unknown(code, "task", &task.text, task.span, known));
+        return None;
+    };
+    let declared = checker.tasks.get(id.0 as usize)?;
+    let found = declared.status(&status.text);
+    if found.is_none() {
+        let what = format!("status of `{}` named", task.text);
+        let known = declared.statuses.iter().map(|status| &**status);
+        let code = &codes::names::UNKNOWN_STATUS;
+        checker.report(unknown(code, &what, &status.text, status.span, known));
     }
+    found.map(|status| (id, status))
+}
+
+/// `listener l on COND [-> T] [as e] [when e] [max N] { … }`
+pub(super) fn check_listener(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
+    let ast::StatementKind::Listener {
+        name,
+        on,
+        payload,
+        binding,
+        when,
+        max,
+        body,
+    } = &statement.kind
+    else {
+        return;
+    };
+    checker.claim("listener", name, NameKind::Task);
+    let slot = checker.introduce(name, NameKind::Step, Type::Null);
+    let on = check_event(checker, on);
+    let max = max
+        .as_ref()
+        .map(|max| checker.value_of(max, &Type::Int, Expectation::of(&"`max` of a listener")));
+    let payload = payload
+        .as_ref()
+        .map(|payload| checker.types.resolve(payload, checker.diagnostics));
+    let flow = checker.names.leave_flow();
+    let id = checker.open_block(BlockKind::Listener, None, &body.statements);
+    let brings = binding
+        .as_ref()
+        .map(|_| brought_type(checker, &on, payload.as_ref()));
+    match (binding, &brings) {
+        (Some(binding), Some(ty)) => drop(checker.introduce_local(binding, ty.clone())),
+        _ => drop(checker.names.slot()),
+    }
+    let snapshot = snapshot_contexts(checker, statement.span, &on);
+    let facts = when.as_deref().map_or_else(Vec::new, atoms);
+    let when = when.as_ref().map(|when| checker.condition(when));
+    let before = checker.names.assume(facts);
+    check_statements(checker, &body.statements);
+    checker.names.forget(before);
+    if let Some(block) = checker.close_block() {
+        checker.blocks.note_does(&block.does);
+    }
+    checker.names.back_to(flow);
+    let listener = Listener {
+        span: name.span,
+        on,
+        payload,
+        brings,
+        when,
+        max,
+        body: id,
+        snapshot,
+    };
+    let named = Some((name.text.clone(), slot));
+    checker.blocks.push_node(
+        statement.span,
+        named,
+        Vec::new(),
+        NodeKind::Listener(Box::new(listener)),
+    );
+}
+
+/// The contexts that a firing may read, each in a slot of its own: they do not change while it runs.
+fn snapshot_contexts(
+    checker: &mut PlanChecker<'_>,
+    statement: Span,
+    on: &Event,
+) -> Vec<(TaskId, u32)> {
+    let text = checker.shared.source.slice(statement);
+    let words = text
+        .split(|character: char| !unicode_ident::is_xid_continue(character))
+        .collect::<BTreeSet<_>>();
+    let named = words
+        .into_iter()
+        .filter_map(|word| checker.task_named(word))
+        .collect::<BTreeSet<_>>();
+    let mut snapshot = Vec::new();
+    for id in named {
+        let Some(task) = checker.tasks.get(id.0 as usize) else {
+            continue;
+        };
+        let Lookup::Found(binding) = checker.names.lookup(&task.name) else {
+            continue;
+        };
+        if binding.kind == NameKind::Task {
+            let ty = checker.contexts.in_snapshot(task, &on.statuses(id, task));
+            let (name, span) = (task.name.clone(), task.span);
+            let ty = checker.seen_type(&name, ty);
+            let new = NewName {
+                name: &name,
+                span,
+                kind: NameKind::Task,
+                ty,
+            };
+            snapshot.push((id, checker.names.introduce(new)));
+        }
+    }
+    snapshot
 }
 
 /// A context in which every field may be left out: a `set` merges what it gives.

@@ -31,72 +31,70 @@ pub(super) struct MadeLet {
     pub statement: Span,
 }
 
-impl PlanChecker<'_> {
-    /// Reports what nothing in the plan uses. Silent where damage may hide the use.
-    pub(super) fn unread(&mut self, plan: &ast::Plan) {
-        self.unknown_results();
-        let inside =
-            |span: &Span| span.start >= plan.body.span.start && span.start < plan.body.span.end;
-        if self.shared.damage.iter().any(inside) {
-            return;
-        }
-        let meant = meant(self.diagnostics, &codes::names::UNKNOWN_NAME).collect::<BTreeSet<_>>();
-        let meant = |span: &Span| meant.contains(self.shared.source.slice(*span));
-        for MadeLet {
-            name,
-            origin,
-            statement,
-        } in std::mem::take(&mut self.made.lets)
-        {
-            if !self.read.contains(&origin) && !meant(&name.span) {
-                let message = format!("nothing reads `{}`", name.text);
-                let diagnostic = Diagnostic::new(&codes::names::UNUSED_LET, name.span, message)
-                    .help("a value that nobody reads is never computed")
-                    .fix_all("remove it", removal(statement));
-                self.diagnostics.push(diagnostic);
-            }
-        }
-        for (origin, span, called) in std::mem::take(&mut self.made.looks) {
-            if !self.read.contains(&origin) && !meant(&span) {
-                let message = format!("nothing reads what `{called}` gives");
-                let diagnostic = Diagnostic::new(&codes::names::UNUSED_RESULT, span, message)
-                    .help("a call that only looks and whose answer nobody reads can be left out");
-                self.diagnostics.push(diagnostic);
-            }
-        }
-        for (name, span) in std::mem::take(&mut self.made.tasks) {
-            if !self.read.contains(&span) && !meant(&span) {
-                let message = format!("nothing moves or reads the task `{name}`");
-                let diagnostic = Diagnostic::new(&codes::names::UNUSED_TASK, span, message).help(
-                    format!("move it where its part is done: `set {name} …`; or leave it out"),
-                );
-                self.diagnostics.push(diagnostic);
-            }
-        }
-        for parameter in &plan.parameters {
-            let name = &parameter.name;
-            if !self.read.contains(&name.span) && !meant(&name.span) {
-                let message = format!("nothing reads the input `{}`", name.text);
-                let diagnostic = Diagnostic::new(&codes::names::UNUSED_INPUT, name.span, message);
-                self.diagnostics.push(
-                    diagnostic.help("read it somewhere, or take it out of the head of the plan"),
-                );
-            }
+/// Reports what nothing in the plan uses. Silent where damage may hide the use.
+pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
+    report_unknown_results(checker);
+    let inside =
+        |span: &Span| span.start >= plan.body.span.start && span.start < plan.body.span.end;
+    if checker.shared.damage.iter().any(inside) {
+        return;
+    }
+    let meant = meant(checker.diagnostics, &codes::names::UNKNOWN_NAME).collect::<BTreeSet<_>>();
+    let meant = |span: &Span| meant.contains(checker.shared.source.slice(*span));
+    for MadeLet {
+        name,
+        origin,
+        statement,
+    } in std::mem::take(&mut checker.made.lets)
+    {
+        if !checker.read.contains(&origin) && !meant(&name.span) {
+            let message = format!("nothing reads `{}`", name.text);
+            let diagnostic = Diagnostic::new(&codes::names::UNUSED_LET, name.span, message)
+                .help("a value that nobody reads is never computed")
+                .fix_all("remove it", removal(statement));
+            checker.report(diagnostic);
         }
     }
+    for (origin, span, called) in std::mem::take(&mut checker.made.looks) {
+        if !checker.read.contains(&origin) && !meant(&span) {
+            let message = format!("nothing reads what `{called}` gives");
+            let diagnostic = Diagnostic::new(&codes::names::UNUSED_RESULT, span, message)
+                .help("a call that only looks and whose answer nobody reads can be left out");
+            checker.report(diagnostic);
+        }
+    }
+    for (name, span) in std::mem::take(&mut checker.made.tasks) {
+        if !checker.read.contains(&span) && !meant(&span) {
+            let message = format!("nothing moves or reads the task `{name}`");
+            let diagnostic = Diagnostic::new(&codes::names::UNUSED_TASK, span, message).help(
+                format!("move it where its part is done: `set {name} …`; or leave it out"),
+            );
+            checker.report(diagnostic);
+        }
+    }
+    for parameter in &plan.parameters {
+        let name = &parameter.name;
+        if !checker.read.contains(&name.span) && !meant(&name.span) {
+            let message = format!("nothing reads the input `{}`", name.text);
+            let diagnostic = Diagnostic::new(&codes::names::UNUSED_INPUT, name.span, message);
+            checker.report(
+                diagnostic.help("read it somewhere, or take it out of the head of the plan"),
+            );
+        }
+    }
+}
 
-    /// Results that are read although nothing is known of them.
-    fn unknown_results(&mut self) {
-        for (origin, called, span) in std::mem::take(&mut self.made.riddles) {
-            if self.valued.contains(&origin) {
-                let message = format!(
-                    "nothing is known of what `{called}` gives, so what is read of it is not checked"
-                );
-                let diagnostic = Diagnostic::new(&codes::types::UNKNOWN_READ, span, message).help(
-                    format!("declare it: `tool {called}(…) -> {{ field: type }}` in this file"),
-                );
-                self.diagnostics.push(diagnostic);
-            }
+/// Results that are read although nothing is known of them.
+fn report_unknown_results(checker: &mut PlanChecker<'_>) {
+    for (origin, called, span) in std::mem::take(&mut checker.made.riddles) {
+        if checker.valued.contains(&origin) {
+            let message = format!(
+                "nothing is known of what `{called}` gives, so what is read of it is not checked"
+            );
+            let diagnostic = Diagnostic::new(&codes::types::UNKNOWN_READ, span, message).help(
+                format!("declare it: `tool {called}(…) -> {{ field: type }}` in this file"),
+            );
+            checker.report(diagnostic);
         }
     }
 }
@@ -217,8 +215,5 @@ fn meant(diagnostics: &[Diagnostic], code: &'static codes::Code) -> impl Iterato
 }
 
 fn removal(span: Span) -> Vec<Edit> {
-    vec![Edit {
-        span,
-        text: String::new(),
-    }]
+    vec![Edit::removal(span)]
 }

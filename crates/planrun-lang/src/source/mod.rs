@@ -70,6 +70,15 @@ impl Span {
     }
 }
 
+impl From<std::ops::Range<u32>> for Span {
+    fn from(range: std::ops::Range<u32>) -> Self {
+        Self {
+            start: range.start,
+            end: range.end,
+        }
+    }
+}
+
 impl fmt::Debug for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{}", self.start, self.end)

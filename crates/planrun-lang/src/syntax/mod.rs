@@ -21,7 +21,7 @@ mod tree;
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
-use grammar::quiet::Rule;
+use grammar::parse::Rule;
 use lower::{Damage, DamageKind, Lowering, within};
 use scan::Scan;
 use tree::Tree;
@@ -125,6 +125,14 @@ pub fn no_room(source: &SourceFile) -> Diagnostic {
         "the system has no memory left to read so deeply nested a text",
     )
     .help("nest less deeply, or free memory")
+}
+
+/// The finding about a name that stands in a list twice: a field, an argument, an arm.
+fn given_twice(what: &str, name: &ast::Name, first: Span) -> Diagnostic {
+    let message = format!("{what} `{}` is given twice", name.text);
+    Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, message)
+        .label(first, "first given here")
+        .help(format!("keep one `{}`", name.text))
 }
 
 /// Orders the findings, and keeps their places inside the author's text, which may have been mended.

@@ -1,7 +1,7 @@
 //! Reads texts that are one part of a plan: an expression, a type, a pattern.
 
 use super::ast::{Expr, ExprKind, Pattern, PatternKind, TypeExpr, TypeExprKind};
-use super::grammar::quiet::Rule;
+use super::grammar::parse::Rule;
 use super::lower::{DamageKind, Lowering};
 use super::tree::Tree;
 use super::{clamp, explain, no_room, scan, stack, too_large};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::ast;
-use super::grammar::quiet::Rule;
+use super::grammar::parse::Rule;
 use super::large::LARGE;
 use super::lower::Lowering;
 use super::scan::Scan;

@@ -10,7 +10,7 @@ use pest::error::InputLocation;
 use pest::iterators::Pairs;
 use pest::{Parser as _, Token};
 
-use super::grammar::quiet::{PlanParser, Rule};
+use super::grammar::parse::{PlanParser, Rule};
 use crate::source::Span;
 
 /// The nodes of a text or of a part of it.
@@ -103,10 +103,7 @@ impl<'t> Node<'t> {
 
     pub fn span(self) -> Span {
         let entry = self.entry();
-        Span {
-            start: entry.start,
-            end: entry.end,
-        }
+        Span::from(entry.start..entry.end)
     }
 
     pub fn text(self) -> &'t str {

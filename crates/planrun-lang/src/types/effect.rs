@@ -59,9 +59,9 @@ impl Effect {
         Self::ALL.into_iter().find(|effect| effect.name() == name)
     }
 
-    /// Whether calls of this class float: they wait for no other call but earlier effects on the same state.
+    /// Whether calls of this class change nothing: they may be repeated, and wait only for earlier effects on the same state.
     #[must_use]
-    pub const fn floats(self) -> bool {
+    pub const fn is_read_only(self) -> bool {
         matches!(self, Self::Pure | Self::Read)
     }
 

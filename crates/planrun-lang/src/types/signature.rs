@@ -161,7 +161,7 @@ impl Signature {
     /// Whether nobody may know, in the end, if a call has happened: it cannot be sent again, or not for ever.
     #[must_use]
     pub fn can_stay_unknown(&self) -> bool {
-        !self.effect.repeatable() || (self.key_ttl.is_some() && !self.effect.floats())
+        !self.effect.repeatable() || (self.key_ttl.is_some() && !self.effect.is_read_only())
     }
 
     /// The parameter with this name.

@@ -3,14 +3,14 @@
 use super::{Rest, Type};
 
 /// The most parts that a type may have and still be told, compared and drawn at once.
-const MOST_PARTS: usize = 20_000;
+const MAX_PARTS: usize = 20_000;
 
 impl Type {
     /// Whether the type has more parts than anybody could follow. Its parts may be shared, so that it takes little
     /// space and yet no time is enough to walk it.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
-        let mut left = MOST_PARTS;
+        let mut left = MAX_PARTS;
         !self.fits_in(&mut left)
     }
 

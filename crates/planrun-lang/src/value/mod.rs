@@ -20,7 +20,7 @@ pub use key::Key;
 pub use number::{Exact, Number};
 pub use order::Order;
 pub use time::{
-    Civil, MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, duration_text, parse_duration, parse_offset,
+    MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, civil, duration_text, parse_duration, parse_offset,
     parse_timestamp, timestamp_text,
 };
 pub use typed::TypedError;

@@ -34,7 +34,7 @@ impl Planrun {
     /// # Errors
     /// When there is no such run; [`Error::Answer`], [`Error::NothingAsked`], [`Error::Ended`].
     pub fn answer(&self, to: Addressee<'_>, answers: &[Given]) -> Result<Vec<Answered>, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         let (runs, all) = match to {
             Addressee::Run(run) => (vec![OpenRun::of(&journal, open(&journal, run)?)?], false),
             Addressee::All => (self.inbox(None)?, true),

@@ -91,7 +91,7 @@ impl Base {
             } else {
                 None
             };
-            if again.is_some() && !effect.floats() && now.contains_key(name) {
+            if again.is_some() && !effect.is_read_only() && now.contains_key(name) {
                 repeated.push(format!(
                     "{} ({})",
                     step.path,

@@ -58,7 +58,7 @@ impl Planrun {
     /// # Errors
     /// When there is no such run, or it cannot be read.
     pub fn events(&self, run: &str, options: EventOptions) -> Result<RunEvents, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         let run = journal.run(run)?.info.run;
         let redaction = redaction(&journal, &run)?;
         Ok(RunEvents {

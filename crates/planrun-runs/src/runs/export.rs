@@ -22,7 +22,7 @@ impl Planrun {
         with_secrets: bool,
         writer: &mut impl Write,
     ) -> Result<(Exported, bool), Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         let run = journal.run(run)?.info.run;
         let redaction = if with_secrets {
             Shown::default()

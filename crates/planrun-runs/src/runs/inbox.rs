@@ -25,7 +25,7 @@ impl Planrun {
     /// # Errors
     /// When what was written cannot be used.
     pub fn inbox(&self, plan: Option<&str>) -> Result<Vec<OpenRun>, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         let states = [RunState::Paused, RunState::Running]
             .map(|state| state.name().to_owned())
             .to_vec();
@@ -46,7 +46,7 @@ impl Planrun {
     /// # Errors
     /// When there is no such run, or what was written cannot be used.
     pub fn questions(&self, run: &str) -> Result<OpenRun, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         OpenRun::of(&journal, journal.run(run)?)
     }
 }

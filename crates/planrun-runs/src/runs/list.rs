@@ -73,7 +73,7 @@ impl Planrun {
     /// # Errors
     /// When there is no such run, or more than one begins so.
     pub fn run(&self, run: &str) -> Result<RunSummary, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         Ok(RunSummary::of(&journal, journal.run(run)?))
     }
 
@@ -82,7 +82,7 @@ impl Planrun {
     /// # Errors
     /// As for [`Self::run`]; [`Error::Ended`].
     pub fn open_run(&self, run: &str) -> Result<RunSummary, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         Ok(RunSummary::of(&journal, open(&journal, run)?))
     }
 
@@ -91,7 +91,7 @@ impl Planrun {
     /// # Errors
     /// What the journal says.
     pub fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         // The journal does not know who of those that are running has lost its process.
         let running = RunState::Running.name();
         let stored = filter.states.iter().map(|state| {
@@ -126,7 +126,7 @@ impl Planrun {
     /// # Errors
     /// What the journal says.
     pub fn due(&self) -> Result<Vec<RunSummary>, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         let due = Filter {
             due: Some(self.host().now()),
             ..Filter::default()
@@ -153,6 +153,7 @@ impl Planrun {
     #[must_use]
     pub fn wake(&self, run: &RunSummary) -> Wake {
         let past = self
+            .shared
             .journal()
             .and_then(|journal| replay(&journal, &run.run));
         let expires = |past: &Past| {

@@ -183,7 +183,7 @@ impl Planrun {
     /// When there is no journal, or it cannot be used.
     pub fn with_journal(host: Arc<dyn Host>, location: Location) -> Result<Self, Error> {
         let planrun = Self::at(host, location);
-        planrun.journal()?;
+        planrun.shared.journal()?;
         Ok(planrun)
     }
 
@@ -219,22 +219,20 @@ impl Planrun {
             PlanText::Broken(report) => Err(Error::Findings(vec![report])),
         }
     }
+}
 
+impl Shared {
     /// The journal that is there; where it can only be read, for that.
     fn journal(&self) -> Result<Journal, Error> {
-        let mut open = self
-            .shared
-            .journal
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = &*open {
             return Ok(open.journal.clone());
         }
-        let path = journal_file(&self.shared.location.folder);
+        let path = journal_file(&self.location.folder);
         let journal: Journal = Arc::new(JournalFile::open_there(
             &path,
             Settings::default(),
-            self.shared.host.clone(),
+            self.host.clone(),
         )?);
         *open = Some(Open {
             journal: journal.clone(),
@@ -245,15 +243,11 @@ impl Planrun {
 
     /// The journal for a new run, which is made where there is none.
     fn journal_for_new_runs(&self) -> Result<Journal, Error> {
-        let mut open = self
-            .shared
-            .journal
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = open.as_ref().filter(|open| open.takes_runs) {
             return Ok(open.journal.clone());
         }
-        let Shared { host, location, .. } = &*self.shared;
+        let Self { host, location, .. } = self;
         let path = journal_file(&location.folder);
         let journal: Journal =
             Arc::new(JournalFile::open(&path, Settings::default(), host.clone())?);

@@ -32,7 +32,7 @@ impl Planrun {
     /// # Errors
     /// When there is no such run, or what was written of it cannot be used; [`Error::Ended`].
     pub fn patchable(&self, run: &str) -> Result<RecordedRun, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         super::signal::open(&journal, run)?;
         self.recorded(run)
     }

@@ -23,7 +23,7 @@ impl Planrun {
     /// # Errors
     /// What the journal says.
     pub fn prunable(&self, prune: Prune) -> Result<Vec<RunSummary>, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         let rows = journal.prunable(prune)?;
         Ok(rows
             .into_iter()
@@ -36,7 +36,7 @@ impl Planrun {
     /// # Errors
     /// What the journal says; what was deleted before stays so.
     pub fn prune(&self, prune: Prune) -> Result<Pruned, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         let pruned = journal.prune(prune)?;
         let lingers = match if pruned.runs.is_empty() {
             Ok(())

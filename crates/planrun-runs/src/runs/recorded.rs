@@ -35,7 +35,7 @@ impl Planrun {
     /// # Errors
     /// When there is no such run, or what was written cannot be used.
     pub fn recorded(&self, run: &str) -> Result<RecordedRun, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         let row = journal.run(run)?;
         let past = replay(&journal, &row.run)?;
         self.recorded_as(journal, row, past)

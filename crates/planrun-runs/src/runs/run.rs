@@ -144,7 +144,7 @@ impl Planrun {
                 work: Work::Job(Box::new(job), None),
             });
         }
-        let journal = self.journal_for_new_runs()?;
+        let journal = self.shared.journal_for_new_runs()?;
         match job.create(&journal, plan)? {
             Created::New(lease) => job.log = Some(lease),
             Created::Exists(row) => return self.resume_row(journal, *row, job.drive),
@@ -161,7 +161,7 @@ impl Planrun {
     /// When there is no such run, another process drives it, or what was written cannot be used; [`Error::Stuck`] where
     /// processes died at it and `again` does not ask for another.
     pub fn resume(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         let row = journal.run(run)?;
         let run = self.resume_row(journal.clone(), row, options)?;
         run.implemented(&journal)
@@ -173,7 +173,7 @@ impl Planrun {
     /// # Errors
     /// As for [`Self::resume`]; [`Error::Ended`] where the run has ended in another way.
     pub fn retry(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         let row = journal.run(run)?;
         let unverified = ErrorClass::Validation(Validation::Verify).to_string();
         if row.ended && row.error.as_ref() != Some(&unverified) {
@@ -361,7 +361,7 @@ impl Run {
         match self.work {
             Work::Job(job, journal) => {
                 let cache: Arc<dyn ResultCache> = match &journal {
-                    Some(journal) if !job.is_rehearsal() => journal.clone(),
+                    Some(journal) if !job.is_rehearsal() => journal.cache(),
                     Some(_) | None => Arc::new(MemoryCache::default()),
                 };
                 let driven = job.execute(observer, cache).await;

@@ -31,7 +31,7 @@ impl Planrun {
     /// # Errors
     /// When there is no such run, or what was written of it cannot be used; [`Error::Ended`].
     pub fn receiver(&self, run: &str) -> Result<Receiver, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         open(&journal, run)?;
         let recorded = self.recorded(run)?;
         let program = recorded.load()?.program;
@@ -57,7 +57,7 @@ impl Planrun {
         options: CancelOptions,
         drive: ResumeOptions,
     ) -> Result<Option<Run>, Error> {
-        let journal = self.journal()?;
+        let journal = self.shared.journal()?;
         let row = open(&journal, run)?;
         let said = Cancel {
             cancel: true,

@@ -24,7 +24,7 @@ pub(super) fn look(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec
         .iter()
         .filter(|(path, _)| !now.tools.contains_key(*path))
     {
-        let kind = if was.effect.floats() {
+        let kind = if was.effect.is_read_only() {
             &kind::TOOL_REMOVED
         } else {
             &kind::CALL_REMOVED
@@ -65,7 +65,7 @@ fn added(pair: &Pair<'_>, path: &str, is: &Called, found: &mut Vec<Finding>) {
             &kind::IRREVERSIBLE_UNCONFIRMED,
             "nobody is asked before it is called",
         ),
-        (effect, _) if effect.floats() => (&kind::TOOL_ADDED, "it is called"),
+        (effect, _) if effect.is_read_only() => (&kind::TOOL_ADDED, "it is called"),
         (_, _) => (&kind::CALL_ADDED, "it is called"),
     };
     let message = format!(

@@ -311,7 +311,7 @@ impl Transport for Watched {
         self.calls.lock().unwrap().push(Call {
             tool: request.signature().path(),
             key: request.idempotency_key.to_string(),
-            effect: !request.signature().effect.floats(),
+            effect: !request.signature().effect.is_read_only(),
         });
         // Nothing outside answers before the next thing is done.
         match self.inner.call(request) {

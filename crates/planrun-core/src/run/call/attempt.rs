@@ -50,7 +50,7 @@ impl Calls {
         state.attempt += 1;
         state.number = ctx.schedule.number();
         (state.handle, state.has_reported_usage) = (None, false);
-        if !state.effect.floats() {
+        if !state.effect.is_read_only() {
             state.sent_at = ctx.outbox.now.wall;
         }
         ctx.tree.set_state(at, StepState::Running);
@@ -58,7 +58,11 @@ impl Calls {
         let event = announce(ctx, program, at, signature, &state);
         ctx.tree.record_mut(at).note_open(&state);
         // What changes nothing may be asked at once; anything else only when nobody can forget that it was.
-        let needed = if state.effect.floats() { 0 } else { event };
+        let needed = if state.effect.is_read_only() {
+            0
+        } else {
+            event
+        };
         if ctx.outbox.recording.is_replaying() || needed > ctx.outbox.recording.durable() {
             state.phase = Phase::Held(needed);
             self.open.calls.insert(at, state);

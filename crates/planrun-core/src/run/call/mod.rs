@@ -269,7 +269,7 @@ pub(in crate::run) fn key_is_forgotten(
 ) -> Option<StepError> {
     let (ttl, arrived) = (signature.key_ttl?, state.arrived?);
     let age = ctx.outbox.now.wall - arrived;
-    if state.effect.floats() || age < i128::try_from(ttl.as_nanos()).unwrap_or(i128::MAX) {
+    if state.effect.is_read_only() || age < i128::try_from(ttl.as_nanos()).unwrap_or(i128::MAX) {
         return None;
     }
     let age = Duration::from_nanos(u64::try_from(age).unwrap_or(u64::MAX));

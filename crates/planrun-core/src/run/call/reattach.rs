@@ -109,7 +109,7 @@ impl Calls {
         let record = ctx.tree.record_mut(at);
         let made = past.attempts.saturating_sub(record.attempts);
         record.attempts = past.attempts;
-        record.in_doubt |= past.may_have_happened && !effect.floats();
+        record.in_doubt |= past.may_have_happened && !effect.is_read_only();
         if past.again.is_some() {
             record.details_mut().again = Again::ALL
                 .into_iter()
@@ -146,7 +146,7 @@ impl Calls {
             state.number = ctx.schedule.number();
             return self.dispatch(ctx, &program, at, step, signature, state);
         }
-        ctx.tree.record_mut(at).in_doubt |= !state.effect.floats();
+        ctx.tree.record_mut(at).in_doubt |= !state.effect.is_read_only();
         let ending = ctx.tree[at.0].ending.is_some();
         let forgotten = key_is_forgotten(ctx, at, signature, &state);
         if state.effect.repeatable() && !ending && forgotten.is_none() {

@@ -119,12 +119,12 @@ impl CallState {
 
     /// Whether cancelling it would leave open if it happened, so that it could land after what undoes it.
     pub(in crate::run) fn must_be_awaited(&self) -> bool {
-        self.in_flight() && self.phase != Phase::CutOff && !self.effect.floats()
+        self.in_flight() && self.phase != Phase::CutOff && !self.effect.is_read_only()
     }
 
     /// Whether cancelling it leaves open if it happened.
     pub(in crate::run) fn may_land(&self) -> bool {
-        self.in_flight() && !self.effect.floats()
+        self.in_flight() && !self.effect.is_read_only()
     }
 
     /// Nothing of the execution has happened, so nobody knows its key.

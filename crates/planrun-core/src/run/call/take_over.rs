@@ -51,7 +51,7 @@ pub(in crate::run) fn is_copied(
             let refused = again != Again::Asked
                 && again != Again::Definition
                 && !repeats
-                && !call.effect.floats();
+                && !call.effect.is_read_only();
             if refused {
                 let message = format!(
                     "another run has done this, and its {} differs; `--yes` lets it be done again",

@@ -305,7 +305,7 @@ impl Compensation {
                 let at = (frame, u32::try_from(node).unwrap_or(u32::MAX));
                 let changes = content
                     .step()
-                    .is_some_and(|step| calls_tool(step) && !step.effect.floats());
+                    .is_some_and(|step| calls_tool(step) && !step.effect.is_read_only());
                 if changes
                     && ctx.tree.state_of(at) == StepState::Completed
                     && !self.checks.contains_key(&at)

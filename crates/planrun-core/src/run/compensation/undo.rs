@@ -245,7 +245,7 @@ impl Compensation {
             && record
                 .details()
                 .is_none_or(|details| details.error.is_none());
-        (gave || record.in_doubt) && effect.is_some_and(|effect| !effect.floats())
+        (gave || record.in_doubt) && effect.is_some_and(|effect| !effect.is_read_only())
     }
 }
 

@@ -21,8 +21,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Example::new("'名字'.size()", "2"),
         ],
         body: size,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "sum",
@@ -39,8 +38,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Example::new("sum([1, 1.5])", "2.5"),
         ],
         body: sum,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "entries",
@@ -55,8 +53,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             r#"{"key":"a","value":1}"#,
         )],
         body: entries,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "json",
@@ -68,8 +65,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
             r#""{\"a\":[1,null]}""#,
         )],
         body: json,
-        refuses: None,
         walks: true,
+        ..Function::PLAIN
     },
 ];
 

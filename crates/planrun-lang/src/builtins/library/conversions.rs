@@ -25,8 +25,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Example::new("int(-7.9)", "-7"),
         ],
         body: int,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "uint",
@@ -40,8 +39,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "An unsigned integer: a number without its fraction, or the number that a text spells.",
         examples: &[Example::new("uint(3.9)", "3")],
         body: uint,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "double",
@@ -58,8 +56,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Example::new("double(3) / 2.0", "1.5"),
         ],
         body: double,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "string",
@@ -80,8 +77,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Example::new("string(90m)", "\"5400s\""),
         ],
         body: string,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "bytes",
@@ -93,8 +89,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The UTF-8 bytes of a text.",
         examples: &[Example::new("size(bytes('ÿ'))", "2")],
         body: bytes,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "bool",
@@ -106,8 +101,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The truth value that a text spells: `true`, `t`, `1`, `false`, `f` or `0`.",
         examples: &[Example::new("bool('true')", "true")],
         body: bool,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "timestamp",
@@ -123,8 +117,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             "\"2026-01-31T08:00:00Z\"",
         )],
         body: timestamp,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "duration",
@@ -136,8 +129,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The length of time that a text spells, such as `1h30m` or `-1.5s`.",
         examples: &[Example::new("duration('1h30m') == 90m", "true")],
         body: duration,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "type",
@@ -149,8 +141,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Example::new("type('a') == type(1)", "false"),
         ],
         body: type_of,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "dyn",
@@ -159,8 +150,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The same value, with its type forgotten until the plan runs.",
         examples: &[Example::new("dyn(1) == dyn('1')", "false")],
         body: forget,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
 ];
 

@@ -22,8 +22,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The base64 text of bytes.",
         examples: &[Example::new("base64.encode(b'hello')", "\"aGVsbG8=\"")],
         body: encode,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "decode",
@@ -35,8 +34,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             "\"hello\"",
         )],
         body: decode,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
 ];
 

@@ -9,7 +9,7 @@ const VERBS: &str = "sdfeboxX";
 /// Digits behind the point where a clause names none.
 const DEFAULT_PRECISION: usize = 6;
 /// The most digits behind the point that a clause may ask for.
-const MOST_PRECISION: usize = 1_000;
+const MAX_PRECISION: usize = 1_000;
 
 pub(super) static FUNCTIONS: &[Function] = &[Function {
     name: "format",
@@ -108,7 +108,7 @@ fn precision(clause: &str) -> Result<(Option<usize>, &str), Failure> {
         .unwrap_or(digits.len());
     let (number, rest) = digits.split_at(end);
     match number.parse() {
-        Ok(precision) if precision <= MOST_PRECISION => Ok((Some(precision), rest)),
+        Ok(precision) if precision <= MAX_PRECISION => Ok((Some(precision), rest)),
         _ => Err(unreadable("the digits behind `.` are missing or too many")),
     }
 }

@@ -50,8 +50,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The integers from 0 up to a number, without it.",
         examples: &[Example::new("lists.range(3)", "[0,1,2]")],
         body: range,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "slice",
@@ -64,7 +63,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         examples: &[Example::new("[1, 2, 3, 4].slice(1, 3)", "[2,3]")],
         body: slice,
         refuses: Some(refuses_slice),
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "flatten",
@@ -99,8 +98,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The elements of a list without repetition, in the order in which they first come.",
         examples: &[Example::new("['a', 'b', 'a'].distinct()", r#"["a","b"]"#)],
         body: distinct,
-        refuses: None,
         walks: true,
+        ..Function::PLAIN
     },
     Function {
         name: "sort",
@@ -125,8 +124,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The elements of a list in ascending order; equal ones keep theirs.",
         examples: &[Example::new("[3, 1, 2].sort()", "[1,2,3]")],
         body: sort,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "first",
@@ -138,8 +136,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Example::new("[].first()", "null"),
         ],
         body: first,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "last",
@@ -148,8 +145,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The last element of a list; null where there is none.",
         examples: &[Example::new("[3, 1].last() ?? 0", "1")],
         body: last,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "take",
@@ -159,7 +155,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         examples: &[Example::new("[3, 1, 2].take(2)", "[3,1]")],
         body: take,
         refuses: Some(refuses_count),
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "min",
@@ -171,8 +167,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Example::new("['b', 'a'].min()", "\"a\""),
         ],
         body: |arguments| extreme("min", arguments, Ordering::Less),
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "max",
@@ -184,8 +179,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Example::new("[].max() ?? 0", "0"),
         ],
         body: |arguments| extreme("max", arguments, Ordering::Greater),
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
 ];
 

@@ -61,7 +61,7 @@ macro_rules! math {
             examples: &[Example::new($example, $result)],
             body: $body,
             refuses: $refuses,
-            walks: false,
+            ..Function::PLAIN
         }
     };
 }

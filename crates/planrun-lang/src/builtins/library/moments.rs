@@ -1,11 +1,12 @@
 //! Parts of timestamps and durations, in any time zone.
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZoneDatabase};
 
 use super::super::Failure;
 use super::super::function::{Example, Form, Function, Given, Overload, Shape};
-use crate::value::{Civil, Value, parse_offset};
+use crate::value::{Value, civil, parse_offset};
 
 const SECOND: i128 = 1_000_000_000;
 
@@ -33,30 +34,30 @@ macro_rules! getter {
             examples: &[Example::new($example, $result)],
             body: |arguments| read($name, arguments, $part, $unit),
             refuses: Some(refuses_zone),
-            walks: false,
+            ..Function::PLAIN
         }
     };
 }
 
 pub(super) static FUNCTIONS: &[Function] = &[
     getter!("getFullYear", DATE, "The year of a timestamp.",
-        "timestamp('2026-01-31T09:00:00Z').getFullYear()" => "2026", |civil| civil.year, None),
+        "timestamp('2026-01-31T09:00:00Z').getFullYear()" => "2026", |at| at.year().into(), None),
     getter!("getMonth", DATE, "The month of a timestamp, from 0.",
-        "timestamp('2026-01-31T09:00:00Z').getMonth()" => "0", |civil| civil.month - 1, None),
+        "timestamp('2026-01-31T09:00:00Z').getMonth()" => "0", |at| i64::from(at.month()) - 1, None),
     getter!("getDate", DATE, "The day of the month of a timestamp, from 1.",
-        "timestamp('2026-01-31T23:30:00Z').getDate('Europe/Berlin')" => "1", |civil| civil.day, None),
+        "timestamp('2026-01-31T23:30:00Z').getDate('Europe/Berlin')" => "1", |at| at.day().into(), None),
     getter!("getDayOfMonth", DATE, "The day of the month of a timestamp, from 0.",
-        "timestamp('2026-01-31T09:00:00Z').getDayOfMonth()" => "30", |civil| civil.day - 1, None),
+        "timestamp('2026-01-31T09:00:00Z').getDayOfMonth()" => "30", |at| i64::from(at.day()) - 1, None),
     getter!("getDayOfWeek", DATE, "The day of the week of a timestamp, from 0 for Sunday.",
-        "timestamp('2026-01-31T09:00:00Z').getDayOfWeek()" => "6", |civil| civil.weekday, None),
+        "timestamp('2026-01-31T09:00:00Z').getDayOfWeek()" => "6", |at| at.weekday().to_sunday_zero_offset().into(), None),
     getter!("getDayOfYear", DATE, "The day of the year of a timestamp, from 0.",
-        "timestamp('2026-02-01T09:00:00Z').getDayOfYear()" => "31", |civil| civil.day_of_year, None),
+        "timestamp('2026-02-01T09:00:00Z').getDayOfYear()" => "31", |at| i64::from(at.day_of_year()) - 1, None),
     getter!("getHours", CLOCK, "The hour of a timestamp, or the whole hours of a duration.",
-        "timestamp('2026-01-31T09:00:00Z').getHours('+05:30')" => "14", |civil| civil.hour, Some(3_600 * SECOND)),
+        "timestamp('2026-01-31T09:00:00Z').getHours('+05:30')" => "14", |at| at.hour().into(), Some(3_600 * SECOND)),
     getter!("getMinutes", CLOCK, "The minute of a timestamp, or the whole minutes of a duration.",
-        "(1h + 30m).getMinutes()" => "90", |civil| civil.minute, Some(60 * SECOND)),
+        "(1h + 30m).getMinutes()" => "90", |at| at.minute().into(), Some(60 * SECOND)),
     getter!("getSeconds", CLOCK, "The second of a timestamp, or the whole seconds of a duration.",
-        "(2m).getSeconds()" => "120", |civil| civil.second, Some(SECOND)),
+        "(2m).getSeconds()" => "120", |at| at.second().into(), Some(SECOND)),
     Function {
         name: "getMilliseconds",
         forms: &[Form::Method],
@@ -65,20 +66,20 @@ pub(super) static FUNCTIONS: &[Function] = &[
         examples: &[Example::new("(1s + 250ms).getMilliseconds()", "250")],
         body: milliseconds,
         refuses: Some(refuses_zone),
-        walks: false,
+        ..Function::PLAIN
     },
 ];
 
 fn read(
     name: &str,
     arguments: &[Value],
-    part: fn(Civil) -> i64,
+    part: fn(DateTime) -> i64,
     unit: Option<i128>,
 ) -> Result<Value, Failure> {
     match (arguments, unit) {
-        ([Value::Timestamp(time)], _) => Ok(Value::Int(part(Civil::of(*time)))),
+        ([Value::Timestamp(time)], _) => Ok(Value::Int(part(civil(*time)))),
         ([Value::Timestamp(time), Value::String(zone)], _) => {
-            Ok(Value::Int(part(Civil::of(time + offset(*time, zone)?))))
+            Ok(Value::Int(part(civil(time + offset(*time, zone)?))))
         }
         ([Value::Duration(length)], Some(unit)) => {
             Ok(Value::Int(i64::try_from(length / unit).unwrap_or(i64::MAX)))
@@ -96,7 +97,7 @@ fn milliseconds(arguments: &[Value]) -> Result<Value, Failure> {
     read(
         "getMilliseconds",
         arguments,
-        |civil| civil.nanosecond / 1_000_000,
+        |at| at.millisecond().into(),
         None,
     )
 }

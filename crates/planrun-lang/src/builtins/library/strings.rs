@@ -23,7 +23,7 @@ macro_rules! method {
             examples: &[Example::new($example, $result)],
             body: $body,
             refuses: $refuses,
-            walks: false,
+            ..Function::PLAIN
         }
     };
 }
@@ -69,8 +69,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             "true",
         )],
         body: quote,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
 ];
 

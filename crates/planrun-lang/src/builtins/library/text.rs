@@ -14,8 +14,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "Whether a text has another one somewhere in it.",
         examples: &[Example::new("'seafood'.contains('foo')", "true")],
         body: contains,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "startsWith",
@@ -24,8 +23,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "Whether a text begins with another one.",
         examples: &[Example::new("'WZ001'.startsWith('WZ')", "true")],
         body: starts_with,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "endsWith",
@@ -34,8 +32,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "Whether a text ends with another one.",
         examples: &[Example::new("'a@example.com'.endsWith('.org')", "false")],
         body: ends_with,
-        refuses: None,
-        walks: false,
+        ..Function::PLAIN
     },
     Function {
         name: "matches",
@@ -45,7 +42,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         examples: &[Example::new("'WZ001'.matches('^[A-Z]{2}[0-9]+$')", "true")],
         body: matches,
         refuses: Some(refuses_pattern),
-        walks: false,
+        ..Function::PLAIN
     },
 ];
 

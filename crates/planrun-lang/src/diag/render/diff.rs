@@ -10,7 +10,7 @@ use super::{Look, visible_line};
 /// Lines of context around a change.
 const CONTEXT_LINES: usize = 3;
 /// Pairs of lines that are tried at most to find the smallest change; beyond, a part is shown as replaced.
-const MOST_PAIRS: usize = 10_000_000;
+const MAX_PAIRS: usize = 10_000_000;
 
 /// The change in the form that `git apply` reads; the text stands in it byte for byte.
 #[must_use]
@@ -83,7 +83,7 @@ fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
         .take_while(|(old, new)| old == new)
         .count();
     let (old_len, new_len) = (old_rest.len() - after, new_rest.len() - after);
-    if old_len.saturating_mul(new_len) <= MOST_PAIRS {
+    if old_len.saturating_mul(new_len) <= MAX_PAIRS {
         return capture_diff_slices(Algorithm::Myers, old, new);
     }
     let (old_end, new_end) = (before + old_len, before + new_len);

@@ -11,7 +11,7 @@ use crate::diag::{Diagnostic, Edit, Fix, Severity};
 use crate::source::SourceFile;
 
 /// Findings that are drawn: nobody reads on, and a terminal keeps no more.
-const MOST_DRAWN: usize = 200;
+const MAX_DRAWN: usize = 200;
 /// Edits listed behind `fix`.
 const LISTED_EDITS: usize = 4;
 /// Characters of an edit's text that are shown.
@@ -26,8 +26,8 @@ pub fn human(reports: &[FileReport], look: Look) -> String {
     let all = reports
         .iter()
         .flat_map(|report| report.diagnostics.iter().map(move |found| (report, found)));
-    let left_out = all.clone().count().saturating_sub(MOST_DRAWN);
-    let drawings = all.take(MOST_DRAWN).map(|(report, found)| {
+    let left_out = all.clone().count().saturating_sub(MAX_DRAWN);
+    let drawings = all.take(MAX_DRAWN).map(|(report, found)| {
         let heading = format!("{}[{}]", found.severity, found.code.name);
         drawing(
             &handler,

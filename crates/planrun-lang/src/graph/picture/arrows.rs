@@ -10,7 +10,7 @@ use crate::graph::{BlockGraph, Edge};
 use crate::sema::{Block, Event, EventKind, NodeKind, Plan, Set, Status, Task, TaskId, TaskTest};
 
 /// Where more statements than this move a task, its declaration stands for them all.
-const MOST_SETS: usize = 8;
+const MAX_SETS: usize = 8;
 
 /// What moves tasks and what listens to that.
 #[derive(Default)]
@@ -75,8 +75,8 @@ impl<'a> Events<'a> {
                 .map_or(&[][..], Vec::as_slice)
                 .iter()
                 .map(|(from, _)| *from);
-            let mut sources: Vec<usize> = moves.filter(above).take(MOST_SETS + 1).collect();
-            if sources.is_empty() || sources.len() > MOST_SETS {
+            let mut sources: Vec<usize> = moves.filter(above).take(MAX_SETS + 1).collect();
+            if sources.is_empty() || sources.len() > MAX_SETS {
                 sources = self.declared.get(&key).copied().into_iter().collect();
             }
             edges.extend(sources.into_iter().map(|from| DrawnEdge {
@@ -102,12 +102,12 @@ impl<'a> Events<'a> {
         let fit = moves
             .iter()
             .filter(|(place, status)| test.holds(task, *status) && outside(*place));
-        let fit: Vec<usize> = fit.take(MOST_SETS + 1).map(|(place, _)| *place).collect();
+        let fit: Vec<usize> = fit.take(MAX_SETS + 1).map(|(place, _)| *place).collect();
         let begins = test.holds(task, Status(0));
-        if fit.is_empty() || fit.len() > MOST_SETS || begins || task.external {
+        if fit.is_empty() || fit.len() > MAX_SETS || begins || task.external {
             sources.extend(self.declared.get(&key));
         }
-        if fit.len() <= MOST_SETS {
+        if fit.len() <= MAX_SETS {
             sources.extend(fit);
         }
     }

@@ -13,7 +13,7 @@ use crate::source::Span;
 use crate::syntax::json;
 
 /// More of a text than this is not drawn.
-const MOST_CHARACTERS: usize = 200;
+const MAX_CHARACTERS: usize = 200;
 
 /// The words of one plan.
 #[derive(Clone, Copy)]
@@ -338,11 +338,11 @@ fn one_line(text: &str) -> String {
             line.push(' ');
         }
         line.push_str(word);
-        if line.len() > 8 * MOST_CHARACTERS {
+        if line.len() > 8 * MAX_CHARACTERS {
             break;
         }
     }
-    match line.char_indices().nth(MOST_CHARACTERS) {
+    match line.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(&line)),
         None => line,
     }

@@ -99,24 +99,15 @@ fn removal(source: &SourceFile, allow: &Allow<'_>, named: &Named<'_>) -> Span {
             .map(|other| other.span)
     };
     if let Some(before) = other(index.checked_sub(1)) {
-        return Span {
-            start: before.end,
-            end: named.span.end,
-        };
+        return Span::from(before.end..named.span.end);
     }
     if let Some(after) = other(Some(index + 1)) {
-        return Span {
-            start: named.span.start,
-            end: after.start,
-        };
+        return Span::from(named.span.start..after.start);
     }
     let line = source
         .line(source.position(allow.span.start).line)
         .unwrap_or(allow.span);
-    let before = source.slice(Span {
-        start: line.start,
-        end: allow.span.start,
-    });
+    let before = source.slice(Span::from(line.start..allow.span.start));
     if before.trim().is_empty() {
         // The whole line, with its end.
         let rest = source.text().get(line.end as usize..).unwrap_or("");

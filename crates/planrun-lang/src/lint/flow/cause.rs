@@ -12,7 +12,7 @@ use crate::graph::{Edge, Vertex};
 use crate::sema::{BlockId, Event, NodeKind, Set, Status, StepKind, TaskId};
 
 /// The longest way that is followed.
-const MOST_LINKS: usize = 10_000;
+const MAX_LINKS: usize = 10_000;
 
 /// Why a condition never comes true.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl<'a> Flow<'a> {
     pub(in crate::lint) fn cause(&self, at: At, event: &'a Event) -> Cause<'a> {
         let mut way: Vec<Link<'a>> = Vec::new();
         let (mut at, mut event) = (at, event);
-        while way.len() < MOST_LINKS {
+        while way.len() < MAX_LINKS {
             if let Some(start) = way.iter().position(|link| link.at == at) {
                 // What was found later has to come earlier.
                 let circle = way.split_off(start).into_iter().rev().collect();
@@ -132,7 +132,7 @@ impl<'a> Flow<'a> {
 
     /// What keeps a statement from beginning: a step that waits in vain, or a listener that never fires.
     fn held_by(&self, mut at: At) -> Option<At> {
-        for _ in 0..MOST_LINKS {
+        for _ in 0..MAX_LINKS {
             if !self.opens(at.block) {
                 let owner = self.owner(at.block)?;
                 let fires =

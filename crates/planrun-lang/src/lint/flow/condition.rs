@@ -11,7 +11,7 @@ use crate::sema::{Event, EventKind, NodeKind, PlanTest, Status, TaskId};
 use crate::types::Effect;
 
 /// Alternatives beyond this number are not looked at: the condition may come true then.
-const MOST_ALTERNATIVES: usize = 256;
+const MAX_ALTERNATIVES: usize = 256;
 
 /// Something that events happen to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -103,12 +103,12 @@ fn alternatives(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> Option<
                         .flat_map(|one| next.iter().map(move |other| (one, other)));
                     ways = pairs
                         .filter_map(|(one, other)| both(one, other))
-                        .take(MOST_ALTERNATIVES + 1)
+                        .take(MAX_ALTERNATIVES + 1)
                         .collect();
                 } else {
                     ways.extend(next);
                 }
-                if ways.len() > MOST_ALTERNATIVES {
+                if ways.len() > MAX_ALTERNATIVES {
                     return None;
                 }
             }

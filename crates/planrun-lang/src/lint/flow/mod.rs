@@ -37,7 +37,7 @@ impl At {
 }
 
 /// The work after which nothing more is looked for: everything is possible then.
-const MOST_WORK: usize = 50_000_000;
+const MAX_WORK: usize = 50_000_000;
 
 /// What can come to pass, as the least that follows from what is there at the start.
 pub(super) struct Flow<'a> {
@@ -93,7 +93,7 @@ impl<'a> Flow<'a> {
             .iter()
             .map(|block| block.dag.node_count() + block.dag.edge_count())
             .sum();
-        for _ in 0..=MOST_WORK / size.max(1) {
+        for _ in 0..=MAX_WORK / size.max(1) {
             if !flow.round() {
                 return Some(flow);
             }

@@ -9,7 +9,7 @@ use petgraph::visit::EdgeRef;
 use crate::graph::{BlockGraph, Edge, Vertex};
 
 /// How many vertices are looked at; beyond that the answer is the careful one.
-const MOST_VERTICES: usize = 20_000;
+const MAX_VERTICES: usize = 20_000;
 
 /// Whether `later` waits for `earlier`, directly or by way of others. `None` where the way is too long to tell.
 pub(in crate::lint) fn is_before(graph: &BlockGraph, earlier: usize, later: usize) -> Option<bool> {
@@ -42,7 +42,7 @@ pub(in crate::lint) fn is_before(graph: &BlockGraph, earlier: usize, later: usiz
                 open.push(source);
             }
         }
-        if seen.len() > MOST_VERTICES {
+        if seen.len() > MAX_VERTICES {
             return None;
         }
     }

@@ -72,10 +72,7 @@ fn report(source: &SourceFile, first: Guarded<'_>, second: Guarded<'_>) -> Diagn
     let text = format!(
         "if {condition} {{\n{margin}    {one}\n{margin}}} else {{\n{margin}    {other}\n{margin}}}"
     );
-    let edit = Edit {
-        span: first.0.span.to(second.0.span),
-        text,
-    };
+    let edit = Edit::new(first.0.span.to(second.0.span), text);
     diagnostic.fix_all("write `if` and `else`", vec![edit])
 }
 

@@ -162,5 +162,5 @@ fn wrapped(source: &SourceFile, whole: Span) -> Vec<Edit> {
         .unwrap_or("");
     let body = text.get(start..end).unwrap_or("").replace('\n', "\n    ");
     let text = format!("parallel {{\n{margin}    {body}\n{margin}}}");
-    vec![Edit { span: whole, text }]
+    vec![Edit::new(whole, text)]
 }

@@ -31,13 +31,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             Some(at) => {
                 let start = code.span.start as usize + at;
                 let span = Span::new(start, start + "http".len());
-                finding.unsafe_fix(
-                    "write `https://`",
-                    vec![Edit {
-                        span,
-                        text: "https".to_owned(),
-                    }],
-                )
+                finding.unsafe_fix("write `https://`", vec![Edit::new(span, "https")])
             }
             None => finding,
         });

@@ -26,10 +26,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             );
             finding.unsafe_fix(
                 "add `confirm`",
-                vec![Edit {
-                    span: Span::at(call.span.end as usize),
-                    text,
-                }],
+                vec![Edit::new(Span::at(call.span.end as usize), text)],
             )
         } else {
             finding

@@ -10,7 +10,7 @@ use crate::sema::{
 };
 
 /// Beyond this number the rest of one task's `set`s is not compared.
-const MOST_SETS: usize = 50;
+const MAX_SETS: usize = 50;
 
 /// A `set` that surely happens.
 struct Anchored<'a> {
@@ -44,7 +44,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let anchor = anchor(plan, &owners, block, node)?;
             Some(Anchored { set, anchor })
         });
-        let mut sets = sets.take(MOST_SETS).collect::<Vec<_>>();
+        let mut sets = sets.take(MAX_SETS).collect::<Vec<_>>();
         sets.sort_by_key(|set| set.set.span.start);
         found.extend(first_race(subject, task, &sets));
     }

@@ -105,7 +105,10 @@ fn writers<'a>(
             }
             _ => continue,
         };
-        for touch in touches.into_iter().filter(|touch| !touch.effect.floats()) {
+        for touch in touches
+            .into_iter()
+            .filter(|touch| !touch.effect.is_read_only())
+        {
             let Some(resource) = &touch.resource else {
                 continue;
             };
@@ -175,7 +178,8 @@ fn elements(subject: &Subject<'_>, node: &Node) -> Option<Diagnostic> {
         .iter()
         .filter_map(Node::step);
     let mut touches = body.flat_map(|inner| inner.touches.iter().map(move |touch| (inner, touch)));
-    let changed = |(_, touch): &(&Step, &Touch)| !touch.effect.floats() && touch.resource.is_some();
+    let changed =
+        |(_, touch): &(&Step, &Touch)| !touch.effect.is_read_only() && touch.resource.is_some();
     let (inner, touch) = touches.find(changed)?;
     let resource = touch.resource.as_deref().unwrap_or_default();
     let message = format!("the elements change `{resource}` at the same time");

@@ -159,10 +159,7 @@ fn addition(subject: &Subject<'_>, door: Door, pattern: &str) -> Option<Edit> {
     let Some(written) = subject.setting(allow) else {
         let at = subject.written.body.span.start as usize + 1;
         let text = format!("\n    allow {{ {}: [{pattern}] }}", door.name());
-        return Some(Edit {
-            span: Span::at(at),
-            text,
-        });
+        return Some(Edit::new(Span::at(at), text));
     };
     match entry(written, door.name()) {
         Some(list) => behind_last(list, pattern),
@@ -181,8 +178,5 @@ fn behind_last(within: &ast::Expr, text: &str) -> Option<Edit> {
         Some(last) => (last.end as usize, format!(", {text}")),
         None => (within.span.start as usize + 1, text.to_owned()),
     };
-    Some(Edit {
-        span: Span::at(at),
-        text,
-    })
+    Some(Edit::new(Span::at(at), text))
 }

@@ -74,10 +74,7 @@ fn unused(subject: &Subject<'_>, setting: &str, pattern: Span, removal: Span) ->
     if !subject.is_text() {
         return finding;
     }
-    let edit = Edit {
-        span: removal,
-        text: String::new(),
-    };
+    let edit = Edit::removal(removal);
     finding.unsafe_fix("take it out", vec![edit])
 }
 

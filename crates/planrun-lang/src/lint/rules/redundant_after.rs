@@ -14,7 +14,7 @@ use crate::sema::{After, Block, Node, NodeKind, OnFailure, OrderClass};
 use crate::source::{SourceFile, Span};
 
 /// How far above a step is looked.
-const MOST_VERTICES: usize = 5_000;
+const MAX_VERTICES: usize = 5_000;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let named = subject.plan.nodes().any(|node| !node.after.is_empty());
@@ -56,10 +56,7 @@ fn one_name(subject: &Subject<'_>, after: &After, twice: bool) -> Diagnostic {
     } else {
         "the step reads it, or something that reads it"
     };
-    let edit = Edit {
-        span: removal(subject.source, after.span),
-        text: String::new(),
-    };
+    let edit = Edit::removal(removal(subject.source, after.span));
     Diagnostic::new(
         &codes::order::REDUNDANT_AFTER,
         after.span,
@@ -73,10 +70,7 @@ fn one_name(subject: &Subject<'_>, after: &After, twice: bool) -> Diagnostic {
 fn whole_clause(subject: &Subject<'_>, node: &Node) -> Diagnostic {
     let spans = || node.after.iter().map(|after| after.span);
     let whole = spans().reduce(Span::to).unwrap_or(node.span);
-    let edit = Edit {
-        span: removal(subject.source, whole),
-        text: String::new(),
-    };
+    let edit = Edit::removal(removal(subject.source, whole));
     Diagnostic::new(
         &codes::order::REDUNDANT_AFTER,
         whole,
@@ -168,7 +162,7 @@ fn waits_anyway(
                 open.push(source);
             }
         }
-        if seen.len() > MOST_VERTICES {
+        if seen.len() > MAX_VERTICES {
             return false;
         }
     }

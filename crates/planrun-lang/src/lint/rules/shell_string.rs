@@ -73,10 +73,7 @@ fn program(subject: &Subject<'_>, site: &StepSite<'_>, argv: &Code, found: &mut 
     found.push(match plain.then(|| words_of(subject, code)).flatten() {
         Some(argv_text) => finding.unsafe_fix(
             "call the program itself",
-            vec![Edit {
-                span: argv.span,
-                text: argv_text,
-            }],
+            vec![Edit::new(argv.span, argv_text)],
         ),
         None => finding,
     });

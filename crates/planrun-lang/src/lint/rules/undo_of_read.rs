@@ -13,7 +13,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged
         );
         let known = !refused && site.step.ty != Type::Invalid;
-        if !known || !site.step.effect.floats() {
+        if !known || !site.step.effect.is_read_only() {
             continue;
         }
         for clause in site.step.clause_spans("undo") {
@@ -23,7 +23,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             );
             let finding = Diagnostic::new(&codes::effects::UNDO_OF_READ, clause, message)
                 .help("remove the clause; where the call does change something, say so in its contract: `effect`")
-                .unsafe_fix("remove the clause", vec![Edit { span: clause, text: String::new() }]);
+                .unsafe_fix("remove the clause", vec![Edit::removal(clause)]);
             found.push(finding);
         }
     }

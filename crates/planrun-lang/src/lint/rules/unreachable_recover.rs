@@ -100,13 +100,7 @@ fn never(
     {
         return finding;
     }
-    finding.fix_all(
-        "remove the arm",
-        vec![Edit {
-            span: clause,
-            text: String::new(),
-        }],
-    )
+    finding.fix_all("remove the arm", vec![Edit::removal(clause)])
 }
 
 /// What a step is, in a message.

@@ -23,10 +23,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             "`{}` may wait for ever",
             node.name.as_deref().unwrap_or("this step")
         );
-        let edit = Edit {
-            span: Span::at(node.span.end as usize),
-            text: " within 1d".to_owned(),
-        };
+        let edit = Edit::new(Span::at(node.span.end as usize), " within 1d");
         let diagnostic = Diagnostic::new(&codes::order::WAIT_FOREVER, event.span, message)
             .note("may never come")
             .help("say how long to wait: `within 1d`; a `recover expired => …` says what happens then")

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use super::foreign::Root;
+use super::expect::check_expected;
+use super::foreign::{Root, find_foreign, pass_over_arguments};
+use super::names::{check_binding, check_winner};
 use super::overload::{self, Verdict};
-use super::path::Absence;
+use super::path::{Absence, check_path};
 use super::{Checker, Expectation, Node, Op, Typed, report};
 use crate::builtins::{self, Function};
 use crate::diag::Fix;
@@ -15,248 +17,254 @@ use crate::syntax::ast;
 use crate::types::{Type, convert};
 use crate::value::Value;
 
-impl Checker<'_> {
-    pub(super) fn global_call(
-        &mut self,
-        name: &ast::Name,
-        arguments: &[ast::Argument],
-        span: Span,
-    ) -> Typed {
-        match &*name.text {
-            "has" => return self.has(arguments, span),
-            "winner" => return self.winner(arguments, span),
-            _ => {}
+pub(super) fn check_global_call(
+    checker: &mut Checker<'_>,
+    name: &ast::Name,
+    arguments: &[ast::Argument],
+    span: Span,
+) -> Typed {
+    match &*name.text {
+        "has" => return check_has(checker, arguments, span),
+        "winner" => return check_winner(checker, arguments, span),
+        _ => {}
+    }
+    match checker.env.scope.asks(name, arguments, span) {
+        Some(Ok(binding)) => return check_binding(checker, &name.text, &binding, span),
+        Some(Err(finding)) => {
+            checker.report(*finding);
+            return Typed::fail("this asks about something that is not there", span);
         }
-        match self.scope.asks(name, arguments, span) {
-            Some(Ok(binding)) => return self.bound(&name.text, &binding, span),
-            Some(Err(finding)) => {
-                self.report(*finding);
-                return Typed::fail("this asks about something that is not there", span);
+        None => {}
+    }
+    if builtins::global(&name.text).is_none() && checker.env.scope.is_plan(&name.text) {
+        return misplaced_call(checker, None, name, arguments, span);
+    }
+    let Some(function) = builtins::global(&name.text) else {
+        return report_no_function(checker, None, name, arguments, span);
+    };
+    let typed = check_arguments(checker, arguments);
+    check_function_call(checker, function, name, typed, arguments, span)
+}
+
+/// A call of a tool or a plan where only values can stand. It is checked like the step that it has to become, which is the
+/// fix where nothing else is wrong with it.
+pub(super) fn misplaced_call(
+    checker: &mut Checker<'_>,
+    namespace: Option<&str>,
+    name: &ast::Name,
+    arguments: &[ast::Argument],
+    call: Span,
+) -> Typed {
+    let mut diagnostic = report::call_in_expression(
+        namespace,
+        name,
+        call,
+        checker.origin,
+        &checker.env.scope.visible(),
+    );
+    let at = checker.diagnostics.len();
+    let contract = checker
+        .callees
+        .and_then(|callees| callees.find(namespace, &name.text));
+    for argument in arguments {
+        let parameter = contract.as_ref().zip(argument.name.as_ref());
+        match parameter.and_then(|(contract, name)| contract.parameter(&name.text)) {
+            Some(parameter) => {
+                let what = format_args!("the argument `{}` of `{}`", parameter.name, name.text);
+                check_expected(
+                    checker,
+                    &argument.value,
+                    &accepted(parameter),
+                    Expectation::of(&what),
+                );
             }
-            None => {}
+            None => drop(checker.expression(&argument.value)),
         }
-        if builtins::global(&name.text).is_none() && self.scope.is_plan(&name.text) {
-            return self.misplaced_call(None, name, arguments, span);
+    }
+    let fits = checker.callees.is_none()
+        || contract
+            .as_ref()
+            .is_some_and(|contract| contract.fits(arguments));
+    let sound = fits && checker.diagnostics.len() == at;
+    // A step of its own always calls, and once.
+    diagnostic.fix = diagnostic.fix.filter(|_| sound).map(|fix| Fix {
+        safe: !checker.lazy,
+        ..fix
+    });
+    checker.diagnostics.insert(at, diagnostic);
+    let failed = Typed::fail("a call cannot stand inside an expression", call);
+    let returns = contract
+        .filter(|_| sound)
+        .map(|contract| contract.returns.clone());
+    Typed {
+        ty: returns.unwrap_or(Type::Invalid),
+        ..failed
+    }
+}
+
+pub(super) fn check_namespaced_call(
+    checker: &mut Checker<'_>,
+    namespace: &'static str,
+    name: &ast::Name,
+    arguments: &[ast::Argument],
+    span: Span,
+) -> Typed {
+    let Some(function) = builtins::namespaced(namespace, &name.text) else {
+        return report_no_function(checker, Some(namespace), name, arguments, span);
+    };
+    let typed = check_arguments(checker, arguments);
+    check_function_call(checker, function, name, typed, arguments, span)
+}
+
+/// A function that does not exist. What stands for one of another language gives the type of the whole.
+fn report_no_function(
+    checker: &mut Checker<'_>,
+    namespace: Option<&'static str>,
+    name: &ast::Name,
+    arguments: &[ast::Argument],
+    span: Span,
+) -> Typed {
+    let root = namespace.map_or(Root::Nothing, Root::Named);
+    let failed = Typed::fail(&format!("unbound function `{}`", name.text), span);
+    if let Some(said) = find_foreign(checker, Shape::Call, &root, &name.text, arguments, span) {
+        pass_over_arguments(checker, arguments);
+        let ty = said.ty.clone();
+        checker.report(said.of(report::unknown_function(name, namespace, &[])));
+        return Typed { ty, ..failed };
+    }
+    let given = check_arguments(checker, arguments);
+    let method = builtins::method(&name.text).filter(|_| namespace.is_none());
+    let types: Vec<Type> = given.into_iter().map(|argument| argument.ty).collect();
+    let Some(Verdict::Gives(ty)) = method.map(|method| overload::resolve(method, &types)) else {
+        checker.report(report::unknown_function(name, namespace, &[]));
+        return failed;
+    };
+    checker.report(report::unknown_function(name, namespace, arguments));
+    Typed { ty, ..failed }
+}
+
+/// The arguments of a function, which are taken by position.
+pub(super) fn check_arguments(
+    checker: &mut Checker<'_>,
+    arguments: &[ast::Argument],
+) -> Vec<Typed> {
+    for argument in arguments {
+        if let Some(name) = &argument.name {
+            checker.report(report::named_argument(name, argument));
         }
-        let Some(function) = builtins::global(&name.text) else {
-            return self.no_function(None, name, arguments, span);
+    }
+    arguments
+        .iter()
+        .map(|argument| checker.expression(&argument.value))
+        .collect()
+}
+
+fn check_function_call(
+    checker: &mut Checker<'_>,
+    function: &'static Function,
+    name: &ast::Name,
+    typed: Vec<Typed>,
+    arguments: &[ast::Argument],
+    span: Span,
+) -> Typed {
+    let spans: Vec<Span> = arguments
+        .iter()
+        .map(|argument| argument.value.span)
+        .collect();
+    let ty = result_type(checker, function, name, &typed, &spans, false);
+    let nodes: Vec<Node> = typed.into_iter().map(|typed| typed.node).collect();
+    if ty != Type::Invalid
+        && let Some(value) = folded(function, &nodes)
+    {
+        let value = if conversion(function, &ty).is_some() {
+            convert(value.clone(), &ty).unwrap_or(value)
+        } else {
+            value
         };
-        let typed = self.arguments(arguments);
-        self.call(function, name, typed, arguments, span)
+        return Typed::new(Op::Constant(value), ty, span);
     }
-
-    /// A call of a tool or a plan where only values can stand. It is checked like the step that it has to become, which is the
-    /// fix where nothing else is wrong with it.
-    pub(super) fn misplaced_call(
-        &mut self,
-        namespace: Option<&str>,
-        name: &ast::Name,
-        arguments: &[ast::Argument],
-        call: Span,
-    ) -> Typed {
-        let mut diagnostic =
-            report::call_in_expression(namespace, name, call, self.origin, &self.scope.visible());
-        let at = self.diagnostics.len();
-        let contract = self
-            .callees
-            .and_then(|callees| callees.find(namespace, &name.text));
-        for argument in arguments {
-            let parameter = contract.as_ref().zip(argument.name.as_ref());
-            match parameter.and_then(|(contract, name)| contract.parameter(&name.text)) {
-                Some(parameter) => {
-                    let what = format_args!("the argument `{}` of `{}`", parameter.name, name.text);
-                    self.expected(
-                        &argument.value,
-                        &accepted(parameter),
-                        Expectation::of(&what),
-                    );
-                }
-                None => drop(self.expression(&argument.value)),
-            }
-        }
-        let fits = self.callees.is_none()
-            || contract
-                .as_ref()
-                .is_some_and(|contract| contract.fits(arguments));
-        let sound = fits && self.diagnostics.len() == at;
-        // A step of its own always calls, and once.
-        diagnostic.fix = diagnostic.fix.filter(|_| sound).map(|fix| Fix {
-            safe: !self.lazy,
-            ..fix
-        });
-        self.diagnostics.insert(at, diagnostic);
-        let failed = Typed::fail("a call cannot stand inside an expression", call);
-        let returns = contract
-            .filter(|_| sound)
-            .map(|contract| contract.returns.clone());
-        Typed {
-            ty: returns.unwrap_or(Type::Invalid),
-            ..failed
-        }
-    }
-
-    pub(super) fn namespaced_call(
-        &mut self,
-        namespace: &'static str,
-        name: &ast::Name,
-        arguments: &[ast::Argument],
-        span: Span,
-    ) -> Typed {
-        let Some(function) = builtins::namespaced(namespace, &name.text) else {
-            return self.no_function(Some(namespace), name, arguments, span);
-        };
-        let typed = self.arguments(arguments);
-        self.call(function, name, typed, arguments, span)
-    }
-
-    /// A function that does not exist. What stands for one of another language gives the type of the whole.
-    fn no_function(
-        &mut self,
-        namespace: Option<&'static str>,
-        name: &ast::Name,
-        arguments: &[ast::Argument],
-        span: Span,
-    ) -> Typed {
-        let root = namespace.map_or(Root::Nothing, Root::Named);
-        let failed = Typed::fail(&format!("unbound function `{}`", name.text), span);
-        if let Some(said) = self.foreign(Shape::Call, &root, &name.text, arguments, span) {
-            self.passed_over(arguments);
-            let ty = said.ty.clone();
-            self.report(said.of(report::unknown_function(name, namespace, &[])));
-            return Typed { ty, ..failed };
-        }
-        let given = self.arguments(arguments);
-        let method = builtins::method(&name.text).filter(|_| namespace.is_none());
-        let types: Vec<Type> = given.into_iter().map(|argument| argument.ty).collect();
-        let Some(Verdict::Gives(ty)) = method.map(|method| overload::resolve(method, &types))
-        else {
-            self.report(report::unknown_function(name, namespace, &[]));
-            return failed;
-        };
-        self.report(report::unknown_function(name, namespace, arguments));
-        Typed { ty, ..failed }
-    }
-
-    /// The arguments of a function, which are taken by position.
-    pub(super) fn arguments(&mut self, arguments: &[ast::Argument]) -> Vec<Typed> {
-        for argument in arguments {
-            if let Some(name) = &argument.name {
-                self.report(report::named_argument(name, argument));
-            }
-        }
-        arguments
-            .iter()
-            .map(|argument| self.expression(&argument.value))
-            .collect()
-    }
-
-    fn call(
-        &mut self,
-        function: &'static Function,
-        name: &ast::Name,
-        typed: Vec<Typed>,
-        arguments: &[ast::Argument],
-        span: Span,
-    ) -> Typed {
-        let spans: Vec<Span> = arguments
-            .iter()
-            .map(|argument| argument.value.span)
-            .collect();
-        let ty = self.result(function, name, &typed, &spans, false);
-        let nodes: Vec<Node> = typed.into_iter().map(|typed| typed.node).collect();
-        if ty != Type::Invalid
-            && let Some(value) = folded(function, &nodes)
-        {
-            let value = if conversion(function, &ty).is_some() {
-                convert(value.clone(), &ty).unwrap_or(value)
-            } else {
-                value
-            };
-            return Typed::new(Op::Constant(value), ty, span);
-        }
-        if let (Some(pattern), Some(subject)) =
-            (constant_pattern(function, nodes.get(1)), nodes.first())
-        {
-            return Typed::new(
-                Op::Matches {
-                    subject: Box::new(subject.clone()),
-                    pattern,
-                },
-                ty,
-                span,
-            );
-        }
-        let call = Op::Call {
-            function,
-            arguments: nodes,
-        };
-        let op = match conversion(function, &ty) {
-            Some(conversion) => Op::Call {
-                function: conversion,
-                arguments: vec![Node { span, op: call }],
+    if let (Some(pattern), Some(subject)) =
+        (constant_pattern(function, nodes.get(1)), nodes.first())
+    {
+        return Typed::new(
+            Op::Matches {
+                subject: Box::new(subject.clone()),
+                pattern,
             },
-            None => call,
-        };
-        Typed::new(op, ty, span)
+            ty,
+            span,
+        );
     }
+    let call = Op::Call {
+        function,
+        arguments: nodes,
+    };
+    let op = match conversion(function, &ty) {
+        Some(conversion) => Op::Call {
+            function: conversion,
+            arguments: vec![Node { span, op: call }],
+        },
+        None => call,
+    };
+    Typed::new(op, ty, span)
+}
 
-    /// The type that a function gives; what does not fit is reported.
-    pub(super) fn result(
-        &mut self,
-        function: &'static Function,
-        name: &ast::Name,
-        arguments: &[Typed],
-        spans: &[Span],
-        method: bool,
-    ) -> Type {
-        let types: Vec<Type> = arguments.iter().map(|typed| typed.ty.clone()).collect();
-        match overload::resolve(function, &types) {
-            Verdict::Gives(ty) => ty,
-            Verdict::Absent(position) => {
-                if let (Some(typed), Some(span)) = (arguments.get(position), spans.get(position)) {
-                    self.report(report::absent_operand(
-                        &typed.ty,
-                        *span,
-                        method && position == 0,
-                    ));
-                }
-                let present: Vec<Type> = types.iter().map(Type::without_null).collect();
-                match overload::resolve(function, &present) {
-                    Verdict::Gives(ty) => ty,
-                    Verdict::Absent(_) | Verdict::NoOverload => Type::Invalid,
-                }
+/// The type that a function gives; what does not fit is reported.
+pub(super) fn result_type(
+    checker: &mut Checker<'_>,
+    function: &'static Function,
+    name: &ast::Name,
+    arguments: &[Typed],
+    spans: &[Span],
+    method: bool,
+) -> Type {
+    let types: Vec<Type> = arguments.iter().map(|typed| typed.ty.clone()).collect();
+    match overload::resolve(function, &types) {
+        Verdict::Gives(ty) => ty,
+        Verdict::Absent(position) => {
+            if let (Some(typed), Some(span)) = (arguments.get(position), spans.get(position)) {
+                checker.report(report::absent_operand(
+                    &typed.ty,
+                    *span,
+                    method && position == 0,
+                ));
             }
-            Verdict::NoOverload => {
-                self.report(report::no_overload(function, name, &types, method));
-                Type::Invalid
+            let present: Vec<Type> = types.iter().map(Type::without_null).collect();
+            match overload::resolve(function, &present) {
+                Verdict::Gives(ty) => ty,
+                Verdict::Absent(_) | Verdict::NoOverload => Type::Invalid,
             }
         }
+        Verdict::NoOverload => {
+            checker.report(report::no_overload(function, name, &types, method));
+            Type::Invalid
+        }
     }
+}
 
-    /// `has(x.y)`: whether the field is there; `has(x)`: whether the value is not null.
-    fn has(&mut self, arguments: &[ast::Argument], span: Span) -> Typed {
-        let [argument] = arguments else {
-            self.report(report::has_takes_a_field(span));
-            return Typed::fail("`has` takes one field", span);
-        };
-        let path = &argument.value;
-        let typed = match &path.kind {
-            ast::ExprKind::Name(_) => self.expression(path),
-            ast::ExprKind::Path { base, links }
-                if matches!(
-                    links.last().map(|link| &link.kind),
-                    Some(ast::LinkKind::Field { .. })
-                ) =>
-            {
-                self.path(base, links, path.span, Absence::Null)
-            }
-            _ => {
-                self.report(report::has_takes_a_field(path.span));
-                return Typed::fail("`has` takes a field", span);
-            }
-        };
-        Typed::new(Op::Has(Box::new(typed.node)), Type::Bool, span)
-    }
+/// `has(x.y)`: whether the field is there; `has(x)`: whether the value is not null.
+fn check_has(checker: &mut Checker<'_>, arguments: &[ast::Argument], span: Span) -> Typed {
+    let [argument] = arguments else {
+        checker.report(report::has_takes_a_field(span));
+        return Typed::fail("`has` takes one field", span);
+    };
+    let path = &argument.value;
+    let typed = match &path.kind {
+        ast::ExprKind::Name(_) => checker.expression(path),
+        ast::ExprKind::Path { base, links }
+            if matches!(
+                links.last().map(|link| &link.kind),
+                Some(ast::LinkKind::Field { .. })
+            ) =>
+        {
+            check_path(checker, base, links, path.span, Absence::Null)
+        }
+        _ => {
+            checker.report(report::has_takes_a_field(path.span));
+            return Typed::fail("`has` takes a field", span);
+        }
+    };
+    Typed::new(Op::Has(Box::new(typed.node)), Type::Bool, span)
 }
 
 /// The value of a function of constants, where it has one.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::path::Absence;
+use super::operator::require_bool;
+use super::path::{Absence, check_path};
 use super::{Checker, MapKey, Node, Op, Piece, Typed, combine, literal, narrow, report};
 use crate::sema::Lookup;
 use crate::source::Span;
@@ -10,279 +11,287 @@ use crate::syntax::ast;
 use crate::types::{Field, MapType, Rest, Type};
 use crate::value::{Key, Map, Value};
 
-impl Checker<'_> {
-    pub(super) fn template(&mut self, parts: &[ast::TemplatePart], span: Span) -> Typed {
-        let mut pieces = Vec::with_capacity(parts.len());
-        for part in parts {
-            pieces.push(match part {
-                ast::TemplatePart::Text(text) => Piece::Text(text.clone()),
-                ast::TemplatePart::Expr(expression) => {
-                    let typed = self.expression(expression);
-                    self.interpolated(&typed, expression.span);
-                    Piece::Value(typed.node)
-                }
-            });
-        }
-        Typed::new(Op::Template(pieces), Type::String, span)
-    }
-
-    /// Only what has one obvious text may stand in text.
-    fn interpolated(&mut self, typed: &Typed, span: Span) {
-        let fits = |member: &Type| match literal::widened(member) {
-            Type::String
-            | Type::Int
-            | Type::Uint
-            | Type::Double
-            | Type::Bool
-            | Type::Any
-            | Type::Invalid
-            | Type::Never => true,
-            Type::Null
-            | Type::Bytes
-            | Type::Timestamp
-            | Type::Duration
-            | Type::Type
-            | Type::Literal(_)
-            | Type::List(_)
-            | Type::Map(_)
-            | Type::Object(_)
-            | Type::Union(_)
-            | Type::Result(_)
-            | Type::Error => false,
-        };
-        let present = typed.ty.without_null();
-        if !present.members().iter().all(fits) || typed.ty == Type::Null {
-            self.report(report::interpolated_value(&typed.ty, span));
-        } else if typed.ty.is_optional() {
-            self.report(report::absent_operand(
-                &typed.ty,
-                span,
-                !combine::is_simple(&typed.node),
-            ));
-        }
-    }
-
-    pub(super) fn list(&mut self, elements: &[ast::Expr], span: Span) -> Typed {
-        let elements: Vec<Typed> = elements
-            .iter()
-            .map(|element| self.expression(element))
-            .collect();
-        list_of(elements, span)
-    }
-
-    pub(super) fn object(&mut self, entries: &[ast::Entry], span: Span) -> Typed {
-        let mut parts = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let key = self.key(&entry.key);
-            let value = self.expression(&entry.value);
-            parts.push((key, value));
-        }
-        map_of(parts, span)
-    }
-
-    /// A key as written: constant where it can be known now.
-    pub(super) fn key(&mut self, key: &ast::EntryKey) -> (MapKey, Type) {
-        match key {
-            ast::EntryKey::Name(name) => (
-                MapKey::Constant(Key::String(name.text.clone())),
-                Type::String,
-            ),
-            ast::EntryKey::Expr(expression) => {
-                let typed = self.expression(expression);
-                let fits = |member: &Type| {
-                    matches!(
-                        literal::widened(member),
-                        Type::String
-                            | Type::Int
-                            | Type::Uint
-                            | Type::Bool
-                            | Type::Any
-                            | Type::Invalid
-                            | Type::Never
-                    )
-                };
-                if !typed.ty.members().iter().all(fits) {
-                    self.report(report::no_key(&typed.ty, expression.span));
-                }
-                let ty = literal::widened(&typed.ty);
-                match typed.node.constant().and_then(Key::written) {
-                    Some(key) => (MapKey::Constant(key), ty),
-                    None => (MapKey::Computed(typed.node), ty),
-                }
+pub(super) fn check_template(
+    checker: &mut Checker<'_>,
+    parts: &[ast::TemplatePart],
+    span: Span,
+) -> Typed {
+    let mut pieces = Vec::with_capacity(parts.len());
+    for part in parts {
+        pieces.push(match part {
+            ast::TemplatePart::Text(text) => Piece::Text(text.clone()),
+            ast::TemplatePart::Expr(expression) => {
+                let typed = checker.expression(expression);
+                require_text(checker, &typed, expression.span);
+                Piece::Value(typed.node)
             }
-        }
+        });
     }
+    Typed::new(Op::Template(pieces), Type::String, span)
+}
 
-    /// `a ?? b`: absence on the way to any but the last operand is what `??` is for.
-    pub(super) fn coalesce(&mut self, operands: &[ast::Expr], span: Span) -> Typed {
-        let known = (self.facts.len(), self.excluded.len());
-        let mut typed: Vec<Typed> = Vec::with_capacity(operands.len());
-        for (position, operand) in operands.iter().enumerate() {
-            let last = position + 1 == operands.len();
-            let check = |checker: &mut Self| {
-                if last {
-                    checker.expression(operand)
-                } else {
-                    checker.lenient(operand)
-                }
+/// Only what has one obvious text may stand in text.
+fn require_text(checker: &mut Checker<'_>, typed: &Typed, span: Span) {
+    let fits = |member: &Type| match literal::widened(member) {
+        Type::String
+        | Type::Int
+        | Type::Uint
+        | Type::Double
+        | Type::Bool
+        | Type::Any
+        | Type::Invalid
+        | Type::Never => true,
+        Type::Null
+        | Type::Bytes
+        | Type::Timestamp
+        | Type::Duration
+        | Type::Type
+        | Type::Literal(_)
+        | Type::List(_)
+        | Type::Map(_)
+        | Type::Object(_)
+        | Type::Union(_)
+        | Type::Result(_)
+        | Type::Error => false,
+    };
+    let present = typed.ty.without_null();
+    if !present.members().iter().all(fits) || typed.ty == Type::Null {
+        checker.report(report::interpolated_value(&typed.ty, span));
+    } else if typed.ty.is_optional() {
+        checker.report(report::absent_operand(
+            &typed.ty,
+            span,
+            !combine::is_simple(&typed.node),
+        ));
+    }
+}
+
+pub(super) fn check_list(checker: &mut Checker<'_>, elements: &[ast::Expr], span: Span) -> Typed {
+    let elements: Vec<Typed> = elements
+        .iter()
+        .map(|element| checker.expression(element))
+        .collect();
+    list_of(elements, span)
+}
+
+pub(super) fn check_object(checker: &mut Checker<'_>, entries: &[ast::Entry], span: Span) -> Typed {
+    let mut parts = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let key = check_key(checker, &entry.key);
+        let value = checker.expression(&entry.value);
+        parts.push((key, value));
+    }
+    map_of(parts, span)
+}
+
+/// A key as written: constant where it can be known now.
+pub(super) fn check_key(checker: &mut Checker<'_>, key: &ast::EntryKey) -> (MapKey, Type) {
+    match key {
+        ast::EntryKey::Name(name) => (
+            MapKey::Constant(Key::String(name.text.clone())),
+            Type::String,
+        ),
+        ast::EntryKey::Expr(expression) => {
+            let typed = checker.expression(expression);
+            let fits = |member: &Type| {
+                matches!(
+                    literal::widened(member),
+                    Type::String
+                        | Type::Int
+                        | Type::Uint
+                        | Type::Bool
+                        | Type::Any
+                        | Type::Invalid
+                        | Type::Never
+                )
             };
-            typed.push(if position == 0 {
-                check(self)
+            if !typed.ty.members().iter().all(fits) {
+                checker.report(report::no_key(&typed.ty, expression.span));
+            }
+            let ty = literal::widened(&typed.ty);
+            match typed.node.constant().and_then(Key::written) {
+                Some(key) => (MapKey::Constant(key), ty),
+                None => (MapKey::Computed(typed.node), ty),
+            }
+        }
+    }
+}
+
+/// `a ?? b`: absence on the way to any but the last operand is what `??` is for.
+pub(super) fn check_coalesce(
+    checker: &mut Checker<'_>,
+    operands: &[ast::Expr],
+    span: Span,
+) -> Typed {
+    let known = (checker.env.facts.len(), checker.env.excluded.len());
+    let mut typed: Vec<Typed> = Vec::with_capacity(operands.len());
+    for (position, operand) in operands.iter().enumerate() {
+        let last = position + 1 == operands.len();
+        let check = |checker: &mut Checker<'_>| {
+            if last {
+                checker.expression(operand)
             } else {
-                self.lazily(check)
-            });
-            self.assume_absent(operand);
-        }
-        self.facts.truncate(known.0);
-        self.excluded.truncate(known.1);
-        coalesced(typed, span)
-    }
-
-    /// An operand of `??` before the last.
-    pub(super) fn lenient(&mut self, operand: &ast::Expr) -> Typed {
-        match &operand.kind {
-            ast::ExprKind::Path { base, links } => {
-                self.path(base, links, operand.span, Absence::Null)
+                check_lenient(checker, operand)
             }
-            _ => self.expression(operand),
-        }
+        };
+        typed.push(if position == 0 {
+            check(checker)
+        } else {
+            checker.lazily(check)
+        });
+        assume_absent(checker, operand);
     }
+    checker.env.facts.truncate(known.0);
+    checker.env.excluded.truncate(known.1);
+    coalesced(typed, span)
+}
 
-    /// Adds what holds where an operand of `??` was absent: none of the guards under which it is surely there does.
-    pub(super) fn assume_absent(&mut self, operand: &ast::Expr) {
-        let name = match &operand.kind {
+/// An operand of `??` before the last.
+pub(super) fn check_lenient(checker: &mut Checker<'_>, operand: &ast::Expr) -> Typed {
+    match &operand.kind {
+        ast::ExprKind::Path { base, links } => {
+            check_path(checker, base, links, operand.span, Absence::Null)
+        }
+        _ => checker.expression(operand),
+    }
+}
+
+/// Adds what holds where an operand of `??` was absent: none of the guards under which it is surely there does.
+pub(super) fn assume_absent(checker: &mut Checker<'_>, operand: &ast::Expr) {
+    let name = match &operand.kind {
+        ast::ExprKind::Name(name) => name,
+        ast::ExprKind::Path { base, .. } => match &base.kind {
             ast::ExprKind::Name(name) => name,
-            ast::ExprKind::Path { base, .. } => match &base.kind {
-                ast::ExprKind::Name(name) => name,
-                _ => return,
-            },
             _ => return,
-        };
-        if self.local(name).is_some() {
-            return;
+        },
+        _ => return,
+    };
+    if checker.env.local(name).is_some() {
+        return;
+    }
+    let Lookup::Found(binding) = checker.env.scope.lookup(name) else {
+        return;
+    };
+    for definition in &*binding.definitions {
+        let known = checker.env.knowledge();
+        let open = definition
+            .guard
+            .iter()
+            .filter(|atom| !known.holds(std::slice::from_ref(*atom)));
+        let open = open.cloned().collect::<Vec<_>>();
+        if open.is_empty() {
+            continue;
         }
-        let Lookup::Found(binding) = self.scope.lookup(name) else {
-            return;
-        };
-        for definition in &*binding.definitions {
-            let known = self.knowledge();
-            let open = definition
-                .guard
-                .iter()
-                .filter(|atom| !known.holds(std::slice::from_ref(*atom)));
-            let open = open.cloned().collect::<Vec<_>>();
-            if open.is_empty() {
-                continue;
-            }
-            // A trial under the condition; what it would report was reported before.
-            let (findings, reads) = (self.diagnostics.len(), self.reads.len());
-            let ty = self.with_facts(open.clone(), |checker| checker.lenient(operand).ty);
-            self.diagnostics.truncate(findings);
-            self.reads.truncate(reads);
-            if ty.admits_null() {
-                continue;
-            }
-            match open.as_slice() {
-                [only] => self.facts.extend(narrow::opposite(only)),
-                _ => self.excluded.push(open.into()),
-            }
+        // A trial under the condition; what it would report was reported before.
+        let (findings, reads) = (checker.diagnostics.len(), checker.reads.len());
+        let ty = checker.with_facts(open.clone(), |checker| check_lenient(checker, operand).ty);
+        checker.diagnostics.truncate(findings);
+        checker.reads.truncate(reads);
+        if ty.admits_null() {
+            continue;
+        }
+        match open.as_slice() {
+            [only] => checker.env.facts.extend(narrow::opposite(only)),
+            _ => checker.env.excluded.push(open.into()),
         }
     }
+}
 
-    pub(super) fn conditional(
-        &mut self,
-        arms: &[(ast::Expr, ast::Expr)],
-        otherwise: &ast::Expr,
-        span: Span,
-    ) -> Typed {
-        self.choice(arms, otherwise, span, &mut Self::expression)
-    }
+pub(super) fn check_conditional(
+    checker: &mut Checker<'_>,
+    arms: &[(ast::Expr, ast::Expr)],
+    otherwise: &ast::Expr,
+    span: Span,
+) -> Typed {
+    check_choice(checker, arms, otherwise, span, &mut |checker, result| {
+        checker.expression(result)
+    })
+}
 
-    /// A conditional whose results are checked by `check`.
-    pub(super) fn choice(
-        &mut self,
-        arms: &[(ast::Expr, ast::Expr)],
-        otherwise: &ast::Expr,
-        span: Span,
-        result_of: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
-    ) -> Typed {
-        let facts = self.facts.len();
-        let mut nodes = Vec::with_capacity(arms.len());
-        let mut types = Vec::with_capacity(arms.len() + 1);
-        for (condition, result) in arms {
-            let test = self.expression(condition);
-            self.bool_operand("? :", &test, condition.span);
-            let value = self.with_facts(narrow::atoms(condition), |checker| {
-                checker.lazily(|checker| result_of(checker, result))
-            });
-            self.facts.extend(narrow::negated_atoms(condition));
-            types.push(value.ty);
-            nodes.push((test.node, value.node));
-        }
-        let last = self.lazily(|checker| result_of(checker, otherwise));
-        self.facts.truncate(facts);
-        types.push(last.ty);
-        Typed::new(
-            Op::Conditional {
-                arms: nodes,
-                otherwise: Box::new(last.node),
-            },
-            Type::union(types),
-            span,
-        )
+/// A conditional whose results are checked by `check`.
+pub(super) fn check_choice(
+    checker: &mut Checker<'_>,
+    arms: &[(ast::Expr, ast::Expr)],
+    otherwise: &ast::Expr,
+    span: Span,
+    result_of: &mut dyn FnMut(&mut Checker<'_>, &ast::Expr) -> Typed,
+) -> Typed {
+    let facts = checker.env.facts.len();
+    let mut nodes = Vec::with_capacity(arms.len());
+    let mut types = Vec::with_capacity(arms.len() + 1);
+    for (condition, result) in arms {
+        let test = checker.expression(condition);
+        let what = format_args!("an operand of `? :`");
+        require_bool(checker, what, &test, condition.span);
+        let value = checker.with_facts(narrow::atoms(condition), |checker| {
+            checker.lazily(|checker| result_of(checker, result))
+        });
+        checker.env.facts.extend(narrow::negated_atoms(condition));
+        types.push(value.ty);
+        nodes.push((test.node, value.node));
     }
+    let last = checker.lazily(|checker| result_of(checker, otherwise));
+    checker.env.facts.truncate(facts);
+    types.push(last.ty);
+    Typed::new(
+        Op::Conditional {
+            arms: nodes,
+            otherwise: Box::new(last.node),
+        },
+        Type::union(types),
+        span,
+    )
+}
 
-    pub(super) fn match_expression(
-        &mut self,
-        subject: &ast::Expr,
-        arms: &[ast::MatchArm],
-        span: Span,
-    ) -> Typed {
-        self.match_choice(subject, arms, span, &mut Self::expression)
-    }
+pub(super) fn check_match_expression(
+    checker: &mut Checker<'_>,
+    subject: &ast::Expr,
+    arms: &[ast::MatchArm],
+    span: Span,
+) -> Typed {
+    check_match_choice(checker, subject, arms, span, &mut |checker, result| {
+        checker.expression(result)
+    })
+}
 
-    /// A `match` whose results are checked by `check`.
-    pub(super) fn match_choice(
-        &mut self,
-        subject: &ast::Expr,
-        arms: &[ast::MatchArm],
-        span: Span,
-        result_of: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
-    ) -> Typed {
-        let held = self.expression(subject);
-        let patterns: Vec<(&ast::Pattern, Span)> =
-            arms.iter().map(|arm| (&arm.pattern, arm.span)).collect();
-        let place = span_to_subject(span, subject.span);
-        let taken = self.check_patterns((subject, &held.ty), &patterns, place, false);
-        let text = narrow::path_text(subject, &[]);
-        let mut nodes = Vec::with_capacity(arms.len());
-        let mut types = Vec::with_capacity(arms.len());
-        for (arm, pattern) in arms.iter().zip(taken) {
-            self.narrowed.push((text.clone(), pattern.subject));
-            let value = self.with_facts(pattern.facts, |checker| {
-                checker.lazily(|checker| result_of(checker, &arm.value))
-            });
-            self.narrowed.pop();
-            types.push(value.ty);
-            nodes.push((pattern.matcher, value.node));
-        }
-        Typed::new(
-            Op::Match {
-                subject: Box::new(held.node),
-                arms: nodes,
-            },
-            Type::union(types),
-            span,
-        )
+/// A `match` whose results are checked by `check`.
+pub(super) fn check_match_choice(
+    checker: &mut Checker<'_>,
+    subject: &ast::Expr,
+    arms: &[ast::MatchArm],
+    span: Span,
+    result_of: &mut dyn FnMut(&mut Checker<'_>, &ast::Expr) -> Typed,
+) -> Typed {
+    let held = checker.expression(subject);
+    let patterns: Vec<(&ast::Pattern, Span)> =
+        arms.iter().map(|arm| (&arm.pattern, arm.span)).collect();
+    let place = span_to_subject(span, subject.span);
+    let taken = checker.check_patterns((subject, &held.ty), &patterns, place, false);
+    let text = narrow::path_text(subject, &[]);
+    let mut nodes = Vec::with_capacity(arms.len());
+    let mut types = Vec::with_capacity(arms.len());
+    for (arm, pattern) in arms.iter().zip(taken) {
+        checker.env.narrowed.push((text.clone(), pattern.subject));
+        let value = checker.with_facts(pattern.facts, |checker| {
+            checker.lazily(|checker| result_of(checker, &arm.value))
+        });
+        checker.env.narrowed.pop();
+        types.push(value.ty);
+        nodes.push((pattern.matcher, value.node));
     }
+    Typed::new(
+        Op::Match {
+            subject: Box::new(held.node),
+            arms: nodes,
+        },
+        Type::union(types),
+        span,
+    )
 }
 
 /// `match e`, without the arms.
 fn span_to_subject(whole: Span, subject: Span) -> Span {
-    Span {
-        start: whole.start,
-        end: subject.end.max(whole.start),
-    }
+    Span::from(whole.start..subject.end.max(whole.start))
 }
 
 /// A list; a constant one where all elements are.

@@ -1,5 +1,7 @@
 //! Values that go somewhere: literals are checked part by part, everything else as a whole.
 
+use super::construct::{check_choice, check_key, check_match_choice};
+use super::operator::lossy_number;
 use super::{Checker, Expectation, MapKey, Typed, combine, construct, report};
 use crate::diag::Diagnostic;
 use crate::diag::codes::names::CALL_IN_EXPRESSION;
@@ -9,229 +11,228 @@ use crate::syntax::ast;
 use crate::types::{Fit, Literal, MapType, ObjectType, Rest, Type, convert, fit};
 use crate::value::{Key, Value};
 
-impl Checker<'_> {
-    /// An expression whose value goes where `expected` is wanted.
-    pub(super) fn expected(
-        &mut self,
-        expression: &ast::Expr,
-        expected: &Type,
-        expectation: Expectation<'_>,
-    ) -> Typed {
-        let span = expression.span;
-        match &expression.kind {
-            ast::ExprKind::Object(entries) => match wanted_object(expected, entries) {
-                Some(Wanted::Object(object)) => {
-                    self.expected_object(entries, span, &object, expectation)
-                }
-                Some(Wanted::Map(map)) => self.expected_map(entries, span, &map, expectation),
-                None => self.whole(expression, expected, expectation),
-            },
-            ast::ExprKind::List(elements) => match wanted_element(expected) {
-                Some(element) => {
-                    let inner = expectation.element();
-                    let typed = elements
-                        .iter()
-                        .map(|one| self.expected(one, &element, inner))
-                        .collect();
-                    construct::list_of(typed, span)
-                }
-                None => self.whole(expression, expected, expectation),
-            },
-            ast::ExprKind::Conditional { arms, otherwise } => {
-                self.choice(arms, otherwise, span, &mut |checker, result| {
-                    checker.expected(result, expected, expectation)
-                })
+/// An expression whose value goes where `expected` is wanted.
+pub(super) fn check_expected(
+    checker: &mut Checker<'_>,
+    expression: &ast::Expr,
+    expected: &Type,
+    expectation: Expectation<'_>,
+) -> Typed {
+    let span = expression.span;
+    match &expression.kind {
+        ast::ExprKind::Object(entries) => match wanted_object(expected, entries) {
+            Some(Wanted::Object(object)) => {
+                check_expected_object(checker, entries, span, &object, expectation)
             }
-            ast::ExprKind::Match { subject, arms } => {
-                self.match_choice(subject, arms, span, &mut |checker, result| {
-                    checker.expected(result, expected, expectation)
-                })
+            Some(Wanted::Map(map)) => check_expected_map(checker, entries, span, &map, expectation),
+            None => check_whole(checker, expression, expected, expectation),
+        },
+        ast::ExprKind::List(elements) => match wanted_element(expected) {
+            Some(element) => {
+                let inner = expectation.element();
+                let typed = elements
+                    .iter()
+                    .map(|one| check_expected(checker, one, &element, inner))
+                    .collect();
+                construct::list_of(typed, span)
             }
-            _ => self.whole(expression, expected, expectation),
+            None => check_whole(checker, expression, expected, expectation),
+        },
+        ast::ExprKind::Conditional { arms, otherwise } => {
+            check_choice(checker, arms, otherwise, span, &mut |checker, result| {
+                check_expected(checker, result, expected, expectation)
+            })
         }
-    }
-
-    /// An expression whose parts say nothing on their own.
-    fn whole(
-        &mut self,
-        expression: &ast::Expr,
-        expected: &Type,
-        expectation: Expectation<'_>,
-    ) -> Typed {
-        let typed = self.expression(expression);
-        self.fits(typed, expression.span, expected, expectation)
-    }
-
-    /// Whether a call has been reported at a place, where no value of its kind is wanted either: then a step of its own mends
-    /// nothing.
-    fn is_misplaced_call(&mut self, span: Span) -> bool {
-        let is_it =
-            |found: &&mut Diagnostic| found.code == &CALL_IN_EXPRESSION && found.span == span;
-        let found = self.diagnostics.iter_mut().rev().find(is_it);
-        found.map(|found| found.fix = None).is_some()
-    }
-
-    /// Holds the type of a value against what is wanted, and reports what cannot be.
-    fn fits(
-        &mut self,
-        mut typed: Typed,
-        span: Span,
-        expected: &Type,
-        expectation: Expectation<'_>,
-    ) -> Typed {
-        if let Some(number) = typed.node.constant().and_then(Value::as_int)
-            && expected.without_null() == Type::Double
-        {
-            self.lossy_number(number, span);
+        ast::ExprKind::Match { subject, arms } => {
+            check_match_choice(checker, subject, arms, span, &mut |checker, result| {
+                check_expected(checker, result, expected, expectation)
+            })
         }
-        let mismatch = match (fit(&typed.ty, expected), typed.node.constant()) {
-            (Fit::Cannot(mismatch), _) => Some(mismatch),
-            // The types leave it open, the value does not.
-            (Fit::Unknown, Some(value)) => convert(value.clone(), expected).err(),
-            (Fit::Unknown, None) | (Fit::Fits, _) => None,
-        };
-        let Some(mismatch) = mismatch else {
-            return typed;
-        };
-        if matches!(typed.node.op, Op::Fail(_)) && self.is_misplaced_call(span) {
-            typed.ty = Type::Invalid;
-            return typed;
-        }
-        let simple = combine::is_simple(&typed.node);
-        let diagnostic = if mismatch.absent() && mismatch.path.is_empty() {
-            report::absent_value(&typed.ty, expected, expectation, span, simple)
-        } else {
-            report::wrong_type(
-                &typed.ty,
-                expected,
-                &mismatch,
-                expectation,
-                span,
-                &typed.node,
-            )
-        };
-        self.report(diagnostic);
+        _ => check_whole(checker, expression, expected, expectation),
+    }
+}
+
+/// An expression whose parts say nothing on their own.
+fn check_whole(
+    checker: &mut Checker<'_>,
+    expression: &ast::Expr,
+    expected: &Type,
+    expectation: Expectation<'_>,
+) -> Typed {
+    let typed = checker.expression(expression);
+    require_fit(checker, typed, expression.span, expected, expectation)
+}
+
+/// Whether a call has been reported at a place, where no value of its kind is wanted either: then a step of its own mends
+/// nothing.
+fn is_misplaced_call(checker: &mut Checker<'_>, span: Span) -> bool {
+    let is_it = |found: &&mut Diagnostic| found.code == &CALL_IN_EXPRESSION && found.span == span;
+    let found = checker.diagnostics.iter_mut().rev().find(is_it);
+    found.map(|found| found.fix = None).is_some()
+}
+
+/// Holds the type of a value against what is wanted, and reports what cannot be.
+fn require_fit(
+    checker: &mut Checker<'_>,
+    mut typed: Typed,
+    span: Span,
+    expected: &Type,
+    expectation: Expectation<'_>,
+) -> Typed {
+    if let Some(number) = typed.node.constant().and_then(Value::as_int)
+        && expected.without_null() == Type::Double
+    {
+        lossy_number(checker, number, span);
+    }
+    let mismatch = match (fit(&typed.ty, expected), typed.node.constant()) {
+        (Fit::Cannot(mismatch), _) => Some(mismatch),
+        // The types leave it open, the value does not.
+        (Fit::Unknown, Some(value)) => convert(value.clone(), expected).err(),
+        (Fit::Unknown, None) | (Fit::Fits, _) => None,
+    };
+    let Some(mismatch) = mismatch else {
+        return typed;
+    };
+    if matches!(typed.node.op, Op::Fail(_)) && is_misplaced_call(checker, span) {
         typed.ty = Type::Invalid;
-        typed
+        return typed;
     }
+    let simple = combine::is_simple(&typed.node);
+    let diagnostic = if mismatch.absent() && mismatch.path.is_empty() {
+        report::absent_value(&typed.ty, expected, expectation, span, simple)
+    } else {
+        report::wrong_type(
+            &typed.ty,
+            expected,
+            &mismatch,
+            expectation,
+            span,
+            &typed.node,
+        )
+    };
+    checker.report(diagnostic);
+    typed.ty = Type::Invalid;
+    typed
+}
 
-    fn expected_object(
-        &mut self,
-        entries: &[ast::Entry],
-        span: Span,
-        object: &ObjectType,
-        expectation: Expectation<'_>,
-    ) -> Typed {
-        let mut parts = Vec::with_capacity(entries.len());
-        let mut invalid = false;
-        for entry in entries {
-            let (key, key_type) = self.key(&entry.key);
-            let (name, field) = match &key {
-                MapKey::Constant(Key::String(name)) => (Some(name.clone()), object.field(name)),
-                // No object has such a field: `{ false: 1 }`.
-                MapKey::Constant(key) => (Some(key.to_string().into()), None),
-                MapKey::Computed(_) => (None, None),
-            };
-            let value = match field {
-                Some(field) => {
-                    let ty = if field.required {
-                        field.ty.clone()
-                    } else {
-                        field.ty.clone().optional()
-                    };
-                    self.expected(&entry.value, &ty, expectation.part(&field.name))
-                }
-                None => match (&object.rest, &name) {
-                    (Rest::Typed(ty), _) => self.expected(&entry.value, ty, expectation),
-                    (Rest::Closed, Some(name)) => {
-                        let place = key_span(entry);
-                        self.report(report::extra_field(name, place, object, expectation));
-                        invalid = true;
-                        self.expression(&entry.value)
-                    }
-                    (Rest::Closed | Rest::Open, _) => self.expression(&entry.value),
-                },
-            };
-            invalid |= value.ty == Type::Invalid;
-            parts.push(((key, key_type), value));
-        }
-        invalid |= self.missing_fields(&parts, object, span, expectation);
-        let mut typed = construct::map_of(parts, span);
-        if invalid {
-            typed.ty = Type::Invalid;
-        }
-        typed
-    }
-
-    /// Reports fields that must be there and are not.
-    fn missing_fields(
-        &mut self,
-        parts: &[((MapKey, Type), Typed)],
-        object: &ObjectType,
-        span: Span,
-        expectation: Expectation<'_>,
-    ) -> bool {
-        let computed = parts
-            .iter()
-            .any(|((key, _), _)| matches!(key, MapKey::Computed(_)));
-        if computed {
-            return false;
-        }
-        let given = |name: &str| {
-            parts.iter().any(|((key, _), _)| matches!(key, MapKey::Constant(Key::String(given)) if **given == *name))
+fn check_expected_object(
+    checker: &mut Checker<'_>,
+    entries: &[ast::Entry],
+    span: Span,
+    object: &ObjectType,
+    expectation: Expectation<'_>,
+) -> Typed {
+    let mut parts = Vec::with_capacity(entries.len());
+    let mut invalid = false;
+    for entry in entries {
+        let (key, key_type) = check_key(checker, &entry.key);
+        let (name, field) = match &key {
+            MapKey::Constant(Key::String(name)) => (Some(name.clone()), object.field(name)),
+            // No object has such a field: `{ false: 1 }`.
+            MapKey::Constant(key) => (Some(key.to_string().into()), None),
+            MapKey::Computed(_) => (None, None),
         };
-        let missing: Vec<&str> = object
-            .fields
-            .iter()
-            .filter(|field| field.required && !given(&field.name))
-            .map(|field| &*field.name)
-            .collect();
-        if missing.is_empty() {
-            return false;
-        }
-        self.report(report::missing_fields(&missing, object, span, expectation));
-        true
-    }
-
-    fn expected_map(
-        &mut self,
-        entries: &[ast::Entry],
-        span: Span,
-        map: &MapType,
-        expectation: Expectation<'_>,
-    ) -> Typed {
-        let mut parts = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let (key, key_type) = self.key(&entry.key);
-            if let Fit::Cannot(_) = fit(&key_type, &map.key) {
-                self.report(report::wrong_key(&key_type, &map.key, key_span(entry)));
+        let value = match field {
+            Some(field) => {
+                let ty = if field.required {
+                    field.ty.clone()
+                } else {
+                    field.ty.clone().optional()
+                };
+                check_expected(checker, &entry.value, &ty, expectation.part(&field.name))
             }
-            let value = self.expected(&entry.value, &map.value, expectation);
-            parts.push(((key, key_type), value));
-        }
-        construct::map_of(parts, span)
-    }
-
-    /// A condition: a bool that is there and known.
-    pub(super) fn condition(&mut self, expression: &ast::Expr) -> Typed {
-        let mut typed = self.expression(expression);
-        let fits = |member: &Type| {
-            matches!(
-                member,
-                Type::Bool | Type::Literal(Literal::Bool(_)) | Type::Invalid | Type::Never
-            )
+            None => match (&object.rest, &name) {
+                (Rest::Typed(ty), _) => check_expected(checker, &entry.value, ty, expectation),
+                (Rest::Closed, Some(name)) => {
+                    let place = key_span(entry);
+                    checker.report(report::extra_field(name, place, object, expectation));
+                    invalid = true;
+                    checker.expression(&entry.value)
+                }
+                (Rest::Closed | Rest::Open, _) => checker.expression(&entry.value),
+            },
         };
-        if !typed.ty.members().iter().all(fits) {
-            self.report(report::not_a_bool(
-                "a condition",
-                &typed.ty,
-                expression.span,
-                &typed.node,
-            ));
-            typed.ty = Type::Invalid;
-        }
-        typed
+        invalid |= value.ty == Type::Invalid;
+        parts.push(((key, key_type), value));
     }
+    invalid |= missing_fields(checker, &parts, object, span, expectation);
+    let mut typed = construct::map_of(parts, span);
+    if invalid {
+        typed.ty = Type::Invalid;
+    }
+    typed
+}
+
+/// Reports fields that must be there and are not.
+fn missing_fields(
+    checker: &mut Checker<'_>,
+    parts: &[((MapKey, Type), Typed)],
+    object: &ObjectType,
+    span: Span,
+    expectation: Expectation<'_>,
+) -> bool {
+    let computed = parts
+        .iter()
+        .any(|((key, _), _)| matches!(key, MapKey::Computed(_)));
+    if computed {
+        return false;
+    }
+    let given = |name: &str| {
+        parts.iter().any(
+            |((key, _), _)| matches!(key, MapKey::Constant(Key::String(given)) if **given == *name),
+        )
+    };
+    let missing: Vec<&str> = object
+        .fields
+        .iter()
+        .filter(|field| field.required && !given(&field.name))
+        .map(|field| &*field.name)
+        .collect();
+    if missing.is_empty() {
+        return false;
+    }
+    checker.report(report::missing_fields(&missing, object, span, expectation));
+    true
+}
+
+fn check_expected_map(
+    checker: &mut Checker<'_>,
+    entries: &[ast::Entry],
+    span: Span,
+    map: &MapType,
+    expectation: Expectation<'_>,
+) -> Typed {
+    let mut parts = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let (key, key_type) = check_key(checker, &entry.key);
+        if let Fit::Cannot(_) = fit(&key_type, &map.key) {
+            checker.report(report::wrong_key(&key_type, &map.key, key_span(entry)));
+        }
+        let value = check_expected(checker, &entry.value, &map.value, expectation);
+        parts.push(((key, key_type), value));
+    }
+    construct::map_of(parts, span)
+}
+
+/// A condition: a bool that is there and known.
+pub(super) fn check_bool(checker: &mut Checker<'_>, expression: &ast::Expr) -> Typed {
+    let mut typed = checker.expression(expression);
+    let fits = |member: &Type| {
+        matches!(
+            member,
+            Type::Bool | Type::Literal(Literal::Bool(_)) | Type::Invalid | Type::Never
+        )
+    };
+    if !typed.ty.members().iter().all(fits) {
+        checker.report(report::not_a_bool(
+            "a condition",
+            &typed.ty,
+            expression.span,
+            &typed.node,
+        ));
+        typed.ty = Type::Invalid;
+    }
+    typed
 }
 
 /// What an object literal should be.

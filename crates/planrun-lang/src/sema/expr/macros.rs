@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{
-    Checker, Comprehension, Local, MacroKind, Op, Typed, combine, literal, narrow, report,
-};
+use super::operator::{require_bool, require_present};
+use super::{Checker, Comprehension, MacroKind, Op, Typed, combine, narrow, report};
 use crate::sema::Lookup;
 use crate::source::Span;
 use crate::syntax::ast;
@@ -69,209 +68,184 @@ struct Range {
     value: Type,
 }
 
-impl Checker<'_> {
-    /// Checks a macro over a value of the given type.
-    pub(super) fn comprehension(
-        &mut self,
-        form: &Form,
-        name: &ast::Name,
-        (range, place): (Type, Span),
-        arguments: &[ast::Argument],
-    ) -> Result<(Comprehension, Type), &'static str> {
-        let (names, rest) = arguments.split_at(form.variables.min(arguments.len()));
-        let variables = self.macro_variables(name, names)?;
-        let lists =
-            |ty: &Type| matches!(ty, Type::List(_) | Type::Any | Type::Invalid | Type::Never);
-        let only_lists = form.kind == MacroKind::SortBy;
-        let over = range_of(&range).filter(|_| !only_lists || range.members().iter().all(lists));
-        let Some(over) = over else {
-            self.report(report::not_a_list(&name.text, &range, place));
-            return Err("no such overload: a macro goes over a list or a map");
-        };
-        let outer = self.locals.len();
-        let pairs = form.variables == 2;
-        let first = if pairs { &over.position } else { &over.single };
-        let first = self.push(variables.first(), first);
-        let second = pairs.then(|| self.push(variables.get(1), &over.value));
-        let facts = self.facts.len();
-        let mut parts = rest.iter();
-        let condition = if form.condition { parts.next() } else { None };
-        let condition = condition.map(|argument| {
-            let typed = self.lazily(|checker| checker.expression(&argument.value));
-            self.predicate(&name.text, &typed, argument.value.span);
-            self.facts.extend(narrow::atoms(&argument.value));
-            typed.node
-        });
-        let Some(last) = parts.next() else {
-            self.locals.truncate(outer);
-            return Err("a macro has a body");
-        };
-        let body = self.lazily(|checker| checker.expression(&last.value));
-        let ty = self.macro_type(
-            form.kind,
-            name,
-            &body,
-            &last.value,
-            (&range, &over, variables.first()),
-        );
-        self.facts.truncate(facts);
-        self.locals.truncate(outer);
-        Ok((
-            Comprehension {
-                kind: form.kind,
-                first,
-                second,
-                condition,
-                body: body.node,
-            },
-            ty,
-        ))
-    }
+impl Checker<'_> {}
 
-    /// The variables that the first arguments of a macro name.
-    fn macro_variables(
-        &mut self,
-        name: &ast::Name,
-        arguments: &[ast::Argument],
-    ) -> Result<Vec<Arc<str>>, &'static str> {
-        let mut variables = Vec::new();
-        for argument in arguments {
-            let ast::ExprKind::Name(variable) = &argument.value.kind else {
-                self.report(report::variable_expected(&name.text, argument.span));
-                return Err("the first argument of a macro names a variable");
+/// Checks a macro over a value of the given type.
+pub(super) fn check_comprehension(
+    checker: &mut Checker<'_>,
+    form: &Form,
+    name: &ast::Name,
+    (range, place): (Type, Span),
+    arguments: &[ast::Argument],
+) -> Result<(Comprehension, Type), &'static str> {
+    let (names, rest) = arguments.split_at(form.variables.min(arguments.len()));
+    let variables = macro_variables(checker, name, names)?;
+    let lists = |ty: &Type| matches!(ty, Type::List(_) | Type::Any | Type::Invalid | Type::Never);
+    let only_lists = form.kind == MacroKind::SortBy;
+    let over = range_of(&range).filter(|_| !only_lists || range.members().iter().all(lists));
+    let Some(over) = over else {
+        checker.report(report::not_a_list(&name.text, &range, place));
+        return Err("no such overload: a macro goes over a list or a map");
+    };
+    let outer = checker.env.locals.len();
+    let pairs = form.variables == 2;
+    let first = if pairs { &over.position } else { &over.single };
+    let first = checker.env.push(variables.first(), first);
+    let second = pairs.then(|| checker.env.push(variables.get(1), &over.value));
+    let facts = checker.env.facts.len();
+    let mut parts = rest.iter();
+    let condition = if form.condition { parts.next() } else { None };
+    let condition = condition.map(|argument| {
+        let typed = checker.lazily(|checker| checker.expression(&argument.value));
+        let what = format_args!("the condition of `{}`", name.text);
+        require_bool(checker, what, &typed, argument.value.span);
+        checker.env.facts.extend(narrow::atoms(&argument.value));
+        typed.node
+    });
+    let Some(last) = parts.next() else {
+        checker.env.locals.truncate(outer);
+        return Err("a macro has a body");
+    };
+    let body = checker.lazily(|checker| checker.expression(&last.value));
+    let ty = macro_type(
+        checker,
+        form.kind,
+        name,
+        &body,
+        &last.value,
+        (&range, &over, variables.first()),
+    );
+    checker.env.facts.truncate(facts);
+    checker.env.locals.truncate(outer);
+    Ok((
+        Comprehension {
+            kind: form.kind,
+            first,
+            second,
+            condition,
+            body: body.node,
+        },
+        ty,
+    ))
+}
+
+/// The variables that the first arguments of a macro name.
+fn macro_variables(
+    checker: &mut Checker<'_>,
+    name: &ast::Name,
+    arguments: &[ast::Argument],
+) -> Result<Vec<Arc<str>>, &'static str> {
+    let mut variables = Vec::new();
+    for argument in arguments {
+        let ast::ExprKind::Name(variable) = &argument.value.kind else {
+            checker.report(report::variable_expected(&name.text, argument.span));
+            return Err("the first argument of a macro names a variable");
+        };
+        report_shadowing(checker, variable, argument.span);
+        variables.push(variable.clone());
+    }
+    Ok(variables)
+}
+
+/// The type of the whole macro; a body that should be a bool is checked to be one.
+fn macro_type(
+    checker: &mut Checker<'_>,
+    kind: MacroKind,
+    name: &ast::Name,
+    body: &Typed,
+    body_expression: &ast::Expr,
+    (range, over, variable): (&Type, &Range, Option<&Arc<str>>),
+) -> Type {
+    let what = format_args!("the condition of `{}`", name.text);
+    match kind {
+        MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne => {
+            require_bool(checker, what, body, body_expression.span);
+            Type::Bool
+        }
+        MacroKind::Filter => {
+            require_bool(checker, what, body, body_expression.span);
+            if *range == Type::Invalid {
+                return Type::Invalid;
+            }
+            variable
+                .map_or_else(
+                    || over.single.clone(),
+                    |name| narrow::refined(&over.single, name, body_expression),
+                )
+                .list()
+        }
+        MacroKind::SortBy => {
+            require_sort_key(checker, body, body_expression.span);
+            if *range == Type::Invalid {
+                Type::Invalid
+            } else {
+                over.single.clone().list()
+            }
+        }
+        MacroKind::Map | MacroKind::TransformList => body.ty.clone().list(),
+        MacroKind::TransformMap => {
+            let map = crate::types::MapType {
+                key: over.position.clone(),
+                value: body.ty.clone(),
             };
-            self.shadows(variable, argument.span);
-            variables.push(variable.clone());
+            Type::Map(Arc::new(map))
         }
-        Ok(variables)
+        MacroKind::TransformMapEntry => match range_of(&body.ty) {
+            Some(entry) => Type::Map(Arc::new(crate::types::MapType {
+                key: entry.position,
+                value: entry.value,
+            })),
+            None => Type::Invalid,
+        },
     }
+}
 
-    /// The type of the whole macro; a body that should be a bool is checked to be one.
-    fn macro_type(
-        &mut self,
-        kind: MacroKind,
-        name: &ast::Name,
-        body: &Typed,
-        body_expression: &ast::Expr,
-        (range, over, variable): (&Type, &Range, Option<&Arc<str>>),
-    ) -> Type {
-        match kind {
-            MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne => {
-                self.predicate(&name.text, body, body_expression.span);
-                Type::Bool
-            }
-            MacroKind::Filter => {
-                self.predicate(&name.text, body, body_expression.span);
-                if *range == Type::Invalid {
-                    return Type::Invalid;
-                }
-                variable
-                    .map_or_else(
-                        || over.single.clone(),
-                        |name| narrow::refined(&over.single, name, body_expression),
-                    )
-                    .list()
-            }
-            MacroKind::SortBy => {
-                self.sort_key(body, body_expression.span);
-                if *range == Type::Invalid {
-                    Type::Invalid
-                } else {
-                    over.single.clone().list()
-                }
-            }
-            MacroKind::Map | MacroKind::TransformList => body.ty.clone().list(),
-            MacroKind::TransformMap => {
-                let map = crate::types::MapType {
-                    key: over.position.clone(),
-                    value: body.ty.clone(),
-                };
-                Type::Map(Arc::new(map))
-            }
-            MacroKind::TransformMapEntry => match range_of(&body.ty) {
-                Some(entry) => Type::Map(Arc::new(crate::types::MapType {
-                    key: entry.position,
-                    value: entry.value,
-                })),
-                None => Type::Invalid,
-            },
-        }
+/// `cel.bind(x, value, body)`
+pub(super) fn check_bind(
+    checker: &mut Checker<'_>,
+    arguments: &[ast::Argument],
+    span: Span,
+) -> Typed {
+    let [name, value, body] = arguments else {
+        checker.report(report::bind_arguments(span));
+        return Typed::fail("`cel.bind` takes a name, a value and a body", span);
+    };
+    let ast::ExprKind::Name(variable) = &name.value.kind else {
+        checker.report(report::variable_expected("cel.bind", name.span));
+        return Typed::fail("the first argument of `cel.bind` names a variable", span);
+    };
+    report_shadowing(checker, variable, name.span);
+    let value = checker.expression(&value.value);
+    let register = checker.env.push(Some(variable), &value.ty);
+    let body = checker.lazily(|checker| checker.expression(&body.value));
+    checker.env.locals.pop();
+    let op = Op::Let {
+        register,
+        value: Box::new(value.node),
+        body: Box::new(body.node),
+    };
+    Typed::new(op, body.ty, span)
+}
+
+/// Reports a variable that hides a value of the plan.
+fn report_shadowing(checker: &mut Checker<'_>, variable: &Arc<str>, span: Span) {
+    // Outside of a plan nothing but the expression is there to be confused with.
+    if checker.origin.is_none() {
+        return;
     }
+    let hidden = match checker.env.scope.lookup(variable) {
+        Lookup::Found(binding) => binding.span,
+        Lookup::Later(span) => span,
+        Lookup::Namespace | Lookup::Missing => return,
+    };
+    checker.report(report::hides(variable, span, hidden));
+}
 
-    /// `cel.bind(x, value, body)`
-    pub(super) fn bind(&mut self, arguments: &[ast::Argument], span: Span) -> Typed {
-        let [name, value, body] = arguments else {
-            self.report(report::bind_arguments(span));
-            return Typed::fail("`cel.bind` takes a name, a value and a body", span);
-        };
-        let ast::ExprKind::Name(variable) = &name.value.kind else {
-            self.report(report::variable_expected("cel.bind", name.span));
-            return Typed::fail("the first argument of `cel.bind` names a variable", span);
-        };
-        self.shadows(variable, name.span);
-        let value = self.expression(&value.value);
-        let register = self.push(Some(variable), &value.ty);
-        let body = self.lazily(|checker| checker.expression(&body.value));
-        self.locals.pop();
-        let op = Op::Let {
-            register,
-            value: Box::new(value.node),
-            body: Box::new(body.node),
-        };
-        Typed::new(op, body.ty, span)
-    }
-
-    /// Reports a variable that hides a value of the plan.
-    fn shadows(&mut self, variable: &Arc<str>, span: Span) {
-        // Outside of a plan nothing but the expression is there to be confused with.
-        if self.origin.is_none() {
-            return;
-        }
-        let hidden = match self.scope.lookup(variable) {
-            Lookup::Found(binding) => binding.span,
-            Lookup::Later(span) => span,
-            Lookup::Namespace | Lookup::Missing => return,
-        };
-        self.report(report::hides(variable, span, hidden));
-    }
-
-    /// Brings a variable into scope and gives it a register.
-    fn push(&mut self, name: Option<&Arc<str>>, ty: &Type) -> u16 {
-        let register = u16::try_from(self.locals.len()).unwrap_or(u16::MAX);
-        self.registers = self.registers.max(register.saturating_add(1));
-        let name = name.cloned().unwrap_or_else(|| "".into());
-        self.locals.push(Local {
-            name,
-            ty: ty.clone(),
-            register,
-            facts: self.facts.len(),
-        });
-        register
-    }
-
-    /// What elements are sorted by: values of one kind that has an order.
-    fn sort_key(&mut self, key: &Typed, span: Span) {
-        let ty = self.present(key, span);
-        if combine::every_pair(&ty, &ty, combine::ordered).is_none() {
-            self.report(report::no_order(&ty, span));
-        }
-    }
-
-    fn predicate(&mut self, name: &str, typed: &Typed, span: Span) {
-        let fits = |member: &Type| {
-            matches!(
-                literal::widened(member),
-                Type::Bool | Type::Any | Type::Invalid | Type::Never
-            )
-        };
-        if !typed.ty.members().iter().all(fits) {
-            self.report(report::not_a_bool(
-                &format!("the condition of `{name}`"),
-                &typed.ty,
-                span,
-                &typed.node,
-            ));
-        }
+/// What elements are sorted by: values of one kind that has an order.
+fn require_sort_key(checker: &mut Checker<'_>, key: &Typed, span: Span) {
+    let ty = require_present(checker, key, span);
+    if combine::every_pair(&ty, &ty, combine::ordered).is_none() {
+        checker.report(report::no_order(&ty, span));
     }
 }
 

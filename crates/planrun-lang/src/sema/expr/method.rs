@@ -1,7 +1,8 @@
 //! Methods and macros behind a value: `x.startsWith(y)`, `xs.filter(x, …)`.
 
-use super::call::constant_pattern;
-use super::foreign::Root;
+use super::call::{check_arguments, constant_pattern, result_type};
+use super::foreign::{Root, find_foreign, pass_over_arguments};
+use super::macros::check_comprehension;
 use super::path::Walk;
 use super::{Checker, LinkOp, Node, Op, Typed, macros, report};
 use crate::builtins;
@@ -12,116 +13,115 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
 
-impl Checker<'_> {
-    pub(super) fn method_link(
-        &mut self,
-        walk: &mut Walk,
-        name: &ast::Name,
-        arguments: &[ast::Argument],
-        span: Span,
-    ) -> LinkOp {
-        if let Some(form) = macros::form(&name.text, arguments.len()) {
-            let range = (walk.ty.clone(), walk.span_before());
-            return match self.comprehension(&form, name, range, arguments) {
-                Ok((comprehension, ty)) => {
-                    walk.ty = ty;
-                    LinkOp::Macro(Box::new(comprehension))
-                }
-                Err(reason) => {
-                    walk.ty = Type::Invalid;
-                    LinkOp::Fail(reason.into())
-                }
-            };
-        }
-        let Some(function) = builtins::method(&name.text) else {
-            return self.no_method(walk, name, arguments, span);
-        };
-        let typed = self.arguments(arguments);
-        // The receiver takes part in the choice of the overload; its own node stays in front of the link.
-        let receiver = Typed::new(
-            Op::Fail("the receiver".into()),
-            walk.ty.clone(),
-            walk.span_before(),
-        );
-        let mut spans = vec![walk.span_before()];
-        spans.extend(arguments.iter().map(|argument| argument.value.span));
-        let mut all = vec![receiver];
-        all.extend(typed);
-        let before = self.diagnostics.len();
-        let ty = self.result(function, name, &all, &spans, true);
-        if self
-            .diagnostics
-            .get(before)
-            .is_some_and(|found| found.code == &NO_OVERLOAD)
-        {
-            // `contains` of a list, `join` of a text: methods that are others elsewhere.
-            let refused = self.diagnostics.split_off(before);
-            if let Some(link) = self.foreign_method(walk, name, arguments, span) {
-                return link;
+pub(super) fn check_method_link(
+    checker: &mut Checker<'_>,
+    walk: &mut Walk,
+    name: &ast::Name,
+    arguments: &[ast::Argument],
+    span: Span,
+) -> LinkOp {
+    if let Some(form) = macros::form(&name.text, arguments.len()) {
+        let range = (walk.ty.clone(), walk.span_before());
+        return match check_comprehension(checker, &form, name, range, arguments) {
+            Ok((comprehension, ty)) => {
+                walk.ty = ty;
+                LinkOp::Macro(Box::new(comprehension))
             }
-            self.diagnostics.extend(refused);
-        }
-        walk.ty = ty;
-        let nodes: Vec<Node> = all.into_iter().skip(1).map(|typed| typed.node).collect();
-        if let Some(pattern) = constant_pattern(function, nodes.first()) {
-            return LinkOp::Matches(pattern);
-        }
-        LinkOp::Call {
-            function,
-            arguments: nodes,
-        }
+            Err(reason) => {
+                walk.ty = Type::Invalid;
+                LinkOp::Fail(reason.into())
+            }
+        };
     }
-
-    /// A method that does not exist.
-    fn no_method(
-        &mut self,
-        walk: &mut Walk,
-        name: &ast::Name,
-        arguments: &[ast::Argument],
-        span: Span,
-    ) -> LinkOp {
-        if let Some(link) = self.foreign_method(walk, name, arguments, span) {
+    let Some(function) = builtins::method(&name.text) else {
+        return report_no_method(checker, walk, name, arguments, span);
+    };
+    let typed = check_arguments(checker, arguments);
+    // The receiver takes part in the choice of the overload; its own node stays in front of the link.
+    let receiver = Typed::new(
+        Op::Fail("the receiver".into()),
+        walk.ty.clone(),
+        walk.span_before(),
+    );
+    let mut spans = vec![walk.span_before()];
+    spans.extend(arguments.iter().map(|argument| argument.value.span));
+    let mut all = vec![receiver];
+    all.extend(typed);
+    let before = checker.diagnostics.len();
+    let ty = result_type(checker, function, name, &all, &spans, true);
+    if checker
+        .diagnostics
+        .get(before)
+        .is_some_and(|found| found.code == &NO_OVERLOAD)
+    {
+        // `contains` of a list, `join` of a text: methods that are others elsewhere.
+        let refused = checker.diagnostics.split_off(before);
+        if let Some(link) = foreign_method(checker, walk, name, arguments, span) {
             return link;
         }
-        let is_macro = misspelt(&name.text, macros::NAMES.iter().copied()).is_some();
-        if is_macro || walk.ty == Type::Invalid {
-            self.passed_over(arguments);
-        } else {
-            self.arguments(arguments);
-        }
-        // Nothing is known of a value that has been reported.
-        if walk.ty != Type::Invalid {
-            self.report(report::unknown_method(name, &walk.ty));
-        }
-        walk.ty = Type::Invalid;
-        LinkOp::Fail(format!("unbound function `{}`", name.text).into())
+        checker.diagnostics.extend(refused);
     }
+    walk.ty = ty;
+    let nodes: Vec<Node> = all.into_iter().skip(1).map(|typed| typed.node).collect();
+    if let Some(pattern) = constant_pattern(function, nodes.first()) {
+        return LinkOp::Matches(pattern);
+    }
+    LinkOp::Call {
+        function,
+        arguments: nodes,
+    }
+}
 
-    /// A method of another language, with what it is here.
-    fn foreign_method(
-        &mut self,
-        walk: &mut Walk,
-        name: &ast::Name,
-        arguments: &[ast::Argument],
-        span: Span,
-    ) -> Option<LinkOp> {
-        let root = Root::Value {
-            ty: &walk.ty,
-            simple: walk.stands_bare(),
-        };
-        let said = self.foreign(
-            Shape::Call,
-            &root,
-            &name.text,
-            arguments,
-            walk.span_before().to(span),
-        )?;
-        self.passed_over(arguments);
-        let ty = said.ty.clone();
-        self.report(said.of(report::unknown_method(name, &walk.ty)));
-        walk.ty = ty;
-        Some(LinkOp::Fail(
-            format!("unbound function `{}`", name.text).into(),
-        ))
+/// A method that does not exist.
+fn report_no_method(
+    checker: &mut Checker<'_>,
+    walk: &mut Walk,
+    name: &ast::Name,
+    arguments: &[ast::Argument],
+    span: Span,
+) -> LinkOp {
+    if let Some(link) = foreign_method(checker, walk, name, arguments, span) {
+        return link;
     }
+    let is_macro = misspelt(&name.text, macros::NAMES.iter().copied()).is_some();
+    if is_macro || walk.ty == Type::Invalid {
+        pass_over_arguments(checker, arguments);
+    } else {
+        check_arguments(checker, arguments);
+    }
+    // Nothing is known of a value that has been reported.
+    if walk.ty != Type::Invalid {
+        checker.report(report::unknown_method(name, &walk.ty));
+    }
+    walk.ty = Type::Invalid;
+    LinkOp::Fail(format!("unbound function `{}`", name.text).into())
+}
+
+/// A method of another language, with what it is here.
+fn foreign_method(
+    checker: &mut Checker<'_>,
+    walk: &mut Walk,
+    name: &ast::Name,
+    arguments: &[ast::Argument],
+    span: Span,
+) -> Option<LinkOp> {
+    let root = Root::Value {
+        ty: &walk.ty,
+        simple: walk.stands_bare(),
+    };
+    let said = find_foreign(
+        checker,
+        Shape::Call,
+        &root,
+        &name.text,
+        arguments,
+        walk.span_before().to(span),
+    )?;
+    pass_over_arguments(checker, arguments);
+    let ty = said.ty.clone();
+    checker.report(said.of(report::unknown_method(name, &walk.ty)));
+    walk.ty = ty;
+    Some(LinkOp::Fail(
+        format!("unbound function `{}`", name.text).into(),
+    ))
 }

@@ -5,12 +5,14 @@ mod canonical;
 mod code;
 mod combine;
 mod construct;
+mod environment;
 mod expect;
 mod foreign;
 mod literal;
 mod macros;
 mod method;
 mod names;
+mod namespace;
 mod narrow;
 mod operator;
 mod overload;
@@ -19,12 +21,21 @@ mod pattern;
 mod repeated;
 mod report;
 
+use call::check_global_call;
+use construct::{
+    check_coalesce, check_conditional, check_list, check_match_expression, check_object,
+    check_template,
+};
+use environment::Environment;
+use expect::{check_bool, check_expected};
+use names::{check_is_state, check_name, check_signal};
+use operator::{check_chain, check_unary};
+use path::check_path;
 use std::fmt;
-use std::sync::Arc;
 
 use crate::diag::{self, Diagnostic};
+use crate::sema::Scope;
 use crate::sema::callee::Callees;
-use crate::sema::{Atom, Scope};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 use crate::types::Type;
@@ -41,34 +52,17 @@ pub use pattern::CheckedPattern;
 ///
 /// Code is made for every expression, also for a wrong one: what cannot be computed fails when it is reached.
 pub struct Checker<'a> {
-    scope: &'a dyn Scope,
+    /// The names that can be seen here, and what is known of them.
+    env: Environment<'a>,
     diagnostics: &'a mut Vec<Diagnostic>,
     origin: Option<(&'a SourceFile, Span)>,
-    /// Variables of macros, innermost last.
-    locals: Vec<Local>,
-    registers: u16,
     reads: Vec<Read>,
-    /// What holds here because of conditions inside of the expression.
-    facts: Vec<Atom>,
-    /// What does not hold together here because of them.
-    excluded: Vec<Arc<[Atom]>>,
     /// Whether what is checked may not be evaluated at all, or more than once.
     lazy: bool,
     /// Whether what is checked is only tried: phrases of other languages are not tried within each other.
     trying: bool,
     /// What can be called in steps around it.
     callees: Option<Callees<'a>>,
-    /// Subjects of `match` in whose arms this stands, with what they are there.
-    narrowed: Vec<(String, Type)>,
-}
-
-/// A variable of a macro.
-struct Local {
-    name: Arc<str>,
-    ty: Type,
-    register: u16,
-    /// Facts from here on may speak of this variable; earlier ones speak of another of the same name.
-    facts: usize,
 }
 
 /// An expression in the making.
@@ -158,18 +152,13 @@ impl<'a> Checker<'a> {
     #[must_use]
     pub fn new(scope: &'a dyn Scope, diagnostics: &'a mut Vec<Diagnostic>) -> Self {
         Self {
-            scope,
+            env: Environment::new(scope),
             diagnostics,
             origin: None,
-            locals: Vec::new(),
-            registers: 0,
             reads: Vec::new(),
-            facts: Vec::new(),
-            excluded: Vec::new(),
             lazy: false,
             trying: false,
             callees: None,
-            narrowed: Vec::new(),
         }
     }
 
@@ -200,18 +189,18 @@ impl<'a> Checker<'a> {
         expected: &Type,
         expectation: Expectation<'_>,
     ) -> Code {
-        let typed = self.expected(expression, expected, expectation);
+        let typed = check_expected(self, expression, expected, expectation);
         self.finish(typed, expression.span).placed(expected)
     }
 
     /// A condition: a bool, neither absent nor unknown.
     pub fn check_condition(&mut self, expression: &ast::Expr) -> Code {
-        let typed = self.condition(expression);
+        let typed = check_bool(self, expression);
         self.finish(typed, expression.span)
     }
 
     fn finish(&mut self, typed: Typed, span: Span) -> Code {
-        let registers = std::mem::take(&mut self.registers);
+        let registers = std::mem::take(&mut self.env.registers);
         Code {
             ty: typed.ty,
             root: typed.node,
@@ -227,26 +216,30 @@ impl<'a> Checker<'a> {
         let span = expression.span;
         match &expression.kind {
             ast::ExprKind::Literal(value) => literal::literal(value, span),
-            ast::ExprKind::Template(parts) => self.template(parts, span),
-            ast::ExprKind::Name(name) => self.name(name, span),
+            ast::ExprKind::Template(parts) => check_template(self, parts, span),
+            ast::ExprKind::Name(name) => check_name(self, name, span),
             ast::ExprKind::Call {
                 function,
                 arguments,
-            } => self.global_call(function, arguments, span),
+            } => check_global_call(self, function, arguments, span),
             ast::ExprKind::Path { base, links } => {
-                self.path(base, links, span, path::Absence::Reported)
+                check_path(self, base, links, span, path::Absence::Reported)
             }
-            ast::ExprKind::List(elements) => self.list(elements, span),
-            ast::ExprKind::Object(entries) => self.object(entries, span),
-            ast::ExprKind::Unary { operators, operand } => self.unary(operators, operand, span),
-            ast::ExprKind::Chain { first, rest } => self.chain(first, rest, span),
-            ast::ExprKind::Coalesce(operands) => self.coalesce(operands, span),
+            ast::ExprKind::List(elements) => check_list(self, elements, span),
+            ast::ExprKind::Object(entries) => check_object(self, entries, span),
+            ast::ExprKind::Unary { operators, operand } => {
+                check_unary(self, operators, operand, span)
+            }
+            ast::ExprKind::Chain { first, rest } => check_chain(self, first, rest, span),
+            ast::ExprKind::Coalesce(operands) => check_coalesce(self, operands, span),
             ast::ExprKind::Conditional { arms, otherwise } => {
-                self.conditional(arms, otherwise, span)
+                check_conditional(self, arms, otherwise, span)
             }
-            ast::ExprKind::Match { subject, arms } => self.match_expression(subject, arms, span),
-            ast::ExprKind::Is { subject, state } => self.is_state(subject, state, span),
-            ast::ExprKind::Signal(name) => self.signal(name, span),
+            ast::ExprKind::Match { subject, arms } => {
+                check_match_expression(self, subject, arms, span)
+            }
+            ast::ExprKind::Is { subject, state } => check_is_state(self, subject, state, span),
+            ast::ExprKind::Signal(name) => check_signal(self, name, span),
             ast::ExprKind::Error => Typed::fail("the text here could not be read", span),
         }
     }

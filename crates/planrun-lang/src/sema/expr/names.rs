@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::foreign::Root;
+use super::foreign::{Root, find_foreign};
 use super::{Checker, Op, Read, ReadKind, StateTest, Typed, report};
 use crate::diag::foreign::{self, Shape};
 use crate::protocol::StepState;
@@ -29,47 +29,6 @@ const TYPE_NAMES: &[&str] = &[
 ];
 
 impl Checker<'_> {
-    pub(super) fn name(&mut self, name: &Arc<str>, span: Span) -> Typed {
-        if let Some(local) = self.local(name) {
-            let (register, ty) = (local.register, local.ty.clone());
-            return Typed::new(Op::Register(register), self.seen(name, ty), span);
-        }
-        match self.scope.lookup(name) {
-            Lookup::Found(binding) => self.bound(name, &binding, span),
-            Lookup::Missing if TYPE_NAMES.contains(&&**name) => Typed::new(
-                Op::Constant(Value::Type(type_name(name).into())),
-                Type::Type,
-                span,
-            ),
-            lookup => self.no_value(name, &lookup, span),
-        }
-    }
-
-    pub(super) fn bound(&mut self, name: &Arc<str>, binding: &Binding, span: Span) -> Typed {
-        if binding.kind == NameKind::Plan {
-            self.report(report::plan_as_value(name, span));
-            return Typed::fail("the plan itself is no value", span);
-        }
-        self.read(name, binding, ReadKind::Value, span);
-        let (ty, open) = self.given(binding);
-        let ty = if open { ty.optional() } else { ty };
-        Typed::new(Op::Place(binding.place), self.seen(name, ty), span)
-    }
-
-    /// The type of a name where conditions and arms around it are taken into account.
-    fn seen(&self, name: &Arc<str>, ty: Type) -> Type {
-        if self.narrowed.is_empty() && !ty.is_optional() {
-            return ty;
-        }
-        let text = report::written(name);
-        let ty = self.narrowed_type(&text).cloned().unwrap_or(ty);
-        if ty.is_optional() && self.is_shown(Some(name), &text, true) {
-            ty.without_null()
-        } else {
-            ty
-        }
-    }
-
     /// Remembers that the expression reads a name.
     fn read(&mut self, name: &Arc<str>, binding: &Binding, kind: ReadKind, span: Span) {
         if self
@@ -87,123 +46,171 @@ impl Checker<'_> {
             span,
         });
     }
+}
 
-    /// A name that cannot be read here.
-    pub(super) fn no_value(&mut self, name: &str, lookup: &Lookup, span: Span) -> Typed {
-        if matches!(lookup, Lookup::Missing)
-            && let Some(said) = self.foreign(Shape::Name, &Root::Nothing, name, &[], span)
-        {
-            let ty = said.ty.clone();
-            self.report(said.of(report::unknown_name(name, span, &[])));
-            return Typed {
-                ty,
-                ..Typed::fail(&format!("undeclared reference to `{name}`"), span)
-            };
-        }
-        let diagnostic = match lookup {
-            Lookup::Later(definition) => report::later(name, span, *definition),
-            Lookup::Namespace => report::namespace_as_value(name, span),
-            Lookup::Missing | Lookup::Found(_) => {
-                let locals = self.locals.iter().map(|local| local.name.clone());
-                let mut names: Vec<Arc<str>> = locals.chain(self.scope.visible()).collect();
-                names.sort();
-                names.dedup();
-                report::unknown_name(name, span, &names)
-            }
-        };
-        self.report(diagnostic);
-        Typed::fail(&format!("undeclared reference to `{name}`"), span)
+pub(super) fn check_name(checker: &mut Checker<'_>, name: &Arc<str>, span: Span) -> Typed {
+    if let Some(local) = checker.env.local(name) {
+        let (register, ty) = (local.register, local.ty.clone());
+        return Typed::new(Op::Register(register), checker.env.seen(name, ty), span);
     }
-
-    /// `x is failed`
-    pub(super) fn is_state(&mut self, subject: &ast::Expr, state: &ast::Name, span: Span) -> Typed {
-        let test = match &*state.text {
-            "settled" => Some(StateTest::Settled),
-            word => StepState::find(word).map(StateTest::State),
-        };
-        if test.is_none() && foreign::is_null(&state.text) {
-            self.expression(subject);
-            self.report(report::is_null(subject.span, state.span));
-            return Typed {
-                ty: Type::Bool,
-                ..Typed::fail("nothing `is` null", span)
-            };
-        }
-        if test.is_none() {
-            self.report(report::unknown_status(state));
-        }
-        let ast::ExprKind::Name(name) = &subject.kind else {
-            self.report(report::state_of_no_step(subject.span));
-            return Typed::fail("only a step has a state", span);
-        };
-        if let Some(ty) = self.local(name).map(|local| local.ty.clone()) {
-            let finding = report::state_of_no_step(subject.span);
-            self.report(match ty {
-                Type::Result(_) => finding.help(format!("whether it went well is `{name}.ok`")),
-                _ => finding,
-            });
-            return Typed {
-                ty: Type::Bool,
-                ..Typed::fail("only a step has a state", span)
-            };
-        }
-        match self.scope.lookup(name) {
-            Lookup::Found(binding) if binding.kind == NameKind::Step => {
-                self.read(name, &binding, ReadKind::State, subject.span);
-                match test {
-                    Some(test) => Typed::new(
-                        Op::Is {
-                            place: binding.place,
-                            test,
-                        },
-                        Type::Bool,
-                        span,
-                    ),
-                    None => Typed::new(Op::Fail("there is no such state".into()), Type::Bool, span),
-                }
-            }
-            Lookup::Found(_) => {
-                self.report(report::state_of_no_step(subject.span));
-                Typed::fail("only a step has a state", span)
-            }
-            lookup => self.no_value(name, &lookup, subject.span),
-        }
+    match checker.env.scope.lookup(name) {
+        Lookup::Found(binding) => check_binding(checker, name, &binding, span),
+        Lookup::Missing if TYPE_NAMES.contains(&&**name) => Typed::new(
+            Op::Constant(Value::Type(type_name(name).into())),
+            Type::Type,
+            span,
+        ),
+        lookup => report_no_value(checker, name, &lookup, span),
     }
+}
 
-    pub(super) fn signal(&mut self, name: &ast::Text, span: Span) -> Typed {
-        self.report(report::misplaced_signal(&name.text, span));
-        Typed::fail("a signal is no value", span)
+pub(super) fn check_binding(
+    checker: &mut Checker<'_>,
+    name: &Arc<str>,
+    binding: &Binding,
+    span: Span,
+) -> Typed {
+    if binding.kind == NameKind::Plan {
+        checker.report(report::plan_as_value(name, span));
+        return Typed::fail("the plan itself is no value", span);
     }
+    checker.read(name, binding, ReadKind::Value, span);
+    let (ty, open) = checker.env.given(binding);
+    let ty = if open { ty.optional() } else { ty };
+    Typed::new(Op::Place(binding.place), checker.env.seen(name, ty), span)
+}
 
-    /// `winner(x)`: which branch of a race came first.
-    pub(super) fn winner(&mut self, arguments: &[ast::Argument], span: Span) -> Typed {
-        if let [
-            ast::Argument {
-                value:
-                    ast::Expr {
-                        kind: ast::ExprKind::Name(name),
-                        span: place,
+/// A name that cannot be read here.
+pub(super) fn report_no_value(
+    checker: &mut Checker<'_>,
+    name: &str,
+    lookup: &Lookup,
+    span: Span,
+) -> Typed {
+    if matches!(lookup, Lookup::Missing)
+        && let Some(said) = find_foreign(checker, Shape::Name, &Root::Nothing, name, &[], span)
+    {
+        let ty = said.ty.clone();
+        checker.report(said.of(report::unknown_name(name, span, &[])));
+        return Typed {
+            ty,
+            ..Typed::fail(&format!("undeclared reference to `{name}`"), span)
+        };
+    }
+    let diagnostic = match lookup {
+        Lookup::Later(definition) => report::later(name, span, *definition),
+        Lookup::Namespace => report::namespace_as_value(name, span),
+        Lookup::Missing | Lookup::Found(_) => {
+            let locals = checker.env.locals.iter().map(|local| local.name.clone());
+            let mut names: Vec<Arc<str>> = locals.chain(checker.env.scope.visible()).collect();
+            names.sort();
+            names.dedup();
+            report::unknown_name(name, span, &names)
+        }
+    };
+    checker.report(diagnostic);
+    Typed::fail(&format!("undeclared reference to `{name}`"), span)
+}
+
+/// `x is failed`
+pub(super) fn check_is_state(
+    checker: &mut Checker<'_>,
+    subject: &ast::Expr,
+    state: &ast::Name,
+    span: Span,
+) -> Typed {
+    let test = match &*state.text {
+        "settled" => Some(StateTest::Settled),
+        word => StepState::find(word).map(StateTest::State),
+    };
+    if test.is_none() && foreign::is_null(&state.text) {
+        checker.expression(subject);
+        checker.report(report::is_null(subject.span, state.span));
+        return Typed {
+            ty: Type::Bool,
+            ..Typed::fail("nothing `is` null", span)
+        };
+    }
+    if test.is_none() {
+        checker.report(report::unknown_status(state));
+    }
+    let ast::ExprKind::Name(name) = &subject.kind else {
+        checker.report(report::state_of_no_step(subject.span));
+        return Typed::fail("only a step has a state", span);
+    };
+    if let Some(ty) = checker.env.local(name).map(|local| local.ty.clone()) {
+        let finding = report::state_of_no_step(subject.span);
+        checker.report(match ty {
+            Type::Result(_) => finding.help(format!("whether it went well is `{name}.ok`")),
+            _ => finding,
+        });
+        return Typed {
+            ty: Type::Bool,
+            ..Typed::fail("only a step has a state", span)
+        };
+    }
+    match checker.env.scope.lookup(name) {
+        Lookup::Found(binding) if binding.kind == NameKind::Step => {
+            checker.read(name, &binding, ReadKind::State, subject.span);
+            match test {
+                Some(test) => Typed::new(
+                    Op::Is {
+                        place: binding.place,
+                        test,
                     },
-                ..
-            },
-        ] = arguments
-        {
-            match self.scope.lookup(name) {
-                Lookup::Found(binding) => {
-                    if let Some(winner) = self.winner_type(&binding) {
-                        self.read(name, &binding, ReadKind::Value, *place);
-                        let there = !self.given(&binding).1
-                            || self.is_shown(Some(name), &report::written(name), true);
-                        let ty = if there { winner } else { winner.optional() };
-                        return Typed::new(Op::Winner(binding.place), ty, span);
-                    }
-                }
-                lookup => return self.no_value(name, &lookup, *place),
+                    Type::Bool,
+                    span,
+                ),
+                None => Typed::new(Op::Fail("there is no such state".into()), Type::Bool, span),
             }
         }
-        self.report(report::winner_of_no_race(span));
-        Typed::fail("`winner` names the branch of a race", span)
+        Lookup::Found(_) => {
+            checker.report(report::state_of_no_step(subject.span));
+            Typed::fail("only a step has a state", span)
+        }
+        lookup => report_no_value(checker, name, &lookup, subject.span),
     }
+}
+
+pub(super) fn check_signal(checker: &mut Checker<'_>, name: &ast::Text, span: Span) -> Typed {
+    checker.report(report::misplaced_signal(&name.text, span));
+    Typed::fail("a signal is no value", span)
+}
+
+/// `winner(x)`: which branch of a race came first.
+pub(super) fn check_winner(
+    checker: &mut Checker<'_>,
+    arguments: &[ast::Argument],
+    span: Span,
+) -> Typed {
+    if let [
+        ast::Argument {
+            value:
+                ast::Expr {
+                    kind: ast::ExprKind::Name(name),
+                    span: place,
+                },
+            ..
+        },
+    ] = arguments
+    {
+        match checker.env.scope.lookup(name) {
+            Lookup::Found(binding) => {
+                if let Some(winner) = checker.env.winner_type(&binding) {
+                    checker.read(name, &binding, ReadKind::Value, *place);
+                    let there = !checker.env.given(&binding).1
+                        || checker
+                            .env
+                            .is_shown(Some(name), &report::written(name), true);
+                    let ty = if there { winner } else { winner.optional() };
+                    return Typed::new(Op::Winner(binding.place), ty, span);
+                }
+            }
+            lookup => return report_no_value(checker, name, &lookup, *place),
+        }
+    }
+    checker.report(report::winner_of_no_race(span));
+    Typed::fail("`winner` names the branch of a race", span)
 }
 
 /// The name that `type(x)` gives for values of this type.

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use super::Checker;
 use super::canonical::canonical;
 use super::report::written;
-use super::{Checker, Local};
-use crate::sema::presence::Known;
-use crate::sema::{Atom, Binding, Definition};
+use crate::sema::Atom;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Refinement, Type, refine};
@@ -232,7 +231,7 @@ pub(super) fn null_test(name: &str) -> String {
 }
 
 /// The path that an atom shows to be there, in canonical text.
-fn shown(atom: &Atom) -> Option<&str> {
+pub(super) fn shown(atom: &Atom) -> Option<&str> {
     if atom.negated {
         let text = &*atom.text;
         return text
@@ -243,7 +242,7 @@ fn shown(atom: &Atom) -> Option<&str> {
 }
 
 /// Whether a path that is there shows that a shorter one is there as well.
-fn covers(shown: &str, path: &str) -> bool {
+pub(super) fn covers(shown: &str, path: &str) -> bool {
     match shown.strip_prefix(path) {
         Some("") => true,
         Some(rest) => rest.starts_with(['.', '[', '?']),
@@ -252,7 +251,7 @@ fn covers(shown: &str, path: &str) -> bool {
 }
 
 /// `a?.b` and `a.b` are the same place. Paths with text in them are left alone, since the text could look like a link.
-fn plain(path: &str) -> String {
+pub(super) fn plain(path: &str) -> String {
     if path.contains('"') {
         path.to_owned()
     } else {
@@ -282,109 +281,10 @@ impl Checker<'_> {
         facts: Vec<Atom>,
         check: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let before = self.facts.len();
-        self.facts.extend(facts);
+        let before = self.env.facts.len();
+        self.env.facts.extend(facts);
         let result = check(self);
-        self.facts.truncate(before);
+        self.env.facts.truncate(before);
         result
     }
-
-    /// Whether a condition shows that the value at this path is there. `has` of a field only shows that it is not
-    /// missing: that counts where the field, once it is there, is not null (`by_has`).
-    pub(super) fn is_shown(&self, root: Option<&str>, path: &str, by_has: bool) -> bool {
-        self.known(root).any(|atom| {
-            let Some(shown) = shown(atom).map(plain) else {
-                return false;
-            };
-            covers(&shown, path) && (by_has || atom.negated || shown != path)
-        })
-    }
-
-    /// Whether exactly this is known, such as `r.ok` or its negation.
-    pub(super) fn is_known(&self, root: Option<&str>, text: &str, negated: bool) -> bool {
-        self.known(root)
-            .any(|atom| atom.negated == negated && plain(&atom.text) == text)
-    }
-
-    /// What is known here.
-    pub(super) fn knowledge(&self) -> Known<'_> {
-        Known {
-            facts: [self.scope.facts(), &self.facts],
-            excluded: [self.scope.excluded(), &self.excluded],
-        }
-    }
-
-    /// The type of a name here and whether it may be absent: that of the statements that may have given it.
-    pub(super) fn given(&self, binding: &Binding) -> (Type, bool) {
-        let known = self.knowledge();
-        let open = !known.gives(&binding.definitions);
-        if let [only] = &*binding.definitions {
-            return (only.ty.clone(), open);
-        }
-        (
-            Type::union(possible(&known, binding).map(|definition| definition.ty.clone())),
-            open,
-        )
-    }
-
-    /// The type of `winner(x)`, if one of the statements that may have given the name is a race. Where another has, there
-    /// is none.
-    pub(super) fn winner_type(&self, binding: &Binding) -> Option<Type> {
-        let known = self.knowledge();
-        let winners = possible(&known, binding)
-            .map(|definition| definition.winner.clone())
-            .collect::<Vec<_>>();
-        let races = winners.iter().any(Option::is_some);
-        races.then(|| {
-            Type::union(
-                winners
-                    .into_iter()
-                    .map(|winner| winner.unwrap_or(Type::Null)),
-            )
-        })
-    }
-
-    /// The facts that may speak of a path that begins with this name.
-    fn known(&self, root: Option<&str>) -> impl Iterator<Item = &Atom> {
-        let local = root.and_then(|name| self.local(name));
-        let outer: &[Atom] = if local.is_some() {
-            &[]
-        } else {
-            self.scope.facts()
-        };
-        let inner = self
-            .facts
-            .get(local.map_or(0, |local| local.facts)..)
-            .unwrap_or(&[]);
-        outer.iter().chain(inner)
-    }
-
-    /// The innermost variable of a macro with this name.
-    pub(super) fn local(&self, name: &str) -> Option<&Local> {
-        self.locals.iter().rev().find(|local| &*local.name == name)
-    }
-
-    /// What a `match` around this says about its subject, where this is it.
-    pub(super) fn narrowed_type(&self, path: &str) -> Option<&Type> {
-        self.narrowed
-            .iter()
-            .rev()
-            .find(|(subject, _)| subject == path)
-            .map(|(_, ty)| ty)
-    }
-}
-
-/// The statements that may have given a name, as far as is known.
-fn possible<'a>(known: &Known<'_>, binding: &'a Binding) -> impl Iterator<Item = &'a Definition> {
-    let refuted =
-        |definition: &Definition| binding.definitions.len() > 1 && known.refutes(&definition.guard);
-    let none = binding.definitions.iter().all(refuted);
-    let live = binding
-        .definitions
-        .iter()
-        .map(move |definition| (definition, none || !refuted(definition)));
-    live.collect::<Vec<_>>()
-        .into_iter()
-        .filter(|(_, live)| *live)
-        .map(|(definition, _)| definition)
 }

@@ -1,5 +1,8 @@
 //! Operators: unary ones and chains of one level, with the type of each result.
 
+use std::fmt;
+
+use super::repeated::{repeated_conditions, same_operands};
 use super::{Checker, Node, Op, Operator, Typed, combine, literal, narrow, report};
 use crate::builtins::operators::{self, Arithmetic};
 use crate::source::Span;
@@ -10,323 +13,333 @@ use crate::value::Value;
 /// From here on not every integer is a double: 2^53.
 const LOSSY: u64 = 1 << 53;
 
-impl Checker<'_> {
-    pub(super) fn unary(
-        &mut self,
-        signs: &[(ast::UnaryOp, Span)],
-        operand: &ast::Expr,
-        span: Span,
-    ) -> Typed {
-        let mut typed = self.expression(operand);
-        for (operator, sign) in signs.iter().rev() {
-            let whole = sign.to(operand.span);
-            typed = match operator {
-                ast::UnaryOp::Not => self.not(typed, whole, operand.span),
-                ast::UnaryOp::Negate => self.negate(typed, whole, operand.span),
-            };
-        }
-        typed.node.span = span;
-        typed
+pub(super) fn check_unary(
+    checker: &mut Checker<'_>,
+    signs: &[(ast::UnaryOp, Span)],
+    operand: &ast::Expr,
+    span: Span,
+) -> Typed {
+    let mut typed = checker.expression(operand);
+    for (operator, sign) in signs.iter().rev() {
+        let whole = sign.to(operand.span);
+        typed = match operator {
+            ast::UnaryOp::Not => check_not(checker, typed, whole, operand.span),
+            ast::UnaryOp::Negate => check_negate(checker, typed, whole, operand.span),
+        };
     }
+    typed.node.span = span;
+    typed
+}
 
-    fn not(&mut self, typed: Typed, span: Span, operand: Span) -> Typed {
-        self.bool_operand("!", &typed, operand);
-        Typed::new(Op::Not(Box::new(typed.node)), Type::Bool, span)
-    }
+fn check_not(checker: &mut Checker<'_>, typed: Typed, span: Span, operand: Span) -> Typed {
+    require_bool(checker, format_args!("an operand of `!`"), &typed, operand);
+    Typed::new(Op::Not(Box::new(typed.node)), Type::Bool, span)
+}
 
-    fn negate(&mut self, typed: Typed, span: Span, operand: Span) -> Typed {
-        let present = self.present(&typed, operand);
-        let ty = match literal::widened(&present) {
-            ty @ (Type::Int | Type::Double | Type::Duration | Type::Any | Type::Invalid) => ty,
-            Type::Never => Type::Any,
+fn check_negate(checker: &mut Checker<'_>, typed: Typed, span: Span, operand: Span) -> Typed {
+    let present = require_present(checker, &typed, operand);
+    let ty = match literal::widened(&present) {
+        ty @ (Type::Int | Type::Double | Type::Duration | Type::Any | Type::Invalid) => ty,
+        Type::Never => Type::Any,
+        other
+            if other
+                .members()
+                .iter()
+                .all(|member| matches!(member, Type::Int | Type::Double)) =>
+        {
             other
-                if other
-                    .members()
-                    .iter()
-                    .all(|member| matches!(member, Type::Int | Type::Double)) =>
-            {
-                other
-            }
-            other => {
-                self.report(report::no_unary("-", &other, operand));
-                Type::Invalid
-            }
+        }
+        other => {
+            checker.report(report::no_unary("-", &other, operand));
+            Type::Invalid
+        }
+    };
+    if let Some(folded) = typed
+        .node
+        .constant()
+        .and_then(|value| operators::negate(value).ok())
+    {
+        let ty = if folded.as_int().is_some() {
+            crate::types::type_of(&folded)
+        } else {
+            ty
         };
-        if let Some(folded) = typed
-            .node
-            .constant()
-            .and_then(|value| operators::negate(value).ok())
-        {
-            let ty = if folded.as_int().is_some() {
-                crate::types::type_of(&folded)
-            } else {
-                ty
-            };
-            return Typed::new(Op::Constant(folded), ty, span);
-        }
-        Typed::new(Op::Negate(Box::new(typed.node)), ty, span)
+        return Typed::new(Op::Constant(folded), ty, span);
     }
+    Typed::new(Op::Negate(Box::new(typed.node)), ty, span)
+}
 
-    pub(super) fn chain(
-        &mut self,
-        first: &ast::Expr,
-        rest: &[ast::ChainLink],
-        span: Span,
-    ) -> Typed {
-        match rest.first().map(|link| link.operator) {
-            Some(ast::BinaryOp::And) => self.logical(first, rest, span, true),
-            Some(ast::BinaryOp::Or) => self.logical(first, rest, span, false),
-            _ => self.computed(first, rest, span),
+pub(super) fn check_chain(
+    checker: &mut Checker<'_>,
+    first: &ast::Expr,
+    rest: &[ast::ChainLink],
+    span: Span,
+) -> Typed {
+    match rest.first().map(|link| link.operator) {
+        Some(ast::BinaryOp::And) => check_logical(checker, first, rest, span, true),
+        Some(ast::BinaryOp::Or) => check_logical(checker, first, rest, span, false),
+        _ => check_computed(checker, first, rest, span),
+    }
+}
+
+/// `&&` and `||`: what the operands before say holds in those behind.
+fn check_logical(
+    checker: &mut Checker<'_>,
+    first: &ast::Expr,
+    rest: &[ast::ChainLink],
+    span: Span,
+    and: bool,
+) -> Typed {
+    let facts = checker.env.facts.len();
+    let mut nodes: Vec<Node> = Vec::with_capacity(rest.len() + 1);
+    for operand in std::iter::once(first).chain(rest.iter().map(|link| &link.operand)) {
+        let typed = if nodes.is_empty() {
+            checker.expression(operand)
+        } else {
+            checker.lazily(|checker| checker.expression(operand))
+        };
+        let symbol = if and { "&&" } else { "||" };
+        let what = format_args!("an operand of `{symbol}`");
+        require_bool(checker, what, &typed, operand.span);
+        nodes.push(typed.node);
+        checker.env.facts.extend(if and {
+            narrow::atoms(operand)
+        } else {
+            narrow::negated_atoms(operand)
+        });
+    }
+    checker.env.facts.truncate(facts);
+    let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.operand));
+    repeated_conditions(checker, operands.zip(&nodes), and);
+    let op = if and { Op::And(nodes) } else { Op::Or(nodes) };
+    Typed::new(op, Type::Bool, span)
+}
+
+fn check_computed(
+    checker: &mut Checker<'_>,
+    first: &ast::Expr,
+    rest: &[ast::ChainLink],
+    span: Span,
+) -> Typed {
+    let mut left = checker.expression(first);
+    let mut left_span = first.span;
+    let before = checker.diagnostics.len();
+    let constant = left.node.constant().is_some();
+    // The first operand, once it is no longer the whole left side.
+    let mut start = None;
+    let mut links = Vec::with_capacity(rest.len());
+    for link in rest {
+        let right = checker.expression(&link.operand);
+        let Some(operator) = operator(link.operator) else {
+            continue;
+        };
+        let ty = operation_type(
+            checker,
+            operator,
+            (&left, left_span),
+            (&right, link.operand.span),
+            link.operator_span,
+        );
+        left_span = first.span.to(link.operand.span);
+        let folded = if links.is_empty() {
+            folded(operator, &left.node, &right.node)
+        } else {
+            None
+        };
+        let op = folded.map(Op::Constant);
+        if op.is_none() {
+            links.push((combine::exact(operator, &left.ty, &right.ty), right.node));
+        }
+        let so_far = Typed::new(
+            op.unwrap_or_else(|| Op::Fail("a part of a chain".into())),
+            ty,
+            left_span,
+        );
+        let before = std::mem::replace(&mut left, so_far);
+        if links.len() == 1 {
+            start.get_or_insert(before.node);
         }
     }
-
-    /// `&&` and `||`: what the operands before say holds in those behind.
-    fn logical(
-        &mut self,
-        first: &ast::Expr,
-        rest: &[ast::ChainLink],
-        span: Span,
-        and: bool,
-    ) -> Typed {
-        let facts = self.facts.len();
-        let mut nodes: Vec<Node> = Vec::with_capacity(rest.len() + 1);
-        for operand in std::iter::once(first).chain(rest.iter().map(|link| &link.operand)) {
-            let typed = if nodes.is_empty() {
-                self.expression(operand)
-            } else {
-                self.lazily(|checker| checker.expression(operand))
-            };
-            self.bool_operand(if and { "&&" } else { "||" }, &typed, operand.span);
-            nodes.push(typed.node);
-            self.facts.extend(if and {
-                narrow::atoms(operand)
-            } else {
-                narrow::negated_atoms(operand)
-            });
-        }
-        self.facts.truncate(facts);
-        let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.operand));
-        self.repeated_conditions(operands.zip(&nodes), and);
-        let op = if and { Op::And(nodes) } else { Op::Or(nodes) };
-        Typed::new(op, Type::Bool, span)
+    // What cannot be computed at all has been told.
+    if let ([link], false) = (rest, constant || checker.diagnostics.len() > before) {
+        same_operands(checker, first, link, span);
     }
-
-    fn computed(&mut self, first: &ast::Expr, rest: &[ast::ChainLink], span: Span) -> Typed {
-        let mut left = self.expression(first);
-        let mut left_span = first.span;
-        let before = self.diagnostics.len();
-        let constant = left.node.constant().is_some();
-        // The first operand, once it is no longer the whole left side.
-        let mut start = None;
-        let mut links = Vec::with_capacity(rest.len());
-        for link in rest {
-            let right = self.expression(&link.operand);
-            let Some(operator) = operator(link.operator) else {
-                continue;
-            };
-            let ty = self.operation(
-                operator,
-                (&left, left_span),
-                (&right, link.operand.span),
-                link.operator_span,
-            );
-            left_span = first.span.to(link.operand.span);
-            let folded = if links.is_empty() {
-                folded(operator, &left.node, &right.node)
-            } else {
-                None
-            };
-            let op = folded.map(Op::Constant);
-            if op.is_none() {
-                links.push((combine::exact(operator, &left.ty, &right.ty), right.node));
-            }
-            let so_far = Typed::new(
-                op.unwrap_or_else(|| Op::Fail("a part of a chain".into())),
-                ty,
-                left_span,
-            );
-            let before = std::mem::replace(&mut left, so_far);
-            if links.len() == 1 {
-                start.get_or_insert(before.node);
-            }
-        }
-        // What cannot be computed at all has been told.
-        if let ([link], false) = (rest, constant || self.diagnostics.len() > before) {
-            self.same_operands(first, link, span);
-        }
-        if let Some(first) = start {
-            return Typed::new(
-                Op::Chain {
-                    first: Box::new(first),
-                    rest: links,
-                },
-                left.ty,
-                span,
-            );
-        }
+    let Some(first) = start.map(Box::new) else {
         left.node.span = span;
-        left
-    }
+        return left;
+    };
+    Typed::new(Op::Chain { first, rest: links }, left.ty, span)
+}
 
-    /// The type of one operation, with what is wrong about it reported.
-    fn operation(
-        &mut self,
-        operator: Operator,
-        left: (&Typed, Span),
-        right: (&Typed, Span),
-        sign: Span,
-    ) -> Type {
-        if left.0.ty == Type::Invalid || right.0.ty == Type::Invalid {
-            return if is_comparison(operator) {
-                Type::Bool
-            } else {
-                Type::Invalid
-            };
+/// The type of one operation, with what is wrong about it reported.
+fn operation_type(
+    checker: &mut Checker<'_>,
+    operator: Operator,
+    left: (&Typed, Span),
+    right: (&Typed, Span),
+    sign: Span,
+) -> Type {
+    if left.0.ty == Type::Invalid || right.0.ty == Type::Invalid {
+        return if is_comparison(operator) {
+            Type::Bool
+        } else {
+            Type::Invalid
+        };
+    }
+    match operator {
+        Operator::Equal | Operator::NotEqual => {
+            check_equality(checker, left, right, sign);
+            Type::Bool
         }
-        match operator {
-            Operator::Equal | Operator::NotEqual => {
-                self.equality(left, right, sign);
-                Type::Bool
+        Operator::In => {
+            check_membership(checker, left, right, sign);
+            Type::Bool
+        }
+        Operator::Less | Operator::LessEqual | Operator::Greater | Operator::GreaterEqual => {
+            pair_type(checker, operator, left, right, sign, combine::ordered);
+            Type::Bool
+        }
+        Operator::Add
+        | Operator::Subtract
+        | Operator::Multiply
+        | Operator::Divide
+        | Operator::DivideNonzero
+        | Operator::Remainder
+        | Operator::RemainderNonzero => pair_type(checker, operator, left, right, sign, |a, b| {
+            combine::arithmetic(operator, a, b)
+        }),
+    }
+}
+
+/// The type of an operation that must be possible for every pair of alternatives. An absence is told where all else
+/// is well.
+fn pair_type(
+    checker: &mut Checker<'_>,
+    operator: Operator,
+    left: (&Typed, Span),
+    right: (&Typed, Span),
+    sign: Span,
+    one: impl Fn(&Type, &Type) -> Option<Type>,
+) -> Type {
+    let types = (left.0.ty.without_null(), right.0.ty.without_null());
+    // What is always null is no operand of anything.
+    let null = [&left.0.ty, &right.0.ty].contains(&&Type::Null);
+    if let Some(result) = combine::every_pair(&types.0, &types.1, one).filter(|_| !null) {
+        report_lossy(checker, left, right);
+        require_present(checker, left.0, left.1);
+        require_present(checker, right.0, right.1);
+        return result;
+    }
+    let finding = report::no_binary(operator, &left.0.ty, &right.0.ty, sign);
+    if operator == Operator::Add
+        && let Some(finding) = report::as_text(&finding, (&types.0, left), (&types.1, right))
+    {
+        checker.report(finding);
+        return Type::String;
+    }
+    checker.report(finding);
+    Type::Invalid
+}
+
+fn check_equality(
+    checker: &mut Checker<'_>,
+    left: (&Typed, Span),
+    right: (&Typed, Span),
+    sign: Span,
+) {
+    report_lossy(checker, left, right);
+    // Two constants are an odd question, but one whose answer is clear.
+    let constants = left.0.node.constant().is_some() && right.0.node.constant().is_some();
+    let widen = |ty: &Type| {
+        if constants {
+            literal::widened(ty)
+        } else {
+            ty.clone()
+        }
+    };
+    let (first, second) = (widen(&left.0.ty), widen(&right.0.ty));
+    if !combine::may_equal(&first, &second) {
+        checker.report(report::never_equal(
+            &first,
+            &second,
+            (left.1, right.1),
+            sign,
+        ));
+    }
+}
+
+fn check_membership(
+    checker: &mut Checker<'_>,
+    left: (&Typed, Span),
+    right: (&Typed, Span),
+    sign: Span,
+) {
+    let container = require_present(checker, right.0, right.1);
+    for member in container.members() {
+        let sought = match member {
+            Type::List(element) => (**element).clone(),
+            Type::Map(map) => map.key.clone(),
+            Type::Object(_) | Type::Result(_) | Type::Error => Type::String,
+            Type::Any | Type::Invalid | Type::Never => continue,
+            other => {
+                return checker.report(report::no_binary(Operator::In, &left.0.ty, other, sign));
             }
-            Operator::In => {
-                self.membership(left, right, sign);
-                Type::Bool
-            }
-            Operator::Less | Operator::LessEqual | Operator::Greater | Operator::GreaterEqual => {
-                self.pairs(operator, left, right, sign, combine::ordered);
-                Type::Bool
-            }
-            Operator::Add
-            | Operator::Subtract
-            | Operator::Multiply
-            | Operator::Divide
-            | Operator::DivideNonzero
-            | Operator::Remainder
-            | Operator::RemainderNonzero => self.pairs(operator, left, right, sign, |a, b| {
-                combine::arithmetic(operator, a, b)
-            }),
+        };
+        if !combine::may_equal(&left.0.ty, &sought) {
+            return checker.report(report::never_in(&left.0.ty, member, sign));
         }
     }
+}
 
-    /// The type of an operation that must be possible for every pair of alternatives. An absence is told where all else
-    /// is well.
-    fn pairs(
-        &mut self,
-        operator: Operator,
-        left: (&Typed, Span),
-        right: (&Typed, Span),
-        sign: Span,
-        one: impl Fn(&Type, &Type) -> Option<Type>,
-    ) -> Type {
-        let types = (left.0.ty.without_null(), right.0.ty.without_null());
-        // What is always null is no operand of anything.
-        let null = [&left.0.ty, &right.0.ty].contains(&&Type::Null);
-        if let Some(result) = combine::every_pair(&types.0, &types.1, one).filter(|_| !null) {
-            self.lossy(left, right);
-            self.present(left.0, left.1);
-            self.present(right.0, right.1);
-            return result;
-        }
-        let finding = report::no_binary(operator, &left.0.ty, &right.0.ty, sign);
-        if operator == Operator::Add
-            && let Some(finding) = report::as_text(&finding, (&types.0, left), (&types.1, right))
+/// The type of an operand that must be there; its absence is reported.
+pub(super) fn require_present(checker: &mut Checker<'_>, typed: &Typed, span: Span) -> Type {
+    if typed.ty.is_optional() {
+        checker.report(report::absent_operand(&typed.ty, span, true));
+        return typed.ty.without_null();
+    }
+    typed.ty.clone()
+}
+
+/// Reports what is no bool where one is needed. What is unknown is left to the run.
+pub(super) fn require_bool(
+    checker: &mut Checker<'_>,
+    what: fmt::Arguments<'_>,
+    typed: &Typed,
+    span: Span,
+) {
+    let fits = |member: &Type| {
+        matches!(
+            literal::widened(member),
+            Type::Bool | Type::Any | Type::Invalid | Type::Never
+        )
+    };
+    if !typed.ty.members().iter().all(fits) {
+        let what = what.to_string();
+        checker.report(report::not_a_bool(&what, &typed.ty, span, &typed.node));
+    }
+}
+
+/// An integer that no double equals, meeting a double.
+fn report_lossy(checker: &mut Checker<'_>, left: (&Typed, Span), right: (&Typed, Span)) {
+    for ((constant, span), (other, _)) in [(left, right), (right, left)] {
+        if let Some(number) = constant.node.constant().and_then(Value::as_int)
+            && literal::widened(&other.ty) == Type::Double
         {
-            self.report(finding);
-            return Type::String;
-        }
-        self.report(finding);
-        Type::Invalid
-    }
-
-    fn equality(&mut self, left: (&Typed, Span), right: (&Typed, Span), sign: Span) {
-        self.lossy(left, right);
-        // Two constants are an odd question, but one whose answer is clear.
-        let constants = left.0.node.constant().is_some() && right.0.node.constant().is_some();
-        let widen = |ty: &Type| {
-            if constants {
-                literal::widened(ty)
-            } else {
-                ty.clone()
-            }
-        };
-        let (first, second) = (widen(&left.0.ty), widen(&right.0.ty));
-        if !combine::may_equal(&first, &second) {
-            self.report(report::never_equal(
-                &first,
-                &second,
-                (left.1, right.1),
-                sign,
-            ));
+            lossy_number(checker, number, span);
         }
     }
+}
 
-    fn membership(&mut self, left: (&Typed, Span), right: (&Typed, Span), sign: Span) {
-        let container = self.present(right.0, right.1);
-        for member in container.members() {
-            let sought = match member {
-                Type::List(element) => (**element).clone(),
-                Type::Map(map) => map.key.clone(),
-                Type::Object(_) | Type::Result(_) | Type::Error => Type::String,
-                Type::Any | Type::Invalid | Type::Never => continue,
-                other => {
-                    return self.report(report::no_binary(Operator::In, &left.0.ty, other, sign));
-                }
-            };
-            if !combine::may_equal(&left.0.ty, &sought) {
-                return self.report(report::never_in(&left.0.ty, member, sign));
-            }
-        }
-    }
-
-    /// The type of an operand that must be there; its absence is reported.
-    pub(super) fn present(&mut self, typed: &Typed, span: Span) -> Type {
-        if typed.ty.is_optional() {
-            self.report(report::absent_operand(&typed.ty, span, true));
-            return typed.ty.without_null();
-        }
-        typed.ty.clone()
-    }
-
-    /// An operand of a logical operator. What is unknown is left to the run.
-    pub(super) fn bool_operand(&mut self, symbol: &str, typed: &Typed, span: Span) {
-        let fits = |member: &Type| {
-            matches!(
-                literal::widened(member),
-                Type::Bool | Type::Any | Type::Invalid | Type::Never
-            )
-        };
-        if !typed.ty.members().iter().all(fits) {
-            self.report(report::not_a_bool(
-                &format!("an operand of `{symbol}`"),
-                &typed.ty,
-                span,
-                &typed.node,
-            ));
-        }
-    }
-
-    /// An integer that no double equals, meeting a double.
-    fn lossy(&mut self, left: (&Typed, Span), right: (&Typed, Span)) {
-        for ((constant, span), (other, _)) in [(left, right), (right, left)] {
-            if let Some(number) = constant.node.constant().and_then(Value::as_int)
-                && literal::widened(&other.ty) == Type::Double
-            {
-                self.lossy_number(number, span);
-            }
-        }
-    }
-
-    /// An integer literal that becomes a double.
-    pub(super) fn lossy_number(&mut self, number: i64, span: Span) {
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            reason = "the loss is what is asked for"
-        )]
-        let survives = (number as f64) as i128 == i128::from(number);
-        if number.unsigned_abs() > LOSSY && !survives {
-            self.report(report::lossy_number(number, span));
-        }
+/// An integer literal that becomes a double.
+pub(super) fn lossy_number(checker: &mut Checker<'_>, number: i64, span: Span) {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "the loss is what is asked for"
+    )]
+    let survives = (number as f64) as i128 == i128::from(number);
+    if number.unsigned_abs() > LOSSY && !survives {
+        checker.report(report::lossy_number(number, span));
     }
 }
 

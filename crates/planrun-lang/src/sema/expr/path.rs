@@ -1,9 +1,10 @@
 //! Paths: fields, indices and methods one behind the other, and what may be absent on the way.
 
-use std::sync::Arc;
-
-use super::foreign::Root;
-use super::{Checker, Link, LinkOp, Node, Op, Typed, combine, narrow, report};
+use super::foreign::{Root, find_foreign};
+use super::method::check_method_link;
+use super::namespace::check_namespace_path;
+use super::operator::require_present;
+use super::{Checker, Link, LinkOp, Op, Typed, combine, narrow, report};
 use crate::diag::Diagnostic;
 use crate::diag::codes::names::UNKNOWN_FUNCTION;
 use crate::diag::foreign::{self, Shape};
@@ -39,479 +40,382 @@ pub(super) struct Walk<'e> {
     missing_only: bool,
 }
 
-impl Checker<'_> {
-    pub(super) fn path(
-        &mut self,
-        base: &ast::Expr,
-        links: &[ast::Link],
-        span: Span,
-        absence: Absence,
-    ) -> Typed {
-        if let Some(typed) = self.namespace_path(base, links, span) {
-            return typed;
-        }
-        let start = match &base.kind {
-            ast::ExprKind::Path { base: inner, links } if absence == Absence::Null => {
-                self.path(inner, links, base.span, absence)
-            }
-            _ => self.expression(base),
-        };
-        self.follow(start, base, links, span, absence)
+pub(super) fn check_path(
+    checker: &mut Checker<'_>,
+    base: &ast::Expr,
+    links: &[ast::Link],
+    span: Span,
+    absence: Absence,
+) -> Typed {
+    if let Some(typed) = check_namespace_path(checker, base, links, span) {
+        return typed;
     }
-
-    /// Follows links from a value.
-    fn follow(
-        &mut self,
-        start: Typed,
-        base: &ast::Expr,
-        links: &[ast::Link],
-        span: Span,
-        absence: Absence,
-    ) -> Typed {
-        let mut walk = Walk {
-            base,
-            links,
-            done: 0,
-            ty: start.ty,
-            absence,
-            skipped: false,
-            condition: None,
-            missing_only: false,
-        };
-        let mut ops = Vec::with_capacity(links.len());
-        for link in links {
-            let safe = is_safe(&link.kind);
-            let findings = self.diagnostics.len();
-            self.pass_absence(&mut walk, link, safe);
-            let absences = self.diagnostics.len();
-            (walk.condition, walk.missing_only) = (None, false);
-            let op = match &link.kind {
-                ast::LinkKind::Field { name, .. } => self.field_link(&mut walk, name, false),
-                ast::LinkKind::Index { index, .. } => self.index_link(&mut walk, index),
-                ast::LinkKind::Call {
-                    name, arguments, ..
-                } => self.method_link(&mut walk, name, arguments, link.span),
-            };
-            self.forget_absences(findings..absences, walk.ty == Type::Invalid);
-            walk.done += 1;
-            self.narrow_walk(&mut walk);
-            ops.push(Link {
-                span: link.span,
-                safe,
-                op,
-            });
+    let start = match &base.kind {
+        ast::ExprKind::Path { base: inner, links } if absence == Absence::Null => {
+            check_path(checker, inner, links, base.span, absence)
         }
-        let ty = if walk.skipped {
-            walk.ty.optional()
+        _ => checker.expression(base),
+    };
+    follow_links(checker, start, base, links, span, absence)
+}
+
+/// Follows links from a value.
+pub(super) fn follow_links(
+    checker: &mut Checker<'_>,
+    start: Typed,
+    base: &ast::Expr,
+    links: &[ast::Link],
+    span: Span,
+    absence: Absence,
+) -> Typed {
+    let mut walk = Walk {
+        base,
+        links,
+        done: 0,
+        ty: start.ty,
+        absence,
+        skipped: false,
+        condition: None,
+        missing_only: false,
+    };
+    let mut ops = Vec::with_capacity(links.len());
+    for link in links {
+        let safe = is_safe(&link.kind);
+        let findings = checker.diagnostics.len();
+        pass_absence(checker, &mut walk, link, safe);
+        let absences = checker.diagnostics.len();
+        (walk.condition, walk.missing_only) = (None, false);
+        let op = match &link.kind {
+            ast::LinkKind::Field { name, .. } => check_field_link(checker, &mut walk, name, false),
+            ast::LinkKind::Index { index, .. } => check_index_link(checker, &mut walk, index),
+            ast::LinkKind::Call {
+                name, arguments, ..
+            } => check_method_link(checker, &mut walk, name, arguments, link.span),
+        };
+        forget_absences(checker, findings..absences, walk.ty == Type::Invalid);
+        walk.done += 1;
+        narrow_walk(checker, &mut walk);
+        ops.push(Link {
+            span: link.span,
+            safe,
+            op,
+        });
+    }
+    let ty = if walk.skipped {
+        walk.ty.optional()
+    } else {
+        walk.ty
+    };
+    Typed::new(
+        Op::Path {
+            base: Box::new(start.node),
+            links: ops,
+        },
+        ty,
+        span,
+    )
+}
+
+/// What could not be read anyway need not be there, and a phrase of another language may ask just that: takes back
+/// what was said of absences where the link itself has a finding.
+fn forget_absences(checker: &mut Checker<'_>, absences: std::ops::Range<usize>, invalid: bool) {
+    let own = checker.diagnostics.get(absences.end);
+    let strange = own.is_some_and(|found| found.code == &UNKNOWN_FUNCTION);
+    if strange || (invalid && own.is_some()) {
+        checker.diagnostics.drain(absences);
+    }
+}
+
+/// Deals with a value that may be null where a link reads through it.
+fn pass_absence(checker: &mut Checker<'_>, walk: &mut Walk, link: &ast::Link, safe: bool) {
+    let always = walk.ty == Type::Null;
+    if !always && !walk.ty.is_optional() {
+        return;
+    }
+    if safe || walk.absence == Absence::Null {
+        walk.skipped = true;
+        walk.ty = walk.ty.without_null();
+    } else {
+        let place = walk.span_before();
+        let path = walk.text(walk.done);
+        let reason = absence_reason(checker, walk);
+        checker.report(if always {
+            report::always_absent(&path, place, link.span)
         } else {
-            walk.ty
-        };
-        Typed::new(
-            Op::Path {
-                base: Box::new(start.node),
-                links: ops,
-            },
-            ty,
-            span,
-        )
-    }
-
-    /// What could not be read anyway need not be there, and a phrase of another language may ask just that: takes back
-    /// what was said of absences where the link itself has a finding.
-    fn forget_absences(&mut self, absences: std::ops::Range<usize>, invalid: bool) {
-        let own = self.diagnostics.get(absences.end);
-        let strange = own.is_some_and(|found| found.code == &UNKNOWN_FUNCTION);
-        if strange || (invalid && own.is_some()) {
-            self.diagnostics.drain(absences);
-        }
-    }
-
-    /// Deals with a value that may be null where a link reads through it.
-    fn pass_absence(&mut self, walk: &mut Walk, link: &ast::Link, safe: bool) {
-        let always = walk.ty == Type::Null;
-        if !always && !walk.ty.is_optional() {
-            return;
-        }
-        if safe || walk.absence == Absence::Null {
-            walk.skipped = true;
-            walk.ty = walk.ty.without_null();
+            report::maybe_absent(
+                &path,
+                &walk.ty,
+                place,
+                link,
+                reason,
+                list_element(checker, walk),
+            )
+        });
+        walk.ty = if always {
+            Type::Invalid
         } else {
-            let place = walk.span_before();
-            let path = walk.text(walk.done);
-            let reason = self.absence_reason(walk);
-            self.report(if always {
-                report::always_absent(&path, place, link.span)
-            } else {
-                report::maybe_absent(&path, &walk.ty, place, link, reason, self.element(walk))
-            });
-            walk.ty = if always {
-                Type::Invalid
-            } else {
-                walk.ty.without_null()
-            };
-        }
-    }
-
-    /// The element of a list that a path in a macro begins with; a second variable may be the value of a map.
-    fn element<'w>(&self, walk: &'w Walk<'_>) -> Option<&'w str> {
-        match (&walk.base.kind, self.locals.as_slice()) {
-            (ast::ExprKind::Name(name), [only]) if only.name == *name => Some(name),
-            _ => None,
-        }
-    }
-
-    /// The conditions under which the name that is read through is there.
-    fn absence_reason(&self, walk: &Walk) -> Option<String> {
-        if walk.condition.is_some() {
-            return walk.condition.clone();
-        }
-        let ast::ExprKind::Name(name) = &walk.base.kind else {
-            return None;
+            walk.ty.without_null()
         };
-        if walk.done > 0 || self.local(name).is_some() {
-            return None;
-        }
-        let Lookup::Found(binding) = self.scope.lookup(name) else {
-            return None;
-        };
-        let known = self.knowledge();
-        if known.gives(&binding.definitions) {
-            return None;
-        }
-        let possible = binding
-            .definitions
-            .iter()
-            .filter(|definition| !known.refutes(&definition.guard));
-        let open = |atom: &&Atom| !known.holds(std::slice::from_ref(*atom));
-        let mut ways = possible
-            .map(|definition| {
-                let parts = definition.guard.iter().filter(open).map(report::atom_text);
-                parts.collect::<Vec<_>>().join(" && ")
-            })
-            .collect::<Vec<_>>();
-        ways.dedup();
-        (!ways.is_empty()).then(|| ways.join(" || "))
     }
+}
 
-    /// What conditions and arms around this say about the value so far.
-    fn narrow_walk(&mut self, walk: &mut Walk) {
-        if self.facts.is_empty() && self.scope.facts().is_empty() && self.narrowed.is_empty() {
-            return;
-        }
-        let optional = walk.ty.is_optional();
-        if !optional && self.narrowed.is_empty() {
-            return;
-        }
-        let text = walk.text(walk.done);
-        if let Some(ty) = self.narrowed_type(&text) {
-            walk.ty = ty.clone();
-        }
-        if walk.ty.is_optional() && self.is_shown(walk.root(), &text, walk.missing_only) {
-            walk.ty = walk.ty.without_null();
-        }
+/// The element of a list that a path in a macro begins with; a second variable may be the value of a map.
+fn list_element<'w>(checker: &Checker<'_>, walk: &'w Walk<'_>) -> Option<&'w str> {
+    match (&walk.base.kind, checker.env.locals.as_slice()) {
+        (ast::ExprKind::Name(name), [only]) if only.name == *name => Some(name),
+        _ => None,
     }
+}
 
-    /// Reads a field. `quoted` where its name is written as text, in brackets.
-    fn field_link(&mut self, walk: &mut Walk, name: &ast::Name, quoted: bool) -> LinkOp {
-        let key = Key::String(name.text.clone());
-        if let Some((ty, optional, condition)) = self.result_field(walk, &name.text) {
-            (walk.ty, walk.condition, walk.missing_only) = (ty, condition, true);
-            return LinkOp::Field { key, optional };
+/// The conditions under which the name that is read through is there.
+fn absence_reason(checker: &Checker<'_>, walk: &Walk) -> Option<String> {
+    if walk.condition.is_some() {
+        return walk.condition.clone();
+    }
+    let ast::ExprKind::Name(name) = &walk.base.kind else {
+        return None;
+    };
+    if walk.done > 0 || checker.env.local(name).is_some() {
+        return None;
+    }
+    let Lookup::Found(binding) = checker.env.scope.lookup(name) else {
+        return None;
+    };
+    let known = checker.env.knowledge();
+    if known.gives(&binding.definitions) {
+        return None;
+    }
+    let possible = binding
+        .definitions
+        .iter()
+        .filter(|definition| !known.refutes(&definition.guard));
+    let open = |atom: &&Atom| !known.holds(std::slice::from_ref(*atom));
+    let mut ways = possible
+        .map(|definition| {
+            let parts = definition.guard.iter().filter(open).map(report::atom_text);
+            parts.collect::<Vec<_>>().join(" && ")
+        })
+        .collect::<Vec<_>>();
+    ways.dedup();
+    (!ways.is_empty()).then(|| ways.join(" || "))
+}
+
+/// What conditions and arms around this say about the value so far.
+fn narrow_walk(checker: &mut Checker<'_>, walk: &mut Walk) {
+    if checker.env.facts.is_empty()
+        && checker.env.scope.facts().is_empty()
+        && checker.env.narrowed.is_empty()
+    {
+        return;
+    }
+    let optional = walk.ty.is_optional();
+    if !optional && checker.env.narrowed.is_empty() {
+        return;
+    }
+    let text = walk.text(walk.done);
+    if let Some(ty) = checker.env.narrowed_type(&text) {
+        walk.ty = ty.clone();
+    }
+    if walk.ty.is_optional() && checker.env.is_shown(walk.root(), &text, walk.missing_only) {
+        walk.ty = walk.ty.without_null();
+    }
+}
+
+/// Reads a field. `quoted` where its name is written as text, in brackets.
+fn check_field_link(
+    checker: &mut Checker<'_>,
+    walk: &mut Walk,
+    name: &ast::Name,
+    quoted: bool,
+) -> LinkOp {
+    let key = Key::String(name.text.clone());
+    if let Some((ty, optional, condition)) = result_field(checker, walk, &name.text) {
+        (walk.ty, walk.condition, walk.missing_only) = (ty, condition, true);
+        return LinkOp::Field { key, optional };
+    }
+    let (ty, optional) = match &walk.ty {
+        Type::Map(map) if combine::may_equal(&map.key, &Type::String) => {
+            walk.skipped |= walk.absence == Absence::Null;
+            (map.value.clone(), false)
         }
-        let (ty, optional) = match &walk.ty {
-            Type::Map(map) if combine::may_equal(&map.key, &Type::String) => {
-                walk.skipped |= walk.absence == Absence::Null;
-                (map.value.clone(), false)
+        ty => match field(ty, &name.text) {
+            FieldLookup::Found { ty, required: true } => (ty, false),
+            FieldLookup::Found {
+                ty,
+                required: false,
+            } => {
+                walk.missing_only = true;
+                (ty.optional(), true)
             }
-            ty => match field(ty, &name.text) {
-                FieldLookup::Found { ty, required: true } => (ty, false),
-                FieldLookup::Found {
-                    ty,
-                    required: false,
-                } => {
-                    walk.missing_only = true;
-                    (ty.optional(), true)
-                }
-                FieldLookup::Any => (unknown_as(ty), false),
-                FieldLookup::Missing => {
-                    let available = field_names(ty);
-                    let finding =
-                        report::unknown_field(name, ty, &walk.text(walk.done), &available, quoted);
-                    (self.no_field(walk, name, finding), false)
-                }
-                FieldLookup::NotAnObject => {
-                    let finding = report::not_an_object(name, ty, &walk.text(walk.done));
-                    (self.no_field(walk, name, finding), false)
-                }
-            },
-        };
-        walk.ty = ty;
-        LinkOp::Field { key, optional }
-    }
-
-    /// Reports a field that is not there, and tells the type of what is meant where that is known.
-    fn no_field(&mut self, walk: &Walk, name: &ast::Name, finding: Diagnostic) -> Type {
-        let root = Root::Value {
-            ty: &walk.ty,
-            simple: walk.stands_bare(),
-        };
-        let whole = walk.span_before().to(name.span);
-        let Some(said) = self.foreign(Shape::Field, &root, &name.text, &[], whole) else {
-            self.report(self.own_result(walk, name).unwrap_or(finding));
-            return Type::Invalid;
-        };
-        let ty = said.ty.clone();
-        self.report(said.of(finding));
-        ty
-    }
-
-    /// `x.output.f`, where `x` is a step and its result has the field `f`.
-    fn own_result(&self, walk: &Walk, name: &ast::Name) -> Option<Diagnostic> {
-        let root = walk
-            .root()
-            .filter(|_| walk.done == 0 && foreign::RESULTS.contains(&&*name.text))?;
-        let Lookup::Found(binding) = self.scope.lookup(root) else {
-            return None;
-        };
-        if self.local(root).is_some() {
-            return None;
-        }
-        let next = walk.links.get(1).map(|link| &link.kind);
-        let known = matches!(next, Some(ast::LinkKind::Field { name, .. }) if field_names(&walk.ty).contains(&name.text));
-        // In its own clauses a step is a local name, like others that have no result.
-        if binding.kind != NameKind::Step && !(known && binding.kind == NameKind::Local) {
-            return None;
-        }
-        Some(report::own_result(
-            name,
-            &walk.text(0),
-            walk.base.span,
-            known,
-        ))
-    }
-
-    /// `value` and `error` of a `Result`, which are there as `ok` says.
-    fn result_field(&self, walk: &Walk, name: &str) -> Option<(Type, bool, Option<String>)> {
-        let Type::Result(value) = &walk.ty else {
-            return None;
-        };
-        let (ty, negated) = match name {
-            "value" => ((**value).clone(), false),
-            "error" => (Type::Error, true),
-            _ => return None,
-        };
-        let condition = format!("{}.ok", walk.text(walk.done));
-        if self.is_known(walk.root(), &condition, negated) {
-            return Some((ty, false, None));
-        }
-        let guard = if negated {
-            format!("!{condition}")
-        } else {
-            condition
-        };
-        Some((ty.optional(), true, Some(guard)))
-    }
-
-    fn index_link(&mut self, walk: &mut Walk, index: &ast::Expr) -> LinkOp {
-        let typed = self.expression(index);
-        if let Some(Value::String(text)) = typed.node.constant()
-            && walk
-                .ty
-                .members()
-                .iter()
-                .all(|member| matches!(member, Type::Object(_) | Type::Result(_) | Type::Error))
-        {
-            let name = ast::Name {
-                text: text.clone(),
-                span: index.span,
-            };
-            return self.field_link(walk, &name, true);
-        }
-        let mut results = Vec::new();
-        for member in walk.ty.clone().members() {
-            match member {
-                Type::List(element) => {
-                    self.position(&typed, index.span, walk);
-                    results.push((**element).clone());
-                }
-                Type::Map(map) => {
-                    if !combine::may_equal(&typed.ty, &map.key) {
-                        self.report(report::wrong_key(&typed.ty, &map.key, index.span));
-                    }
-                    results.push(map.value.clone());
-                }
-                Type::Any | Type::Never | Type::Invalid => results.push(unknown_as(member)),
-                Type::Object(_) | Type::Result(_) | Type::Error
-                    if combine::may_equal(&typed.ty, &Type::String) =>
-                {
-                    results.push(Type::Any);
-                }
-                Type::Object(_) | Type::Result(_) | Type::Error => {
-                    self.report(report::wrong_key(&typed.ty, &Type::String, index.span));
-                    results.push(Type::Invalid);
-                }
-                other => {
-                    self.report(report::no_elements(
-                        other,
-                        &walk.text(walk.done),
-                        walk.span_before(),
-                    ));
-                    results.push(Type::Invalid);
-                }
+            FieldLookup::Any => (unknown_as(ty), false),
+            FieldLookup::Missing => {
+                let available = field_names(ty);
+                let finding =
+                    report::unknown_field(name, ty, &walk.text(walk.done), &available, quoted);
+                (report_no_field(checker, walk, name, finding), false)
             }
-        }
-        walk.skipped |= walk.absence == Absence::Null;
-        walk.ty = Type::union(results);
-        LinkOp::Index(typed.node)
-    }
+            FieldLookup::NotAnObject => {
+                let finding = report::not_an_object(name, ty, &walk.text(walk.done));
+                (report_no_field(checker, walk, name, finding), false)
+            }
+        },
+    };
+    walk.ty = ty;
+    LinkOp::Field { key, optional }
+}
 
-    /// The position in a list.
-    fn position(&mut self, index: &Typed, span: Span, walk: &Walk) {
-        let only_lists = walk
+/// Reports a field that is not there, and tells the type of what is meant where that is known.
+fn report_no_field(
+    checker: &mut Checker<'_>,
+    walk: &Walk,
+    name: &ast::Name,
+    finding: Diagnostic,
+) -> Type {
+    let root = Root::Value {
+        ty: &walk.ty,
+        simple: walk.stands_bare(),
+    };
+    let whole = walk.span_before().to(name.span);
+    let Some(said) = find_foreign(checker, Shape::Field, &root, &name.text, &[], whole) else {
+        checker.report(own_result(checker, walk, name).unwrap_or(finding));
+        return Type::Invalid;
+    };
+    let ty = said.ty.clone();
+    checker.report(said.of(finding));
+    ty
+}
+
+/// `x.output.f`, where `x` is a step and its result has the field `f`.
+fn own_result(checker: &Checker<'_>, walk: &Walk, name: &ast::Name) -> Option<Diagnostic> {
+    let root = walk
+        .root()
+        .filter(|_| walk.done == 0 && foreign::RESULTS.contains(&&*name.text))?;
+    let Lookup::Found(binding) = checker.env.scope.lookup(root) else {
+        return None;
+    };
+    if checker.env.local(root).is_some() {
+        return None;
+    }
+    let next = walk.links.get(1).map(|link| &link.kind);
+    let known = matches!(next, Some(ast::LinkKind::Field { name, .. }) if field_names(&walk.ty).contains(&name.text));
+    // In its own clauses a step is a local name, like others that have no result.
+    if binding.kind != NameKind::Step && !(known && binding.kind == NameKind::Local) {
+        return None;
+    }
+    Some(report::own_result(
+        name,
+        &walk.text(0),
+        walk.base.span,
+        known,
+    ))
+}
+
+/// `value` and `error` of a `Result`, which are there as `ok` says.
+fn result_field(
+    checker: &Checker<'_>,
+    walk: &Walk,
+    name: &str,
+) -> Option<(Type, bool, Option<String>)> {
+    let Type::Result(value) = &walk.ty else {
+        return None;
+    };
+    let (ty, negated) = match name {
+        "value" => ((**value).clone(), false),
+        "error" => (Type::Error, true),
+        _ => return None,
+    };
+    let condition = format!("{}.ok", walk.text(walk.done));
+    if checker.env.is_known(walk.root(), &condition, negated) {
+        return Some((ty, false, None));
+    }
+    let guard = if negated {
+        format!("!{condition}")
+    } else {
+        condition
+    };
+    Some((ty.optional(), true, Some(guard)))
+}
+
+fn check_index_link(checker: &mut Checker<'_>, walk: &mut Walk, index: &ast::Expr) -> LinkOp {
+    let typed = checker.expression(index);
+    if let Some(Value::String(text)) = typed.node.constant()
+        && walk
             .ty
             .members()
             .iter()
-            .all(|member| matches!(member, Type::List(_)));
-        if let Some(position) = index
-            .node
-            .constant()
-            .and_then(Value::as_int)
-            .filter(|position| *position < 0)
-            && only_lists
-            && walk.absence == Absence::Reported
-        {
-            self.report(report::negative_position(position, span));
-        }
-        let present = self.present(index, span);
-        let fits = |ty: &Type| {
-            let ty = super::literal::widened(ty);
-            matches!(
-                ty,
-                Type::Int | Type::Uint | Type::Any | Type::Invalid | Type::Never
-            )
+            .all(|member| matches!(member, Type::Object(_) | Type::Result(_) | Type::Error))
+    {
+        let name = ast::Name {
+            text: text.clone(),
+            span: index.span,
         };
-        if !present.members().iter().all(fits) {
-            self.report(report::wrong_position(&present, span));
-        }
+        return check_field_link(checker, walk, &name, true);
     }
-
-    /// A path that begins with a namespace: a call of a function, or a mistake.
-    fn namespace_path(
-        &mut self,
-        base: &ast::Expr,
-        links: &[ast::Link],
-        span: Span,
-    ) -> Option<Typed> {
-        let ast::ExprKind::Name(name) = &base.kind else {
-            return None;
-        };
-        if self.local(name).is_some() {
-            return None;
-        }
-        let lookup = self.scope.lookup(name);
-        match lookup {
-            Lookup::Found(_) | Lookup::Later(_) => None,
-            Lookup::Namespace => Some(match links.split_first() {
-                Some((
-                    ast::Link {
-                        kind:
-                            ast::LinkKind::Call {
-                                name: tool,
-                                arguments,
-                                ..
-                            },
-                        span: call,
-                    },
-                    rest,
-                )) => {
-                    let typed =
-                        self.misplaced_call(Some(name), tool, arguments, base.span.to(*call));
-                    self.go_on(typed, rest, span)
+    let mut results = Vec::new();
+    for member in walk.ty.clone().members() {
+        match member {
+            Type::List(element) => {
+                check_position(checker, &typed, index.span, walk);
+                results.push((**element).clone());
+            }
+            Type::Map(map) => {
+                if !combine::may_equal(&typed.ty, &map.key) {
+                    checker.report(report::wrong_key(&typed.ty, &map.key, index.span));
                 }
-                _ => self.no_value(name, &Lookup::Namespace, base.span),
-            }),
-            Lookup::Missing => self
-                .function_path(name, links, span)
-                .or_else(|| type_path(name, links, span))
-                .or_else(|| self.foreign_path(base, name, links, span)),
+                results.push(map.value.clone());
+            }
+            Type::Any | Type::Never | Type::Invalid => results.push(unknown_as(member)),
+            Type::Object(_) | Type::Result(_) | Type::Error
+                if combine::may_equal(&typed.ty, &Type::String) =>
+            {
+                results.push(Type::Any);
+            }
+            Type::Object(_) | Type::Result(_) | Type::Error => {
+                checker.report(report::wrong_key(&typed.ty, &Type::String, index.span));
+                results.push(Type::Invalid);
+            }
+            other => {
+                checker.report(report::no_elements(
+                    other,
+                    &walk.text(walk.done),
+                    walk.span_before(),
+                ));
+                results.push(Type::Invalid);
+            }
         }
     }
+    walk.skipped |= walk.absence == Absence::Null;
+    walk.ty = Type::union(results);
+    LinkOp::Index(typed.node)
+}
 
-    /// `math.greatest(…)` and what follows it.
-    fn function_path(
-        &mut self,
-        namespace: &Arc<str>,
-        links: &[ast::Link],
-        span: Span,
-    ) -> Option<Typed> {
-        let namespace = crate::builtins::NAMESPACES
-            .iter()
-            .find(|known| ***known == **namespace)?;
-        let (first, rest) = links.split_first()?;
-        let ast::LinkKind::Call {
-            name, arguments, ..
-        } = &first.kind
-        else {
-            return None;
-        };
-        let typed = if *namespace == "cel" && &*name.text == "bind" {
-            self.bind(arguments, span)
-        } else {
-            self.namespaced_call(namespace, name, arguments, span)
-        };
-        Some(self.go_on(typed, rest, span))
+/// The position in a list.
+fn check_position(checker: &mut Checker<'_>, index: &Typed, span: Span, walk: &Walk) {
+    let only_lists = walk
+        .ty
+        .members()
+        .iter()
+        .all(|member| matches!(member, Type::List(_)));
+    if let Some(position) = index
+        .node
+        .constant()
+        .and_then(Value::as_int)
+        .filter(|position| *position < 0)
+        && only_lists
+        && walk.absence == Absence::Reported
+    {
+        checker.report(report::negative_position(position, span));
     }
-
-    /// Follows links from a value that has no text of its own: nothing is known of it but its type.
-    fn go_on(&mut self, typed: Typed, rest: &[ast::Link], span: Span) -> Typed {
-        if rest.is_empty() {
-            return typed;
-        }
-        let base = ast::Expr {
-            span: typed.node.span,
-            kind: ast::ExprKind::Error,
-        };
-        self.follow(typed, &base, rest, span, Absence::Reported)
-    }
-
-    /// `Math.max(…)`, `steps.x.name`: a path that begins with a name of another language.
-    fn foreign_path(
-        &mut self,
-        base: &ast::Expr,
-        root: &Arc<str>,
-        links: &[ast::Link],
-        span: Span,
-    ) -> Option<Typed> {
-        let (first, rest) = links.split_first()?;
-        let (shape, name, arguments) = match &first.kind {
-            ast::LinkKind::Call {
-                name, arguments, ..
-            } => (Shape::Call, name, arguments.as_slice()),
-            ast::LinkKind::Field { name, .. } => (Shape::Field, name, &[][..]),
-            ast::LinkKind::Index { .. } => return None,
-        };
-        let failed = Typed::fail(&format!("undeclared reference to `{root}`"), span);
-        let whole = base.span.to(first.span);
-        if let Some(said) = self.foreign(shape, &Root::Named(root), &name.text, arguments, whole) {
-            self.passed_over(arguments);
-            let ty = said.ty.clone();
-            let finding = said.of(report::foreign_root(root, base.span));
-            self.report(finding);
-            return Some(self.go_on(Typed { ty, ..failed }, rest, span));
-        }
-        if foreign::CONTEXTS.contains(&&**root)
-            && shape == Shape::Field
-            && let Lookup::Found(binding) = self.scope.lookup(&name.text)
-        {
-            self.report(report::no_context(root, base.span, name));
-            let typed = self.bound(&name.text, &binding, name.span);
-            return Some(self.go_on(typed, rest, span));
-        }
-        if foreign::is_root(root) && !self.trying {
-            self.report(report::foreign_root(root, base.span));
-            return Some(failed);
-        }
-        None
+    let present = require_present(checker, index, span);
+    let fits = |ty: &Type| {
+        let ty = super::literal::widened(ty);
+        matches!(
+            ty,
+            Type::Int | Type::Uint | Type::Any | Type::Invalid | Type::Never
+        )
+    };
+    if !present.members().iter().all(fits) {
+        checker.report(report::wrong_position(&present, span));
     }
 }
 
@@ -572,25 +476,4 @@ fn is_safe(kind: &ast::LinkKind) -> bool {
         | ast::LinkKind::Index { safe, .. }
         | ast::LinkKind::Call { safe, .. } => *safe,
     }
-}
-
-/// `google.protobuf.Timestamp`: how CEL calls two of its types.
-fn type_path(name: &str, links: &[ast::Link], span: Span) -> Option<Typed> {
-    let mut path = name.to_owned();
-    for link in links {
-        let ast::LinkKind::Field { name, safe: false } = &link.kind else {
-            return None;
-        };
-        path.push('.');
-        path.push_str(&name.text);
-    }
-    let known = ["google.protobuf.Timestamp", "google.protobuf.Duration"].contains(&path.as_str());
-    let node = Node {
-        span,
-        op: Op::Constant(Value::Type(path.into())),
-    };
-    known.then_some(Typed {
-        node,
-        ty: Type::Type,
-    })
 }

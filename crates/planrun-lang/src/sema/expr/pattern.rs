@@ -39,7 +39,7 @@ impl Checker<'_> {
         let mut previous: Option<Span> = None;
         for (position, (pattern, span)) in arms.iter().enumerate() {
             let findings = self.diagnostics.len();
-            let matcher = self.matcher(pattern, ty, &text);
+            let matcher = check_matcher(self, pattern, ty, &text);
             let left = cases
                 .iter()
                 .filter(|case| may_take(pattern, case))
@@ -72,69 +72,80 @@ impl Checker<'_> {
         }
         checked
     }
+}
 
-    /// A pattern against the type of what it is held against.
-    fn matcher(&mut self, pattern: &ast::Pattern, ty: &Type, place: &str) -> Matcher {
-        match &pattern.kind {
-            ast::PatternKind::Any => Matcher::Any,
-            ast::PatternKind::Literal(written) => {
-                let (value, own) = literal::value(written);
-                let possible = if own == Type::Null {
-                    ty.admits_null()
-                } else {
-                    combine::may_equal(&own, ty)
-                };
-                if !possible && *ty != Type::Never {
-                    self.report(report::impossible_pattern(&own, ty, pattern.span));
-                }
-                Matcher::Value(value)
+/// A pattern against the type of what it is held against.
+fn check_matcher(
+    checker: &mut Checker<'_>,
+    pattern: &ast::Pattern,
+    ty: &Type,
+    place: &str,
+) -> Matcher {
+    match &pattern.kind {
+        ast::PatternKind::Any => Matcher::Any,
+        ast::PatternKind::Literal(written) => {
+            let (value, own) = literal::value(written);
+            let possible = if own == Type::Null {
+                ty.admits_null()
+            } else {
+                combine::may_equal(&own, ty)
+            };
+            if !possible && *ty != Type::Never {
+                checker.report(report::impossible_pattern(&own, ty, pattern.span));
             }
-            ast::PatternKind::Or(alternatives) => Matcher::Or(
-                alternatives
-                    .iter()
-                    .map(|alternative| self.matcher(alternative, ty, place))
-                    .collect(),
-            ),
-            ast::PatternKind::Object(fields) => {
-                let present = ty.without_null();
-                let parts = fields.iter().map(|(name, inner)| {
-                    let part = self.part(name, ty, &present, place);
-                    (
-                        Key::String(name.text.clone()),
-                        self.matcher(inner, &part, &format!("{place}.{}", name.text)),
-                    )
-                });
-                Matcher::Object(parts.collect())
-            }
+            Matcher::Value(value)
+        }
+        ast::PatternKind::Or(alternatives) => Matcher::Or(
+            alternatives
+                .iter()
+                .map(|alternative| check_matcher(checker, alternative, ty, place))
+                .collect(),
+        ),
+        ast::PatternKind::Object(fields) => {
+            let present = ty.without_null();
+            let parts = fields.iter().map(|(name, inner)| {
+                let part = check_part(checker, name, ty, &present, place);
+                (
+                    Key::String(name.text.clone()),
+                    check_matcher(checker, inner, &part, &format!("{place}.{}", name.text)),
+                )
+            });
+            Matcher::Object(parts.collect())
         }
     }
+}
 
-    /// The type of the field that a pattern names, of a value that is not null.
-    fn part(&mut self, name: &ast::Name, ty: &Type, present: &Type, place: &str) -> Type {
-        match field(present, &name.text) {
-            FieldLookup::Found { ty, required } => {
-                if required {
-                    ty
-                } else {
-                    ty.optional()
-                }
+/// The type of the field that a pattern names, of a value that is not null.
+fn check_part(
+    checker: &mut Checker<'_>,
+    name: &ast::Name,
+    ty: &Type,
+    present: &Type,
+    place: &str,
+) -> Type {
+    match field(present, &name.text) {
+        FieldLookup::Found { ty, required } => {
+            if required {
+                ty
+            } else {
+                ty.optional()
             }
-            FieldLookup::Any => {
-                if *ty == Type::Invalid {
-                    Type::Invalid
-                } else {
-                    Type::Any
-                }
-            }
-            FieldLookup::Missing => {
-                let names = field_names(present);
-                self.report(report::unknown_field(name, present, place, &names, false));
+        }
+        FieldLookup::Any => {
+            if *ty == Type::Invalid {
                 Type::Invalid
+            } else {
+                Type::Any
             }
-            FieldLookup::NotAnObject => {
-                self.report(report::not_an_object(name, present, place));
-                Type::Invalid
-            }
+        }
+        FieldLookup::Missing => {
+            let names = field_names(present);
+            checker.report(report::unknown_field(name, present, place, &names, false));
+            Type::Invalid
+        }
+        FieldLookup::NotAnObject => {
+            checker.report(report::not_an_object(name, present, place));
+            Type::Invalid
         }
     }
 }

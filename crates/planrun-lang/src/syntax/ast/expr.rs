@@ -13,6 +13,11 @@ pub struct Expr {
 }
 
 impl Expr {
+    #[must_use]
+    pub fn new(span: Span, kind: ExprKind) -> Self {
+        Self { span, kind }
+    }
+
     /// Every expression that stands directly in this one, in source order.
     pub fn parts<'e>(&'e self, visit: &mut dyn FnMut(&'e Self)) {
         match &self.kind {

@@ -21,7 +21,7 @@ pub use item::{
     TestStatementKind, Tool, TypeItem, Use, UseNamespace,
 };
 pub use statement::{
-    Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Statement,
+    Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, Inner, InputField, Statement,
     StatementKind, Step, StepBody, Undo, WaitFor,
 };
 pub use type_expr::{FieldType, TypeExpr, TypeExprKind, TypeSuffix};
@@ -31,6 +31,16 @@ pub use type_expr::{FieldType, TypeExpr, TypeExprKind, TypeSuffix};
 pub struct Name {
     pub text: Arc<str>,
     pub span: Span,
+}
+
+impl Name {
+    #[must_use]
+    pub fn new(text: impl Into<Arc<str>>, span: Span) -> Self {
+        Self {
+            text: text.into(),
+            span,
+        }
+    }
 }
 
 /// Text in quotes with its escapes resolved; the span includes the quotes.

@@ -265,6 +265,79 @@ pub enum Undo {
     Do(Block),
 }
 
+/// What stands in a statement and runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Inner<'a> {
+    Block(&'a Block),
+    /// What a step, an arm or a clause calls; the value of an arm is one that nobody knows to be a call yet.
+    Call(&'a Expr),
+}
+
+impl Statement {
+    /// Every block and every call that stands directly in the statement, in source order.
+    pub fn inner<'a>(&'a self, visit: &mut dyn FnMut(Inner<'a>)) {
+        match &self.kind {
+            StatementKind::Step(step) => step.inner(visit),
+            StatementKind::If { arms, otherwise } => {
+                let arms = arms.iter().map(|(_, block)| block);
+                arms.chain(otherwise).map(Inner::Block).for_each(visit);
+            }
+            StatementKind::Listener { body, .. } | StatementKind::Parallel(body) => {
+                visit(Inner::Block(body));
+            }
+            StatementKind::Policy(_)
+            | StatementKind::Allow(_)
+            | StatementKind::Let { .. }
+            | StatementKind::Task { .. }
+            | StatementKind::Set { .. }
+            | StatementKind::Ensure { .. }
+            | StatementKind::Fail { .. }
+            | StatementKind::Reply(_)
+            | StatementKind::Yield(_)
+            | StatementKind::Next(_)
+            | StatementKind::Error => {}
+        }
+    }
+}
+
+impl Step {
+    fn inner<'a>(&'a self, visit: &mut dyn FnMut(Inner<'a>)) {
+        match &self.body {
+            StepBody::Call(call) => visit(Inner::Call(call)),
+            StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => {
+                visit(Inner::Block(body));
+            }
+            StepBody::Race(arms) => {
+                let arms = arms.iter().filter_map(|(_, body)| body.inner());
+                arms.for_each(&mut *visit);
+            }
+            StepBody::Match { arms, .. } => {
+                let arms = arms.iter().filter_map(|arm| arm.body.inner());
+                arms.for_each(&mut *visit);
+            }
+            StepBody::Ask { .. }
+            | StepBody::Infer { .. }
+            | StepBody::Input { .. }
+            | StepBody::Wait(_)
+            | StepBody::Error => {}
+        }
+        let clauses = self.clauses.iter();
+        clauses
+            .filter_map(|clause| clause.kind.inner())
+            .for_each(visit);
+    }
+}
+
+impl ArmBody {
+    fn inner(&self) -> Option<Inner<'_>> {
+        match self {
+            Self::Expr(value) => Some(Inner::Call(value)),
+            Self::Do(block) => Some(Inner::Block(block)),
+            Self::Ask { .. } | Self::Infer { .. } | Self::Fail { .. } => None,
+        }
+    }
+}
+
 impl ClauseKind {
     /// Its place among the clauses of a step in canonical text.
     #[must_use]
@@ -283,6 +356,25 @@ impl ClauseKind {
             Self::Recover { .. } => 10,
             Self::Undo(_) => 11,
             Self::Error => 12,
+        }
+    }
+
+    fn inner(&self) -> Option<Inner<'_>> {
+        match self {
+            Self::Recover { body, .. } => body.inner(),
+            Self::Verify { call, .. } | Self::Undo(Undo::Call(call)) => Some(Inner::Call(call)),
+            Self::Undo(Undo::Do(block)) => Some(Inner::Block(block)),
+            Self::When(_)
+            | Self::After(_)
+            | Self::By(_)
+            | Self::Confirm { .. }
+            | Self::Timeout(_)
+            | Self::Within(_)
+            | Self::Expires(_)
+            | Self::Retry(_)
+            | Self::Until { .. }
+            | Self::Cache(_)
+            | Self::Error => None,
         }
     }
 }

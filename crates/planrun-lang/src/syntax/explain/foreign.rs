@@ -121,10 +121,7 @@ fn words_around(context: &Context<'_>) -> Option<Hint> {
     let span = context.before(1)?.span();
     match word {
         "await" | "async" | "spawn" | "call" | "run" | "invoke" => {
-            let whole = Span {
-                start: span.start,
-                end: context.found_span().start,
-            };
+            let whole = Span::from(span.start..context.found_span().start);
             let hint = Hint::new(
                 span,
                 format!("`{word}` is no word of a step"),
@@ -138,10 +135,7 @@ fn words_around(context: &Context<'_>) -> Option<Hint> {
             note_of(word),
         )),
         "mut" | "const" | "var" if context.before_text(2) == "let" => {
-            let whole = Span {
-                start: span.start,
-                end: context.found_span().start,
-            };
+            let whole = Span::from(span.start..context.found_span().start);
             Some(
                 Hint::new(span, "a value never changes", format!("leave out `{word}`"))
                     .certainly(vec![replace(whole, "")]),
@@ -230,13 +224,7 @@ fn written_type(context: &Context<'_>) -> Option<Hint> {
             return Some(hint);
         }
         let edits = vec![
-            replace(
-                Span {
-                    start: span.start,
-                    end: inside.start,
-                },
-                "",
-            ),
+            replace(Span::from(span.start..inside.start), ""),
             replace(close.span(), "[]"),
         ];
         return Some(hint.certainly(edits));
@@ -261,7 +249,7 @@ fn assigned(context: &Context<'_>) -> Option<Hint> {
         && Context::is_word(context.before(1))
         && matches!(context.before_text(2), "(" | ",")
     {
-        let edits = context.named_arguments();
+        let edits = context.rewriter().named_arguments();
         return Some(
             Hint::new(span, "arguments are named with `:`", "write `name: value`").certainly(edits),
         );
@@ -385,7 +373,7 @@ fn parts(context: &Context<'_>) -> Option<Hint> {
                 "the question of `input` stands without parentheses",
                 "write `input \"…\" -> { … }`",
             );
-            hint.certainly(context.without_parentheses("input"))
+            hint.certainly(context.rewriter().without_parentheses("input"))
         }
         (_, "(") if before == "recover" => Hint::new(
             span,
@@ -466,7 +454,7 @@ fn operators(context: &Context<'_>) -> Option<Hint> {
         format!("`{mark}` is no operator here"),
         here.help(None),
     );
-    let edits = context.translated();
+    let edits = context.rewriter().translated();
     Some(match here.certainty {
         Certainty::Told => hint,
         Certainty::Certain if matches!(mark.as_str(), "&" | "|") => hint.perhaps(edits),

@@ -28,7 +28,7 @@ pub(super) fn lambda(context: &Context<'_>) -> Option<Hint> {
         note_of("=>")
     };
     let hint = Hint::new(span, "functions are not written as values here", note);
-    let edits = context.lambdas();
+    let edits = context.rewriter().lambdas();
     Some(if folded || edits.is_empty() {
         hint
     } else {
@@ -183,7 +183,7 @@ pub(super) fn dollar(context: &Context<'_>) -> Option<Hint> {
 
 /// `{{ x }}`
 pub(super) fn double_braces(context: &Context<'_>) -> Option<Hint> {
-    let (open, close) = context.double_braces()?;
+    let (open, close) = context.rewriter().double_braces()?;
     let help = "a value is written bare: `x`; in a text in double quotes `${x}`";
     Some(
         Hint::new(open, "values are not put between `{{` and `}}`", help)

@@ -76,10 +76,7 @@ impl Hint {
 }
 
 pub(super) fn replace(span: Span, text: &str) -> Edit {
-    Edit {
-        span,
-        text: text.to_owned(),
-    }
+    Edit::new(span, text)
 }
 
 /// What is said of a mark of other languages.

@@ -115,12 +115,7 @@ fn foreign_word(
     let span = context.first_span();
     let phrase = foreign::word(table, word)?;
     let hint = Hint::new(span, message, phrase.help(None));
-    let first = |text: &str| {
-        vec![Edit {
-            span,
-            text: text.to_owned(),
-        }]
-    };
+    let first = |text: &str| vec![Edit::new(span, text)];
     Some(match word {
         "const" | "var" | "val" | "final" if context.damage.kind == DamageKind::Statement => {
             let step = context.calls_tool();
@@ -143,12 +138,7 @@ fn foreign_word(
 /// A call of a tool without a step, and a value without a `let`.
 fn bare(context: &Context<'_>) -> Option<Hint> {
     let (word, span) = (context.first_text(), context.first_span());
-    let add = |text: String| {
-        vec![Edit {
-            span: Span::at(span.start as usize),
-            text,
-        }]
-    };
+    let add = |text: String| vec![Edit::new(Span::at(span.start as usize), text)];
     if let Some(tool) = context.bare_call() {
         let name = if context.is_taken(tool) || crate::syntax::is_reserved(tool) {
             format!("{tool}_done")

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use pest::Parser as _;
 use pest::error::{ErrorVariant, InputLocation};
 
-use super::grammar::told::{PlanParser, Rule};
+use super::grammar::diagnose::{PlanParser, Rule};
 use super::lower::{Damage, DamageKind, ReservedName};
 use super::scan::{MAX_FINDINGS, Scan};
 use crate::diag::{Diagnostic, Edit};
@@ -133,10 +133,7 @@ fn reserved_reader(context: &Context<'_>, reserved: &[ReservedName]) -> Option<u
 }
 
 fn add_quotes(diagnostics: &mut [Diagnostic], owner: usize, context: &Context<'_>) {
-    let edit = Edit {
-        span: context.found_span(),
-        text: format!("`{}`", context.found_text()),
-    };
+    let edit = Edit::new(context.found_span(), format!("`{}`", context.found_text()));
     if let Some(fix) = diagnostics
         .get_mut(owner)
         .and_then(|diagnostic| diagnostic.fix.as_mut())

@@ -1,6 +1,6 @@
 //! From pest's rules to what an author would write.
 
-use crate::syntax::grammar::told::Rule;
+use crate::syntax::grammar::diagnose::Rule;
 
 /// Something that could have stood where reading stopped.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -23,8 +23,10 @@ use jsonc_parser::ast::Value;
 
 use super::{Parsed, ast, canonical, clamp, no_room, stack};
 use crate::source::SourceFile;
+use items::read_item;
 use reader::Reader;
 use shapes::FILE;
+use values::read_expression;
 
 pub use definitions::{definitions, meaning_of};
 pub use fixes::fit_fixes;
@@ -64,7 +66,7 @@ fn read(source: &SourceFile) -> (ast::File, Vec<crate::diag::Diagnostic>) {
         Err(finding) => return (ast::File::default(), vec![*finding]),
     };
     let mut reader = Reader::new(source.text());
-    let file = reader.file(&value);
+    let file = read_tree(&mut reader, &value);
     (file, reader.diagnostics)
 }
 
@@ -72,26 +74,24 @@ fn read(source: &SourceFile) -> (ast::File, Vec<crate::diag::Diagnostic>) {
 fn expression_text(value: &serde_json::Value) -> String {
     let text = value.to_string();
     match document::value(&text) {
-        Ok(value) => canonical(&Reader::new(&text).expression(&value, false, 0)),
+        Ok(value) => canonical(&read_expression(&mut Reader::new(&text), &value, false, 0)),
         Err(_) => text,
     }
 }
 
-impl Reader<'_> {
-    fn file(&mut self, value: &Value<'_>) -> ast::File {
-        let Some(fields) = self.fields(value, &FILE) else {
-            return ast::File::default();
-        };
-        let doc = self.doc(&fields);
-        let items = self
-            .elements(&fields, "items")
-            .iter()
-            .map(|item| self.item(item))
-            .collect();
-        ast::File {
-            doc,
-            items,
-            comments: Vec::new(),
-        }
+fn read_tree(reader: &mut Reader<'_>, value: &Value<'_>) -> ast::File {
+    let Some(fields) = reader.fields(value, &FILE) else {
+        return ast::File::default();
+    };
+    let doc = reader.doc(&fields);
+    let items = reader
+        .elements(&fields, "items")
+        .iter()
+        .map(|item| read_item(reader, item))
+        .collect();
+    ast::File {
+        doc,
+        items,
+        comments: Vec::new(),
     }
 }

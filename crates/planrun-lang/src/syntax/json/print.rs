@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::print_statements::write_block;
 use super::values::{MAX_VALUE_DEPTH, TEXT};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
@@ -100,7 +101,7 @@ impl Object {
 impl Encoder {
     fn file(mut self, file: &File) -> Result<Value, Box<Diagnostic>> {
         let mut object = Object::new();
-        object.text("doc", self.told(file.doc.as_ref()));
+        object.text("doc", self.documentation(file.doc.as_ref()));
         let items = file.items.iter().map(|item| self.item(item)).collect();
         object.put("items", Value::Array(items));
         match self.refused {
@@ -110,7 +111,7 @@ impl Encoder {
     }
 
     /// What documents something, where that is wanted.
-    pub fn told<'d>(&self, doc: Option<&'d std::sync::Arc<str>>) -> Option<&'d str> {
+    pub fn documentation<'d>(&self, doc: Option<&'d std::sync::Arc<str>>) -> Option<&'d str> {
         doc.filter(|_| self.documents).map(|doc| &**doc)
     }
 
@@ -123,24 +124,24 @@ impl Encoder {
                     object.name("as", namespace.alias.as_ref());
                     object.done()
                 });
-                let mut object = documented("use", self.told(item.doc.as_ref()));
+                let mut object = documented("use", self.documentation(item.doc.as_ref()));
                 object.put("namespaces", names.collect::<Vec<_>>());
                 object
             }
             ItemKind::Use(Use::File { path, alias }) => {
-                let mut object = documented("use_file", self.told(item.doc.as_ref()));
+                let mut object = documented("use_file", self.documentation(item.doc.as_ref()));
                 object.put("path", &*path.text);
                 object.name("as", Some(alias));
                 object
             }
             ItemKind::Type(ty) => {
-                let mut object = documented("type", self.told(item.doc.as_ref()));
+                let mut object = documented("type", self.documentation(item.doc.as_ref()));
                 object.name("name", Some(&ty.name));
                 object.put("type", canonical_type(&ty.definition));
                 object
             }
             ItemKind::Tool(tool) => {
-                let mut object = documented("tool", self.told(item.doc.as_ref()));
+                let mut object = documented("tool", self.documentation(item.doc.as_ref()));
                 object.put("tool", dotted(&tool.namespace, &tool.name));
                 object.list("parameters", self.parameters(&tool.parameters));
                 object.put("returns", canonical_type(&tool.returns));
@@ -149,12 +150,9 @@ impl Encoder {
                 object.name("key", tool.key.as_ref());
                 object
             }
-            ItemKind::Plan(plan) => self.plan(plan, self.told(item.doc.as_ref())),
-            ItemKind::Test(test) => self.test(test, self.told(item.doc.as_ref())),
-            ItemKind::Error => self.refuse(
-                item.span,
-                "this text could not be read, so it has no JSON form",
-            ),
+            ItemKind::Plan(plan) => self.plan(plan, self.documentation(item.doc.as_ref())),
+            ItemKind::Test(test) => self.test(test, self.documentation(item.doc.as_ref())),
+            ItemKind::Error => self.unread(item.span),
         };
         object.done()
     }
@@ -167,7 +165,7 @@ impl Encoder {
             "returns",
             plan.returns.as_ref().map(canonical_type).as_deref(),
         );
-        object.put("body", self.block(&plan.body));
+        object.put("body", write_block(self, &plan.body));
         object
     }
 
@@ -233,9 +231,7 @@ impl Encoder {
                 object.name("of", Some(what));
                 object
             }
-            TestStatementKind::Error => {
-                self.refuse(span, "this text could not be read, so it has no JSON form")
-            }
+            TestStatementKind::Error => self.unread(span),
         };
         object.done()
     }
@@ -338,12 +334,7 @@ impl Encoder {
                 }
                 object.done()
             }
-            ExprKind::Error => self
-                .refuse(
-                    expr.span,
-                    "this text could not be read, so it has no JSON form",
-                )
-                .done(),
+            ExprKind::Error => self.unread(expr.span).done(),
             ExprKind::Literal(_)
             | ExprKind::Name(_)
             | ExprKind::Call { .. }
@@ -406,6 +397,11 @@ impl Encoder {
             object.put(&name.text, self.value(value));
         }
         object.done()
+    }
+
+    /// Remembers a text that could not be read.
+    pub fn unread(&mut self, span: Span) -> Object {
+        self.refuse(span, "this text could not be read, so it has no JSON form")
     }
 
     /// Remembers that something cannot be written; the object stands in for it.

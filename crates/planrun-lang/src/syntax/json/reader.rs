@@ -77,7 +77,7 @@ impl<'t> Reader<'t> {
             let place = opening(span(object));
             let message = format!("{} needs the key `kind`", choice.called());
             let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
-            self.diagnostics.push(finding.help(format!(
+            self.report(finding.help(format!(
                 "write `\"kind\": \"{}\"`",
                 kinds().next().unwrap_or("")
             )));
@@ -101,7 +101,7 @@ impl<'t> Reader<'t> {
             bare(choice.called())
         );
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
-        self.diagnostics.push(match nearest(&kind.value, kinds()) {
+        self.report(match nearest(&kind.value, kinds()) {
             Some(near) => finding.did_you_mean(near, place, near.name),
             None => finding.help("choose one of the kinds that exist"),
         });
@@ -154,7 +154,7 @@ impl<'t> Reader<'t> {
         let names = || shape.all_keys().map(|key| key.name);
         let message = format!("{} has no key `{name}`", shape.called);
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(names());
-        self.diagnostics.push(match nearest(name, names()) {
+        self.report(match nearest(name, names()) {
             Some(near) => finding.did_you_mean(near, place, near.name),
             None => finding.help("remove it; `planrun schema` prints what may stand here"),
         });
@@ -186,13 +186,16 @@ impl<'t> Reader<'t> {
                 format!("add `\"{}\"`: {}", key.name, wanted(key.slot)),
             ),
         };
-        self.diagnostics
-            .push(Diagnostic::new(&codes::JSON_SHAPE, place, message).help(help));
+        self.report(Diagnostic::new(&codes::JSON_SHAPE, place, message).help(help));
+    }
+
+    pub fn report(&mut self, finding: Diagnostic) {
+        self.diagnostics.push(finding);
     }
 
     /// Reports a key that stands in an object twice.
     pub fn repeated(&mut self, name: &str, place: Span, first: Span) {
-        self.diagnostics.push(
+        self.report(
             Diagnostic::new(
                 &codes::DUPLICATE_FIELD,
                 place,
@@ -214,7 +217,7 @@ impl<'t> Reader<'t> {
             | Value::NullKeyword(_) => span(value),
         };
         let help = format!("write {expected}");
-        self.diagnostics.push(
+        self.report(
             Diagnostic::new(&codes::JSON_SHAPE, place, message)
                 .expected(expected, found)
                 .help(help),
@@ -290,12 +293,12 @@ impl<'t> Reader<'t> {
             Word::Moment => (word.known().contains(&&*text), "`before` or `after`"),
         };
         if sound {
-            return Some(Name { text, span: place });
+            return Some(Name::new(text, place));
         }
         let message = format!("{what} must be {expected}, and `{text}` is none");
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(word.known());
         let near = nearest(&text, word.known().iter().copied());
-        self.diagnostics.push(match near {
+        self.report(match near {
             Some(near) => finding.did_you_mean(near, place, near.name),
             None => finding.help(format!("write {expected}")),
         });
@@ -333,18 +336,12 @@ pub(super) fn name_span(name: &ObjectPropName<'_>) -> Span {
 
 /// The opening bracket of an object or a list: findings about the whole are told there.
 pub(super) fn opening(whole: Span) -> Span {
-    Span {
-        start: whole.start,
-        end: whole.end.min(whole.start.saturating_add(1)),
-    }
+    Span::from(whole.start..whole.end.min(whole.start.saturating_add(1)))
 }
 
 /// Stands where a name is missing.
 pub(super) fn nameless(place: Span) -> Name {
-    Name {
-        text: Arc::from(""),
-        span: opening(place),
-    }
+    Name::new(Arc::from(""), opening(place))
 }
 
 /// Whether the language can write the text as a name, in back quotes where need be.

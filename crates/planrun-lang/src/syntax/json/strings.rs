@@ -93,10 +93,7 @@ impl Extract {
     /// The place of a range in the file.
     pub fn span(&self, span: Span) -> Span {
         let start = self.place(span.start as usize);
-        Span {
-            start,
-            end: self.place(span.end as usize).max(start),
-        }
+        Span::from(start..self.place(span.end as usize).max(start))
     }
 
     fn push(&mut self, character: char, at: u32) {
@@ -130,10 +127,7 @@ impl Extract {
 /// The range between the quotes of a JSON string.
 pub(super) fn content(span: Span) -> Span {
     let start = span.start.saturating_add(1).min(span.end);
-    Span {
-        start,
-        end: span.end.saturating_sub(1).max(start),
-    }
+    Span::from(start..span.end.saturating_sub(1).max(start))
 }
 
 fn literal_start(span: Span) -> u32 {

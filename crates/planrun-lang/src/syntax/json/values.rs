@@ -33,7 +33,7 @@ impl Reader<'_> {
     pub fn optional_value(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
         fields
             .get(key)
-            .map(|value| self.expression(value, false, 0))
+            .map(|value| read_expression(self, value, false, 0))
     }
 
     /// The settings of a plan: an object whose members that are null are left out.
@@ -41,33 +41,26 @@ impl Reader<'_> {
         let Some(value) = fields.get(key) else {
             return missing(fields.span);
         };
-        let settings = self.expression(value, true, 0);
-        self.object_only(settings, value, key)
+        let settings = read_expression(self, value, true, 0);
+        only_object(self, settings, value, key)
     }
 
     pub fn optional_settings(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
-        fields.get(key).map(|value| self.expression(value, true, 0))
+        fields
+            .get(key)
+            .map(|value| read_expression(self, value, true, 0))
     }
 
     pub fn optional_object(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
         let value = fields.get(key)?;
-        let object = self.expression(value, false, 0);
-        Some(self.object_only(object, value, key))
-    }
-
-    /// The language writes an object out in this place.
-    fn object_only(&mut self, expr: Expr, value: &Value<'_>, key: &str) -> Expr {
-        if matches!(expr.kind, ExprKind::Object(_) | ExprKind::Error) {
-            return expr;
-        }
-        self.mistyped(value, &format!("`{key}`"), "an object, written out");
-        missing(expr.span)
+        let object = read_expression(self, value, false, 0);
+        Some(only_object(self, object, value, key))
     }
 
     /// What is said to people: an expression that begins with a text, as the language asks for.
     pub fn message(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
         let value = fields.get(key)?;
-        let message = self.expression(value, false, 0);
+        let message = read_expression(self, value, false, 0);
         if begins_with_text(&message) {
             return Some(message);
         }
@@ -76,8 +69,7 @@ impl Reader<'_> {
             message.span,
             format!("`{key}` must begin with a text"),
         );
-        self.diagnostics
-            .push(finding.help("write {\"text\": \"…\"}, with `${…}` around what is no text"));
+        self.report(finding.help("write {\"text\": \"…\"}, with `${…}` around what is no text"));
         Some(missing(message.span))
     }
 
@@ -92,104 +84,11 @@ impl Reader<'_> {
             context.span,
             "`context` must be an object type, written out",
         );
-        self.diagnostics
-            .push(finding.help("write its fields, such as { emp_id: string }"));
+        self.report(finding.help("write its fields, such as { emp_id: string }"));
         Some(TypeExpr {
             span: context.span,
             kind: TypeExprKind::Error,
         })
-    }
-
-    pub fn expression(&mut self, value: &Value<'_>, settings: bool, depth: usize) -> Expr {
-        let place = span(value);
-        if depth > MAX_VALUE_DEPTH {
-            let message = format!("a value nests at most {MAX_VALUE_DEPTH} lists and objects");
-            let finding = Diagnostic::new(&codes::TOO_DEEP, opening(place), message);
-            self.diagnostics
-                .push(finding.help("write the inner part as an expression in a string"));
-            return missing(place);
-        }
-        match value {
-            Value::StringLit(_) => {
-                let extract = Extract::of(self.text, place);
-                self.parsed(&extract)
-            }
-            Value::NumberLit(_) | Value::BooleanLit(_) => {
-                let extract = Extract::verbatim(self.text, place);
-                self.parsed(&extract)
-            }
-            Value::NullKeyword(_) => Expr {
-                span: place,
-                kind: ExprKind::Literal(Literal::Null),
-            },
-            Value::Array(array) => {
-                let elements = array
-                    .elements
-                    .iter()
-                    .map(|element| self.expression(element, settings, depth + 1));
-                Expr {
-                    span: place,
-                    kind: ExprKind::List(elements.collect()),
-                }
-            }
-            Value::Object(object) => match text_of(object) {
-                Some(string) => {
-                    let extract = Extract::literal(self.text, span(string));
-                    let literal: Expr = self.parsed(&extract);
-                    Expr {
-                        span: span(string),
-                        kind: literal.kind,
-                    }
-                }
-                None => self.object(object, settings, depth),
-            },
-        }
-    }
-
-    fn object(&mut self, object: &Object<'_>, settings: bool, depth: usize) -> Expr {
-        let mut entries: Vec<Entry> = Vec::new();
-        for (name, value) in self.members(object) {
-            if settings && matches!(value, Value::NullKeyword(_)) {
-                continue;
-            }
-            let value_tree = self.expression(value, settings, depth + 1);
-            let whole = name.span.to(value_tree.span);
-            entries.push(Entry {
-                span: whole,
-                key: EntryKey::Name(name),
-                value: value_tree,
-            });
-        }
-        Expr {
-            span: span(object),
-            kind: ExprKind::Object(entries),
-        }
-    }
-
-    /// The members of an object whose keys are the author's names.
-    fn members<'v>(&mut self, object: &'v Object<'v>) -> Vec<(Name, &'v Value<'v>)> {
-        let mut members: Vec<(Name, &'v Value<'v>)> = Vec::new();
-        for property in &object.properties {
-            let (text, place) = (key_of(&property.name), content(name_span(&property.name)));
-            if let Some((first, _)) = members.iter().find(|(name, _)| &*name.text == text) {
-                let first = first.span;
-                self.repeated(text, place, first);
-            } else if is_name(text) {
-                members.push((
-                    Name {
-                        text: Arc::from(text),
-                        span: place,
-                    },
-                    &property.value,
-                ));
-            } else {
-                let message = format!("the key `{text}` cannot be a name");
-                let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message);
-                self.diagnostics
-                    .push(finding.help("write the object as an expression in a string"));
-            }
-        }
-        members
     }
 
     pub fn ty(&mut self, fields: &Fields<'_>, key: &str) -> TypeExpr {
@@ -201,38 +100,19 @@ impl Reader<'_> {
     }
 
     pub fn optional_type(&mut self, fields: &Fields<'_>, key: &str) -> Option<TypeExpr> {
-        let extract = self.source_string(fields, key, "a string with a type in it")?;
-        Some(self.parsed(&extract))
+        let extract = source_in_string(self, fields, key, "a string with a type in it")?;
+        Some(read_part(self, &extract))
     }
 
     pub fn pattern(&mut self, fields: &Fields<'_>, key: &str) -> Pattern {
-        let Some(extract) = self.source_string(fields, key, "a string with a pattern in it") else {
+        let Some(extract) = source_in_string(self, fields, key, "a string with a pattern in it")
+        else {
             return Pattern {
                 span: opening(fields.span),
                 kind: PatternKind::Any,
             };
         };
-        self.parsed(&extract)
-    }
-
-    fn source_string(&mut self, fields: &Fields<'_>, key: &str, expected: &str) -> Option<Extract> {
-        match fields.get(key)? {
-            Value::StringLit(string) => Some(Extract::of(self.text, span(string))),
-            other => {
-                self.mistyped(other, &format!("`{key}`"), expected);
-                None
-            }
-        }
-    }
-
-    /// Reads a text of the language and moves what came of it to its place.
-    fn parsed<T: Part + Relocate>(&mut self, extract: &Extract) -> T {
-        let (mut tree, mut diagnostics): (T, _) =
-            part::parse(&SourceFile::new("", extract.text.as_str()));
-        tree.relocate(extract);
-        diagnostics.relocate(extract);
-        self.diagnostics.extend(diagnostics);
-        tree
+        read_part(self, &extract)
     }
 
     /// A call, as the expression that it is in the language.
@@ -244,23 +124,23 @@ impl Reader<'_> {
     pub fn optional_call(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
         let value = fields.get(key)?;
         if matches!(value, Value::StringLit(_)) {
-            return Some(self.expression(value, false, 0));
+            return Some(read_expression(self, value, false, 0));
         }
         let Some(call) = self.fields(value, &CALL) else {
             return Some(missing(span(value)));
         };
-        if let Some(plan) = self.plan_name(&call, "tool") {
+        if let Some(plan) = read_plan_name(self, &call, "tool") {
             let arguments = self.arguments(&call, "arguments").unwrap_or_default();
             let whole = arguments
                 .last()
                 .map_or(plan.span, |last| plan.span.to(last.span));
-            return Some(Expr {
-                span: whole,
-                kind: ExprKind::Call {
+            return Some(Expr::new(
+                whole,
+                ExprKind::Call {
                     function: plan,
                     arguments,
                 },
-            });
+            ));
         }
         let (namespace, name) = self.tool(&call, "tool");
         let arguments = self.arguments(&call, "arguments").unwrap_or_default();
@@ -268,14 +148,8 @@ impl Reader<'_> {
             Some(last) => namespace.span.to(last.span),
             None => namespace.span.to(name.span),
         };
-        let base = Box::new(Expr {
-            span: namespace.span,
-            kind: ExprKind::Name(namespace.text),
-        });
-        let link_span = Span {
-            start: name.span.start,
-            end: whole.end.max(name.span.end),
-        };
+        let base = Box::new(Expr::new(namespace.span, ExprKind::Name(namespace.text)));
+        let link_span = Span::from(name.span.start..whole.end.max(name.span.end));
         let link = Link {
             span: link_span,
             kind: LinkKind::Call {
@@ -284,31 +158,13 @@ impl Reader<'_> {
                 arguments,
             },
         };
-        Some(Expr {
-            span: whole,
-            kind: ExprKind::Path {
+        Some(Expr::new(
+            whole,
+            ExprKind::Path {
                 base,
                 links: vec![link],
             },
-        })
-    }
-
-    /// The name of a plan of the file, where no namespace stands before it.
-    fn plan_name(&self, fields: &Fields<'_>, key: &str) -> Option<Name> {
-        let Some(Value::StringLit(string)) = fields.get(key) else {
-            return None;
-        };
-        let extract = Extract::of(self.text, span(string));
-        let quoted = extract
-            .text
-            .strip_prefix('`')
-            .and_then(|name| name.strip_suffix('`'));
-        let name = quoted.or_else(|| (!extract.text.contains('.')).then_some(&*extract.text))?;
-        let place = || extract.span(Span::new(0, extract.text.len()));
-        is_name(name).then(|| Name {
-            text: Arc::from(name),
-            span: place(),
-        })
+        ))
     }
 
     /// The namespace and the name of a tool.
@@ -331,10 +187,7 @@ impl Reader<'_> {
                     .get(range.clone())
                     .unwrap_or("")
                     .trim_matches('`');
-                Name {
-                    text: Arc::from(text),
-                    span: place(range),
-                }
+                Name::new(Arc::from(text), place(range))
             };
             return (half(namespace), half(name));
         }
@@ -343,8 +196,9 @@ impl Reader<'_> {
             extract.text
         );
         let finding = Diagnostic::new(&codes::JSON_SHAPE, content(span(string)), message);
-        self.diagnostics
-            .push(finding.help("write namespace and name with a dot between, such as `mail.send`"));
+        self.report(
+            finding.help("write namespace and name with a dot between, such as `mail.send`"),
+        );
         nothing()
     }
 
@@ -360,10 +214,10 @@ impl Reader<'_> {
             return None;
         };
         let mut arguments = Vec::new();
-        for (name, value) in self.members(object) {
+        for (name, value) in named_members(self, object) {
             // What is null counts as left out, as it does for every key of the form.
             if !matches!(value, Value::NullKeyword(_)) {
-                let value = self.expression(value, false, 0);
+                let value = read_expression(self, value, false, 0);
                 arguments.push(Argument {
                     span: name.span.to(value.span),
                     name: Some(name),
@@ -375,12 +229,143 @@ impl Reader<'_> {
     }
 }
 
+/// The language writes an object out in this place.
+fn only_object(reader: &mut Reader<'_>, expr: Expr, value: &Value<'_>, key: &str) -> Expr {
+    if matches!(expr.kind, ExprKind::Object(_) | ExprKind::Error) {
+        return expr;
+    }
+    reader.mistyped(value, &format!("`{key}`"), "an object, written out");
+    missing(expr.span)
+}
+
+pub(super) fn read_expression(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    settings: bool,
+    depth: usize,
+) -> Expr {
+    let place = span(value);
+    if depth > MAX_VALUE_DEPTH {
+        let message = format!("a value nests at most {MAX_VALUE_DEPTH} lists and objects");
+        let finding = Diagnostic::new(&codes::TOO_DEEP, opening(place), message);
+        reader.report(finding.help("write the inner part as an expression in a string"));
+        return missing(place);
+    }
+    match value {
+        Value::StringLit(_) => {
+            let extract = Extract::of(reader.text, place);
+            read_part(reader, &extract)
+        }
+        Value::NumberLit(_) | Value::BooleanLit(_) => {
+            let extract = Extract::verbatim(reader.text, place);
+            read_part(reader, &extract)
+        }
+        Value::NullKeyword(_) => Expr::new(place, ExprKind::Literal(Literal::Null)),
+        Value::Array(array) => {
+            let elements = array
+                .elements
+                .iter()
+                .map(|element| read_expression(reader, element, settings, depth + 1));
+            Expr::new(place, ExprKind::List(elements.collect()))
+        }
+        Value::Object(object) => match text_of(object) {
+            Some(string) => {
+                let extract = Extract::literal(reader.text, span(string));
+                let literal: Expr = read_part(reader, &extract);
+                Expr::new(span(string), literal.kind)
+            }
+            None => read_object_literal(reader, object, settings, depth),
+        },
+    }
+}
+
+fn read_object_literal(
+    reader: &mut Reader<'_>,
+    object: &Object<'_>,
+    settings: bool,
+    depth: usize,
+) -> Expr {
+    let mut entries: Vec<Entry> = Vec::new();
+    for (name, value) in named_members(reader, object) {
+        if settings && matches!(value, Value::NullKeyword(_)) {
+            continue;
+        }
+        let value_tree = read_expression(reader, value, settings, depth + 1);
+        let whole = name.span.to(value_tree.span);
+        entries.push(Entry {
+            span: whole,
+            key: EntryKey::Name(name),
+            value: value_tree,
+        });
+    }
+    Expr::new(span(object), ExprKind::Object(entries))
+}
+
+/// The members of an object whose keys are the author's names.
+fn named_members<'v>(
+    reader: &mut Reader<'_>,
+    object: &'v Object<'v>,
+) -> Vec<(Name, &'v Value<'v>)> {
+    let mut members: Vec<(Name, &'v Value<'v>)> = Vec::new();
+    for property in &object.properties {
+        let (text, place) = (key_of(&property.name), content(name_span(&property.name)));
+        if let Some((first, _)) = members.iter().find(|(name, _)| &*name.text == text) {
+            let first = first.span;
+            reader.repeated(text, place, first);
+        } else if is_name(text) {
+            members.push((Name::new(Arc::from(text), place), &property.value));
+        } else {
+            let message = format!("the key `{text}` cannot be a name");
+            let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message);
+            reader.report(finding.help("write the object as an expression in a string"));
+        }
+    }
+    members
+}
+
+fn source_in_string(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    key: &str,
+    expected: &str,
+) -> Option<Extract> {
+    match fields.get(key)? {
+        Value::StringLit(string) => Some(Extract::of(reader.text, span(string))),
+        other => {
+            reader.mistyped(other, &format!("`{key}`"), expected);
+            None
+        }
+    }
+}
+
+/// Reads a text of the language and moves what came of it to its place.
+fn read_part<T: Part + Relocate>(reader: &mut Reader<'_>, extract: &Extract) -> T {
+    let (mut tree, mut diagnostics): (T, _) =
+        part::parse(&SourceFile::new("", extract.text.as_str()));
+    tree.relocate(extract);
+    diagnostics.relocate(extract);
+    reader.diagnostics.extend(diagnostics);
+    tree
+}
+
+/// The name of a plan of the file, where no namespace stands before it.
+fn read_plan_name(reader: &Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<Name> {
+    let Some(Value::StringLit(string)) = fields.get(key) else {
+        return None;
+    };
+    let extract = Extract::of(reader.text, span(string));
+    let quoted = extract
+        .text
+        .strip_prefix('`')
+        .and_then(|name| name.strip_suffix('`'));
+    let name = quoted.or_else(|| (!extract.text.contains('.')).then_some(&*extract.text))?;
+    let place = || extract.span(Span::new(0, extract.text.len()));
+    is_name(name).then(|| Name::new(Arc::from(name), place()))
+}
+
 /// Stands where a value is missing; the reason was reported.
 pub(super) fn missing(place: Span) -> Expr {
-    Expr {
-        span: opening(place),
-        kind: ExprKind::Error,
-    }
+    Expr::new(opening(place), ExprKind::Error)
 }
 
 fn begins_with_text(expr: &Expr) -> bool {

@@ -1,11 +1,15 @@
 //! Lowers the clauses of steps and the attributes of other statements, and reports what is written twice.
 
+use super::expressions::{lower_entries, next_expression};
+use super::statements::next_block;
+use super::steps::lower_arm_body;
+use super::type_expressions::next_type;
 use super::{Children, DamageKind, Lowering, Node, missing, name};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 use crate::syntax::ast::{Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, TypeExpr, Undo};
-use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
 
 /// What may stand in any order in the head of a statement or behind a clause's first value.
@@ -25,203 +29,178 @@ pub(super) struct Attributes {
     pub settle: bool,
 }
 
-impl Lowering<'_> {
-    /// The clauses that come next, behind those that stand in the head of the step.
-    pub(super) fn clauses(
-        &mut self,
-        parts: &mut Children<'_>,
-        mut clauses: Vec<Clause>,
-    ) -> Vec<Clause> {
-        while let Some(node) = parts.next() {
-            self.add_clause(node, &mut clauses);
-        }
-        clauses
+/// The clauses that come next, behind those that stand in the head of the step.
+pub(super) fn lower_clauses(
+    cx: &mut Lowering<'_>,
+    parts: &mut Children<'_>,
+    mut clauses: Vec<Clause>,
+) -> Vec<Clause> {
+    while let Some(node) = parts.next() {
+        add_clause(cx, node, &mut clauses);
     }
+    clauses
+}
 
-    pub(super) fn add_clause(&mut self, node: Node<'_>, clauses: &mut Vec<Clause>) {
-        let span = self.trim(self.span(&node));
-        let kind = self.clause(node, span);
-        if let Some(word) = clause_word(&kind)
-            && let Some(first) = clauses
-                .iter()
-                .find(|other| clause_word(&other.kind) == Some(word))
-        {
-            self.repeated_clause(word, span, first.span);
-        }
-        clauses.push(Clause { span, kind });
+pub(super) fn add_clause(cx: &mut Lowering<'_>, node: Node<'_>, clauses: &mut Vec<Clause>) {
+    let span = cx.trim(cx.span(&node));
+    let kind = lower_clause(cx, node, span);
+    if let Some(word) = clause_word(&kind)
+        && let Some(first) = clauses
+            .iter()
+            .find(|other| clause_word(&other.kind) == Some(word))
+    {
+        repeated_clause(cx, word, span, first.span);
     }
+    clauses.push(Clause { span, kind });
+}
 
-    fn clause(&mut self, node: Node<'_>, place: Span) -> ClauseKind {
-        let rule = node.rule();
-        let mut parts = Children::of(node);
-        match rule {
-            Rule::when_clause => ClauseKind::When(self.next_expression(&mut parts)),
-            Rule::after_clause => ClauseKind::After(after(parts)),
-            Rule::confirm_clause => {
-                let text = self.next_expression(&mut parts);
-                let mut attributes = Attributes::default();
-                self.attributes(&mut attributes, &mut parts);
-                ClauseKind::Confirm {
-                    text,
-                    by: attributes.by,
-                    expires: attributes.expires,
-                }
-            }
-            Rule::timeout_clause => ClauseKind::Timeout(self.next_expression(&mut parts)),
-            Rule::within_clause => ClauseKind::Within(self.next_expression(&mut parts)),
-            Rule::by_clause => ClauseKind::By(self.next_expression(&mut parts)),
-            Rule::expires_clause => ClauseKind::Expires(self.next_expression(&mut parts)),
-            Rule::retry_clause => ClauseKind::Retry(self.next_expression(&mut parts)),
-            Rule::until_clause => {
-                let condition = self.next_expression(&mut parts);
-                let mut attributes = Attributes::default();
-                self.attributes(&mut attributes, &mut parts);
-                ClauseKind::Until {
-                    condition,
-                    every: attributes.every.unwrap_or_else(|| Box::new(missing(place))),
-                }
-            }
-            Rule::cache_clause => ClauseKind::Cache(self.next_expression(&mut parts)),
-            Rule::verify_clause => self.verify(parts),
-            Rule::recover_clause => self.recover(parts),
-            Rule::undo_clause => ClauseKind::Undo(self.undo(parts)),
-            _ => {
-                self.damaged(place, DamageKind::Clause);
-                ClauseKind::Error
+fn lower_clause(cx: &mut Lowering<'_>, node: Node<'_>, place: Span) -> ClauseKind {
+    let rule = node.rule();
+    let mut parts = Children::of(node);
+    match rule {
+        Rule::when_clause => ClauseKind::When(next_expression(cx, &mut parts)),
+        Rule::after_clause => ClauseKind::After(after(parts)),
+        Rule::confirm_clause => {
+            let text = next_expression(cx, &mut parts);
+            let mut attributes = Attributes::default();
+            read_attributes(cx, &mut attributes, &mut parts);
+            ClauseKind::Confirm {
+                text,
+                by: attributes.by,
+                expires: attributes.expires,
             }
         }
-    }
-
-    fn verify(&mut self, mut parts: Children<'_>) -> ClauseKind {
-        let call = self.next_expression(&mut parts);
-        let mut attributes = Attributes::default();
-        self.attributes(&mut attributes, &mut parts);
-        let check = self.next_expression(&mut parts);
-        self.attributes(&mut attributes, &mut parts);
-        ClauseKind::Verify {
-            call,
-            every: attributes.every,
-            within: attributes.within,
-            binding: attributes.binding.unwrap_or_else(|| name(None)),
-            check: Box::new(check),
-            gives: attributes.gives,
-        }
-    }
-
-    fn recover(&mut self, mut parts: Children<'_>) -> ClauseKind {
-        let pattern = match parts.take(Rule::error_pattern) {
-            Some(node) => error_pattern(node),
-            None => ErrorPattern::Any,
-        };
-        let mut attributes = Attributes::default();
-        self.attributes(&mut attributes, &mut parts);
-        ClauseKind::Recover {
-            pattern,
-            binding: attributes.binding,
-            body: self.arm_body(&mut parts),
-        }
-    }
-
-    fn undo(&mut self, mut parts: Children<'_>) -> Undo {
-        match parts.take(Rule::do_body) {
-            Some(node) => Undo::Do(self.next_block(&mut Children::of(node), Place::Value)),
-            None => Undo::Call(self.next_expression(&mut parts)),
-        }
-    }
-
-    /// Takes attributes in any order, up to a child that is none.
-    pub(super) fn attributes(&mut self, attributes: &mut Attributes, parts: &mut Children<'_>) {
-        while let Some(rule) = parts.peek().filter(|rule| is_attribute(*rule)) {
-            let Some(node) = parts.next() else { return };
-            let place = self.span(&node);
-            let mut inner = Children::of(node);
-            let (word, twice) = match rule {
-                Rule::when_clause => ("`when`", self.fill(&mut attributes.when, inner)),
-                Rule::max_attribute => ("`max`", self.fill(&mut attributes.max, inner)),
-                Rule::parallel_attribute => {
-                    ("`parallel`", self.fill(&mut attributes.parallel, inner))
-                }
-                Rule::by_attribute => ("`by`", self.fill(&mut attributes.by, inner)),
-                Rule::expires_attribute => ("`expires`", self.fill(&mut attributes.expires, inner)),
-                Rule::every_attribute => ("`every`", self.fill(&mut attributes.every, inner)),
-                Rule::within_clause => ("`within`", self.fill(&mut attributes.within, inner)),
-                Rule::gives_attribute => ("`gives`", self.fill(&mut attributes.gives, inner)),
-                Rule::after_clause => ("`after`", attributes.after.replace(after(inner)).is_some()),
-                Rule::payload => (
-                    "the type",
-                    attributes
-                        .payload
-                        .replace(Box::new(self.next_type(&mut inner)))
-                        .is_some(),
-                ),
-                Rule::binding => {
-                    let word = inner.take(Rule::name);
-                    let name = self.variable(word);
-                    ("`as`", attributes.binding.replace(name).is_some())
-                }
-                _ => ("`settle`", std::mem::replace(&mut attributes.settle, true)),
-            };
-            if twice {
-                self.written_twice(word, place);
+        Rule::timeout_clause => ClauseKind::Timeout(next_expression(cx, &mut parts)),
+        Rule::within_clause => ClauseKind::Within(next_expression(cx, &mut parts)),
+        Rule::by_clause => ClauseKind::By(next_expression(cx, &mut parts)),
+        Rule::expires_clause => ClauseKind::Expires(next_expression(cx, &mut parts)),
+        Rule::retry_clause => ClauseKind::Retry(next_expression(cx, &mut parts)),
+        Rule::until_clause => {
+            let condition = next_expression(cx, &mut parts);
+            let mut attributes = Attributes::default();
+            read_attributes(cx, &mut attributes, &mut parts);
+            ClauseKind::Until {
+                condition,
+                every: attributes.every.unwrap_or_else(|| Box::new(missing(place))),
             }
         }
+        Rule::cache_clause => ClauseKind::Cache(next_expression(cx, &mut parts)),
+        Rule::verify_clause => lower_verify(cx, parts),
+        Rule::recover_clause => lower_recover(cx, parts),
+        Rule::undo_clause => ClauseKind::Undo(lower_undo(cx, parts)),
+        _ => {
+            cx.damaged(place, DamageKind::Clause);
+            ClauseKind::Error
+        }
     }
+}
 
-    fn fill(&mut self, slot: &mut Option<Box<Expr>>, mut parts: Children<'_>) -> bool {
-        slot.replace(Box::new(self.next_expression(&mut parts)))
-            .is_some()
+fn lower_verify(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> ClauseKind {
+    let call = next_expression(cx, &mut parts);
+    let mut attributes = Attributes::default();
+    read_attributes(cx, &mut attributes, &mut parts);
+    let check = next_expression(cx, &mut parts);
+    read_attributes(cx, &mut attributes, &mut parts);
+    ClauseKind::Verify {
+        call,
+        every: attributes.every,
+        within: attributes.within,
+        binding: attributes.binding.unwrap_or_else(|| name(None)),
+        check: Box::new(check),
+        gives: attributes.gives,
     }
+}
 
-    /// Reports a part of a head that was written before.
-    pub(super) fn written_twice(&mut self, word: &str, place: Span) {
-        self.diagnostics.push(
-            Diagnostic::new(
-                &codes::DUPLICATE_CLAUSE,
-                place,
-                format!("{word} is written twice"),
-            )
-            .help("keep one of the two")
-            .unsafe_fix(
-                "remove the second",
-                vec![Edit {
-                    span: place,
-                    text: String::new(),
-                }],
+fn lower_recover(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> ClauseKind {
+    let pattern = match parts.take(Rule::error_pattern) {
+        Some(node) => error_pattern(node),
+        None => ErrorPattern::Any,
+    };
+    let mut attributes = Attributes::default();
+    read_attributes(cx, &mut attributes, &mut parts);
+    ClauseKind::Recover {
+        pattern,
+        binding: attributes.binding,
+        body: lower_arm_body(cx, &mut parts),
+    }
+}
+
+fn lower_undo(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> Undo {
+    match parts.take(Rule::do_body) {
+        Some(node) => Undo::Do(next_block(cx, &mut Children::of(node), Place::Value)),
+        None => Undo::Call(next_expression(cx, &mut parts)),
+    }
+}
+
+/// Takes attributes in any order, up to a child that is none.
+pub(super) fn read_attributes(
+    cx: &mut Lowering<'_>,
+    attributes: &mut Attributes,
+    parts: &mut Children<'_>,
+) {
+    while let Some(rule) = parts.peek().filter(|rule| is_attribute(*rule)) {
+        let Some(node) = parts.next() else { return };
+        let place = cx.span(&node);
+        let mut inner = Children::of(node);
+        let (word, twice) = match rule {
+            Rule::when_clause => ("`when`", fill(cx, &mut attributes.when, inner)),
+            Rule::max_attribute => ("`max`", fill(cx, &mut attributes.max, inner)),
+            Rule::parallel_attribute => ("`parallel`", fill(cx, &mut attributes.parallel, inner)),
+            Rule::by_attribute => ("`by`", fill(cx, &mut attributes.by, inner)),
+            Rule::expires_attribute => ("`expires`", fill(cx, &mut attributes.expires, inner)),
+            Rule::every_attribute => ("`every`", fill(cx, &mut attributes.every, inner)),
+            Rule::within_clause => ("`within`", fill(cx, &mut attributes.within, inner)),
+            Rule::gives_attribute => ("`gives`", fill(cx, &mut attributes.gives, inner)),
+            Rule::after_clause => ("`after`", attributes.after.replace(after(inner)).is_some()),
+            Rule::payload => (
+                "the type",
+                attributes
+                    .payload
+                    .replace(Box::new(next_type(cx, &mut inner)))
+                    .is_some(),
             ),
-        );
-    }
-
-    fn repeated_clause(&mut self, word: &str, place: Span, first: Span) {
-        let same = self.text.get(place.range()) == self.text.get(first.range());
-        let diagnostic = Diagnostic::new(
-            &codes::DUPLICATE_CLAUSE,
-            place,
-            format!("clause `{word}` is written twice"),
-        )
-        .label(first, "first written here")
-        .help("keep one of the two");
-        let edits = vec![Edit {
-            span: place,
-            text: String::new(),
-        }];
-        self.diagnostics.push(if same {
-            diagnostic.fix_all("remove the repeated clause", edits)
-        } else {
-            diagnostic.unsafe_fix("remove the second clause", edits)
-        });
-    }
-
-    /// An `object` node as an expression.
-    pub(super) fn object(&mut self, node: Option<Node<'_>>) -> Expr {
-        let Some(node) = node else {
-            return missing(Span::default());
+            Rule::binding => {
+                let word = inner.take(Rule::name);
+                let name = cx.variable(word);
+                ("`as`", attributes.binding.replace(name).is_some())
+            }
+            _ => ("`settle`", std::mem::replace(&mut attributes.settle, true)),
         };
-        let span = self.span(&node);
-        Expr {
-            span,
-            kind: ExprKind::Object(self.entries(node)),
+        if twice {
+            cx.written_twice(word, place);
         }
     }
+}
+
+fn fill(cx: &mut Lowering<'_>, slot: &mut Option<Box<Expr>>, mut parts: Children<'_>) -> bool {
+    slot.replace(Box::new(next_expression(cx, &mut parts)))
+        .is_some()
+}
+
+fn repeated_clause(cx: &mut Lowering<'_>, word: &str, place: Span, first: Span) {
+    let same = cx.text.get(place.range()) == cx.text.get(first.range());
+    let diagnostic = Diagnostic::new(
+        &codes::DUPLICATE_CLAUSE,
+        place,
+        format!("clause `{word}` is written twice"),
+    )
+    .label(first, "first written here")
+    .help("keep one of the two");
+    let edits = vec![Edit::removal(place)];
+    cx.report(if same {
+        diagnostic.fix_all("remove the repeated clause", edits)
+    } else {
+        diagnostic.unsafe_fix("remove the second clause", edits)
+    });
+}
+
+/// An `object` node as an expression.
+pub(super) fn lower_object(cx: &mut Lowering<'_>, node: Option<Node<'_>>) -> Expr {
+    let Some(node) = node else {
+        return missing(Span::default());
+    };
+    let span = cx.span(&node);
+    Expr::new(span, ExprKind::Object(lower_entries(cx, node)))
 }
 
 fn is_attribute(rule: Rule) -> bool {

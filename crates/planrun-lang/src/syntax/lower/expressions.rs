@@ -6,7 +6,9 @@ use std::iter::Peekable;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
-use super::texts::TextValue;
+use super::numbers::lower_number;
+use super::patterns::lower_match_expression;
+use super::texts::{TextValue, lower_text_value};
 use super::{Children, Lowering, Node, missing, name, unquoted};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
@@ -15,12 +17,23 @@ use crate::syntax::ast::{
     Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, Name,
     Text, UnaryOp,
 };
-use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::grammar::parse::Rule;
 
 /// An operand with the text that it takes up, parentheses included.
 struct Operand {
     expr: Expr,
     extent: Span,
+}
+
+impl Operand {
+    /// One without parentheses around it.
+    fn new(span: Span, kind: ExprKind) -> Self {
+        Self::of(Expr::new(span, kind), span)
+    }
+
+    fn of(expr: Expr, extent: Span) -> Self {
+        Self { expr, extent }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,340 +49,297 @@ struct Terms {
     end: u32,
 }
 
-impl Lowering<'_> {
-    /// An `expression` node.
-    pub(super) fn expression(&mut self, node: Node<'_>) -> Expr {
-        let mut items = Children::of(node);
-        let mut condition = self.binary(&mut items);
-        let mut arms = Vec::new();
-        let start = condition.extent;
-        while items.take(Rule::question).is_some() {
-            let value = self.binary(&mut items);
-            items.take(Rule::otherwise);
-            arms.push((condition.expr, value.expr));
-            condition = self.binary(&mut items);
-        }
-        if arms.is_empty() {
-            return condition.expr;
-        }
-        let otherwise = Box::new(condition.expr);
-        Expr {
-            span: start.to(condition.extent),
-            kind: ExprKind::Conditional { arms, otherwise },
-        }
+/// An `expression` node.
+pub(super) fn lower_expression(cx: &mut Lowering<'_>, node: Node<'_>) -> Expr {
+    let mut items = Children::of(node);
+    let mut condition = lower_binary(cx, &mut items);
+    let mut arms = Vec::new();
+    let start = condition.extent;
+    while items.take(Rule::question).is_some() {
+        let value = lower_binary(cx, &mut items);
+        items.take(Rule::otherwise);
+        arms.push((condition.expr, value.expr));
+        condition = lower_binary(cx, &mut items);
     }
-
-    /// The `expression` that comes next, or an error node.
-    pub(super) fn next_expression(&mut self, items: &mut Children<'_>) -> Expr {
-        self.optional_expression(items)
-            .unwrap_or_else(|| missing(Span::default()))
+    if arms.is_empty() {
+        return condition.expr;
     }
+    let otherwise = Box::new(condition.expr);
+    Expr::new(
+        start.to(condition.extent),
+        ExprKind::Conditional { arms, otherwise },
+    )
+}
 
-    /// The `expression` that comes next, if one does.
-    pub(super) fn optional_expression(&mut self, items: &mut Children<'_>) -> Option<Expr> {
-        items
-            .take(Rule::expression)
-            .map(|node| self.expression(node))
+/// The `expression` that comes next, or an error node.
+pub(super) fn next_expression(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Expr {
+    optional_expression(cx, items).unwrap_or_else(|| missing(Span::default()))
+}
+
+/// The `expression` that comes next, if one does.
+pub(super) fn optional_expression(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Option<Expr> {
+    items
+        .take(Rule::expression)
+        .map(|node| lower_expression(cx, node))
+}
+
+fn lower_binary(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Operand {
+    let first = lower_operand(cx, items);
+    if items.peek() != Some(Rule::operator) {
+        return first;
     }
-
-    fn binary(&mut self, items: &mut Children<'_>) -> Operand {
-        let first = self.operand(items);
-        if items.peek() != Some(Rule::operator) {
-            return first;
-        }
-        let (mut operands, mut operators) = (vec![first], Vec::new());
-        while let Some(node) = items.take(Rule::operator) {
-            operators.push((operator(node.text()), self.span(&node)));
-            operands.push(self.operand(items));
-        }
-        let end = operands.last().map_or(0, |operand| operand.extent.end);
-        fold(
-            0,
-            &mut Terms {
-                operands: operands.into_iter(),
-                operators: operators.into_iter().peekable(),
-                end,
-            },
-        )
+    let (mut operands, mut operators) = (vec![first], Vec::new());
+    while let Some(node) = items.take(Rule::operator) {
+        operators.push((operator(node.text()), cx.span(&node)));
+        operands.push(lower_operand(cx, items));
     }
+    let end = operands.last().map_or(0, |operand| operand.extent.end);
+    fold(
+        0,
+        &mut Terms {
+            operands: operands.into_iter(),
+            operators: operators.into_iter().peekable(),
+            end,
+        },
+    )
+}
 
-    fn operand(&mut self, items: &mut Children<'_>) -> Operand {
-        let mut signs = Vec::new();
-        while let Some(node) = items.take(Rule::sign) {
-            let operator = if node.text() == "!" {
-                UnaryOp::Not
-            } else {
-                UnaryOp::Negate
-            };
-            signs.push((operator, self.span(&node)));
-        }
-        let mut operand = match items.take(Rule::number) {
-            Some(node) => self.number_operand(&node, &mut signs, items.peek()),
-            None => self.primary(items),
+fn lower_operand(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Operand {
+    let mut signs = Vec::new();
+    while let Some(node) = items.take(Rule::sign) {
+        let operator = if node.text() == "!" {
+            UnaryOp::Not
+        } else {
+            UnaryOp::Negate
         };
-        operand = self.links(operand, items);
-        if let Some(node) = items.take(Rule::is_state) {
-            let extent = operand.extent.to(self.span(&node));
-            let state = name(Children::of(node).next());
-            let kind = ExprKind::Is {
-                subject: Box::new(operand.expr),
-                state,
-            };
-            operand = Operand {
-                expr: Expr { span: extent, kind },
-                extent,
-            };
-        }
-        let Some((_, first)) = signs.first() else {
-            return operand;
+        signs.push((operator, cx.span(&node)));
+    }
+    let mut operand = match items.take(Rule::number) {
+        Some(node) => lower_number_operand(cx, &node, &mut signs, items.peek()),
+        None => lower_primary(cx, items),
+    };
+    operand = lower_links(cx, operand, items);
+    if let Some(node) = items.take(Rule::is_state) {
+        let extent = operand.extent.to(cx.span(&node));
+        let state = name(Children::of(node).next());
+        let kind = ExprKind::Is {
+            subject: Box::new(operand.expr),
+            state,
         };
-        let extent = first.to(operand.extent);
-        let kind = match operand.expr.kind {
-            // Parentheses around signs change nothing: `!(!x)` is `!!x`.
-            ExprKind::Unary { operators, operand } => {
-                signs.extend(operators);
-                ExprKind::Unary {
-                    operators: signs,
-                    operand,
-                }
-            }
-            kind => ExprKind::Unary {
+        operand = Operand::new(extent, kind);
+    }
+    let Some((_, first)) = signs.first() else {
+        return operand;
+    };
+    let extent = first.to(operand.extent);
+    let kind = match operand.expr.kind {
+        // Parentheses around signs change nothing: `!(!x)` is `!!x`.
+        ExprKind::Unary { operators, operand } => {
+            signs.extend(operators);
+            ExprKind::Unary {
                 operators: signs,
-                operand: Box::new(Expr {
-                    span: operand.expr.span,
-                    kind,
-                }),
-            },
-        };
-        Operand {
-            expr: Expr { span: extent, kind },
-            extent,
+                operand,
+            }
         }
-    }
+        kind => ExprKind::Unary {
+            operators: signs,
+            operand: Box::new(Expr::new(operand.expr.span, kind)),
+        },
+    };
+    Operand::new(extent, kind)
+}
 
-    /// A number takes a minus directly before it, so that the least integer can be written.
-    fn number_operand(
-        &mut self,
-        node: &Node<'_>,
-        signs: &mut Vec<(UnaryOp, Span)>,
-        next: Option<Rule>,
-    ) -> Operand {
-        let linked = matches!(next, Some(Rule::field_link | Rule::index_link));
-        let minus = signs.pop_if(|(operator, _)| *operator == UnaryOp::Negate && !linked);
-        let extent = minus.map_or_else(|| self.span(node), |(_, sign)| sign.to(self.span(node)));
-        let kind = match self.number(node.text(), self.span(node), minus.is_some()) {
-            Some(literal) => ExprKind::Literal(literal),
-            None => ExprKind::Error,
-        };
-        Operand {
-            expr: Expr { span: extent, kind },
-            extent,
-        }
-    }
+/// A number takes a minus directly before it, so that the least integer can be written.
+fn lower_number_operand(
+    cx: &mut Lowering<'_>,
+    node: &Node<'_>,
+    signs: &mut Vec<(UnaryOp, Span)>,
+    next: Option<Rule>,
+) -> Operand {
+    let linked = matches!(next, Some(Rule::field_link | Rule::index_link));
+    let minus = signs.pop_if(|(operator, _)| *operator == UnaryOp::Negate && !linked);
+    let extent = minus.map_or_else(|| cx.span(node), |(_, sign)| sign.to(cx.span(node)));
+    let kind = match lower_number(cx, node.text(), cx.span(node), minus.is_some()) {
+        Some(literal) => ExprKind::Literal(literal),
+        None => ExprKind::Error,
+    };
+    Operand::new(extent, kind)
+}
 
-    fn links(&mut self, base: Operand, items: &mut Children<'_>) -> Operand {
-        let mut links = Vec::new();
-        let mut extent = base.extent;
-        while let Some(node) = items
-            .take(Rule::field_link)
-            .or_else(|| items.take(Rule::index_link))
-        {
-            let span = self.span(&node);
-            extent = extent.to(span);
-            let safe = node.text().starts_with('?');
-            let field = node.rule() == Rule::field_link;
-            let mut parts = Children::of(node);
-            let kind = if field {
-                let name = name(parts.take(Rule::name));
-                match parts.take(Rule::call_arguments) {
-                    Some(node) => LinkKind::Call {
-                        name,
-                        safe,
-                        arguments: self.arguments(node),
-                    },
-                    None => LinkKind::Field { name, safe },
-                }
-            } else {
-                LinkKind::Index {
-                    index: self.next_expression(&mut parts),
+fn lower_links(cx: &mut Lowering<'_>, base: Operand, items: &mut Children<'_>) -> Operand {
+    let mut links = Vec::new();
+    let mut extent = base.extent;
+    while let Some(node) = items
+        .take(Rule::field_link)
+        .or_else(|| items.take(Rule::index_link))
+    {
+        let span = cx.span(&node);
+        extent = extent.to(span);
+        let safe = node.text().starts_with('?');
+        let field = node.rule() == Rule::field_link;
+        let mut parts = Children::of(node);
+        let kind = if field {
+            let name = name(parts.take(Rule::name));
+            match parts.take(Rule::call_arguments) {
+                Some(node) => LinkKind::Call {
+                    name,
                     safe,
-                }
-            };
-            links.push(Link { span, kind });
-        }
-        if links.is_empty() {
-            return base;
-        }
-        let kind = ExprKind::Path {
-            base: Box::new(base.expr),
-            links,
-        };
-        Operand {
-            expr: Expr { span: extent, kind },
-            extent,
-        }
-    }
-
-    fn primary(&mut self, items: &mut Children<'_>) -> Operand {
-        let Some(node) = items.next() else {
-            return Operand {
-                expr: missing(Span::default()),
-                extent: Span::default(),
-            };
-        };
-        let extent = self.span(&node);
-        let kind = match node.rule() {
-            Rule::text => self.text_expression(node),
-            Rule::name => return self.word(&node, items),
-            Rule::paren => {
-                let expr = self.next_expression(&mut Children::of(node));
-                return Operand { expr, extent };
-            }
-            Rule::list => ExprKind::List(
-                node.inner()
-                    .map(|element| self.expression(element))
-                    .collect(),
-            ),
-            Rule::object => ExprKind::Object(self.entries(node)),
-            Rule::match_expression => self.match_expression(node),
-            Rule::signal_condition => {
-                let text = Children::of(node).take(Rule::text);
-                ExprKind::Signal(self.plain_text(text))
-            }
-            _ => ExprKind::Error,
-        };
-        Operand {
-            expr: Expr { span: extent, kind },
-            extent,
-        }
-    }
-
-    fn word(&mut self, node: &Node<'_>, items: &mut Children<'_>) -> Operand {
-        let extent = self.span(node);
-        if let Some(arguments) = items.take(Rule::call_arguments) {
-            let extent = extent.to(self.span(&arguments));
-            let function = name(Some(*node));
-            let kind = ExprKind::Call {
-                function,
-                arguments: self.arguments(arguments),
-            };
-            return Operand {
-                expr: Expr { span: extent, kind },
-                extent,
-            };
-        }
-        let kind = match word_literal(node.text()) {
-            Some(literal) => ExprKind::Literal(literal),
-            None => ExprKind::Name(node.shared(unquoted(node.text()))),
-        };
-        Operand {
-            expr: Expr { span: extent, kind },
-            extent,
-        }
-    }
-
-    fn text_expression(&mut self, node: Node<'_>) -> ExprKind {
-        match self.text_value(node) {
-            TextValue::Text(text) => ExprKind::Literal(Literal::String(text)),
-            TextValue::Bytes(bytes) => ExprKind::Literal(Literal::Bytes(bytes)),
-            TextValue::Template(parts) => ExprKind::Template(parts),
-            TextValue::Error => ExprKind::Error,
-        }
-    }
-
-    /// A text that holds no `${`: a title, a path, the name of a signal.
-    pub(super) fn plain_text(&mut self, node: Option<Node<'_>>) -> Text {
-        let Some(node) = node else {
-            return Text {
-                text: Arc::from(""),
-                span: Span::default(),
-            };
-        };
-        let span = self.span(&node);
-        let text = match self.text_value(node) {
-            TextValue::Text(text) => text,
-            TextValue::Error => Arc::from(""),
-            TextValue::Bytes(_) => self.not_plain(
-                span,
-                "bytes cannot stand here",
-                "remove the `b` before the quotes",
-            ),
-            TextValue::Template(_) => self.not_plain(
-                span,
-                "this text must be constant",
-                "write the text out, without `${`",
-            ),
-        };
-        Text { text, span }
-    }
-
-    fn not_plain(&mut self, span: Span, message: &str, help: &str) -> Arc<str> {
-        self.diagnostics
-            .push(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help(help));
-        Arc::from("")
-    }
-
-    /// The arguments of a `call_arguments` node.
-    pub(super) fn arguments(&mut self, node: Node<'_>) -> Vec<Argument> {
-        let nodes = node.inner();
-        let mut arguments = Vec::with_capacity(nodes.len());
-        let mut seen = SeenNames::default();
-        for node in nodes {
-            let span = self.span(&node);
-            let mut parts = Children::of(node);
-            let name = parts.take(Rule::name).map(|node| name(Some(node)));
-            let value = self.next_expression(&mut parts);
-            if let Some((name, first)) = name
-                .as_ref()
-                .and_then(|name| Some((name, seen.before(name)?)))
-            {
-                self.given_twice("argument", name, first);
-            }
-            arguments.push(Argument { span, name, value });
-        }
-        arguments
-    }
-
-    pub(super) fn entries(&mut self, node: Node<'_>) -> Vec<Entry> {
-        let nodes = node.inner();
-        let mut seen = SeenNames::default();
-        let mut entries = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            let span = self.span(&node);
-            let mut parts = Children::of(node);
-            let key = match parts.take(Rule::name) {
-                Some(node) => match word_literal(node.text()) {
-                    Some(literal) => EntryKey::Expr(Expr {
-                        span: self.span(&node),
-                        kind: ExprKind::Literal(literal),
-                    }),
-                    None => EntryKey::Name(name(Some(node))),
+                    arguments: lower_arguments(cx, node),
                 },
-                None => EntryKey::Expr(self.next_expression(&mut parts)),
-            };
-            let value = self.next_expression(&mut parts);
-            if let Some((name, first)) =
-                field_name(&key).and_then(|name| seen.before(&name).map(|first| (name, first)))
-            {
-                self.given_twice("field", &name, first);
+                None => LinkKind::Field { name, safe },
             }
-            entries.push(Entry { span, key, value });
-        }
-        entries
+        } else {
+            LinkKind::Index {
+                index: next_expression(cx, &mut parts),
+                safe,
+            }
+        };
+        links.push(Link { span, kind });
     }
+    if links.is_empty() {
+        return base;
+    }
+    let kind = ExprKind::Path {
+        base: Box::new(base.expr),
+        links,
+    };
+    Operand::new(extent, kind)
+}
 
-    /// Reports a field, argument or key that was written before.
-    pub(super) fn given_twice(&mut self, what: &str, name: &Name, first: Span) {
-        self.diagnostics.push(
-            Diagnostic::new(
-                &codes::DUPLICATE_FIELD,
-                name.span,
-                format!("{what} `{}` is given twice", name.text),
-            )
-            .label(first, "first given here")
-            .help(format!("keep one `{}`", name.text)),
-        );
+fn lower_primary(cx: &mut Lowering<'_>, items: &mut Children<'_>) -> Operand {
+    let Some(node) = items.next() else {
+        return Operand::of(missing(Span::default()), Span::default());
+    };
+    let extent = cx.span(&node);
+    let kind = match node.rule() {
+        Rule::text => lower_text_expression(cx, node),
+        Rule::name => return lower_word_or_call(cx, &node, items),
+        Rule::paren => {
+            let expr = next_expression(cx, &mut Children::of(node));
+            return Operand::of(expr, extent);
+        }
+        Rule::list => ExprKind::List(
+            node.inner()
+                .map(|element| lower_expression(cx, element))
+                .collect(),
+        ),
+        Rule::object => ExprKind::Object(lower_entries(cx, node)),
+        Rule::match_expression => lower_match_expression(cx, node),
+        Rule::signal_condition => {
+            let text = Children::of(node).take(Rule::text);
+            ExprKind::Signal(lower_plain_text(cx, text))
+        }
+        _ => ExprKind::Error,
+    };
+    Operand::new(extent, kind)
+}
+
+fn lower_word_or_call(cx: &mut Lowering<'_>, node: &Node<'_>, items: &mut Children<'_>) -> Operand {
+    let extent = cx.span(node);
+    if let Some(arguments) = items.take(Rule::call_arguments) {
+        let extent = extent.to(cx.span(&arguments));
+        let function = name(Some(*node));
+        let kind = ExprKind::Call {
+            function,
+            arguments: lower_arguments(cx, arguments),
+        };
+        return Operand::new(extent, kind);
     }
+    let kind = match word_literal(node.text()) {
+        Some(literal) => ExprKind::Literal(literal),
+        None => ExprKind::Name(node.shared(unquoted(node.text()))),
+    };
+    Operand::new(extent, kind)
+}
+
+fn lower_text_expression(cx: &mut Lowering<'_>, node: Node<'_>) -> ExprKind {
+    match lower_text_value(cx, node) {
+        TextValue::Text(text) => ExprKind::Literal(Literal::String(text)),
+        TextValue::Bytes(bytes) => ExprKind::Literal(Literal::Bytes(bytes)),
+        TextValue::Template(parts) => ExprKind::Template(parts),
+        TextValue::Error => ExprKind::Error,
+    }
+}
+
+/// A text that holds no `${`: a title, a path, the name of a signal.
+pub(super) fn lower_plain_text(cx: &mut Lowering<'_>, node: Option<Node<'_>>) -> Text {
+    let Some(node) = node else {
+        return Text {
+            text: Arc::from(""),
+            span: Span::default(),
+        };
+    };
+    let span = cx.span(&node);
+    let text = match lower_text_value(cx, node) {
+        TextValue::Text(text) => text,
+        TextValue::Error => Arc::from(""),
+        TextValue::Bytes(_) => not_plain(
+            cx,
+            span,
+            "bytes cannot stand here",
+            "remove the `b` before the quotes",
+        ),
+        TextValue::Template(_) => not_plain(
+            cx,
+            span,
+            "this text must be constant",
+            "write the text out, without `${`",
+        ),
+    };
+    Text { text, span }
+}
+
+fn not_plain(cx: &mut Lowering<'_>, span: Span, message: &str, help: &str) -> Arc<str> {
+    cx.report(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help(help));
+    Arc::from("")
+}
+
+/// The arguments of a `call_arguments` node.
+pub(super) fn lower_arguments(cx: &mut Lowering<'_>, node: Node<'_>) -> Vec<Argument> {
+    let nodes = node.inner();
+    let mut arguments = Vec::with_capacity(nodes.len());
+    let mut seen = SeenNames::default();
+    for node in nodes {
+        let span = cx.span(&node);
+        let mut parts = Children::of(node);
+        let name = parts.take(Rule::name).map(|node| name(Some(node)));
+        let value = next_expression(cx, &mut parts);
+        if let Some((name, first)) = name
+            .as_ref()
+            .and_then(|name| Some((name, seen.before(name)?)))
+        {
+            cx.given_twice("argument", name, first);
+        }
+        arguments.push(Argument { span, name, value });
+    }
+    arguments
+}
+
+pub(super) fn lower_entries(cx: &mut Lowering<'_>, node: Node<'_>) -> Vec<Entry> {
+    let nodes = node.inner();
+    let mut seen = SeenNames::default();
+    let mut entries = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let span = cx.span(&node);
+        let mut parts = Children::of(node);
+        let key = match parts.take(Rule::name) {
+            Some(node) => match word_literal(node.text()) {
+                Some(literal) => {
+                    EntryKey::Expr(Expr::new(cx.span(&node), ExprKind::Literal(literal)))
+                }
+                None => EntryKey::Name(name(Some(node))),
+            },
+            None => EntryKey::Expr(next_expression(cx, &mut parts)),
+        };
+        let value = next_expression(cx, &mut parts);
+        if let Some((name, first)) =
+            field_name(&key).and_then(|name| seen.before(&name).map(|first| (name, first)))
+        {
+            cx.given_twice("field", &name, first);
+        }
+        entries.push(Entry { span, key, value });
+    }
+    entries
 }
 
 /// The names of one list, with the place where each came first.
@@ -420,10 +390,7 @@ fn field_name(key: &EntryKey) -> Option<Name> {
         EntryKey::Expr(Expr {
             span,
             kind: ExprKind::Literal(Literal::String(text)),
-        }) => Some(Name {
-            text: text.clone(),
-            span: *span,
-        }),
+        }) => Some(Name::new(text.clone(), *span)),
         EntryKey::Expr(_) => None,
     }
 }
@@ -432,10 +399,10 @@ fn field_name(key: &EntryKey) -> Option<Name> {
 fn fold(level: u8, terms: &mut Terms) -> Operand {
     if level > TIGHTEST {
         let end = terms.end as usize;
-        return terms.operands.next().unwrap_or_else(|| Operand {
-            expr: missing(Span::at(end)),
-            extent: Span::at(end),
-        });
+        return terms
+            .operands
+            .next()
+            .unwrap_or_else(|| Operand::of(missing(Span::at(end)), Span::at(end)));
     }
     let first = fold(level + 1, terms);
     let mut extent = first.extent;
@@ -452,10 +419,7 @@ fn fold(level: u8, terms: &mut Terms) -> Operand {
         return first;
     }
     let kind = chain(first.expr, rest);
-    Operand {
-        expr: Expr { span: extent, kind },
-        extent,
-    }
+    Operand::new(extent, kind)
 }
 
 fn chain(first: Expr, rest: Vec<(Operator, Span, Expr)>) -> ExprKind {

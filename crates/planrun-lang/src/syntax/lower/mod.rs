@@ -14,13 +14,18 @@ mod type_expressions;
 
 use std::sync::Arc;
 
+use expressions::lower_expression;
+use items::lower_item;
 pub(super) use numbers::spelled as spelled_duration;
+use patterns::next_pattern;
+use type_expressions::next_type;
 
 use super::ast::{
     Comment, CommentKind, Expr, ExprKind, File, Item, Name, Pattern, PatternKind, TypeExpr,
     TypeExprKind,
 };
-use super::grammar::quiet::Rule;
+use super::given_twice;
+use super::grammar::parse::Rule;
 use super::tree::{Node, Nodes, Tree};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
@@ -66,7 +71,7 @@ pub(super) struct ReservedName {
     pub diagnostic: usize,
 }
 
-/// What lowering gathers beside the tree.
+/// The text being lowered, and what is found in it beside the tree.
 pub(super) struct Lowering<'a> {
     text: &'a str,
     /// What the author wrote, where that is another text.
@@ -104,7 +109,7 @@ impl<'a> Lowering<'a> {
     pub fn items(&mut self, tree: &Tree<'_>) -> Vec<Item> {
         tree.roots()
             .flat_map(Node::inner)
-            .filter_map(|node| self.item(node))
+            .filter_map(|node| lower_item(self, node))
             .collect()
     }
 
@@ -113,19 +118,21 @@ impl<'a> Lowering<'a> {
         let mut inner = tree.roots().flat_map(Node::inner);
         inner
             .find(|node| node.rule() == Rule::expression)
-            .map_or_else(|| missing(Span::at(0)), |node| self.expression(node))
+            .map_or_else(|| missing(Span::at(0)), |node| lower_expression(self, node))
     }
 
     /// The tree of a text that is one type.
     pub fn whole_type(&mut self, tree: &Tree<'_>) -> TypeExpr {
         let root = tree.roots().next().map(Children::of);
-        root.map_or_else(missing_type, |mut children| self.next_type(&mut children))
+        root.map_or_else(missing_type, |mut children| next_type(self, &mut children))
     }
 
     /// The tree of a text that is one pattern.
     pub fn whole_pattern(&mut self, tree: &Tree<'_>) -> Pattern {
         let root = tree.roots().next().map(Children::of);
-        root.map_or_else(any_pattern, |mut children| self.next_pattern(&mut children))
+        root.map_or_else(any_pattern, |mut children| {
+            next_pattern(self, &mut children)
+        })
     }
 
     /// The place of a node in the author's text.
@@ -140,6 +147,10 @@ impl<'a> Lowering<'a> {
         let start = span.start as usize + (slice.len() - slice.trim_start().len());
         let span = Span::new(start, start + slice.trim().len());
         self.author.map_or(span, |author| within(author, span))
+    }
+
+    fn report(&mut self, finding: Diagnostic) {
+        self.diagnostics.push(finding);
     }
 
     fn damaged(&mut self, span: Span, kind: DamageKind) {
@@ -159,7 +170,7 @@ impl<'a> Lowering<'a> {
                 word: name.text.clone(),
                 diagnostic: self.diagnostics.len(),
             });
-            self.diagnostics.push(
+            self.report(
                 Diagnostic::new(
                     &codes::RESERVED_NAME,
                     name.span,
@@ -174,14 +185,37 @@ impl<'a> Lowering<'a> {
                 ))
                 .fix_all(
                     "put the name in back quotes",
-                    vec![Edit {
-                        span: name.span,
-                        text: quoted,
-                    }],
+                    vec![Edit::new(name.span, quoted)],
                 ),
             );
         }
         name
+    }
+
+    /// Reports a part of a head that was written before.
+    fn written_twice(&mut self, word: &str, place: Span) {
+        self.report(
+            Diagnostic::new(
+                &codes::DUPLICATE_CLAUSE,
+                place,
+                format!("{word} is written twice"),
+            )
+            .help("keep one of the two")
+            .unsafe_fix("remove the second", vec![Edit::removal(place)]),
+        );
+    }
+
+    /// Reports a field, argument or key that was written before.
+    fn given_twice(&mut self, what: &str, name: &Name, first: Span) {
+        self.report(given_twice(what, name, first));
+    }
+
+    /// Reports a text with `${` where only constants stand.
+    fn not_constant(&mut self, span: Span) {
+        self.report(
+            Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, "this text must be constant")
+                .help("write the text out, without `${`"),
+        );
     }
 
     /// The `//!` lines of the file.
@@ -274,15 +308,9 @@ impl<'t> Children<'t> {
 /// A name without its back quotes; empty where there is none.
 fn name(node: Option<Node<'_>>) -> Name {
     let Some(node) = node else {
-        return Name {
-            text: Arc::from(""),
-            span: Span::default(),
-        };
+        return Name::new(Arc::from(""), Span::default());
     };
-    Name {
-        text: node.shared(unquoted(node.text())),
-        span: node.span(),
-    }
+    Name::new(node.shared(unquoted(node.text())), node.span())
 }
 
 /// The smallest range of whole characters of the text that covers the given one, as far as the text goes.
@@ -320,10 +348,7 @@ fn any_pattern() -> Pattern {
 
 /// Stands where the text gave no value; the reason was or will be reported.
 fn missing(span: Span) -> Expr {
-    Expr {
-        span,
-        kind: ExprKind::Error,
-    }
+    Expr::new(span, ExprKind::Error)
 }
 
 fn joined<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Arc<str>> {

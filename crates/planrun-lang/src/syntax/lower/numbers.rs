@@ -39,16 +39,19 @@ const SIZE_UNITS: [(&str, i64, &[&str]); 4] = [
     ("TiB", 1 << 40, &["TB", "tb", "T", "tib"]),
 ];
 
-impl Lowering<'_> {
-    /// The value of a number as written; `negative` where a minus stands directly before it. `None` where it is no
-    /// number, which is reported.
-    pub(super) fn number(&mut self, text: &str, span: Span, negative: bool) -> Option<Literal> {
-        match literal(text, negative) {
-            Ok(literal) => Some(literal),
-            Err(problem) => {
-                self.diagnostics.push(problem.diagnostic(text, span));
-                None
-            }
+/// The value of a number as written; `negative` where a minus stands directly before it. `None` where it is no
+/// number, which is reported.
+pub(super) fn lower_number(
+    cx: &mut Lowering<'_>,
+    text: &str,
+    span: Span,
+    negative: bool,
+) -> Option<Literal> {
+    match literal(text, negative) {
+        Ok(literal) => Some(literal),
+        Err(problem) => {
+            cx.report(problem.diagnostic(text, span));
+            None
         }
     }
 }

@@ -2,245 +2,249 @@
 
 use std::sync::Arc;
 
-use super::clauses::Attributes;
+use super::clauses::{Attributes, lower_clauses, lower_object, read_attributes};
+use super::expressions::{lower_plain_text, next_expression, optional_expression};
+use super::steps::{lower_damaged_step, lower_step};
+use super::type_expressions::{lower_object_type, optional_type};
 use super::{Children, DamageKind, Lowering, Node, name};
 use crate::source::Span;
 use crate::syntax::ast::{
     Block, Expr, Guarded, Name, Statement, StatementKind, Step, StepBody, Text, TypeExpr,
     TypeExprKind,
 };
-use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
 
-impl Lowering<'_> {
-    /// The `block` that comes next; an empty one where there is none.
-    pub(super) fn next_block(&mut self, items: &mut Children<'_>, place: Place) -> Block {
-        let Some(node) = items.take(Rule::block) else {
-            return Block::default();
+/// The `block` that comes next; an empty one where there is none.
+pub(super) fn next_block(cx: &mut Lowering<'_>, items: &mut Children<'_>, place: Place) -> Block {
+    let Some(node) = items.take(Rule::block) else {
+        return Block::default();
+    };
+    let span = cx.span(&node);
+    let nodes = node.inner();
+    let mut statements = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        lower_statement(cx, node, place, &mut statements);
+    }
+    Block { span, statements }
+}
+
+fn lower_statement(
+    cx: &mut Lowering<'_>,
+    node: Node<'_>,
+    place: Place,
+    statements: &mut Vec<Statement>,
+) {
+    let span = cx.trim(cx.span(&node));
+    let doc = cx.doc_above(span.start);
+    let rule = node.rule();
+    let mut parts = Children::of(node);
+    judge_place(cx, rule, span, place);
+    let kind = match rule {
+        Rule::step_statement => StatementKind::Step(Box::new(lower_step(cx, parts, span))),
+        Rule::damaged_step => StatementKind::Step(Box::new(lower_damaged_step(cx, parts, span))),
+        Rule::let_statement => {
+            let word = parts.take(Rule::name);
+            let name = cx.variable(word);
+            let ty = optional_type(cx, &mut parts).map(Box::new);
+            StatementKind::Let {
+                name,
+                ty,
+                value: next_expression(cx, &mut parts),
+            }
+        }
+        Rule::reply_statement => StatementKind::Reply(lower_guarded(cx, parts)),
+        Rule::yield_statement => StatementKind::Yield(lower_guarded(cx, parts)),
+        Rule::next_statement => StatementKind::Next(lower_guarded(cx, parts)),
+        Rule::policy_statement => StatementKind::Policy(lower_object(cx, parts.next())),
+        Rule::allow_statement => StatementKind::Allow(lower_object(cx, parts.next())),
+        Rule::if_statement => lower_if_statement(cx, parts, place),
+        Rule::parallel_statement => {
+            StatementKind::Parallel(next_block(cx, &mut parts, Place::Parallel))
+        }
+        Rule::task_statement => lower_task(cx, parts),
+        Rule::set_statement => lower_set(cx, parts),
+        Rule::ensure_statement => {
+            let condition = next_expression(cx, &mut parts);
+            StatementKind::Ensure {
+                condition,
+                message: Box::new(next_expression(cx, &mut parts)),
+            }
+        }
+        Rule::fail_statement => {
+            let class = name(parts.take(Rule::class_name));
+            let message = optional_expression(cx, &mut parts).map(Box::new);
+            StatementKind::Fail {
+                class,
+                message,
+                when: optional_when(cx, &mut parts),
+            }
+        }
+        Rule::listener_statement | Rule::damaged_listener => lower_listener(cx, parts, span),
+        Rule::junk_statement => lower_junk_statement(cx, parts, span),
+        _ => StatementKind::Error,
+    };
+    statements.push(Statement { span, doc, kind });
+}
+
+/// Reports a statement that its block cannot hold.
+fn judge_place(cx: &mut Lowering<'_>, rule: Rule, span: Span, place: Place) {
+    let word = match rule {
+        Rule::policy_statement => "policy",
+        Rule::allow_statement => "allow",
+        Rule::reply_statement => "reply",
+        Rule::yield_statement => "yield",
+        Rule::next_statement => "next",
+        Rule::task_statement => "task",
+        Rule::set_statement => "set",
+        Rule::listener_statement => "listener",
+        Rule::ensure_statement => "ensure",
+        Rule::fail_statement => "fail",
+        Rule::parallel_statement => "parallel",
+        _ => return,
+    };
+    let start = span.start as usize;
+    cx.diagnostics
+        .extend(place.refuses(word, Span::new(start, start + word.len())));
+}
+
+fn lower_guarded(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> Guarded {
+    let value = next_expression(cx, &mut parts);
+    Guarded {
+        value,
+        when: optional_when(cx, &mut parts),
+    }
+}
+
+fn optional_when(cx: &mut Lowering<'_>, parts: &mut Children<'_>) -> Option<Box<Expr>> {
+    let node = parts.take(Rule::when_clause)?;
+    Some(Box::new(next_expression(cx, &mut Children::of(node))))
+}
+
+fn lower_if_statement(
+    cx: &mut Lowering<'_>,
+    mut parts: Children<'_>,
+    place: Place,
+) -> StatementKind {
+    let mut arms = Vec::new();
+    while let Some(node) = parts.take(Rule::if_arm) {
+        let start = cx.span(&node);
+        let mut arm = Children::of(node);
+        let condition = match arm.take(Rule::junk_head) {
+            Some(junk) => damaged_head(cx, start, &junk),
+            None => next_expression(cx, &mut arm),
         };
-        let span = self.span(&node);
-        let nodes = node.inner();
-        let mut statements = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            self.statement(node, place, &mut statements);
-        }
-        Block { span, statements }
+        arms.push((condition, next_block(cx, &mut arm, place.inner())));
     }
+    let otherwise = parts
+        .nodes
+        .peek()
+        .map(|_| next_block(cx, &mut parts, place.inner()));
+    StatementKind::If { arms, otherwise }
+}
 
-    fn statement(&mut self, node: Node<'_>, place: Place, statements: &mut Vec<Statement>) {
-        let span = self.trim(self.span(&node));
-        let doc = self.doc_above(span.start);
-        let rule = node.rule();
-        let mut parts = Children::of(node);
-        self.judge_place(rule, span, place);
-        let kind = match rule {
-            Rule::step_statement => StatementKind::Step(Box::new(self.step(parts))),
-            Rule::damaged_step => StatementKind::Step(Box::new(self.damaged_step(parts, span))),
-            Rule::let_statement => {
-                let word = parts.take(Rule::name);
-                let name = self.variable(word);
-                let ty = self.optional_type(&mut parts).map(Box::new);
-                StatementKind::Let {
-                    name,
-                    ty,
-                    value: self.next_expression(&mut parts),
-                }
+/// Records that the text before a body could not be read; `whole` begins with it.
+pub(super) fn damaged_head(cx: &mut Lowering<'_>, whole: Span, junk: &Node<'_>) -> Expr {
+    let junk = cx.span(junk);
+    cx.damaged(Span::from(whole.start..junk.end), DamageKind::Statement);
+    super::missing(cx.trim(junk))
+}
+
+fn lower_task(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> StatementKind {
+    let word = parts.take(Rule::name);
+    let name = cx.variable(word);
+    let title = parts.take(Rule::text);
+    let title = lower_plain_text(cx, title);
+    let (mut statuses, mut context, mut external) = (None, None, false);
+    while let Some(node) = parts.next() {
+        let place = cx.span(&node);
+        let (word, twice) = match node.rule() {
+            Rule::task_statuses => {
+                let names: Vec<Name> = node.inner().map(|node| super::name(Some(node))).collect();
+                ("`statuses`", statuses.replace(names).is_some())
             }
-            Rule::reply_statement => StatementKind::Reply(self.guarded(parts)),
-            Rule::yield_statement => StatementKind::Yield(self.guarded(parts)),
-            Rule::next_statement => StatementKind::Next(self.guarded(parts)),
-            Rule::policy_statement => StatementKind::Policy(self.object(parts.next())),
-            Rule::allow_statement => StatementKind::Allow(self.object(parts.next())),
-            Rule::if_statement => self.if_statement(parts, place),
-            Rule::parallel_statement => {
-                StatementKind::Parallel(self.next_block(&mut parts, Place::Parallel))
-            }
-            Rule::task_statement => self.task(parts),
-            Rule::set_statement => self.set(parts),
-            Rule::ensure_statement => {
-                let condition = self.next_expression(&mut parts);
-                StatementKind::Ensure {
-                    condition,
-                    message: Box::new(self.next_expression(&mut parts)),
-                }
-            }
-            Rule::fail_statement => {
-                let class = name(parts.take(Rule::class_name));
-                let message = self.optional_expression(&mut parts).map(Box::new);
-                StatementKind::Fail {
-                    class,
-                    message,
-                    when: self.optional_when(&mut parts),
-                }
-            }
-            Rule::listener_statement | Rule::damaged_listener => self.listener(parts, span),
-            Rule::junk_statement => self.junk_statement(parts, span),
-            _ => StatementKind::Error,
+            Rule::type_object => (
+                "the context",
+                context
+                    .replace(Box::new(lower_object_type(cx, node)))
+                    .is_some(),
+            ),
+            _ => ("`external`", std::mem::replace(&mut external, true)),
         };
-        statements.push(Statement { span, doc, kind });
-    }
-
-    /// Reports a statement that its block cannot hold.
-    fn judge_place(&mut self, rule: Rule, span: Span, place: Place) {
-        let word = match rule {
-            Rule::policy_statement => "policy",
-            Rule::allow_statement => "allow",
-            Rule::reply_statement => "reply",
-            Rule::yield_statement => "yield",
-            Rule::next_statement => "next",
-            Rule::task_statement => "task",
-            Rule::set_statement => "set",
-            Rule::listener_statement => "listener",
-            Rule::ensure_statement => "ensure",
-            Rule::fail_statement => "fail",
-            Rule::parallel_statement => "parallel",
-            _ => return,
-        };
-        let start = span.start as usize;
-        self.diagnostics
-            .extend(place.refuses(word, Span::new(start, start + word.len())));
-    }
-
-    fn guarded(&mut self, mut parts: Children<'_>) -> Guarded {
-        let value = self.next_expression(&mut parts);
-        Guarded {
-            value,
-            when: self.optional_when(&mut parts),
+        if twice {
+            cx.written_twice(word, place);
         }
     }
-
-    fn optional_when(&mut self, parts: &mut Children<'_>) -> Option<Box<Expr>> {
-        let node = parts.take(Rule::when_clause)?;
-        Some(Box::new(self.next_expression(&mut Children::of(node))))
+    StatementKind::Task {
+        name,
+        title,
+        statuses: statuses.unwrap_or_default(),
+        context,
+        external,
     }
+}
 
-    fn if_statement(&mut self, mut parts: Children<'_>, place: Place) -> StatementKind {
-        let mut arms = Vec::new();
-        while let Some(node) = parts.take(Rule::if_arm) {
-            let start = self.span(&node);
-            let mut arm = Children::of(node);
-            let condition = match arm.take(Rule::junk_head) {
-                Some(junk) => self.damaged_head(start, &junk),
-                None => self.next_expression(&mut arm),
-            };
-            arms.push((condition, self.next_block(&mut arm, place.inner())));
-        }
-        let otherwise = parts
-            .nodes
-            .peek()
-            .map(|_| self.next_block(&mut parts, place.inner()));
-        StatementKind::If { arms, otherwise }
+fn lower_set(cx: &mut Lowering<'_>, mut parts: Children<'_>) -> StatementKind {
+    let task = name(parts.take(Rule::name));
+    let status = name(parts.take(Rule::name));
+    let context = parts
+        .take(Rule::object)
+        .map(|node| Box::new(lower_object(cx, Some(node))));
+    let mut attributes = Attributes::default();
+    read_attributes(cx, &mut attributes, &mut parts);
+    StatementKind::Set {
+        task,
+        status,
+        context,
+        when: attributes.when,
+        after: attributes.after,
     }
+}
 
-    /// Records that the text before a body could not be read; `whole` begins with it.
-    pub(super) fn damaged_head(&mut self, whole: Span, junk: &Node<'_>) -> Expr {
-        let junk = self.span(junk);
-        self.damaged(
-            Span {
-                start: whole.start,
-                end: junk.end,
-            },
-            DamageKind::Statement,
-        );
-        super::missing(self.trim(junk))
+fn lower_listener(cx: &mut Lowering<'_>, mut parts: Children<'_>, whole: Span) -> StatementKind {
+    let word = parts.take(Rule::name);
+    let damaged = parts.peek() == Some(Rule::junk_head);
+    let name = if damaged {
+        name(word)
+    } else {
+        cx.variable(word)
+    };
+    let on = match parts.take(Rule::junk_head) {
+        Some(junk) => damaged_head(cx, whole, &junk),
+        None => next_expression(cx, &mut parts),
+    };
+    let mut attributes = Attributes::default();
+    read_attributes(cx, &mut attributes, &mut parts);
+    StatementKind::Listener {
+        name,
+        on: Box::new(on),
+        payload: attributes.payload,
+        binding: attributes.binding,
+        when: attributes.when,
+        max: attributes.max,
+        body: next_block(cx, &mut parts, Place::Listener),
     }
+}
 
-    fn task(&mut self, mut parts: Children<'_>) -> StatementKind {
-        let word = parts.take(Rule::name);
-        let name = self.variable(word);
-        let title = parts.take(Rule::text);
-        let title = self.plain_text(title);
-        let (mut statuses, mut context, mut external) = (None, None, false);
-        while let Some(node) = parts.next() {
-            let place = self.span(&node);
-            let (word, twice) = match node.rule() {
-                Rule::task_statuses => {
-                    let names: Vec<Name> =
-                        node.inner().map(|node| super::name(Some(node))).collect();
-                    ("`statuses`", statuses.replace(names).is_some())
-                }
-                Rule::type_object => (
-                    "the context",
-                    context.replace(Box::new(self.object_type(node))).is_some(),
-                ),
-                _ => ("`external`", std::mem::replace(&mut external, true)),
-            };
-            if twice {
-                self.written_twice(word, place);
-            }
-        }
-        StatementKind::Task {
-            name,
-            title,
-            statuses: statuses.unwrap_or_default(),
-            context,
-            external,
-        }
-    }
-
-    fn set(&mut self, mut parts: Children<'_>) -> StatementKind {
-        let task = name(parts.take(Rule::name));
-        let status = name(parts.take(Rule::name));
-        let context = parts
-            .take(Rule::object)
-            .map(|node| Box::new(self.object(Some(node))));
-        let mut attributes = Attributes::default();
-        self.attributes(&mut attributes, &mut parts);
-        StatementKind::Set {
-            task,
-            status,
-            context,
-            when: attributes.when,
-            after: attributes.after,
-        }
-    }
-
-    fn listener(&mut self, mut parts: Children<'_>, whole: Span) -> StatementKind {
-        let word = parts.take(Rule::name);
-        let damaged = parts.peek() == Some(Rule::junk_head);
-        let name = if damaged {
-            name(word)
-        } else {
-            self.variable(word)
-        };
-        let on = match parts.take(Rule::junk_head) {
-            Some(junk) => self.damaged_head(whole, &junk),
-            None => self.next_expression(&mut parts),
-        };
-        let mut attributes = Attributes::default();
-        self.attributes(&mut attributes, &mut parts);
-        StatementKind::Listener {
-            name,
-            on: Box::new(on),
-            payload: attributes.payload,
-            binding: attributes.binding,
-            when: attributes.when,
-            max: attributes.max,
-            body: self.next_block(&mut parts, Place::Listener),
-        }
-    }
-
-    /// Text that is no statement. What it names stays declared, so that its readers are not reported too.
-    fn junk_statement(&mut self, mut parts: Children<'_>, whole: Span) -> StatementKind {
-        parts.take(Rule::junk_run);
-        let end = parts
-            .nodes
-            .peek()
-            .map_or(whole.end, |next| self.span(&next).start);
-        let head = self.trim(Span {
-            start: whole.start,
-            end,
-        });
-        self.damaged(head, DamageKind::Statement);
-        self.next_block(&mut parts, Place::Unknown);
-        let clauses = self.clauses(&mut parts, Vec::new());
-        match declared(self.text, head) {
-            Some(StatementKind::Step(step)) => {
-                StatementKind::Step(Box::new(Step { clauses, ..*step }))
-            }
-            Some(other) => other,
-            None => StatementKind::Error,
-        }
+/// Text that is no statement. What it names stays declared, so that its readers are not reported too.
+fn lower_junk_statement(
+    cx: &mut Lowering<'_>,
+    mut parts: Children<'_>,
+    whole: Span,
+) -> StatementKind {
+    parts.take(Rule::junk_run);
+    let end = parts
+        .nodes
+        .peek()
+        .map_or(whole.end, |next| cx.span(&next).start);
+    let head = cx.trim(Span::from(whole.start..end));
+    cx.damaged(head, DamageKind::Statement);
+    next_block(cx, &mut parts, Place::Unknown);
+    let clauses = lower_clauses(cx, &mut parts, Vec::new());
+    match declared(cx.text, head) {
+        Some(StatementKind::Step(step)) => StatementKind::Step(Box::new(Step { clauses, ..*step })),
+        Some(other) => other,
+        None => StatementKind::Error,
     }
 }
 
@@ -255,10 +259,7 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
         let word = word.trim_end_matches(|c: char| !(c.is_alphanumeric() || c == '_'));
         let starts = word.starts_with(|c: char| c.is_alphabetic() || c == '_');
         let start = head.start as usize + at;
-        starts.then(|| Name {
-            text: Arc::from(word),
-            span: Span::new(start, start + word.len()),
-        })
+        starts.then(|| Name::new(Arc::from(word), Span::new(start, start + word.len())))
     };
     let missing = super::missing(head);
     let error_type = TypeExpr {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::escapes::{self, BadEscape};
+use super::expressions::next_expression;
 use super::{Children, Lowering, Node};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
@@ -42,119 +43,115 @@ enum Segment {
     Value(Expr),
 }
 
-impl Lowering<'_> {
-    /// The value of a `text` node.
-    pub(super) fn text_value(&mut self, node: Node<'_>) -> TextValue {
-        let whole = self.span(&node);
-        let Some(shape) = shape(node.text(), whole) else {
-            return TextValue::Error;
-        };
-        if shape.bytes {
-            return self.bytes(&shape);
-        }
-        let nodes = node.inner();
-        if nodes.len() == 0 && !shape.block {
-            let raw = self.text.get(shape.content.clone()).unwrap_or("");
-            return TextValue::Text(Arc::from(self.resolved(
-                raw,
-                raw,
-                shape.content.start,
-                &shape,
-            )));
-        }
-        let mut segments = Vec::with_capacity(2 * nodes.len() + 1);
-        let mut from = shape.content.start;
-        for node in nodes {
-            let place = self.span(&node);
-            segments.push(Segment::Raw(from..place.start as usize));
-            segments.push(Segment::Value(
-                self.next_expression(&mut Children::of(node)),
-            ));
-            from = place.end as usize;
-        }
-        segments.push(Segment::Raw(from..shape.content.end));
-        self.joined_segments(segments, &shape)
+/// The value of a `text` node.
+pub(super) fn lower_text_value(cx: &mut Lowering<'_>, node: Node<'_>) -> TextValue {
+    let whole = cx.span(&node);
+    let Some(shape) = shape(node.text(), whole) else {
+        return TextValue::Error;
+    };
+    if shape.bytes {
+        return lower_bytes(cx, &shape);
     }
-
-    fn bytes(&mut self, shape: &Shape) -> TextValue {
-        let raw = line_breaks(self.text.get(shape.content.clone()).unwrap_or(""));
-        if shape.raw {
-            return TextValue::Bytes(Arc::from(raw.as_bytes()));
-        }
-        let mut problems = Vec::new();
-        let bytes = escapes::unescape_bytes(&raw, &mut problems);
-        self.bad_escapes(shape.content.start, problems);
-        TextValue::Bytes(Arc::from(bytes))
+    let nodes = node.inner();
+    if nodes.len() == 0 && !shape.block {
+        let raw = cx.text.get(shape.content.clone()).unwrap_or("");
+        return TextValue::Text(Arc::from(resolved(
+            cx,
+            raw,
+            raw,
+            shape.content.start,
+            &shape,
+        )));
     }
+    let mut segments = Vec::with_capacity(2 * nodes.len() + 1);
+    let mut from = shape.content.start;
+    for node in nodes {
+        let place = cx.span(&node);
+        segments.push(Segment::Raw(from..place.start as usize));
+        segments.push(Segment::Value(next_expression(cx, &mut Children::of(node))));
+        from = place.end as usize;
+    }
+    segments.push(Segment::Raw(from..shape.content.end));
+    joined_segments(cx, segments, &shape)
+}
 
-    fn joined_segments(&mut self, segments: Vec<Segment>, shape: &Shape) -> TextValue {
-        let text = self.text;
-        let margin = if shape.block {
-            margin(text, &segments)
-        } else {
-            0
-        };
-        let last = segments.len() - 1;
-        let mut parts = Vec::new();
-        let mut line_start = false;
-        for (index, segment) in segments.into_iter().enumerate() {
-            match segment {
-                Segment::Value(value) => {
-                    parts.push(TemplatePart::Expr(value));
-                    line_start = false;
-                }
-                Segment::Raw(range) => {
-                    let raw = text.get(range.clone()).unwrap_or("");
-                    let cut = if shape.block {
-                        Cow::Owned(without_margin(
-                            raw,
-                            margin,
-                            &mut line_start,
-                            index == 0,
-                            index == last,
-                        ))
-                    } else {
-                        line_breaks(raw)
-                    };
-                    let resolved = self.resolved(raw, &cut, range.start, shape);
-                    if !resolved.is_empty() || last == 0 {
-                        parts.push(TemplatePart::Text(Arc::from(resolved)));
-                    }
+fn lower_bytes(cx: &mut Lowering<'_>, shape: &Shape) -> TextValue {
+    let raw = line_breaks(cx.text.get(shape.content.clone()).unwrap_or(""));
+    if shape.raw {
+        return TextValue::Bytes(Arc::from(raw.as_bytes()));
+    }
+    let mut problems = Vec::new();
+    let bytes = escapes::unescape_bytes(&raw, &mut problems);
+    bad_escapes(cx, shape.content.start, problems);
+    TextValue::Bytes(Arc::from(bytes))
+}
+
+fn joined_segments(cx: &mut Lowering<'_>, segments: Vec<Segment>, shape: &Shape) -> TextValue {
+    let text = cx.text;
+    let margin = if shape.block {
+        margin(text, &segments)
+    } else {
+        0
+    };
+    let last = segments.len() - 1;
+    let mut parts = Vec::new();
+    let mut line_start = false;
+    for (index, segment) in segments.into_iter().enumerate() {
+        match segment {
+            Segment::Value(value) => {
+                parts.push(TemplatePart::Expr(value));
+                line_start = false;
+            }
+            Segment::Raw(range) => {
+                let raw = text.get(range.clone()).unwrap_or("");
+                let cut = if shape.block {
+                    Cow::Owned(without_margin(
+                        raw,
+                        margin,
+                        &mut line_start,
+                        index == 0,
+                        index == last,
+                    ))
+                } else {
+                    line_breaks(raw)
+                };
+                let resolved = resolved(cx, raw, &cut, range.start, shape);
+                if !resolved.is_empty() || last == 0 {
+                    parts.push(TemplatePart::Text(Arc::from(resolved)));
                 }
             }
         }
-        match parts.as_slice() {
-            [] => TextValue::Text(Arc::from("")),
-            [TemplatePart::Text(text)] => TextValue::Text(text.clone()),
-            _ => TextValue::Template(parts),
-        }
     }
-
-    /// The text of one segment. Escapes are judged in the text as written, and resolved in the text without margin.
-    fn resolved<'t>(
-        &mut self,
-        raw: &str,
-        cut: &'t str,
-        start: usize,
-        shape: &Shape,
-    ) -> Cow<'t, str> {
-        if shape.raw || !raw.contains('\\') {
-            return Cow::Borrowed(cut);
-        }
-        let mut problems = Vec::new();
-        escapes::unescape(raw, shape.interpolated, &mut problems);
-        self.bad_escapes(start, problems);
-        Cow::Owned(escapes::unescape(cut, shape.interpolated, &mut Vec::new()))
+    match parts.as_slice() {
+        [] => TextValue::Text(Arc::from("")),
+        [TemplatePart::Text(text)] => TextValue::Text(text.clone()),
+        _ => TextValue::Template(parts),
     }
+}
 
-    fn bad_escapes(&mut self, start: usize, problems: Vec<BadEscape>) {
-        for problem in problems {
-            let span = Span::new(start + problem.start, start + problem.end);
-            let written = self.text.get(span.range()).unwrap_or("\\");
-            let message = format!("`{written}` is not an escape");
-            self.diagnostics
-                .push(Diagnostic::new(&codes::BAD_ESCAPE, span, message).help(problem.help));
-        }
+/// The text of one segment. Escapes are judged in the text as written, and resolved in the text without margin.
+fn resolved<'t>(
+    cx: &mut Lowering<'_>,
+    raw: &str,
+    cut: &'t str,
+    start: usize,
+    shape: &Shape,
+) -> Cow<'t, str> {
+    if shape.raw || !raw.contains('\\') {
+        return Cow::Borrowed(cut);
+    }
+    let mut problems = Vec::new();
+    escapes::unescape(raw, shape.interpolated, &mut problems);
+    bad_escapes(cx, start, problems);
+    Cow::Owned(escapes::unescape(cut, shape.interpolated, &mut Vec::new()))
+}
+
+fn bad_escapes(cx: &mut Lowering<'_>, start: usize, problems: Vec<BadEscape>) {
+    for problem in problems {
+        let span = Span::new(start + problem.start, start + problem.end);
+        let written = cx.text.get(span.range()).unwrap_or("\\");
+        let message = format!("`{written}` is not an escape");
+        cx.report(Diagnostic::new(&codes::BAD_ESCAPE, span, message).help(problem.help));
     }
 }
 

@@ -79,16 +79,13 @@ impl Lexer<'_> {
             .iter_mut()
             .find(|found| found.message == message);
         if let Some(fix) = known.and_then(|found| found.fix.as_mut()) {
-            fix.edits.push(Edit { span, text: mended });
+            fix.edits.push(Edit::new(span, mended));
             return;
         }
         self.report(
             Diagnostic::new(&codes::CONFUSABLE_CHARACTER, span, message)
                 .help(format!("write `{mended}` in Latin letters"))
-                .unsafe_fix(
-                    format!("write `{mended}`"),
-                    vec![Edit { span, text: mended }],
-                ),
+                .unsafe_fix(format!("write `{mended}`"), vec![Edit::new(span, mended)]),
         );
     }
 
@@ -105,13 +102,7 @@ impl Lexer<'_> {
                         format!("an invisible character {} hides here", name(c)),
                     )
                     .help("remove it")
-                    .unsafe_fix(
-                        "remove the invisible character",
-                        vec![Edit {
-                            span,
-                            text: String::new(),
-                        }],
-                    ),
+                    .unsafe_fix("remove the invisible character", vec![Edit::removal(span)]),
                 );
             }
             Likeness::Space | Likeness::Character(_) | Likeness::None => {}
@@ -164,10 +155,7 @@ impl Lexer<'_> {
         };
         let edits = places
             .into_iter()
-            .map(|span| Edit {
-                span,
-                text: ascii.to_string(),
-            })
+            .map(|span| Edit::new(span, ascii.to_string()))
             .collect();
         let mut diagnostic = Diagnostic::new(
             &codes::CONFUSABLE_CHARACTER,

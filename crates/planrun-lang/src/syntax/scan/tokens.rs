@@ -53,15 +53,12 @@ impl Token {
     }
 
     pub fn span(self) -> Span {
-        Span {
-            start: self.start,
-            end: self.end,
-        }
+        Span::from(self.start..self.end)
     }
 }
 
 /// Each reading again costs a line at most, and few texts need one.
-const MOST_REWINDS: usize = 100;
+const MAX_REWINDS: usize = 100;
 
 /// What cutting yields.
 pub(super) struct Lexed {
@@ -187,7 +184,7 @@ impl<'a> Lexer<'a> {
             self.unfinished(start, origin, Some(interpolation));
             return;
         }
-        if self.distrust && self.rewinds < MOST_REWINDS && !self.open_texts.is_empty() {
+        if self.distrust && self.rewinds < MAX_REWINDS && !self.open_texts.is_empty() {
             self.rewinds += 1;
             self.unfinished_interpolation();
             return;

@@ -10,7 +10,7 @@ use super::judge::{Judge, Known, Leaves, Verdict, has_plain_references};
 use super::{Validator, Violation, dialect};
 
 /// At most so many keywords of a contract are kept compiled on their own.
-const MOST_LEAVES: usize = 256;
+const MAX_LEAVES: usize = 256;
 
 /// What a JSON Schema says where it is a contract. Every call of a tool shares it.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ impl Leaves for Contract {
         let compiled = {
             // Nothing panics while it holds the lock.
             let mut leaves = self.leaves.lock().unwrap_or_else(PoisonError::into_inner);
-            if leaves.len() > MOST_LEAVES {
+            if leaves.len() > MAX_LEAVES {
                 leaves.clear();
             }
             leaves

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value as Json, json};
 
 /// Schemas nested deeper are left as they are.
-const MOST_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// What names or holds other schemas, and stays beside a schema that is put into an alternative.
 const AROUND: [&str; 6] = [
     "$schema",
@@ -48,7 +48,7 @@ enum Place {
 /// Whether anything in a document could have to be written otherwise.
 fn concerns(schema: &Json, depth: usize) -> bool {
     match schema {
-        _ if depth > MOST_DEPTH => false,
+        _ if depth > MAX_DEPTH => false,
         Json::Object(object) => {
             object.get("nullable") == Some(&Json::Bool(true))
                 || implied(object).is_some()
@@ -61,7 +61,7 @@ fn concerns(schema: &Json, depth: usize) -> bool {
 
 fn rewrite(schema: &mut Json, place: Place, depth: usize) {
     let Json::Object(object) = schema else { return };
-    if depth > MOST_DEPTH {
+    if depth > MAX_DEPTH {
         return;
     }
     for (keyword, inner) in object.iter_mut() {
@@ -135,7 +135,7 @@ fn says_kind(schema: &Map<String, Json>, depth: usize) -> bool {
         .iter()
         .filter_map(|keyword| schema.get(*keyword)?.as_array())
         .flatten();
-    depth > MOST_DEPTH
+    depth > MAX_DEPTH
         || SAYS_KIND
             .iter()
             .any(|keyword| schema.contains_key(*keyword))

@@ -3,7 +3,7 @@
 use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
 
 /// At most so many alternatives come of combining unions; beyond, the first type alone is kept.
-const MOST_ALTERNATIVES: usize = 256;
+const MAX_ALTERNATIVES: usize = 256;
 
 /// What both types allow. Where that cannot be said exactly, a little more.
 pub(super) fn intersect(left: &Type, right: &Type) -> Type {
@@ -13,7 +13,7 @@ pub(super) fn intersect(left: &Type, right: &Type) -> Type {
     match (left, right) {
         (Type::Any | Type::Invalid, other) | (other, Type::Any | Type::Invalid) => other.clone(),
         (Type::Union(members), other) | (other, Type::Union(members)) => {
-            if members.len() * other.members().len() > MOST_ALTERNATIVES {
+            if members.len() * other.members().len() > MAX_ALTERNATIVES {
                 return left.clone();
             }
             Type::union(members.iter().map(|member| intersect(member, other)))

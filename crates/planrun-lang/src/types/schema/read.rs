@@ -9,18 +9,18 @@ use super::{TYPE_KEYWORD, dialect};
 use crate::types::{Field, Literal, Rest, Type};
 
 /// Schemas nested deeper are not looked into.
-const MOST_DEPTH: usize = 48;
+const MAX_DEPTH: usize = 48;
 /// A type that would be written with more parts is not looked into; references make such types from short documents.
-const MOST_PARTS: usize = 20_000;
+const MAX_PARTS: usize = 20_000;
 /// So many schemas are looked at, each once for every cycle that leads to it; the rest is not.
-const MOST_WORK: usize = 500_000;
+const MAX_WORK: usize = 500_000;
 
 /// The type of the values that a schema allows, or of a little more. References within the document are followed;
 /// a schema that contains itself, and what is written elsewhere, is `any`.
 #[must_use]
 pub fn from_schema(schema: &Json) -> Type {
     let (open, done) = (Vec::new(), HashMap::default());
-    let mut reader = Reader {
+    let mut reader = SchemaReader {
         document: schema,
         references_stand_alone: matches!(
             Draft::default().detect(schema),
@@ -55,7 +55,7 @@ impl Sized {
 
     /// `ty`, made of parts whose sizes are `parts`; `any` where that is too much.
     fn of(ty: Type, parts: usize) -> Self {
-        if parts > MOST_PARTS {
+        if parts > MAX_PARTS {
             Self::one(Type::Any)
         } else {
             Self {
@@ -67,7 +67,7 @@ impl Sized {
     }
 }
 
-struct Reader<'a> {
+struct SchemaReader<'a> {
     document: &'a Json,
     /// Whether what stands beside a `$ref` counts for nothing, as in drafts up to 7.
     references_stand_alone: bool,
@@ -81,11 +81,11 @@ struct Reader<'a> {
     work: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SchemaReader<'a> {
     fn schema(&mut self, schema: &'a Json) -> Sized {
         let object = match schema {
             Json::Bool(false) => return Sized::one(Type::Never),
-            Json::Object(object) if self.depth < MOST_DEPTH && self.work < MOST_WORK => object,
+            Json::Object(object) if self.depth < MAX_DEPTH && self.work < MAX_WORK => object,
             _ => return Sized::one(Type::Any),
         };
         self.work += 1;

@@ -5,7 +5,7 @@ use jsonschema::{PatternOptions, ValidationError};
 use serde_json::Value as Json;
 
 /// At most so many objections are told of one instance.
-const MOST_VIOLATIONS: usize = 8;
+const MAX_VIOLATIONS: usize = 8;
 /// Patterns with look-around give up after so many steps back; the rest match in linear time.
 const BACKTRACK_LIMIT: usize = 50_000;
 /// The largest compiled pattern, in bytes.
@@ -160,7 +160,7 @@ impl Validator {
         }
         self.compiled
             .iter_errors(instance)
-            .take(MOST_VIOLATIONS)
+            .take(MAX_VIOLATIONS)
             .map(|error| violation(&error))
             .collect()
     }
@@ -302,7 +302,7 @@ mod tests {
         );
         assert!(
             told(&json!({"items": {"type": "string"}}), &json!(vec![1; 100])).len()
-                <= MOST_VIOLATIONS
+                <= MAX_VIOLATIONS
         );
     }
 

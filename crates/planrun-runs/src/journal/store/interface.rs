@@ -1,6 +1,7 @@
 //! What every store of runs does, whatever it is made of.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::digest::Digest;
 use super::failure::JournalError;
@@ -11,7 +12,7 @@ use crate::journal::{Log, ResultCache};
 
 /// A place where runs are written down, each by one driver at a time, and read by everybody. Runs are named in full, unless
 /// it says otherwise. `tests/it/journal/conformance.rs` holds every store to it.
-pub trait Store: ResultCache + fmt::Debug + Send + Sync {
+pub trait Store: fmt::Debug + Send + Sync {
     /// Makes a new run and takes its lease, unless a run of this id is there with the same digest.
     ///
     /// # Errors
@@ -83,6 +84,9 @@ pub trait Store: ResultCache + fmt::Debug + Send + Sync {
     /// # Errors
     /// `NotFound`.
     fn said(&self, run: &str) -> Result<Vec<Message>, JournalError>;
+
+    /// The results that its runs may use again.
+    fn cache(&self) -> Arc<dyn ResultCache>;
 
     /// The runs that [`Self::prune`] would delete, the newest first.
     ///

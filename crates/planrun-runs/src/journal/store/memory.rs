@@ -18,7 +18,7 @@ use super::message::{Message, Seen};
 use super::nanos;
 use super::pruning::{Prune, Pruned};
 use super::run_row::{Created, Filter, Holder, NewRun, RunInfo, RunRow};
-use crate::journal::{CachedResult, Log, MemoryCache, ResultCache};
+use crate::journal::{Log, MemoryCache, ResultCache};
 use planrun_core::journal::{self, Summary};
 
 /// How many runs an ambiguous beginning names.
@@ -50,20 +50,6 @@ struct StoredRun {
     values: Vec<Digest>,
     /// The number of the newest message.
     heard: watch::Sender<u64>,
-}
-
-impl ResultCache for MemoryStore {
-    fn secret(&self) -> Result<[u8; 32], JournalError> {
-        self.content().cache.secret()
-    }
-
-    fn recall(&self, key: Digest, not_before: i128) -> Result<Option<CachedResult>, JournalError> {
-        self.content().cache.recall(key, not_before)
-    }
-
-    fn remember(&self, key: Digest, result: &CachedResult) -> Result<(), JournalError> {
-        self.content().cache.remember(key, result)
-    }
 }
 
 impl MemoryStore {
@@ -344,6 +330,10 @@ impl Store for MemoryStore {
 
     fn said(&self, run: &str) -> Result<Vec<Message>, JournalError> {
         Ok(self.content().find(run)?.messages.clone())
+    }
+
+    fn cache(&self) -> Arc<dyn ResultCache> {
+        Arc::new(self.content().cache.clone())
     }
 
     fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError> {

@@ -529,7 +529,7 @@ impl Oracle<'_> {
             return Err(expression(path));
         }
         let in_turn = width.map_or_else(
-            || !block_does(&frame.plan, each.body).floats(),
+            || !block_does(&frame.plan, each.body).is_read_only(),
             |width| width == Value::Int(1),
         );
         let (mut values, mut faults) = (Vec::new(), Vec::new());
@@ -645,7 +645,7 @@ impl Oracle<'_> {
             .map(|(name, value)| (Key::String(name), value))
             .collect();
         let (sent, name) = (Value::Map(Arc::new(map)).to_json().to_string(), tool.path());
-        if call.effect.floats() {
+        if call.effect.is_read_only() {
             return answer(self.nature, &sent, &name, 1)
                 .map(|json| Value::Int(json.as_i64().unwrap()))
                 .map_err(|(class, _)| Fault {

@@ -7,11 +7,11 @@ use super::{PADDING, Spot, pixels, shown, tenths};
 use crate::graph::draw::{Drawing, DrawnNode, NodeKind};
 
 /// Columns of a name or of what a box does.
-const MOST_OF_A_LINE: usize = 48;
+const MAX_OF_A_LINE: usize = 48;
 /// Columns of a clause.
-const MOST_OF_A_MARK: usize = 56;
+const MAX_OF_A_MARK: usize = 56;
 /// Clauses in a box.
-const MOST_MARKS: usize = 8;
+const MAX_MARKS: usize = 8;
 /// Pixels of a column of the 13 pixel fixed-width letters.
 const COLUMN: f64 = 7.9;
 /// Pixels of a column of the 10 pixel letters of clauses.
@@ -37,24 +37,24 @@ impl Label {
     pub fn of(node: &DrawnNode, is_frame: bool) -> Self {
         let (name, detail) = (shown(&node.label), shown(&node.detail));
         let marks: Vec<String> = node.marks.iter().map(|mark| shown(mark)).collect();
-        let mut lines = vec![cut(&name, MOST_OF_A_LINE)];
+        let mut lines = vec![cut(&name, MAX_OF_A_LINE)];
         let mut behind = String::new();
         if is_frame {
-            let room = MOST_OF_A_LINE + 12 - lines[0].width().min(MOST_OF_A_LINE);
+            let room = MAX_OF_A_LINE + 12 - lines[0].width().min(MAX_OF_A_LINE);
             behind = cut(&detail, room);
         } else if !detail.is_empty() {
-            lines.extend(wrapped(&detail, MOST_OF_A_LINE, 2));
+            lines.extend(wrapped(&detail, MAX_OF_A_LINE, 2));
         }
         let mut marks = if is_frame {
-            side_by_side(&marks, MOST_OF_A_MARK)
+            side_by_side(&marks, MAX_OF_A_MARK)
         } else {
             marks
                 .iter()
-                .flat_map(|mark| wrapped(mark, MOST_OF_A_MARK, 3))
+                .flat_map(|mark| wrapped(mark, MAX_OF_A_MARK, 3))
                 .collect()
         };
-        if marks.len() > MOST_MARKS {
-            marks.truncate(MOST_MARKS);
+        if marks.len() > MAX_MARKS {
+            marks.truncate(MAX_MARKS);
             marks.push("…".to_owned());
         }
         Self {
@@ -146,8 +146,8 @@ impl Heading {
         };
         let marks: Vec<String> = drawing.marks.iter().map(|mark| shown(mark)).collect();
         Self {
-            name: cut(&name, MOST_OF_A_LINE),
-            marks: side_by_side(&marks, MOST_OF_A_MARK),
+            name: cut(&name, MAX_OF_A_LINE),
+            marks: side_by_side(&marks, MAX_OF_A_MARK),
         }
     }
 

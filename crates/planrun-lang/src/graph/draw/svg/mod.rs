@@ -15,15 +15,15 @@ use crate::diag::render::visible_text;
 use label::{Heading, Label};
 
 /// Boxes beyond this are a picture that nobody reads.
-const MOST_NODES: usize = 1000;
+const MAX_NODES: usize = 1000;
 /// Boxes, and crossings of arrows with layers and their middles; keeps the layout within seconds.
-const MOST_PLACES: usize = 6000;
+const MAX_PLACES: usize = 6000;
 /// Height of the row that says what the arrows mean.
 const KEY_HEIGHT: f64 = 28.0;
 /// Width of an arrow with its word in that row.
 const KEY_WIDTH: f64 = 92.0;
 /// For so many ends of arrows at one side a box is made wide enough, with this room for each.
-const MOST_ENDS: usize = 20;
+const MAX_ENDS: usize = 20;
 const END_WIDTH: f64 = 12.0;
 /// Pixels between text and border.
 const PADDING: f64 = 9.0;
@@ -48,7 +48,7 @@ pub fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
         nodes: drawing.nodes.len(),
         edges: edges.len(),
     };
-    if drawing.nodes.len() > MOST_NODES {
+    if drawing.nodes.len() > MAX_NODES {
         return Err(too_large);
     }
     let mut inside = drawing.inside();
@@ -61,7 +61,7 @@ pub fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
         .collect();
     let mut heads: Vec<_> = labels.iter().map(Label::size).collect();
     make_room_for_ends(&edges, &inside, &mut heads);
-    let picture = nest(drawing, &edges, &heads, MOST_PLACES).ok_or(too_large)?;
+    let picture = nest(drawing, &edges, &heads, MAX_PLACES).ok_or(too_large)?;
     let heading = Heading::of(drawing);
     let mut document = page(drawing, &heading, &edges, &picture);
     let mut all = Group::new().set(
@@ -140,7 +140,7 @@ fn make_room_for_ends(edges: &[DrawnEdge], inside: &[Vec<usize>], sizes: &mut [(
         .filter(|(place, _)| inside[*place].is_empty())
     {
         *width = width.max(pixels(
-            leaving[place].max(arriving[place]).min(MOST_ENDS),
+            leaving[place].max(arriving[place]).min(MAX_ENDS),
             END_WIDTH,
         ));
     }

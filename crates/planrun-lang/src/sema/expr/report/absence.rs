@@ -24,10 +24,7 @@ pub(in crate::sema::expr) fn maybe_absent(
     } else {
         "?"
     };
-    let edit = Edit {
-        span: Span::at(link.span.start as usize),
-        text: insert.to_owned(),
-    };
+    let edit = Edit::new(Span::at(link.span.start as usize), insert);
     let condition = reason.clone().unwrap_or_else(|| format!("{path} != null"));
     let last = match element {
         Some(element) => format!(
@@ -74,10 +71,10 @@ pub(in crate::sema::expr) fn absent_operand(ty: &Type, span: Span, tight: bool) 
     let edits = if tight {
         wrapped(span, "(", &format!(" ?? {default})"))
     } else {
-        vec![Edit {
-            span: Span::at(span.end as usize),
-            text: format!(" ?? {default}"),
-        }]
+        vec![Edit::new(
+            Span::at(span.end as usize),
+            format!(" ?? {default}"),
+        )]
     };
     Diagnostic::new(
         &MAYBE_ABSENT,

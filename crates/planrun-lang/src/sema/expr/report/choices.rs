@@ -48,14 +48,8 @@ pub(in crate::sema::expr) fn unreachable_arm(
     next: Option<Span>,
 ) -> Diagnostic {
     let whole = match (previous, next) {
-        (Some(previous), _) => Span {
-            start: previous.end,
-            end: arm.end,
-        },
-        (None, Some(next)) => Span {
-            start: arm.start,
-            end: next.start,
-        },
+        (Some(previous), _) => Span::from(previous.end..arm.end),
+        (None, Some(next)) => Span::from(arm.start..next.start),
         (None, None) => arm,
     };
     Diagnostic::new(

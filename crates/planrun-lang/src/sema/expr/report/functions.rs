@@ -66,20 +66,11 @@ fn as_method(diagnostic: Diagnostic, name: &ast::Name, arguments: &[ast::Argumen
         .first()
         .map_or(receiver.span.end, |next| next.span.start);
     let edits = vec![
-        Edit {
-            span: Span {
-                start: name.span.start,
-                end: receiver.span.start,
-            },
-            text: open.to_owned(),
-        },
-        Edit {
-            span: Span {
-                start: receiver.span.end,
-                end: behind,
-            },
-            text: format!("{close}.{}(", name.text),
-        },
+        Edit::new(Span::from(name.span.start..receiver.span.start), open),
+        Edit::new(
+            Span::from(receiver.span.end..behind),
+            format!("{close}.{}(", name.text),
+        ),
     ];
     diagnostic.fix_all(format!("call `{}` as a method", name.text), edits)
 }
@@ -161,14 +152,8 @@ pub(in crate::sema::expr) fn named_argument(
     name: &ast::Name,
     argument: &ast::Argument,
 ) -> Diagnostic {
-    let until_value = Span {
-        start: argument.span.start,
-        end: argument.value.span.start,
-    };
-    let edits = vec![Edit {
-        span: until_value,
-        text: String::new(),
-    }];
+    let until_value = Span::from(argument.span.start..argument.value.span.start);
+    let edits = vec![Edit::removal(until_value)];
     Diagnostic::new(
         &names::UNKNOWN_ARGUMENT,
         name.span,

@@ -98,24 +98,15 @@ fn meant(diagnostic: Diagnostic, near: Near<'_>, span: Span) -> Diagnostic {
 /// Puts text around an expression.
 fn wrapped(span: Span, before: &str, after: &str) -> Vec<Edit> {
     vec![
-        Edit {
-            span: Span::at(span.start as usize),
-            text: before.to_owned(),
-        },
-        Edit {
-            span: Span::at(span.end as usize),
-            text: after.to_owned(),
-        },
+        Edit::new(Span::at(span.start as usize), before),
+        Edit::new(Span::at(span.end as usize), after),
     ]
 }
 
 /// Puts text behind an expression, in parentheses where the text would bind to a part of it.
 fn appended(span: Span, after: &str, simple: bool) -> Vec<Edit> {
     if simple {
-        return vec![Edit {
-            span: Span::at(span.end as usize),
-            text: after.to_owned(),
-        }];
+        return vec![Edit::new(Span::at(span.end as usize), after)];
     }
     wrapped(span, "(", &format!("){after}"))
 }

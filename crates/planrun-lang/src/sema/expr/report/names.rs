@@ -25,7 +25,7 @@ pub(in crate::sema::expr) fn unknown_name(
         )
         .note("not known here")
         .help("back quotes stand around names; a text stands in double quotes")
-        .unsafe_fix("write it in double quotes", vec![Edit { span, text }]);
+        .unsafe_fix("write it in double quotes", vec![Edit::new(span, text)]);
     }
     let diagnostic = Diagnostic::new(
         &names::UNKNOWN_NAME,
@@ -78,10 +78,7 @@ pub(in crate::sema::expr) fn foreign_root(name: &str, span: Span) -> Diagnostic 
 
 /// `steps.x` for `x`.
 pub(in crate::sema::expr) fn no_context(root: &str, span: Span, name: &ast::Name) -> Diagnostic {
-    let own = Span {
-        start: span.start,
-        end: name.span.start,
-    };
+    let own = Span::from(span.start..name.span.start);
     Diagnostic::new(
         &names::UNKNOWN_NAME,
         span,
@@ -109,10 +106,7 @@ pub(in crate::sema::expr) fn own_result(
             "`{path}` is the result of the step itself: leave out `.{}`",
             name.text
         ));
-    let own = Span {
-        start: step.end,
-        end: name.span.end,
-    };
+    let own = Span::from(step.end..name.span.end);
     if known {
         diagnostic.fix(format!("leave out `.{}`", name.text), own, "")
     } else {
@@ -122,10 +116,7 @@ pub(in crate::sema::expr) fn own_result(
 
 /// `x is null`
 pub(in crate::sema::expr) fn is_null(subject: Span, state: Span) -> Diagnostic {
-    let behind = Span {
-        start: subject.end,
-        end: state.end,
-    };
+    let behind = Span::from(subject.end..state.end);
     Diagnostic::new(
         &names::UNKNOWN_STATUS,
         state,
@@ -230,14 +221,8 @@ pub(in crate::sema::expr) fn call_in_expression(
     let indent = " ".repeat(position.column.saturating_sub(1) as usize);
     let step = format!("step {name} = {}\n{indent}", source.slice(call));
     let edits = vec![
-        Edit {
-            span: Span::at(statement.start as usize),
-            text: step,
-        },
-        Edit {
-            span: call,
-            text: name,
-        },
+        Edit::new(Span::at(statement.start as usize), step),
+        Edit::new(call, name),
     ];
     diagnostic.fix_all("make it a step of its own", edits)
 }
@@ -251,14 +236,8 @@ fn as_step(source: &SourceFile, statement: Span, call: Span) -> Option<Edit> {
     let plain = !name.is_empty()
         && name.chars().all(|c| c.is_alphanumeric() || c == '_')
         && call.end == statement.end;
-    let word = Span {
-        start: statement.start,
-        end: statement.start + 3,
-    };
-    plain.then(|| Edit {
-        span: word,
-        text: "step".to_owned(),
-    })
+    let word = Span::from(statement.start..statement.start + 3);
+    plain.then(|| Edit::new(word, "step"))
 }
 
 /// A variable of a macro with the name of a value around it.

@@ -7,6 +7,7 @@ use crate::diag::{Edit, fix};
 use crate::source::Span;
 use crate::syntax::lower::{Damage, DamageKind};
 use crate::syntax::scan::{Delimiter, STATEMENT_WORDS, Scan, Token, TokenKind};
+use rewrites::Rewriter;
 
 /// The place where a damaged text could not be read on.
 pub(super) struct Context<'s> {
@@ -80,10 +81,7 @@ impl<'s> Context<'s> {
         match self.found() {
             Some(token) => token.span(),
             None => match self.before(1) {
-                Some(last) => Span {
-                    start: last.end.saturating_sub(1).max(last.start),
-                    end: last.end,
-                },
+                Some(last) => Span::from(last.end.saturating_sub(1).max(last.start)..last.end),
                 None => self.damage.span,
             },
         }
@@ -120,6 +118,14 @@ impl<'s> Context<'s> {
         self.tokens
             .get(self.first..self.end.max(self.first))
             .unwrap_or_default()
+    }
+
+    /// The whole of the damaged text, to be rewritten.
+    pub fn rewriter(&self) -> Rewriter<'s> {
+        Rewriter {
+            text: self.text,
+            tokens: self.all(),
+        }
     }
 
     /// The tokens outside of all brackets, each pair of brackets as its closing one.
@@ -301,12 +307,11 @@ impl<'s> Context<'s> {
         };
         let shifted: Vec<Edit> = edits
             .iter()
-            .map(|edit| Edit {
-                span: Span {
-                    start: edit.span.start - span.start,
-                    end: edit.span.end - span.start,
-                },
-                text: edit.text.clone(),
+            .map(|edit| {
+                Edit::new(
+                    Span::from(edit.span.start - span.start..edit.span.end - span.start),
+                    edit.text.clone(),
+                )
             })
             .collect();
         let Some(mended) = fix::apply(slice, &shifted) else {

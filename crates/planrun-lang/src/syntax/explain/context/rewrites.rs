@@ -6,10 +6,20 @@ use crate::diag::foreign::{self, Certainty, MARKS};
 use crate::source::Span;
 use crate::syntax::scan::{Token, TokenKind};
 
-impl Context<'_> {
+/// The tokens of a text that could not be read, for rewriting all of it.
+pub(in super::super) struct Rewriter<'s> {
+    pub(super) text: &'s str,
+    pub(super) tokens: &'s [Token],
+}
+
+impl Rewriter<'_> {
+    fn slice(&self, token: Token) -> &str {
+        token.text(self.text)
+    }
+
     /// The edits that write every function of one variable as a macro takes it.
     pub fn lambdas(&self) -> Vec<Edit> {
-        let all = self.all();
+        let all = self.tokens;
         let text = |index: usize| all.get(index).map_or("", |token| self.slice(*token));
         let mut edits = Vec::new();
         for (index, token) in all.iter().enumerate() {
@@ -23,27 +33,27 @@ impl Context<'_> {
                 ("=>" | "->", Some(close), Some(name), Some(open))
                     if self.slice(close) == ")" && self.slice(open) == "(" =>
                 {
-                    Edit {
-                        span: open.span().to(token.span()),
-                        text: format!("{},", self.slice(name)),
-                    }
+                    Edit::new(
+                        open.span().to(token.span()),
+                        format!("{},", self.slice(name)),
+                    )
                 }
                 ("=>" | "->", Some(name), Some(open), _)
-                    if Self::is_word(Some(name)) && self.slice(open) == "(" =>
+                    if Context::is_word(Some(name)) && self.slice(open) == "(" =>
                 {
-                    Edit {
-                        span: name.span().to(token.span()),
-                        text: format!("{},", self.slice(name)),
-                    }
+                    Edit::new(
+                        name.span().to(token.span()),
+                        format!("{},", self.slice(name)),
+                    )
                 }
                 ("lambda", ..) if text(index + 2) == ":" => {
                     let Some(colon) = all.get(index + 2) else {
                         continue;
                     };
-                    Edit {
-                        span: token.span().to(colon.span()),
-                        text: format!("{},", text(index + 1)),
-                    }
+                    Edit::new(
+                        token.span().to(colon.span()),
+                        format!("{},", text(index + 1)),
+                    )
                 }
                 _ => continue,
             };
@@ -54,15 +64,17 @@ impl Context<'_> {
 
     /// The edits that name every argument with `:`.
     pub fn named_arguments(&self) -> Vec<Edit> {
-        let all = self.all();
+        let all = self.tokens;
         let named = |window: &&[Token]| {
             matches!(self.slice(window[0]), "(" | ",")
-                && Self::is_word(Some(window[1]))
+                && Context::is_word(Some(window[1]))
                 && self.slice(window[2]) == "="
         };
-        let edit = |window: &[Token]| Edit {
-            span: window[1].span().to(window[2].span()),
-            text: format!("{}:", self.slice(window[1])),
+        let edit = |window: &[Token]| {
+            Edit::new(
+                window[1].span().to(window[2].span()),
+                format!("{}:", self.slice(window[1])),
+            )
         };
         all.windows(3).filter(named).map(edit).collect()
     }
@@ -74,7 +86,7 @@ impl Context<'_> {
                 window[0].end == window[1].start
                     && window.iter().all(|token| self.slice(*token) == mark)
             };
-            self.all()
+            self.tokens
                 .windows(2)
                 .find(both)
                 .map(|window| window[0].span().to(window[1].span()))
@@ -84,7 +96,7 @@ impl Context<'_> {
 
     /// The edits that write every operator of another language as it is written here.
     pub fn translated(&self) -> Vec<Edit> {
-        let all = self.all();
+        let all = self.tokens;
         let mut edits = Vec::new();
         let mut index = 0;
         while let Some(token) = all.get(index) {
@@ -105,10 +117,7 @@ impl Context<'_> {
             };
             if let Some((right, last)) = joined.and_then(|(mark, last)| Some((find(&mark)?, last)))
             {
-                edits.push(Edit {
-                    span: token.span().to(last.span()),
-                    text: right.to_owned(),
-                });
+                edits.push(Edit::new(token.span().to(last.span()), right));
                 index += 2;
                 continue;
             }
@@ -118,18 +127,9 @@ impl Context<'_> {
                     let Some(end) = self.negatable(index) else {
                         return Vec::new();
                     };
-                    edits.push(Edit {
-                        span: Span {
-                            start: token.start,
-                            end,
-                        },
-                        text: "!".to_owned(),
-                    });
+                    edits.push(Edit::new(Span::from(token.start..end), "!"));
                 }
-                Some(right) => edits.push(Edit {
-                    span: token.span(),
-                    text: right.to_owned(),
-                }),
+                Some(right) => edits.push(Edit::new(token.span(), right)),
                 None => {}
             }
             index += 1;
@@ -139,7 +139,7 @@ impl Context<'_> {
 
     /// Where the operand of a `not` begins, if `!` before it means the same: `not a == b` is `!(a == b)`.
     fn negatable(&self, index: usize) -> Option<u32> {
-        let rest = self.all().get(index + 1..)?;
+        let rest = self.tokens.get(index + 1..)?;
         let mut depth = 0_usize;
         for token in rest {
             match (token.kind, self.slice(*token)) {
@@ -162,7 +162,7 @@ impl Context<'_> {
 
     /// The edits that take away the parentheses behind a word.
     pub fn without_parentheses(&self, word: &str) -> Vec<Edit> {
-        let all = self.all();
+        let all = self.tokens;
         let Some(at) = all.iter().position(|token| self.slice(*token) == word) else {
             return Vec::new();
         };
@@ -176,15 +176,6 @@ impl Context<'_> {
         let Some(close) = close else {
             return Vec::new();
         };
-        vec![
-            Edit {
-                span: open.span(),
-                text: " ".to_owned(),
-            },
-            Edit {
-                span: close.span(),
-                text: String::new(),
-            },
-        ]
+        vec![Edit::new(open.span(), " "), Edit::removal(close.span())]
     }
 }

@@ -396,10 +396,9 @@ impl<'a> Matcher<'a> {
                 )
                 .help("give the inner part a name of its own with `let`, a step or a plan"),
             );
-            self.found.mends.push(Mend::Damaged(Span {
-                start: start.start,
-                end: last.end,
-            }));
+            self.found
+                .mends
+                .push(Mend::Damaged(Span::from(start.start..last.end)));
         }
         if end >= self.tokens.len() {
             self.abandon();

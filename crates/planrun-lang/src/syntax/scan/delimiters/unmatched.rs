@@ -44,10 +44,7 @@ impl Matcher<'_> {
         };
         let opening = open.text(self.text);
         let closing = closing(frame.delimiter);
-        let place = Span {
-            start: behind.saturating_sub(1),
-            end: behind,
-        };
+        let place = Span::from(behind.saturating_sub(1)..behind);
         let mut diagnostic = Diagnostic::new(
             &codes::UNCLOSED_DELIMITER,
             open.span(),
@@ -61,16 +58,12 @@ impl Matcher<'_> {
         let whole = if frame.block {
             open.span()
         } else {
-            Span {
-                start: open.start,
-                end: behind,
-            }
+            Span::from(open.start..behind)
         };
         self.found.reported.push(whole);
-        self.found.reported.push(Span {
-            start: behind.saturating_sub(1),
-            end: behind + 1,
-        });
+        self.found
+            .reported
+            .push(Span::from(behind.saturating_sub(1)..behind + 1));
     }
 
     /// Puts the missing delimiters into the space behind what was read, or gives the brackets up.
@@ -130,10 +123,7 @@ impl Matcher<'_> {
             .help(format!("write `{wanted}`"))
             .unsafe_fix(
                 format!("write `{wanted}`"),
-                vec![Edit {
-                    span: token.span(),
-                    text: wanted.to_string(),
-                }],
+                vec![Edit::new(token.span(), wanted.to_string())],
             ),
         );
         self.found.mends.push(Mend::Character {
@@ -156,10 +146,7 @@ impl Matcher<'_> {
             return;
         }
         let found = token.text(self.text);
-        let edits = vec![Edit {
-            span: token.span(),
-            text: String::new(),
-        }];
+        let edits = vec![Edit::removal(token.span())];
         self.found.strays.push(token.span());
         self.push(
             Diagnostic::new(
@@ -193,10 +180,7 @@ impl Matcher<'_> {
         if !room || matches!(last.kind, TokenKind::Open(_)) {
             return false;
         }
-        let place = Span {
-            start: last.end,
-            end: last.end + 1,
-        };
+        let place = Span::from(last.end..last.end + 1);
         self.push(
             Diagnostic::new(
                 &codes::UNEXPECTED_TOKEN,

@@ -13,11 +13,11 @@ use super::reference::{Documents, Part};
 use super::{number, text};
 
 /// What lies deeper than this is null.
-const MOST_DEPTH: usize = 48;
+const MAX_DEPTH: usize = 48;
 /// From this depth on, the plainest alternative is taken.
 const PLAIN_DEPTH: usize = 6;
 /// A value with more parts than this leaves out what need not be there.
-const MOST_PARTS: usize = 3_000;
+const MAX_PARTS: usize = 3_000;
 
 /// Builds one value.
 pub(super) struct Builder<'a> {
@@ -125,7 +125,7 @@ impl<'a> Builder<'a> {
     pub fn value(&mut self, demand: &Demand, spot: &mut Spot) -> Json {
         self.parts += 1;
         // Of a result of which nothing is known, nothing is made up.
-        if spot.depth > MOST_DEPTH
+        if spot.depth > MAX_DEPTH
             || spot.place.is_empty() && spot.count == 0 && demand.says_nothing()
         {
             return Json::Null;
@@ -173,7 +173,7 @@ impl<'a> Builder<'a> {
 
     /// Whether what need not be there should be left out by now.
     pub fn is_full(&self, spot: &Spot) -> bool {
-        spot.depth > PLAIN_DEPTH || self.parts > MOST_PARTS
+        spot.depth > PLAIN_DEPTH || self.parts > MAX_PARTS
     }
 
     pub fn offer(&mut self, place: &str, edge: Edge) {

@@ -9,7 +9,7 @@ use super::reference::{Documents, Part};
 use crate::types::schema::TYPE_KEYWORD;
 
 /// Schemas of one place beyond this number are left to the validator.
-const MOST_PARTS: usize = 400;
+const MAX_PARTS: usize = 400;
 
 /// What one schema says of the elements of a list: by place, and of the rest.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ pub(super) fn gather(documents: &Documents, parts: &[Part], choose: &mut Choose<
     };
     let mut seen = 0;
     loop {
-        while !gatherer.open.is_empty() && seen < MOST_PARTS {
+        while !gatherer.open.is_empty() && seen < MAX_PARTS {
             let part = gatherer.open.remove(0);
             seen += 1;
             gatherer.part(part);
@@ -137,7 +137,7 @@ pub(super) fn gather(documents: &Documents, parts: &[Part], choose: &mut Choose<
             .iter()
             .position(|(name, _)| required.contains(name));
         match brought {
-            Some(index) if seen < MOST_PARTS => {
+            Some(index) if seen < MAX_PARTS => {
                 let (_, part) = gatherer.demand.dependents.remove(index);
                 gatherer.open.push(part);
             }

@@ -7,16 +7,16 @@ use serde_json::{Map, Value as Json};
 use super::build::Builder;
 use super::kinds::Kinds;
 use super::place::Places;
-use super::{Examples, MOST_EDGES};
+use super::{Examples, MAX_EDGES};
 
 /// So often the rest of a value is made anew around its edge.
 pub(super) const TRIES: u64 = 12;
 /// So many candidates are looked at, fewer where a value has many parts.
-const MOST_CANDIDATES: usize = 240;
+const MAX_CANDIDATES: usize = 240;
 /// A value of so many parts costs as much as two small ones.
 const PARTS_OF_ONE: usize = 20;
 /// So many choices lead to an edge at the most.
-const MOST_STEPS: usize = 3;
+const MAX_STEPS: usize = 3;
 
 /// Something unusual at one place.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub(super) fn find(examples: &Examples) -> Vec<super::Edge> {
     let mut candidates = 0;
     while let Some(twists) = open.pop_front() {
         candidates += cost;
-        if found.len() == MOST_EDGES || candidates > MOST_CANDIDATES {
+        if found.len() == MAX_EDGES || candidates > MAX_CANDIDATES {
             break;
         }
         if !twists.is_empty() {
@@ -81,7 +81,7 @@ pub(super) fn find(examples: &Examples) -> Vec<super::Edge> {
                 Edge::Alternative(..) | Edge::Kind(_) | Edge::Most
             )
         };
-        if twists.len() < MOST_STEPS && twists.last().is_none_or(leads_on) {
+        if twists.len() < MAX_STEPS && twists.last().is_none_or(leads_on) {
             for offer in offers(examples, &none, &twists).0 {
                 let new = twists
                     .iter()

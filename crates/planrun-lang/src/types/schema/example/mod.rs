@@ -26,11 +26,11 @@ use super::{SchemaError, Validator, from_schema, to_schema};
 use crate::types::{Type, decode};
 
 /// So often a value is made before the schema counts as one that cannot be met.
-const MOST_TRIES: u64 = 300;
+const MAX_TRIES: u64 = 300;
 /// So many of them ask for the formats of texts too, which a schema may only be hinting at.
 const TRIES_WITH_FORMATS: u64 = 200;
 /// A schema has at most so many edges.
-const MOST_EDGES: usize = 64;
+const MAX_EDGES: usize = 64;
 
 /// Makes values of one schema, each held against the schema before it is given out.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl Examples {
         choice: Choice,
     ) -> Result<Json, NoExample> {
         let Choice::Edge(wanted) = choice else {
-            return self.conforming(arguments, seed, &[], MOST_TRIES);
+            return self.conforming(arguments, seed, &[], MAX_TRIES);
         };
         let edges = self.edges();
         let count = u64::try_from(edges.len()).unwrap_or(1).max(1);
@@ -128,7 +128,7 @@ impl Examples {
             .ok()
             .and_then(|index| edges.get(index))
         else {
-            return self.conforming(arguments, seed, &[], MOST_TRIES);
+            return self.conforming(arguments, seed, &[], MAX_TRIES);
         };
         // With these arguments or this seed the rest may stand in the way of the edge, which is what was asked for.
         let made = self.conforming(arguments, seed, &edge.twists, edges::TRIES);

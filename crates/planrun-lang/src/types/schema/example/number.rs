@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value as Json};
 
 /// More digits behind the point are not told apart.
-const MOST_DECIMALS: u32 = 18;
+const MAX_DECIMALS: u32 = 18;
 /// The usual width of a range that is open.
 const USUAL_WIDTH: i128 = 99;
 
@@ -102,7 +102,7 @@ impl Bounds {
         let decimals = if whole || !self.steps.is_empty() {
             told
         } else {
-            (told + 2).min(MOST_DECIMALS)
+            (told + 2).min(MAX_DECIMALS)
         };
         let mut step = if whole {
             10_i128.checked_pow(decimals)?
@@ -176,7 +176,7 @@ impl Decimal {
         let decimals = i64::try_from(fraction.len())
             .ok()?
             .checked_sub(exponent.parse::<i64>().ok()?)?;
-        if decimals > i64::from(MOST_DECIMALS) {
+        if decimals > i64::from(MAX_DECIMALS) {
             return None;
         }
         if let Ok(decimals) = u32::try_from(decimals) {

@@ -13,7 +13,7 @@ use super::text::{self, WORDS};
 /// Made anew more often than this, what need not be there is left out.
 const PATIENCE: u64 = 8;
 /// Fields that are made up to fill an object, at the most.
-const MOST_FILLERS: u64 = 500;
+const MAX_FILLERS: u64 = 500;
 
 impl Builder<'_> {
     pub fn object(&mut self, demand: &Demand, spot: &mut Spot) -> Json {
@@ -121,7 +121,7 @@ impl Builder<'_> {
             0
         };
         let wanted = demand.size.clamp(usual);
-        for number in 0..MOST_FILLERS {
+        for number in 0..MAX_FILLERS {
             if u64::try_from(names.len()).is_ok_and(|length| length >= wanted) {
                 return;
             }

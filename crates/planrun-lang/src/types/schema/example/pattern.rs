@@ -5,7 +5,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 use super::chance::{below, mixed};
 
 /// Longer texts are not made.
-const MOST_CHARACTERS: usize = 4_000;
+const MAX_CHARACTERS: usize = 4_000;
 /// What is preferred of a class of characters, in this order.
 const PREFERRED: [(char, char); 6] = [
     ('a', 'z'),
@@ -122,7 +122,7 @@ impl Writer {
     fn push(&mut self, character: char) -> Option<()> {
         self.length += 1;
         self.text.push(character);
-        (self.length <= MOST_CHARACTERS).then_some(())
+        (self.length <= MAX_CHARACTERS).then_some(())
     }
 }
 

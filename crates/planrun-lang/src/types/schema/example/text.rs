@@ -15,7 +15,7 @@ const UNUSUAL: &str = "Zoë 名字 😀 e\u{301} \"'<&\\ \n\t%s";
 const LONG: usize = 1_000;
 const LONGEST: usize = 20_000;
 /// So many texts are tried against patterns before the best guess is handed over.
-const MOST_TRIES: u64 = 40;
+const MAX_TRIES: u64 = 40;
 
 /// Which text is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(super) fn text(demand: &Demand, salt: u64, count: u64, wanted: Wanted) -> St
         }
     }
     for pattern in &demand.patterns {
-        for round in 0..MOST_TRIES {
+        for round in 0..MAX_TRIES {
             let stretch = stretch(demand, wanted, round);
             let Some(made) = matching(pattern, salt.wrapping_add(round), stretch) else {
                 break;

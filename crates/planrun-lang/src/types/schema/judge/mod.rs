@@ -21,9 +21,9 @@ use kinds::Kinds;
 use objects::Subject;
 
 /// So many schemas are looked at for one value; beyond, only the run can tell.
-const MOST_WORK: usize = 20_000;
+const MAX_WORK: usize = 20_000;
 /// Schemas that lead deeper are not followed.
-const MOST_DEPTH: usize = 40;
+const MAX_DEPTH: usize = 40;
 
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema";
 const DRAFT_2020: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -207,7 +207,7 @@ impl<'s> Judge<'s> {
 
     /// Begins to look at a schema; false where it is too much.
     fn enter(&self) -> bool {
-        let may = self.work.get() < MOST_WORK && self.depth.get() < MOST_DEPTH;
+        let may = self.work.get() < MAX_WORK && self.depth.get() < MAX_DEPTH;
         if may {
             self.work.set(self.work.get() + 1);
             self.depth.set(self.depth.get() + 1);

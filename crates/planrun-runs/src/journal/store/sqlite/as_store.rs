@@ -1,12 +1,16 @@
 //! The journal in a file as a store, and its leases.
 
+use std::sync::Arc;
+
 use super::super::digest::Digest;
 use super::super::failure::JournalError;
 use super::super::interface::{Lease, RecordedEvents, Store};
 use super::super::message::{Message, Seen};
 use super::super::pruning::{Prune, Pruned};
 use super::super::run_row::{Created, Filter, NewRun, RunRow};
+use super::cache::SqliteCache;
 use super::{Journal, SqliteLease};
+use crate::journal::ResultCache;
 
 impl Lease for SqliteLease {
     fn last(&self) -> u64 {
@@ -72,6 +76,10 @@ impl Store for Journal {
 
     fn said(&self, run: &str) -> Result<Vec<Message>, JournalError> {
         Self::said(self, run)
+    }
+
+    fn cache(&self) -> Arc<dyn ResultCache> {
+        Arc::new(SqliteCache::new(self.inner.clone()))
     }
 
     fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError> {

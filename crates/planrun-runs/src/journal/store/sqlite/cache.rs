@@ -1,17 +1,30 @@
 //! The table of results that may be used again.
 
+use std::sync::Arc;
+
 use rusqlite::{OptionalExtension as _, params};
 
 use planrun_lang::value::Value;
 
 use super::super::digest::Digest;
 use super::super::failure::JournalError;
-use super::{Inner, Journal, nanos};
+use super::{Inner, nanos};
 use crate::journal::cache::{
     CachedResult, MAX_CACHED_BYTES, MAX_CACHED_RESULTS, ResultCache, typed_text,
 };
 
-impl ResultCache for Journal {
+/// The results that the runs of a journal may use again.
+pub(super) struct SqliteCache {
+    inner: Arc<Inner>,
+}
+
+impl SqliteCache {
+    pub(super) fn new(inner: Arc<Inner>) -> Self {
+        Self { inner }
+    }
+}
+
+impl ResultCache for SqliteCache {
     fn secret(&self) -> Result<[u8; 32], JournalError> {
         self.inner.read(|connection| {
             connection.query_row("SELECT bytes FROM cache_secret", [], |row| row.get(0))
@@ -19,17 +32,7 @@ impl ResultCache for Journal {
     }
 
     fn recall(&self, key: Digest, not_before: i128) -> Result<Option<CachedResult>, JournalError> {
-        self.inner.recall(key, not_before)
-    }
-
-    fn remember(&self, key: Digest, result: &CachedResult) -> Result<(), JournalError> {
-        self.inner.remember(key, result)
-    }
-}
-
-impl Inner {
-    fn recall(&self, key: Digest, not_before: i128) -> Result<Option<CachedResult>, JournalError> {
-        let found = self.read(|connection| {
+        let found = self.inner.read(|connection| {
             connection
                 .prepare_cached("SELECT at, run, value FROM cache WHERE key = ? AND at >= ?")?
                 .query_row(params![key, nanos(not_before)], |row| {
@@ -57,8 +60,8 @@ impl Inner {
         if text.len() > MAX_CACHED_BYTES {
             return Ok(());
         }
-        let told = |error: rusqlite::Error| self.failure(&error);
-        self.change(|transaction| {
+        let told = |error: rusqlite::Error| self.inner.failure(&error);
+        self.inner.change(|transaction| {
             let insert = "INSERT OR REPLACE INTO cache (key, at, run, value) VALUES (?, ?, ?, ?)";
             transaction
                 .prepare_cached(insert)

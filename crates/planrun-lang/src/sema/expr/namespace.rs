@@ -1,0 +1,162 @@
+//! Paths that begin with a namespace: functions, types, and what other languages write so.
+
+use std::sync::Arc;
+
+use super::call::{check_namespaced_call, misplaced_call};
+use super::foreign::{Root, find_foreign, pass_over_arguments};
+use super::macros::check_bind;
+use super::names::{check_binding, report_no_value};
+use super::path::{Absence, follow_links};
+use super::{Checker, Node, Op, Typed, report};
+use crate::diag::foreign::{self, Shape};
+use crate::sema::Lookup;
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::Type;
+use crate::value::Value;
+
+/// A path that begins with a namespace: a call of a function, or a mistake.
+pub(super) fn check_namespace_path(
+    checker: &mut Checker<'_>,
+    base: &ast::Expr,
+    links: &[ast::Link],
+    span: Span,
+) -> Option<Typed> {
+    let ast::ExprKind::Name(name) = &base.kind else {
+        return None;
+    };
+    if checker.env.local(name).is_some() {
+        return None;
+    }
+    let lookup = checker.env.scope.lookup(name);
+    match lookup {
+        Lookup::Found(_) | Lookup::Later(_) => None,
+        Lookup::Namespace => Some(match links.split_first() {
+            Some((
+                ast::Link {
+                    kind:
+                        ast::LinkKind::Call {
+                            name: tool,
+                            arguments,
+                            ..
+                        },
+                    span: call,
+                },
+                rest,
+            )) => {
+                let typed =
+                    misplaced_call(checker, Some(name), tool, arguments, base.span.to(*call));
+                follow_rest(checker, typed, rest, span)
+            }
+            _ => report_no_value(checker, name, &Lookup::Namespace, base.span),
+        }),
+        Lookup::Missing => check_function_path(checker, name, links, span)
+            .or_else(|| type_path(name, links, span))
+            .or_else(|| check_foreign_path(checker, base, name, links, span)),
+    }
+}
+
+/// `math.greatest(…)` and what follows it.
+fn check_function_path(
+    checker: &mut Checker<'_>,
+    namespace: &Arc<str>,
+    links: &[ast::Link],
+    span: Span,
+) -> Option<Typed> {
+    let namespace = crate::builtins::NAMESPACES
+        .iter()
+        .find(|known| ***known == **namespace)?;
+    let (first, rest) = links.split_first()?;
+    let ast::LinkKind::Call {
+        name, arguments, ..
+    } = &first.kind
+    else {
+        return None;
+    };
+    let typed = if *namespace == "cel" && &*name.text == "bind" {
+        check_bind(checker, arguments, span)
+    } else {
+        check_namespaced_call(checker, namespace, name, arguments, span)
+    };
+    Some(follow_rest(checker, typed, rest, span))
+}
+
+/// Follows links from a value that has no text of its own: nothing is known of it but its type.
+fn follow_rest(checker: &mut Checker<'_>, typed: Typed, rest: &[ast::Link], span: Span) -> Typed {
+    if rest.is_empty() {
+        return typed;
+    }
+    let base = ast::Expr {
+        span: typed.node.span,
+        kind: ast::ExprKind::Error,
+    };
+    follow_links(checker, typed, &base, rest, span, Absence::Reported)
+}
+
+/// `Math.max(…)`, `steps.x.name`: a path that begins with a name of another language.
+fn check_foreign_path(
+    checker: &mut Checker<'_>,
+    base: &ast::Expr,
+    root: &Arc<str>,
+    links: &[ast::Link],
+    span: Span,
+) -> Option<Typed> {
+    let (first, rest) = links.split_first()?;
+    let (shape, name, arguments) = match &first.kind {
+        ast::LinkKind::Call {
+            name, arguments, ..
+        } => (Shape::Call, name, arguments.as_slice()),
+        ast::LinkKind::Field { name, .. } => (Shape::Field, name, &[][..]),
+        ast::LinkKind::Index { .. } => return None,
+    };
+    let failed = Typed::fail(&format!("undeclared reference to `{root}`"), span);
+    let whole = base.span.to(first.span);
+    if let Some(said) = find_foreign(
+        checker,
+        shape,
+        &Root::Named(root),
+        &name.text,
+        arguments,
+        whole,
+    ) {
+        pass_over_arguments(checker, arguments);
+        let ty = said.ty.clone();
+        let finding = said.of(report::foreign_root(root, base.span));
+        checker.report(finding);
+        return Some(follow_rest(checker, Typed { ty, ..failed }, rest, span));
+    }
+    if foreign::CONTEXTS.contains(&&**root)
+        && shape == Shape::Field
+        && let Lookup::Found(binding) = checker.env.scope.lookup(&name.text)
+    {
+        checker.report(report::no_context(root, base.span, name));
+        let typed = check_binding(checker, &name.text, &binding, name.span);
+        return Some(follow_rest(checker, typed, rest, span));
+    }
+    if foreign::is_root(root) && !checker.trying {
+        checker.report(report::foreign_root(root, base.span));
+        return Some(failed);
+    }
+    None
+}
+
+/// `google.protobuf.Timestamp`: how CEL calls two of its types.
+fn type_path(name: &str, links: &[ast::Link], span: Span) -> Option<Typed> {
+    let mut path = name.to_owned();
+    for link in links {
+        let ast::LinkKind::Field { name, safe: false } = &link.kind else {
+            return None;
+        };
+        path.push('.');
+        path.push_str(&name.text);
+    }
+    let known = ["google.protobuf.Timestamp", "google.protobuf.Duration"].contains(&path.as_str());
+    let node = Node {
+        span,
+        op: Op::Constant(Value::Type(path.into())),
+    };
+    known.then_some(Typed {
+        node,
+        ty: Type::Type,
+    })
+}
