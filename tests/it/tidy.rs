@@ -789,9 +789,9 @@ impl Modules {
     fn graph(&self) -> BTreeMap<&[String], BTreeSet<&[String]>> {
         let inline = Regex::new(r"\b(crate|super)(::\w+)+").unwrap();
         let mut graph = BTreeMap::new();
+        let code = Regex::new(r"\buse [^;]*;").unwrap();
         for (module, file) in &self.files {
             let mut paths = file.uses(false);
-            let code = Regex::new(r"\buse [^;]*;").unwrap();
             let code = code.replace_all(&file.bare_code(), "").into_owned();
             let words = |found: regex::Match<'_>| -> Vec<String> {
                 found.as_str().split("::").map(str::to_owned).collect()

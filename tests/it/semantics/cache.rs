@@ -49,7 +49,7 @@ async fn r5_4_a_result_serves_other_runs_until_it_is_too_old() {
     let text = plan("step one = a.read() cache 1h reply one");
     let world = world(&cache);
     assert_eq!(world.run(&text).await.reply(), json!(1));
-    world.host.advance(Duration::from_mins(60));
+    world.host.advance(Duration::from_hours(1));
     let ran = world.run(&text).await;
     assert_eq!(
         (ran.reply(), ran.step("one").attributes),

@@ -14,6 +14,10 @@ use super::question::{FormField, Question};
 use super::shown::paths_below;
 
 /// One event as a journal has it. Which fields are there depends on its kind; see `docs/events.md`.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of another kind of event"
+)]
 #[derive(Debug, Deserialize)]
 pub struct Entry {
     pub number: u64,

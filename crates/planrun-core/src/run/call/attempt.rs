@@ -11,6 +11,7 @@ use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::budget::{budget_is_spent, used_by};
+use super::recall::remember;
 use super::state::{CallState, Phase};
 use super::{Calls, key_is_forgotten, next_execution, outcome_unknown};
 use crate::journal::{ARGUMENTS, Dispatch, EventKind, StepError, Used, Waiting};
@@ -247,7 +248,7 @@ impl Calls {
         value: Value,
     ) {
         ctx.tree.record_mut(at).note_success();
-        self.remember(ctx, at, &state, &value);
+        remember(ctx, at, &state, &value);
         let Some(until) = step.until() else {
             return ctx.settle(at, End::Completed(value));
         };

@@ -30,7 +30,7 @@ impl Calls {
         let Value::Duration(age) = ctx.tree.evaluate(at.0, cache)? else {
             return Ok(Some(state));
         };
-        state.phase = Phase::ToRecall(age.into());
+        state.phase = Phase::ToRecall(age);
         state.number = ctx.schedule.number();
         self.open.calls.insert(at, state);
         self.open.held.push_back(at);
@@ -102,42 +102,13 @@ impl Calls {
         let path = ctx.tree.own_path(at);
         let details = ctx.tree.record_mut(at).details_mut();
         (details.cached, details.arguments) = (true, Some(state.arguments.clone()));
-        match ctx.outbox.recording.late_answer(&path) {
-            Some(outcome) => {
-                ctx.then(Next::GiveSlot(at.0));
-                ctx.settle(at, End::Completed(outcome.unwrap_or(Value::Null)));
-            }
-            None => {
-                let phase = Phase::Answered;
-                self.open.calls.insert(at, CallState { phase, ..state });
-                ctx.outbox.recording.expect(path, at);
-            }
+        if let Some(outcome) = ctx.outbox.recording.late_answer(&path) {
+            ctx.then(Next::GiveSlot(at.0));
+            return ctx.settle(at, End::Completed(outcome.unwrap_or(Value::Null)));
         }
-    }
-
-    /// A result may be used again, by this run and by others.
-    pub(in crate::run) fn remember(
-        &self,
-        ctx: &mut Context,
-        at: NodeRef,
-        state: &CallState,
-        value: &Value,
-    ) {
-        let program = ctx.tree.program(at.0);
-        let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
-            return;
-        };
-        if step.cache().is_none() || ctx.setup.only_looks {
-            return;
-        }
-        let scope = ctx.tree[at.0].scope;
-        let of = cached_call(scope, signature, state);
-        let given_at = ctx.outbox.now.wall;
-        ctx.outbox.push(Command::Remember {
-            of,
-            at: given_at,
-            value: value.clone(),
-        });
+        let phase = Phase::Answered;
+        self.open.calls.insert(at, CallState { phase, ..state });
+        ctx.outbox.recording.expect(path, at);
     }
 
     fn cached_call(&self, ctx: &Context, at: NodeRef) -> Option<CachedCall> {
@@ -154,4 +125,23 @@ fn cached_call(scope: ScopeId, signature: &Arc<Signature>, state: &CallState) ->
         signature: signature.clone(),
         arguments: state.arguments.clone(),
     }
+}
+
+/// A result may be used again, by this run and by others.
+pub(in crate::run) fn remember(ctx: &mut Context, at: NodeRef, state: &CallState, value: &Value) {
+    let program = ctx.tree.program(at.0);
+    let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
+        return;
+    };
+    if step.cache().is_none() || ctx.setup.only_looks {
+        return;
+    }
+    let scope = ctx.tree[at.0].scope;
+    let of = cached_call(scope, signature, state);
+    let given_at = ctx.outbox.now.wall;
+    ctx.outbox.push(Command::Remember {
+        of,
+        at: given_at,
+        value: value.clone(),
+    });
 }

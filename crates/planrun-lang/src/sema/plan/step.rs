@@ -272,6 +272,7 @@ impl Step {
     }
 
     /// How old a result of an earlier call may be that stands for its own.
+    #[must_use]
     pub fn cache(&self) -> Option<&Code> {
         self.clauses.as_ref()?.cache.as_ref()
     }
