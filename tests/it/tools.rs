@@ -18,7 +18,9 @@ use planrun_lang::types::{Effect, ErrorClass, Parameter, Signature, Type, check_
 use planrun_lang::value::Value;
 use planrun_tools::host::{MemoryHost, RealHost};
 use planrun_tools::tools::app::{App, AppTool, Reason};
-use planrun_tools::tools::{CallEvent, Callee, Catalog, Conversation, Progress, Request, Tool};
+use planrun_tools::tools::{
+    CallEvent, Callee, Catalog, Conversation, Identity, Progress, Request, Tool,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
@@ -849,4 +851,38 @@ async fn system_tools() {
         error.message,
         "`transient.timout` is no error class; did you mean `transient.timeout`?"
     );
+}
+
+/// What a catalog says of where and as whom `hr.create` is called, keyed with one byte.
+fn identity(catalog: &Catalog, key: u8) -> [u8; 32] {
+    let mut identity = Identity::new(&[key; 32]);
+    let tool = catalog.tool("hr", "create").unwrap();
+    tool.transport.identify(&mut identity);
+    identity.hash()
+}
+
+#[test]
+fn a_tool_is_another_one_elsewhere_and_with_other_credentials() {
+    let of = |address: &str, token: Option<&str>| {
+        let mut app = app(address);
+        if let Some(token) = token {
+            let header = format!("Bearer {token}").parse().unwrap();
+            app.headers.insert("authorization", header);
+        }
+        let mut catalog = net(address);
+        catalog.add_app(&app, None);
+        catalog
+    };
+    let place = "127.0.0.1:1";
+    let own = of(place, Some("one"));
+    assert_eq!(identity(&own, 1), identity(&of(place, Some("one")), 1));
+    for other in [
+        of(place, Some("two")),
+        of(place, None),
+        of("127.0.0.1:2", Some("one")),
+    ] {
+        assert_ne!(identity(&own, 1), identity(&other, 1));
+    }
+    // Nobody who does not know the key can tell which credentials it were.
+    assert_ne!(identity(&own, 1), identity(&own, 2));
 }

@@ -134,3 +134,27 @@ async fn r5_4_a_run_that_goes_on_has_the_result_it_had_whatever_is_cached_now() 
     };
     assert_eq!((told("\"cached\":true"), ran.calls("a.read").len()), (1, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn r5_4_what_a_plan_may_not_reach_it_does_not_get_from_the_cache() {
+    let cache = MemoryCache::default();
+    let world = world(&cache).file("/notes.txt", "secret");
+    world
+        .host
+        .write_file("/notes.txt".as_ref(), b"secret")
+        .unwrap();
+    let text = |allow: &str| {
+        format!(
+            "use fs, sys\nplan p() {{ {allow} step at = sys.echo(value: \"/notes.txt\") \
+             step one = fs.read(path: at) cache 1h reply one }}"
+        )
+    };
+    let allowed = text("allow { read: [\"/\"] }");
+    assert_eq!(
+        world.run(&allowed).await.step("one").status.name(),
+        "completed"
+    );
+    let again = world.run(&allowed).await;
+    assert_eq!(again.step("one").attributes, ["cached"]);
+    assert_eq!(world.run(&text("")).await.class(), "denied.policy");
+}

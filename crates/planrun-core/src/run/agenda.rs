@@ -227,3 +227,32 @@ impl Agenda {
         next
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(agenda: &mut Agenda) -> Option<FrameId> {
+        match agenda.pop()? {
+            Next::Start(frame) => Some(frame),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_one_thing_leads_to_comes_in_its_order_and_before_what_was_said_earlier() {
+        let mut agenda = Agenda::default();
+        agenda.push(Next::Start(1));
+        agenda.push(Next::Start(2));
+        assert_eq!(taken(&mut agenda), Some(1));
+        assert!(agenda.is_clean());
+        agenda.push(Next::Start(11));
+        agenda.push(Next::Start(12));
+        assert!(!agenda.is_clean());
+        assert_eq!(taken(&mut agenda), Some(11));
+        agenda.push(Next::Start(111));
+        let rest: Vec<_> = std::iter::from_fn(|| taken(&mut agenda)).collect();
+        assert_eq!(rest, [111, 12, 2]);
+        assert!(agenda.is_clean());
+    }
+}
