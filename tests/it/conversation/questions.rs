@@ -221,3 +221,23 @@ async fn who_waits_for_a_reply_holds_no_slot() {
         .collect();
     assert_eq!((settled, ran.took), (vec!["b", "a"], 3_600_000));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_taken_up_again_and_asks_something_else_withdraws_what_it_asked() {
+    let first = [Line::Handle(json!({"task": 7})), asks("How many?")];
+    let second = [asks("How many more?"), Line::Give(json!(42))];
+    let peer = ScriptedTransport::new([first.to_vec(), second.to_vec()]);
+    let mut world = World::new().wired("peer.call", peer.clone());
+    world.journal = Some(MemoryLog::default());
+    world.run(EFFECT).await;
+    world.asker = Some(clerk([json!({ "size": 3 }), json!({ "size": 3 })]).0);
+    let ran = world.run(EFFECT).await;
+    assert_eq!(ran.reply(), json!(42));
+    let asked = ran.outcome.asked.iter();
+    let told: Vec<_> = asked.map(|one| (&*one.text, one.status)).collect();
+    let expected = [
+        ("How many?", QuestionStatus::Withdrawn),
+        ("How many more?", QuestionStatus::Answered),
+    ];
+    assert_eq!(told, expected);
+}

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_runs::journal::{MemoryCache, MemoryLog};
+use planrun_lang::value::Value;
+use planrun_runs::journal::store::{Digest, JournalError};
+use planrun_runs::journal::{CachedResult, MemoryCache, MemoryLog, ResultCache};
 use planrun_tools::host::Host as _;
 use serde_json::json;
 
@@ -157,4 +159,33 @@ async fn r5_4_what_a_plan_may_not_reach_it_does_not_get_from_the_cache() {
     let again = world.run(&allowed).await;
     assert_eq!(again.step("one").attributes, ["cached"]);
     assert_eq!(world.run(&text("")).await.class(), "denied.policy");
+}
+
+/// A cache that somebody has tampered with.
+struct Tampered;
+
+impl ResultCache for Tampered {
+    fn secret(&self) -> Result<[u8; 32], JournalError> {
+        Ok([0; 32])
+    }
+
+    fn recall(&self, _: Digest, _: i128) -> Result<Option<CachedResult>, JournalError> {
+        let (at, run) = (0, "r1".into());
+        let value = Value::from("no number");
+        Ok(Some(CachedResult { at, run, value }))
+    }
+
+    fn remember(&self, _: Digest, _: &CachedResult) -> Result<(), JournalError> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_4_a_result_that_does_not_have_its_type_is_none() {
+    let mut world = world(&MemoryCache::default());
+    world.cache = Some(Arc::new(Tampered));
+    let ran = world
+        .run(&plan("step one = a.read() cache 1h reply one"))
+        .await;
+    assert_eq!((ran.reply(), ran.calls("a.read").len()), (json!(1), 1));
 }

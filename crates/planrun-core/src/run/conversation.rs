@@ -54,6 +54,8 @@ impl Steps {
         talk.waiting = Some(call);
         let open = talk.open.as_ref();
         if !open.is_some_and(|open| open.is_same(&question)) {
+            // A call that was taken up again may ask something else than before.
+            self.close_peer_question(ctx, at);
             let question = Arc::new(question);
             let path = ctx.tree.path(&program, at);
             ctx.outbox.emit(EventKind::StepAsks {

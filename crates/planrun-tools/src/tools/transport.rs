@@ -9,7 +9,6 @@ use planrun_lang::types::{ErrorClass, Signature};
 use planrun_lang::value::Value;
 use tokio_util::sync::CancellationToken;
 
-/// One attempt at a call. The arguments have been checked against the tool's contract.
 use super::conversation::{Conversation, Handle};
 
 /// A future that a trait object can return.

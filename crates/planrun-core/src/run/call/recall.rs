@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use planrun_lang::eval::EvalError;
 use planrun_lang::sema::Step;
-use planrun_lang::types::Signature;
+use planrun_lang::types::{Signature, check_value};
 use planrun_lang::value::Value;
 
 use super::Calls;
@@ -74,7 +74,13 @@ impl Calls {
         let Some(state) = self.open.calls.remove(&at) else {
             return;
         };
-        if let Some(Recalled { run, value }) = found {
+        let program = ctx.tree.program(at.0);
+        let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
+            return;
+        };
+        // No chain proves what a cache holds, so it is checked as an answer is.
+        let fits = |found: &Recalled| check_value(&found.value, &signature.returns).is_ok();
+        if let Some(Recalled { run, value }) = found.filter(fits) {
             let path = ctx.tree.own_path(at);
             take_over(
                 ctx,
@@ -85,10 +91,6 @@ impl Calls {
             );
             return ctx.then(Next::GiveSlot(at.0));
         }
-        let program = ctx.tree.program(at.0);
-        let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
-            return;
-        };
         self.attempt(ctx, &program, at, step, signature, state);
     }
 
@@ -133,7 +135,7 @@ pub(in crate::run) fn remember(ctx: &mut Context, at: NodeRef, state: &CallState
     let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
         return;
     };
-    if step.cache().is_none() || ctx.setup.only_looks {
+    if step.cache().is_none() {
         return;
     }
     let scope = ctx.tree[at.0].scope;
