@@ -30,6 +30,7 @@ mod shell;
 mod suggest;
 mod terminal;
 pub mod test;
+pub mod tools;
 mod watch;
 
 use std::io::{self, Write as _};
@@ -112,6 +113,7 @@ pub enum Command {
     Runs(runs::Arguments),
     Schema(schema::Arguments),
     Test(test::Arguments),
+    Tools(tools::Arguments),
 }
 
 /// Does what the command line of this process asks for.
@@ -171,6 +173,9 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
             schema::run(arguments, line.global.project.as_deref(), terminal)
         }
         Command::Test(arguments) => test::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Tools(arguments) => {
+            tools::run(arguments, line.global.project.as_deref(), terminal)
+        }
         Command::Completions(arguments) => completions::completions(arguments, terminal),
         Command::Init(arguments) => init::run(arguments, terminal),
         Command::Man(arguments) => completions::man(arguments, terminal),

@@ -39,6 +39,7 @@ mod journal;
 mod json_form;
 mod killed;
 mod machines;
+mod mcp;
 mod mistakes;
 mod mock;
 mod model;

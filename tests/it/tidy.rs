@@ -46,7 +46,7 @@ const CRATES: &[Crate] = &[
         name: "planrun-tools",
         folder: "crates/planrun-tools",
         uses: &["planrun-lang"],
-        rows: &[&["host"], &["tools"], &["project", "mock"]],
+        rows: &[&["host", "contract"], &["tools"], &["project", "mock"]],
     },
     Crate {
         name: "planrun-runs",

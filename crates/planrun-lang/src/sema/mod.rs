@@ -14,6 +14,7 @@ mod clause;
 mod context;
 mod contract;
 mod contradiction;
+mod declaration;
 mod event;
 pub mod expr;
 mod file;
@@ -35,6 +36,7 @@ mod unread;
 mod waiting;
 
 pub use backoff::Backoff;
+pub use declaration::declaration;
 pub use file::{CheckedFile, Files, check_without_rules, declared_tools};
 pub use plan::{
     After, Ask, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind, Failing,

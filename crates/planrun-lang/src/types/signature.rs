@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Contract, Effect, Type};
+use serde_json::{Map, Value as Json, json};
+
+use super::{Contract, Effect, Type, to_schema};
 use crate::value::Value;
 
 /// How long keys are recognized where a contract does not say.
@@ -156,6 +158,29 @@ impl Signature {
             );
         }
         hash.finalize().to_hex().to_string()
+    }
+
+    /// The JSON Schema of all arguments: the contract's own, or one that says what the types of the parameters say.
+    #[must_use]
+    pub fn arguments_schema(&self) -> Json {
+        if let Some(contract) = &self.input_schema {
+            return contract.schema().clone();
+        }
+        let properties = self.parameters.iter();
+        let properties: Map<String, Json> = properties
+            .map(|parameter| (parameter.name.to_string(), to_schema(&parameter.ty)))
+            .collect();
+        let required = self
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.required);
+        let required: Vec<&str> = required.map(|parameter| &*parameter.name).collect();
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": self.extra_arguments,
+        })
     }
 
     /// Whether nobody may know, in the end, if a call has happened: it cannot be sent again, or not for ever.

@@ -427,6 +427,7 @@ impl<'a> Driver<'a> {
             self.carry_out(command);
         }
         self.cache.close().await;
+        self.toolbox.close().await;
         if let Some(broken) = self.all_durable().await {
             outcome.interruption = Some(Interruption::Journal(broken));
         }

@@ -52,6 +52,11 @@ impl Toolbox {
         }
     }
 
+    /// Lets go of every server that was called.
+    pub(super) async fn close(&self) {
+        self.catalog.close().await;
+    }
+
     /// Opens the tools of a plan instance, within what its caller may reach.
     ///
     /// # Errors

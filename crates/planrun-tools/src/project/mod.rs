@@ -3,6 +3,7 @@
 mod app_paths;
 mod locate;
 mod own_folder;
+mod servers;
 mod settings;
 
 use std::path::{Path, PathBuf};
@@ -12,15 +13,22 @@ use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::Language;
 use planrun_lang::permission::{Grant, PermissionError, Permissions};
 use planrun_lang::source::{SourceFile, Span};
+use tokio::task::JoinSet;
 
+use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
 use crate::tools::Catalog;
 use crate::tools::app::{App, Findings, load_apps};
+use crate::tools::mcp::{McpError, McpServer};
 
 pub use app_paths::load_app_paths;
 pub use locate::Location;
 pub use own_folder::{journal_file, make_own_folder, own_folder};
+pub use servers::ServerSettings;
 pub use settings::{CheckSettings, Settings};
+
+/// The largest lock: that of some 10,000 tools.
+const MAX_LOCK_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What surrounds a plan.
 #[derive(Clone, Debug)]
@@ -29,6 +37,10 @@ pub struct Project {
     pub root: PathBuf,
     pub settings: Settings,
     pub apps: Vec<App>,
+    /// The servers whose tools plans call, by name.
+    pub servers: Vec<ServerSettings>,
+    /// The contracts of those tools.
+    pub lock: Lock,
 }
 
 /// A project that cannot be used, in one sentence for the user.
@@ -59,17 +71,20 @@ impl Project {
         location: &Location,
     ) -> Result<(Self, Vec<Findings>), ProjectError> {
         let mut findings = Vec::new();
-        let mut settings = Settings::default();
-        let mut listed = None;
+        let root = if location.folder.as_os_str().is_empty() {
+            PathBuf::from(".")
+        } else {
+            location.folder.clone()
+        };
+        let mut read = settings::Read::default();
         if let Some(file) = &location.file {
             let text = host
                 .read_file(file)
                 .map_err(|problem| unreadable(file, &problem))?;
             let source = SourceFile::new(shown(file), text);
             let mut found = Vec::new();
-            let read =
-                settings::read(&source, host, &mut found).map_err(|fault| fault.within(&source))?;
-            (settings, listed) = (read.settings, read.apps);
+            read = settings::read(&source, (host, &root), &mut found)
+                .map_err(|fault| fault.within(&source))?;
             if !found.is_empty() {
                 found.sort_by_key(|finding: &Diagnostic| finding.span);
                 findings.push(Findings {
@@ -78,22 +93,20 @@ impl Project {
                 });
             }
         }
-        let files = match (&listed, &location.file) {
+        let files = match (&read.apps, &location.file) {
             (Some(paths), Some(file)) => app_paths::listed(host, &location.folder, paths, file)?,
             _ => app_paths::beside(host, &location.folder),
         };
         let loaded = load_apps(host, &files);
         findings.extend(loaded.findings);
-        let root = if location.folder.as_os_str().is_empty() {
-            PathBuf::from(".")
-        } else {
-            location.folder.clone()
-        };
+        let servers = servers::all(host, &root, &mut read, &loaded.apps, &mut findings);
         Ok((
             Self {
+                lock: read_lock(host, &location.folder.join(Lock::FILE))?,
                 root,
-                settings,
+                settings: read.settings,
                 apps: loaded.apps,
+                servers,
             },
             findings,
         ))
@@ -108,10 +121,9 @@ impl Project {
             .clone()
             .unwrap_or_else(|| location.folder.join(Location::FILE));
         let text = host.read_file(&file).ok()?;
-        settings::read(&SourceFile::new(shown(&file), text), host, &mut Vec::new())
-            .ok()?
-            .settings
-            .language
+        let source = SourceFile::new(shown(&file), text);
+        let read = settings::read(&source, (host, &location.folder), &mut Vec::new());
+        read.ok()?.settings.language
     }
 
     /// What a plan with this `allow` may reach: never more than the project's own `allow`, where it has one.
@@ -144,8 +156,59 @@ impl Project {
             let endpoint = endpoint.map(|endpoint| endpoint(&app.name));
             catalog.add_app(app, endpoint.as_deref());
         }
+        for server in &self.servers {
+            let pinned = self.lock.servers.get(&*server.name);
+            let tools = pinned.into_iter().flat_map(|pinned| &pinned.tools);
+            let tools = tools.map(|(name, tool)| {
+                let class = server.classes.get(name).copied();
+                let class = class.unwrap_or_else(|| tool.class());
+                Arc::new(tool.offered.signature(&server.name, name, class))
+            });
+            let (name, address) = (server.name.clone(), server.address.clone());
+            let connection = Arc::new(McpServer::new(name, address, host.clone()));
+            catalog.add_server(&connection, tools, &server.secrets);
+        }
         catalog
     }
+}
+
+/// A server by its name, with what it offers now.
+pub type Offer = (Arc<str>, Result<OfferedServer, McpError>);
+
+impl Project {
+    /// What these servers offer now, asked all at once, in the order of their names.
+    pub async fn offered(&self, host: &Arc<dyn Host>, names: &[Arc<str>]) -> Vec<Offer> {
+        let mut asking = JoinSet::new();
+        for server in self.servers.iter().filter(|one| names.contains(&one.name)) {
+            let (name, address) = (server.name.clone(), server.address.clone());
+            let server = McpServer::new(name.clone(), address, host.clone());
+            asking.spawn(async move {
+                let offered = server.offered().await;
+                server.close().await;
+                (name, offered)
+            });
+        }
+        let mut offered = asking.join_all().await;
+        offered.sort_by(|(one, _), (other, _)| one.cmp(other));
+        offered
+    }
+}
+
+/// The contracts that are pinned; none where there is no lock yet.
+fn read_lock(host: &dyn Host, path: &Path) -> Result<Lock, ProjectError> {
+    let text = match host.read_bounded(path, MAX_LOCK_BYTES) {
+        Ok(text) => text,
+        Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(Lock::default());
+        }
+        Err(problem) => return Err(unreadable(path, &problem)),
+    };
+    Lock::parse(&text).map_err(|problem| {
+        ProjectError(format!(
+            "{} cannot be used: {problem}; `planrun tools lock` writes it again",
+            shown(path)
+        ))
+    })
 }
 
 /// Something in `planrun.yaml` that cannot be used.

@@ -1,5 +1,8 @@
 //! What `planrun.yaml` says.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use planrun_lang::diag::codes::contracts::{CONFIG_KEY, NOT_YET};
 use planrun_lang::diag::render::Language;
 use planrun_lang::diag::{Diagnostic, Severity, codes, nearest};
@@ -8,6 +11,7 @@ use planrun_lang::source::{SourceFile, Span};
 use serde_json::{Map, Value as Json};
 
 use super::Fault;
+use super::servers::{ServerReader, ServerSettings};
 use crate::host::Host;
 use crate::tools::app::section::Section;
 use crate::tools::app::variables;
@@ -15,31 +19,11 @@ use crate::tools::app::yaml::{self, Content, Node};
 
 /// The keys of the file.
 const KEYS: [&str; 14] = [
-    "apps",
-    "allow",
-    "policy",
-    "retry",
-    "confirm",
-    "check",
-    "language",
-    "mcp",
-    "a2a",
-    "openapi",
-    "processes",
-    "models",
-    "journal",
-    "engine",
+    "apps", "tools", "mcp", "env", "allow", "policy", "retry", "confirm", "check", "language",
+    "limits", "models", "journal", "engine",
 ];
 /// Keys whose meaning is fixed, and which nothing reads yet.
-const LATER: [&str; 7] = [
-    "mcp",
-    "a2a",
-    "openapi",
-    "processes",
-    "models",
-    "journal",
-    "engine",
-];
+const LATER: [&str; 4] = ["limits", "models", "journal", "engine"];
 const ALLOW: [&str; 7] = ["net", "read", "write", "run", "env", "tools", "agents"];
 const POLICY: [&str; 10] = [
     "retry",
@@ -91,16 +75,24 @@ pub struct CheckSettings {
     pub enable: Vec<String>,
 }
 
-/// The settings, and the paths of app files where the file lists them.
+/// What the file says.
+#[derive(Default)]
 pub(super) struct Read {
     pub settings: Settings,
+    /// The paths of app files, where the file lists them.
     pub apps: Option<Vec<(String, Span)>>,
+    /// The servers that it names itself.
+    pub servers: Vec<ServerSettings>,
+    /// The files of other programs that name further servers.
+    pub server_files: Vec<(String, Span)>,
+    /// The variables of the environment that configuration may read.
+    pub variables: BTreeSet<String>,
 }
 
 /// Reads the file. Keys that mean nothing are findings; what cannot be used is a fault.
 pub(super) fn read(
     source: &SourceFile,
-    host: &dyn Host,
+    (host, root): (&dyn Host, &Path),
     found: &mut Vec<Diagnostic>,
 ) -> Result<Read, Fault> {
     let mut node = yaml::parse(source.text()).map_err(|problem| {
@@ -110,13 +102,9 @@ pub(super) fn read(
         )
     })?;
     if node.content == Content::Null {
-        return Ok(Read {
-            settings: Settings::default(),
-            apps: None,
-        });
+        return Ok(Read::default());
     }
-    // Nothing here is sent anywhere.
-    let _ = variables::fill_in(&mut node, host, found);
+    let filled = variables::fill_in(&mut node, host, found);
     let section = section("planrun.yaml", &node, &KEYS, found)?;
     warn_of_later(&node, found);
     let part = |name: &str| section.get(name);
@@ -130,6 +118,16 @@ pub(super) fn read(
     let confirm = confirm.into_iter().flatten().map(|(tool, _)| tool);
     let check = part("check").map(|node| check(node, found)).transpose()?;
     let language = part("language").and_then(|node| language(node, found));
+    let server_files = part("mcp").map(|node| texts(node, "mcp")).transpose()?;
+    let variables = part("env").map(|node| texts(node, "env")).transpose()?;
+    let variables = variables.into_iter().flatten().map(|(name, _)| name);
+    let variables: BTreeSet<String> = variables.collect();
+    let reader = ServerReader {
+        host,
+        root,
+        variables: &variables,
+    };
+    let servers = part("tools").map(|node| reader.listed(node, &filled, found));
     Ok(Read {
         settings: Settings {
             allow,
@@ -140,6 +138,9 @@ pub(super) fn read(
             language,
         },
         apps,
+        servers: servers.unwrap_or_default(),
+        server_files: server_files.unwrap_or_default(),
+        variables,
     })
 }
 
@@ -368,13 +369,13 @@ mod tests {
 
     #[test]
     fn keys_that_mean_nothing_are_found() {
-        let text = "aps: [x]\nallow: { nett: [\"*\"], run: git }\npolicy: { retry: { atempts: 3 }, timeout: 30s }\nx-own: 1\nmcp: []\n";
+        let text = "aps: [x]\nallow: { nett: [\"*\"], run: git }\npolicy: { retry: { atempts: 3 }, timeout: 30s }\nx-own: 1\nmodels: []\n";
         let (project, found) = load(text).unwrap();
         let expected = [
             "config-key /p/planrun.yaml `aps` apps",
             "config-key /p/planrun.yaml `nett` net",
             "config-key /p/planrun.yaml `atempts` attempts",
-            "not-yet /p/planrun.yaml `mcp` ",
+            "not-yet /p/planrun.yaml `models` ",
         ];
         assert_eq!(found, expected);
         assert_eq!(project.settings.allow.unwrap().run, ["git"]);

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::Signature;
+use tokio::task::JoinSet;
 
 use super::Transport;
 use super::app::{App, AppTransport};
 use super::credential::{Credentials, in_variable};
 use super::files::{FileWorld, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
+use super::mcp::{McpServer, McpTransport};
 use super::process::{ProcessTool, process_signature};
 use super::system::system_tools;
 use crate::host::Host;
@@ -36,6 +38,8 @@ pub struct Catalog {
     /// What its tools send, and what must not come back from any of them.
     credentials: Credentials,
     namespaces: BTreeMap<Arc<str>, Namespace>,
+    /// The servers behind some of them, connected when they are first called.
+    servers: Vec<Arc<McpServer>>,
 }
 
 /// The namespaces that every plan has.
@@ -53,6 +57,7 @@ impl Catalog {
             client,
             credentials,
             namespaces: BTreeMap::new(),
+            servers: Vec::new(),
         };
         catalog.add_built_in(permissions);
         catalog
@@ -103,6 +108,35 @@ impl Catalog {
             };
             namespace.insert(tool.signature.name.clone(), tool);
         }
+    }
+
+    /// Adds the tools of a server, of which these are known. What is sent to it does not come back from any tool.
+    pub fn add_server(
+        &mut self,
+        server: &Arc<McpServer>,
+        tools: impl IntoIterator<Item = Arc<Signature>>,
+        secrets: &[String],
+    ) {
+        let mut sent = Redactor::default();
+        for secret in secrets {
+            sent.add(secret);
+        }
+        self.credentials.join(&sent);
+        for signature in tools {
+            let transport = McpTransport::new(server.clone(), signature.clone());
+            self.add(signature, Arc::new(transport));
+        }
+        self.servers.push(server.clone());
+    }
+
+    /// Lets go of all servers at once. A call that is made later connects again.
+    pub async fn close(&self) {
+        let mut closing = JoinSet::new();
+        for server in &self.servers {
+            let server = server.clone();
+            closing.spawn(async move { server.close().await });
+        }
+        closing.join_all().await;
     }
 
     /// The tools of a namespace, if there is one with this name.

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::permission::Permissions;
@@ -15,6 +14,7 @@ use planrun_lang::value::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
+use super::process_group::ProcessGroup;
 use super::{
     BoxFuture, Conversation, Described, EventSender, Progress, Request, Transport, described,
 };
@@ -22,8 +22,6 @@ use crate::host::Host;
 
 /// What a program may write to each of its outputs.
 pub(super) const MOST_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
-/// Between asking a program to stop and stopping it.
-pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// Where programs find the key that is equal for every attempt.
 pub(super) const KEY_VARIABLE: &str = "PLANRUN_IDEMPOTENCY_KEY";
 
@@ -194,7 +192,7 @@ async fn run(mut command: Command, request: Request, events: EventSender) -> Cal
     let child = command
         .spawn()
         .map_err(|problem| not_started(&program, &problem))?;
-    let mut group = Group::of(&child);
+    let mut group = ProcessGroup::of(&child);
     let input = request
         .arguments
         .get("stdin")
@@ -313,48 +311,6 @@ async fn drain(
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .add(read);
-    }
-}
-
-/// The program with all that it started. Dropping it stops them, so that nothing outlives its call.
-struct Group {
-    leader: Option<rustix::process::Pid>,
-}
-
-impl Group {
-    fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self {
-            leader: id.and_then(rustix::process::Pid::from_raw),
-        }
-    }
-
-    async fn stop(&mut self) {
-        let Some(leader) = self.leader else { return };
-        // A group that is already gone is what is wanted.
-        let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::TERM);
-        let waits = Duration::from_millis(20);
-        let mut waited = Duration::ZERO;
-        while rustix::process::test_kill_process_group(leader).is_ok() {
-            if waited >= GRACE {
-                return;
-            }
-            tokio::time::sleep(waits).await;
-            waited += waits;
-        }
-        self.disarm();
-    }
-
-    fn disarm(&mut self) {
-        self.leader = None;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(leader) = self.leader {
-            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
-        }
     }
 }
 

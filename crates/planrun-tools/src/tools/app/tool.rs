@@ -7,8 +7,8 @@ use planrun_lang::diag::codes::contracts::APP_INVALID;
 use planrun_lang::diag::{Diagnostic, Severity, closest};
 use planrun_lang::source::Span;
 use planrun_lang::types::{
-    Contract, Effect, ErrorClass, FieldLookup, KEY_TTL, Parameter, Rest, Signature, Type,
-    UsagePaths, Validator, decode, field, field_names, from_schema,
+    Contract, Effect, ErrorClass, KEY_TTL, Parameter, Signature, Type, UsagePaths, Validator,
+    from_schema,
 };
 use planrun_lang::value::parse_duration;
 use serde_json::Value as Json;
@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 use super::section::Section;
 use super::yaml::Node;
 use super::{AppTool, Reason, safety};
+use crate::contract::Arguments;
 
 const KEYS: [&str; 17] = [
     "name",
@@ -157,81 +158,14 @@ fn endpoint(section: &Section, found: &mut Vec<Diagnostic>) -> Arc<str> {
     text.into()
 }
 
-/// The arguments of a tool.
-struct Arguments {
-    schema: Option<Json>,
-    parameters: Vec<Parameter>,
-    /// Whether further arguments are taken.
-    extra: bool,
-}
-
 fn arguments(section: &Section, found: &mut Vec<Diagnostic>) -> Arguments {
-    let Some(schema) = schema(section, "parameters", found) else {
-        return Arguments {
-            schema: None,
-            parameters: Vec::new(),
+    match schema(section, "parameters", found) {
+        Some(schema) => Arguments::of(schema),
+        None => Arguments {
             extra: section.get("parameters").is_some(),
-        };
-    };
-    let ty = from_schema(&schema);
-    let parameters: Vec<Parameter> = field_names(&ty)
-        .into_iter()
-        .map(|name| parameter(&ty, &schema, name))
-        .collect();
-    // What is not listed is not taken, unless the schema says so in so many words; a schema that lists nothing takes all.
-    let said = schema
-        .get("additionalProperties")
-        .or_else(|| schema.get("unevaluatedProperties"));
-    let open = !matches!(&ty, Type::Object(object) if object.rest == Rest::Closed);
-    let extra = open
-        && (said.is_some_and(|said| *said != Json::Bool(false))
-            || schema.get("properties").is_none());
-    Arguments {
-        schema: Some(schema),
-        parameters,
-        extra,
+            ..Arguments::default()
+        },
     }
-}
-
-fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {
-    let (ty, required) = match field(ty, &name) {
-        FieldLookup::Found { ty, required } => (ty, required),
-        FieldLookup::Any | FieldLookup::Missing | FieldLookup::NotAnObject => (Type::Any, false),
-    };
-    let property = schema
-        .get("properties")
-        .and_then(|properties| properties.get(&*name));
-    let description = property
-        .and_then(|property| property.get("description"))
-        .and_then(Json::as_str);
-    // A default only describes, unless the argument has to be there: then it is what a call sends that does not name it.
-    let default = property
-        .and_then(|property| property.get("default"))
-        .filter(|_| required);
-    let default = default.and_then(|default| decode(default, &ty).ok());
-    Parameter {
-        ty,
-        required: required && default.is_none(),
-        description: description.map(Into::into),
-        schema: property
-            .map(|property| Arc::new(Contract::of_arguments(standing_alone(property, schema)))),
-        default,
-        name,
-    }
-}
-
-/// The schema of one property with the definitions that it may refer to.
-fn standing_alone(property: &Json, schema: &Json) -> Json {
-    let Json::Object(property) = property else {
-        return property.clone();
-    };
-    let mut property = property.clone();
-    for name in ["$schema", "$defs", "definitions"] {
-        if let Some(shared) = schema.get(name).filter(|_| !property.contains_key(name)) {
-            property.insert(name.to_owned(), shared.clone());
-        }
-    }
-    Json::Object(property)
 }
 
 /// The schema under a key, if it is one.

@@ -150,6 +150,17 @@ impl Node {
         }
     }
 
+    /// Whether what stands at this place is a part of it.
+    pub fn has_part_at(&self, place: Span) -> bool {
+        match &self.content {
+            Content::List(items) => items.iter().any(|item| item.has_part_at(place)),
+            Content::Map(entries) => entries.iter().any(|entry| entry.value.has_part_at(place)),
+            Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {
+                self.span == place
+            }
+        }
+    }
+
     /// Rewrites every text but keys, at every depth.
     pub fn rewrite(&mut self, change: &mut dyn FnMut(&str, Span) -> String) {
         match &mut self.content {

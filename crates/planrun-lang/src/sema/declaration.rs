@@ -1,0 +1,52 @@
+//! The contract of a tool as a plan file would declare it.
+
+use crate::types::{Parameter, Signature, Type};
+
+use super::finding::quoted;
+
+/// The text of a `tool` item with this contract and its documentation, as one line that is to be formatted. What only a JSON
+/// Schema can say is left out.
+#[must_use]
+pub fn declaration(tool: &Signature) -> String {
+    let description = tool.description.as_deref().unwrap_or_default();
+    let lines = description.trim().lines();
+    let doc: String = lines
+        .map(|line| format!("/// {}\n", line.trim_end()))
+        .collect();
+    let parameters: Vec<String> = tool.parameters.iter().map(parameter).collect();
+    let fails: Vec<String> = tool.raises.iter().map(|name| quoted(name)).collect();
+    let mut clauses = String::new();
+    if tool.effect_declared {
+        clauses = format!(" {}", tool.effect.name());
+    }
+    if !fails.is_empty() {
+        clauses = format!("{clauses} fails {}", fails.join(", "));
+    }
+    if let Some(key) = &tool.key_argument {
+        clauses = format!("{clauses} key {}", quoted(key));
+    }
+    format!(
+        "{doc}tool {}.{}({}) -> {}{clauses}\n",
+        quoted(&tool.namespace),
+        quoted(&tool.name),
+        parameters.join(", "),
+        writable(&tool.returns),
+    )
+}
+
+fn parameter(parameter: &Parameter) -> String {
+    let mark = if parameter.required { "" } else { "?" };
+    format!(
+        "{}{mark}: {}",
+        quoted(&parameter.name),
+        writable(&parameter.ty)
+    )
+}
+
+/// A type that a plan can write; what a finding has spoken of is any.
+fn writable(ty: &Type) -> String {
+    match ty {
+        Type::Invalid => Type::Any.to_string(),
+        ty => ty.to_string(),
+    }
+}

@@ -1,0 +1,362 @@
+//! The servers whose tools plans call: those that `planrun.yaml` names itself, and those in files of other programs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, CONFIG_KEY, CONFIG_VARIABLE, NOT_YET};
+use planrun_lang::diag::{Diagnostic, Severity};
+use planrun_lang::source::{MAX_FILE_BYTES, SourceFile};
+use planrun_lang::types::Effect;
+
+use super::settings::Read;
+use super::shown;
+use crate::host::Host;
+use crate::tools::BUILT_IN;
+use crate::tools::app::section::Section;
+use crate::tools::app::variables::{self, Filled};
+use crate::tools::app::yaml::{self, Node};
+use crate::tools::app::{App, Findings};
+use crate::tools::mcp::McpAddress;
+
+/// The kinds of tools that a name in `tools` can have.
+const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
+/// Those that nothing reads yet.
+const LATER: [&str; 3] = ["openapi", "a2a", "process"];
+const MCP: [&str; 6] = ["command", "url", "env", "headers", "cwd", "type"];
+
+/// A server under the name that the project gives it.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    pub name: Arc<str>,
+    pub address: McpAddress,
+    /// The classes that the project itself gives to tools.
+    pub classes: BTreeMap<String, Effect>,
+    /// What is sent to the server, and must not come back from it.
+    pub secrets: Vec<String>,
+}
+
+/// Every server of a project: those of `planrun.yaml`, then those of the files that it lists. A name that is taken is left out.
+pub(super) fn all(
+    host: &dyn Host,
+    root: &Path,
+    read: &mut Read,
+    apps: &[App],
+    found: &mut Vec<Findings>,
+) -> Vec<ServerSettings> {
+    let mut servers = std::mem::take(&mut read.servers);
+    let mut taken: BTreeSet<Arc<str>> = apps.iter().map(|app| app.name.clone()).collect();
+    servers.retain(|server| taken.insert(server.name.clone()));
+    let reader = ServerReader {
+        host,
+        root,
+        variables: &read.variables,
+    };
+    for (path, _) in &read.server_files {
+        for server in reader.file(&root.join(path), found) {
+            if taken.insert(server.name.clone()) {
+                servers.push(server);
+            }
+        }
+    }
+    servers
+}
+
+/// Reads where servers are, with the variables of the environment that the project lets its configuration read.
+pub(super) struct ServerReader<'a> {
+    pub host: &'a dyn Host,
+    /// The folder of the project.
+    pub root: &'a Path,
+    /// The names in `env`.
+    pub variables: &'a BTreeSet<String>,
+}
+
+impl ServerReader<'_> {
+    /// The servers under the key `tools` of `planrun.yaml`, whose variables have been filled in.
+    pub(super) fn listed(
+        &self,
+        node: &Node,
+        filled: &[Filled],
+        found: &mut Vec<Diagnostic>,
+    ) -> Vec<ServerSettings> {
+        let Some(entries) = node.entries() else {
+            let message = format!(
+                "`tools` must be a mapping from names, and is {}",
+                node.kind()
+            );
+            found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
+            return Vec::new();
+        };
+        let mut servers = Vec::new();
+        for entry in entries {
+            let what = format!("the tools `{}`", entry.name);
+            let Some(section) = Section::new(what, &entry.value, &CONFIG_KEY, found) else {
+                continue;
+            };
+            let mut keys = KINDS.to_vec();
+            keys.push("classes");
+            section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
+            for kind in LATER {
+                if let Some(node) = section.get(kind) {
+                    let message = format!("`{kind}` in planrun.yaml is not supported yet");
+                    let help = "nothing reads it; take it out for now";
+                    found.push(Diagnostic::new(&NOT_YET, node.span, message).help(help));
+                }
+            }
+            let Some(server) = section.get("mcp") else {
+                continue;
+            };
+            let classes = classes(&section, found);
+            if let Some(server) = self.server(&entry.name, server, filled, found) {
+                servers.push(ServerSettings { classes, ..server });
+            }
+        }
+        servers
+    }
+
+    /// The servers in a file that other programs read too: of Claude and Cursor under `mcpServers`, of VS Code under
+    /// `servers`.
+    pub(super) fn file(&self, path: &Path, found: &mut Vec<Findings>) -> Vec<ServerSettings> {
+        let text = self.host.read_bounded(path, MAX_FILE_BYTES as u64);
+        let source = SourceFile::new(shown(path), text.as_deref().unwrap_or_default());
+        let mut own = Vec::new();
+        let servers = match text {
+            Ok(text) => self.text(&text, &mut own),
+            Err(problem) => {
+                let message = format!("this file of MCP servers cannot be read: {problem}");
+                own.push(Diagnostic::new(
+                    &CONFIG_KEY,
+                    planrun_lang::source::Span::at(0),
+                    message,
+                ));
+                Vec::new()
+            }
+        };
+        if !own.is_empty() {
+            own.sort_by_key(|finding| finding.span);
+            found.push(Findings {
+                source: Arc::new(source),
+                diagnostics: own,
+            });
+        }
+        servers
+    }
+
+    fn text(&self, text: &str, found: &mut Vec<Diagnostic>) -> Vec<ServerSettings> {
+        let mut node = match yaml::parse(text) {
+            Ok(node) => node,
+            Err(problem) => {
+                let message = format!("this is no valid JSON: {}", problem.message);
+                found.push(Diagnostic::new(&CONFIG_KEY, problem.span, message));
+                return Vec::new();
+            }
+        };
+        let filled = variables::fill_in(&mut node, self.host, found);
+        let servers = ["mcpServers", "servers"].into_iter();
+        let servers = servers.filter_map(|key| node.get(key)?.entries()).flatten();
+        servers
+            .filter_map(|entry| self.server(&entry.name, &entry.value, &filled, found))
+            .collect()
+    }
+
+    fn server(
+        &self,
+        name: &str,
+        node: &Node,
+        filled: &[Filled],
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<ServerSettings> {
+        let what = format!("the MCP server `{name}`");
+        let section = Section::new(what.clone(), node, &CONFIG_KEY, found)?;
+        if BUILT_IN.contains(&name) {
+            let message = format!("`{name}` is a namespace of planrun itself");
+            let help = "give the server another name";
+            found.push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
+            return None;
+        }
+        let mut known = MCP.to_vec();
+        // As other programs write it, the arguments stand beside the command.
+        known.push("args");
+        section.expect_keys(&known, &CONFIG_KEY, Severity::Warning, found);
+        let mut secrets = Vec::new();
+        for variable in filled.iter().filter(|one| node.has_part_at(one.span)) {
+            if !self.variables.contains(&variable.name) {
+                found.push(not_listed(&variable.name, variable.span));
+            }
+            secrets.push(variable.value.clone());
+        }
+        let environment = self.environment(&section, &mut secrets, found);
+        let address = match (section.get("command"), section.get("url")) {
+            (Some(command), None) => McpAddress::Program {
+                command: self.command(command, &section, found)?,
+                environment,
+                folder: self.folder(&section, found),
+            },
+            (None, Some(_)) => McpAddress::Url {
+                url: address(&section, found)?,
+                headers: pairs(&section, "headers", found),
+            },
+            (Some(_), Some(url)) => {
+                let message = format!("{what} has a `command` and a `url`");
+                let help = "leave out the one that is not meant";
+                found.push(Diagnostic::new(&CONFIG_KEY, url.span, message).help(help));
+                return None;
+            }
+            (None, None) => {
+                let message = format!("{what} has neither a `command` nor a `url`");
+                let help = "write `command: [PROGRAM, ARGUMENT…]` or `url: \"https://…\"`";
+                found.push(Diagnostic::new(&CONFIG_KEY, section.span(), message).help(help));
+                return None;
+            }
+        };
+        Some(ServerSettings {
+            name: name.into(),
+            address,
+            classes: BTreeMap::new(),
+            secrets,
+        })
+    }
+
+    /// `command: [PROGRAM, ARGUMENT…]`, or a program with `args` beside it.
+    fn command(
+        &self,
+        node: &Node,
+        section: &Section,
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<Vec<String>> {
+        let nodes = match node.items() {
+            Some(items) => items.iter().chain(&[]),
+            None => std::slice::from_ref(node)
+                .iter()
+                .chain(section.list("args", found)),
+        };
+        let mut command: Vec<String> = Vec::new();
+        for node in nodes {
+            let Some(word) = node.scalar() else {
+                let message = format!("a word of a command must be text, and is {}", node.kind());
+                found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
+                return None;
+            };
+            command.push(word);
+        }
+        // A path is meant from the folder of the project, whatever folder the program runs in.
+        if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
+            *program = shown(&self.root.join(&*program));
+        }
+        if command.is_empty() {
+            section.report(node.span, "`command` is empty".to_owned(), found);
+            return None;
+        }
+        Some(command)
+    }
+
+    fn folder(&self, section: &Section, found: &mut Vec<Diagnostic>) -> PathBuf {
+        match section.text("cwd", found) {
+            Some(folder) => self.root.join(folder),
+            None => self.root.to_owned(),
+        }
+    }
+
+    /// `env: [NAME…]` passes variables on; `env: { NAME: TEXT }` sets them.
+    fn environment(
+        &self,
+        section: &Section,
+        secrets: &mut Vec<String>,
+        found: &mut Vec<Diagnostic>,
+    ) -> Vec<(String, String)> {
+        let Some(names) = section.get("env").and_then(Node::items) else {
+            return pairs(section, "env", found);
+        };
+        let mut environment = Vec::new();
+        for node in names {
+            let Some(name) = node.scalar() else { continue };
+            if !self.variables.contains(&name) {
+                found.push(not_listed(&name, node.span));
+            }
+            match self.host.variable(&name) {
+                Some(value) => {
+                    secrets.push(value.clone());
+                    environment.push((name, value));
+                }
+                None => {
+                    let message = format!("the environment variable {name} is not set");
+                    let help = format!("set {name}, or take it out of `env`");
+                    found.push(Diagnostic::new(&CONFIG_VARIABLE, node.span, message).help(help));
+                }
+            }
+        }
+        environment
+    }
+}
+
+fn not_listed(name: &str, span: planrun_lang::source::Span) -> Diagnostic {
+    let message =
+        format!("{name} is read from the environment, and `env` of planrun.yaml does not list it");
+    let help =
+        format!("add `env: [{name}]` to planrun.yaml; whatever it holds is a credential then");
+    let mut finding = Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help);
+    finding.severity = Severity::Error;
+    finding
+}
+
+fn address(section: &Section, found: &mut Vec<Diagnostic>) -> Option<String> {
+    let text = section.required("url", found)?;
+    let problem = match reqwest::Url::parse(&text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => return Some(text),
+        Ok(url) => format!("it begins with `{}:`", url.scheme()),
+        Err(problem) => problem.to_string(),
+    };
+    // Not the text: variables may have put credentials into it.
+    let span = section.get("url").map_or(section.span(), |node| node.span);
+    section.report(span, format!("`url` is no web address: {problem}"), found);
+    None
+}
+
+/// A mapping from names to texts.
+fn pairs(section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Vec<(String, String)> {
+    let Some(node) = section.get(key) else {
+        return Vec::new();
+    };
+    let Some(entries) = node.entries() else {
+        section.report(
+            node.span,
+            format!("`{key}` must be a mapping, and is {}", node.kind()),
+            found,
+        );
+        return Vec::new();
+    };
+    let pairs = entries.iter().filter_map(|entry| {
+        let value = entry.value.scalar();
+        if value.is_none() {
+            let message = format!(
+                "`{}` must be text, and is {}",
+                entry.name,
+                entry.value.kind()
+            );
+            section.report(entry.value.span, message, found);
+        }
+        Some((entry.name.clone(), value?))
+    });
+    pairs.collect()
+}
+
+/// `classes: { TOOL: CLASS }`: what the project knows of the effect of tools.
+fn classes(section: &Section, found: &mut Vec<Diagnostic>) -> BTreeMap<String, Effect> {
+    let written = pairs(section, "classes", found);
+    let node = section.get("classes");
+    let mut classes = BTreeMap::new();
+    for (tool, class) in written {
+        match Effect::find(&class) {
+            Some(effect) => {
+                classes.insert(tool, effect);
+            }
+            None => {
+                let span = node.map_or(section.span(), |node| node.span);
+                let names = Effect::ALL.map(Effect::name).join(", ");
+                let message = format!("`{class}` of {tool} is no effect class: they are {names}");
+                section.report(span, message, found);
+            }
+        }
+    }
+    classes
+}

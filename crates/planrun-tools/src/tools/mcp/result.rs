@@ -1,0 +1,260 @@
+//! What a server answers to a call, as a value of the plan.
+//!
+//! Structured content is the value. Without it a single text that is a JSON object or array is that value, any other single
+//! text is a string, and everything else is `{ text, parts }`. A result that calls itself an error fails the step with the
+//! class `tool.failed`.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{ErrorClass, Signature, Validation};
+use planrun_lang::value::{Key, Map, Value};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::Value as Json;
+
+/// The outcome of a call of a tool with this contract.
+pub(super) fn outcome(result: CallToolResult, signature: &Signature) -> CallOutcome {
+    if result.is_error == Some(true) {
+        return Err(failure(&result, signature));
+    }
+    if let Some(structured) = result.structured_content {
+        return Ok(Answer::Json(structured));
+    }
+    if let Some(contract) = &signature.output_schema {
+        let json = only_text(&result.content)
+            .and_then(|text| serde_json::from_str::<Json>(text).ok())
+            .filter(|json| contract.violations(json).is_empty());
+        return json.map(Answer::Json).ok_or_else(|| {
+            let message = "the server declares a structured result and has sent none".to_owned();
+            CallError::new(
+                ErrorClass::Validation(Validation::Result),
+                message,
+                Sent::Answered,
+            )
+        });
+    }
+    if let Some(text) = only_text(&result.content) {
+        let json = serde_json::from_str::<Json>(text).ok();
+        return Ok(
+            match json.filter(|json| json.is_object() || json.is_array()) {
+                Some(json) => Answer::Json(json),
+                None => Answer::Value(Value::from(text.to_owned())),
+            },
+        );
+    }
+    parts(&result.content).map(Answer::Value)
+}
+
+/// The text of a result that is one text and nothing else.
+fn only_text(content: &[ContentBlock]) -> Option<&str> {
+    match content {
+        [ContentBlock::Text(text)] => Some(&text.text),
+        _ => None,
+    }
+}
+
+/// Why the server says that the call has failed.
+fn failure(result: &CallToolResult, signature: &Signature) -> CallError {
+    let texts = texts(&result.content);
+    let message = match (&*texts, &result.structured_content) {
+        ("", Some(structured)) => structured.to_string(),
+        ("", None) => format!("{} has failed and does not say why", signature.path()),
+        (texts, _) => texts.to_owned(),
+    };
+    CallError::new(ErrorClass::Tool("failed".into()), message, Sent::Answered)
+}
+
+/// All texts of a result, one below the other.
+fn texts(content: &[ContentBlock]) -> String {
+    let texts = content.iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Several blocks, or one that is no text.
+fn parts(content: &[ContentBlock]) -> Result<Value, CallError> {
+    let parts = content.iter().map(part).collect::<Result<Vec<_>, _>>()?;
+    Ok(object([
+        ("text", Some(Value::from(texts(content)))),
+        ("parts", Some(Value::List(Arc::new(parts)))),
+    ]))
+}
+
+fn part(block: &ContentBlock) -> Result<Value, CallError> {
+    let text = |text: &str| Some(Value::from(text.to_owned()));
+    let optional = |text: &Option<String>| text.clone().map(Value::from);
+    Ok(match block {
+        ContentBlock::Text(block) => object([("kind", text("text")), ("text", text(&block.text))]),
+        ContentBlock::Image(image) => object([
+            ("kind", text("image")),
+            ("mime", text(&image.mime_type)),
+            ("bytes", Some(bytes(&image.data)?)),
+        ]),
+        ContentBlock::Audio(audio) => object([
+            ("kind", text("audio")),
+            ("mime", text(&audio.mime_type)),
+            ("bytes", Some(bytes(&audio.data)?)),
+        ]),
+        ContentBlock::ResourceLink(link) => object([
+            ("kind", text("link")),
+            ("uri", text(&link.uri)),
+            ("name", text(&link.name)),
+        ]),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents {
+                uri,
+                mime_type,
+                text: content,
+                ..
+            } => object([
+                ("kind", text("resource")),
+                ("uri", text(uri)),
+                ("mime", optional(mime_type)),
+                ("text", text(content)),
+            ]),
+            ResourceContents::BlobResourceContents {
+                uri,
+                mime_type,
+                blob,
+                ..
+            } => object([
+                ("kind", text("resource")),
+                ("uri", text(uri)),
+                ("mime", optional(mime_type)),
+                ("bytes", Some(bytes(blob)?)),
+            ]),
+            _ => return Err(unknown_block()),
+        },
+        _ => return Err(unknown_block()),
+    })
+}
+
+/// An object without the fields that have no value.
+fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    let fields = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((Key::String(name.into()), value?)));
+    Value::Map(Arc::new(fields.collect::<Map>()))
+}
+
+fn bytes(base64: &str) -> Result<Value, CallError> {
+    let decoded = STANDARD.decode(base64);
+    decoded
+        .map(|bytes| Value::Bytes(bytes.into()))
+        .map_err(|_| {
+            let message = "the result has binary content that is no base64".to_owned();
+            CallError::new(
+                ErrorClass::Validation(Validation::Result),
+                message,
+                Sent::Answered,
+            )
+        })
+}
+
+fn unknown_block() -> CallError {
+    let message = "the result has a kind of content that is not known here".to_owned();
+    CallError::new(
+        ErrorClass::Validation(Validation::Result),
+        message,
+        Sent::Answered,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use planrun_lang::types::Contract;
+    use serde_json::json;
+
+    use super::*;
+
+    fn unwrapped(result: Json, output: Option<Json>) -> Result<Json, String> {
+        let result: CallToolResult = serde_json::from_value(result).unwrap();
+        let signature = Signature {
+            output_schema: output.map(|schema| Arc::new(Contract::of_result(schema))),
+            ..Signature::unknown("notes".into(), "search".into())
+        };
+        match outcome(result, &signature) {
+            Ok(Answer::Json(json)) => Ok(json),
+            Ok(Answer::Value(value)) => Ok(value.to_json()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn every_kind_of_result_is_a_value() {
+        let text = |text: &str| json!({ "type": "text", "text": text });
+        let cases = [
+            (
+                json!({ "content": [text("x")], "structuredContent": { "a": 1 } }),
+                json!({ "a": 1 }),
+            ),
+            (
+                json!({ "content": [], "structuredContent": [1] }),
+                json!([1]),
+            ),
+            (
+                json!({ "content": [text("{\"a\": 1}")] }),
+                json!({ "a": 1 }),
+            ),
+            (json!({ "content": [text("42")] }), json!("42")),
+            (json!({ "content": [text("true")] }), json!("true")),
+            (json!({ "content": [text("\"q\"")] }), json!("\"q\"")),
+            (json!({ "content": [text("你好")] }), json!("你好")),
+            (
+                json!({ "content": [text("a"), text("b")] }),
+                json!({ "text": "a\nb", "parts": [{ "kind": "text", "text": "a" }, { "kind": "text", "text": "b" }] }),
+            ),
+            (json!({ "content": [] }), json!({ "text": "", "parts": [] })),
+            (
+                json!({ "content": [{ "type": "image", "data": "AQI=", "mimeType": "image/png" }] }),
+                json!({ "text": "", "parts": [{ "kind": "image", "mime": "image/png", "bytes": "AQI=" }] }),
+            ),
+            (
+                json!({ "content": [{ "type": "resource_link", "uri": "file:///a", "name": "a" }] }),
+                json!({ "text": "", "parts": [{ "kind": "link", "uri": "file:///a", "name": "a" }] }),
+            ),
+            (
+                json!({ "content": [{ "type": "resource", "resource": { "uri": "x:1", "text": "t" } }] }),
+                json!({ "text": "", "parts": [{ "kind": "resource", "uri": "x:1", "text": "t" }] }),
+            ),
+        ];
+        for (result, expected) in cases {
+            assert_eq!(unwrapped(result.clone(), None), Ok(expected), "{result}");
+        }
+    }
+
+    #[test]
+    fn a_declared_result_has_to_come() {
+        let declared = || Some(json!({ "type": "object", "required": ["a"] }));
+        let text = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
+        assert_eq!(
+            unwrapped(text("{\"a\": 1}"), declared()),
+            Ok(json!({ "a": 1 }))
+        );
+        for missing in ["{\"b\": 1}", "words"] {
+            let error = unwrapped(text(missing), declared()).unwrap_err();
+            assert!(error.starts_with("validation.result: "), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_error_fails_the_call() {
+        let failed =
+            json!({ "isError": true, "content": [{ "type": "text", "text": "no such note" }] });
+        assert_eq!(
+            unwrapped(failed, None),
+            Err("tool.failed: no such note".to_owned())
+        );
+        let silent = json!({ "isError": true, "content": [] });
+        let expected = "tool.failed: notes.search has failed and does not say why";
+        assert_eq!(unwrapped(silent, None), Err(expected.to_owned()));
+        let broken =
+            json!({ "content": [{ "type": "image", "data": "?", "mimeType": "image/png" }] });
+        assert!(unwrapped(broken, None).is_err());
+    }
+}

@@ -1,0 +1,76 @@
+//! Tools of a server, as the engine calls them.
+
+use std::sync::Arc;
+
+use planrun_lang::types::{ErrorClass, Signature, Transient};
+
+use super::call::converse;
+use super::{McpAddress, McpServer};
+use crate::tools::{
+    BoxFuture, Conversation, DescribeError, Described, Identity, Request, Transport,
+};
+
+/// One tool of a server.
+#[derive(Debug)]
+pub struct McpTransport {
+    server: Arc<McpServer>,
+    signature: Arc<Signature>,
+}
+
+impl McpTransport {
+    /// The tool with this contract; its name is the one by which the server knows it.
+    #[must_use]
+    pub fn new(server: Arc<McpServer>, signature: Arc<Signature>) -> Self {
+        Self { server, signature }
+    }
+}
+
+impl Transport for McpTransport {
+    fn call(&self, request: Request) -> Conversation {
+        if let Err(error) = request.begins() {
+            return Conversation::Now(Err(error));
+        }
+        let (server, signature) = (self.server.clone(), self.signature.clone());
+        Conversation::with_events(move |events| async move {
+            converse(&server, &signature, &request, events).await
+        })
+    }
+
+    fn identify(&self, identity: &mut Identity) {
+        match self.server.address() {
+            McpAddress::Program {
+                command,
+                environment,
+                folder,
+            } => {
+                let variables = environment.iter().flat_map(|(name, value)| [name, value]);
+                command
+                    .iter()
+                    .chain(variables)
+                    .for_each(|part| identity.add(part.as_bytes()));
+                identity.add(folder.as_os_str().as_encoded_bytes());
+            }
+            McpAddress::Url { url, headers } => {
+                let headers = headers.iter().flat_map(|(name, value)| [name, value]);
+                [url]
+                    .into_iter()
+                    .chain(headers)
+                    .for_each(|part| identity.add(part.as_bytes()));
+            }
+        }
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Described> {
+        Box::pin(async {
+            let offered = self.server.offered().await.map_err(|error| DescribeError {
+                class: ErrorClass::Transient(Transient::Unavailable),
+                message: error.to_string(),
+            })?;
+            let tools = offered.tools.iter().map(|(name, tool)| {
+                let class = tool.annotations.class(false);
+                Arc::new(tool.signature(&self.server.name, name, class))
+            });
+            Ok(tools.collect())
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! `planrun tools`: the tools of a project, and the file that pins their contracts.
+
+mod list;
+mod lock;
+mod show;
+
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+
+use super::{Exit, Failure, Terminal};
+
+const EXAMPLES: &str = "\
+Examples:
+  planrun tools list                    every tool that plans of this project can call
+  planrun tools show notes.search       its contract, in the language of plans
+  planrun tools lock                    connect to the servers and pin what they offer
+  planrun tools lock --check            in CI: fail where a server offers something else";
+
+/// Look at the tools of the project, and pin their contracts.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::ListArguments),
+    Lock(lock::LockArguments),
+    Show(show::ShowArguments),
+}
+
+/// Does what the command asks for.
+///
+/// # Errors
+/// When the project cannot be opened, a server cannot be reached, or the output cannot be written.
+pub fn run(
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    match &arguments.command {
+        Command::List(arguments) => list::run(arguments, project, terminal),
+        Command::Lock(arguments) => lock::run(arguments, project, terminal),
+        Command::Show(arguments) => show::run(arguments, project, terminal),
+    }
+}

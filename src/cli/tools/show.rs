@@ -1,0 +1,41 @@
+//! `planrun tools show`: the contract of one tool, as a plan would declare it.
+
+use std::path::Path;
+
+use clap::Args;
+use planrun_lang::diag::nearest;
+use planrun_lang::format::format;
+use planrun_lang::sema::declaration;
+use planrun_lang::source::SourceFile;
+use planrun_runs::runs::Workspace;
+
+use crate::cli::{Exit, Failure, Terminal};
+
+/// Show the contract of a tool, in the language of plans.
+#[derive(Debug, Args)]
+pub struct ShowArguments {
+    /// The tool, such as `notes.search`.
+    #[arg(value_name = "TOOL")]
+    tool: String,
+}
+
+pub(super) fn run(
+    arguments: &ShowArguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let workspace = Workspace::open(Path::new("-"), project)?;
+    let catalog = workspace.catalog(None);
+    let wanted = &arguments.tool;
+    let Some(tool) = catalog.signatures().find(|tool| tool.path() == *wanted) else {
+        let paths: Vec<String> = catalog.signatures().map(|tool| tool.path()).collect();
+        let near = nearest(wanted, paths.iter().map(String::as_str));
+        let near = near.map(|near| format!("; was `{}` meant?", near.name));
+        let near = near.unwrap_or_else(|| "; `planrun tools list` lists them".to_owned());
+        return Err(Failure::Usage(format!("there is no tool `{wanted}`{near}")));
+    };
+    let text = declaration(tool);
+    let formatted = format(&SourceFile::new("contract", text.clone()));
+    terminal.print(&formatted.unwrap_or(text))?;
+    Ok(Exit::Fine)
+}

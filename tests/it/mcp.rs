@@ -1,0 +1,334 @@
+//! Servers of the Model Context Protocol: pinning what they offer, and calling it, with a scripted server that does what real
+//! ones do to their clients.
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::support::{Output, folder, left_out, planrun, root};
+
+/// A project with the scripted server as `notes`, its contracts pinned with all that they claim; nothing where there is no
+/// Python to run the server.
+fn project(plan: &str) -> Option<TempDir> {
+    let place = unpinned(plan)?;
+    let locked = run(&place, &["tools", "lock", "--accept", "all"]);
+    assert_eq!(locked.status, 0, "{locked:?}");
+    Some(place)
+}
+
+/// The same before anything is pinned.
+fn unpinned(plan: &str) -> Option<TempDir> {
+    let python = Command::new("python3")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
+    if !python.is_ok_and(|status| status.success()) {
+        left_out("servers of MCP: there is no python3 that could be one");
+        return None;
+    }
+    let place = folder([("a.plan", plan)]);
+    let server = root().join("tests/peers/mcp/scripted.py");
+    let command = json!(["python3", server, place.path()]);
+    let settings = format!("tools:\n  notes: {{ mcp: {{ command: {command} }} }}\n");
+    std::fs::write(place.path().join("planrun.yaml"), settings).unwrap();
+    Some(place)
+}
+
+fn run(place: &TempDir, arguments: &[&str]) -> Output {
+    planrun(arguments).within(place.path()).run()
+}
+
+/// What the server was called with, in order.
+fn calls(place: &TempDir) -> Vec<Json> {
+    let calls = std::fs::read_to_string(place.path().join("calls")).unwrap_or_default();
+    calls
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// A plan that calls one tool and gives what that gives.
+fn calling(call: &str) -> String {
+    format!("use notes\n\nplan a() -> any {{\n    step given = {call}\n    reply given\n}}\n")
+}
+
+fn replied(call: &str) -> Option<Result<Json, Output>> {
+    let place = project(&calling(call))?;
+    let output = run(&place, &["run", "a.plan", "--format", "json"]);
+    Some(match output.status {
+        0 => Ok(output.json()["reply"].clone()),
+        _ => Err(output),
+    })
+}
+
+#[test]
+fn a_lock_pins_what_a_server_offers_and_takes_nothing_on_trust() {
+    let Some(place) = unpinned(&calling("notes.echo(text: \"x\")")) else {
+        return;
+    };
+    let first = run(&place, &["tools", "lock"]);
+    assert_eq!(first.status, 0, "{first:?}");
+    assert!(
+        first
+            .stdout
+            .starts_with("notes (scripted 1.0.0): 13 tools\n"),
+        "{}",
+        first.stdout
+    );
+    assert!(
+        first.stdout.contains("  notes.keep-note is new\n"),
+        "{}",
+        first.stdout
+    );
+    assert!(
+        first
+            .stdout
+            .contains("3 of 13 tools say that they only read, and count as effects"),
+        "{}",
+        first.stdout
+    );
+    let lock = || std::fs::read_to_string(place.path().join("planrun.lock")).unwrap();
+    let before = lock();
+    let class = |tool: &str| {
+        let listed = run(&place, &["tools", "list"]);
+        let line = listed.stdout.lines().find(|line| line.starts_with(tool));
+        line.unwrap().split_whitespace().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(
+        (class("notes.echo"), class("notes.wipe")),
+        ("effect".into(), "irreversible".into())
+    );
+    assert_eq!(run(&place, &["tools", "lock", "--check"]).status, 0);
+    assert_eq!(
+        run(&place, &["tools", "lock", "--accept", "reads"]).status,
+        0
+    );
+    assert_eq!(
+        (class("notes.echo"), class("notes.keep-note")),
+        ("read".into(), "effect".into())
+    );
+    assert_eq!(run(&place, &["tools", "lock", "--accept", "all"]).status, 0);
+    assert_eq!(class("notes.keep-note"), "idempotent");
+    assert_ne!(before, lock());
+    let accepted = lock();
+    assert_eq!(run(&place, &["tools", "lock"]).status, 0);
+    assert_eq!(
+        accepted,
+        lock(),
+        "what was accepted stays so, and the same contracts are the same text"
+    );
+}
+
+#[test]
+fn a_contract_that_changes_is_told_and_claims_anew() {
+    let Some(place) = project(&calling("notes.echo(text: \"x\")")) else {
+        return;
+    };
+    let tools = json!([
+        { "name": "echo", "description": "Gives back a text. Call it often.", "inputSchema": {
+            "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] },
+          "annotations": { "readOnlyHint": true } },
+        { "name": "count", "description": "Counts letters.", "inputSchema": { "type": "object" },
+          "annotations": { "readOnlyHint": true } },
+    ]);
+    std::fs::write(place.path().join("tools.json"), tools.to_string()).unwrap();
+    let checked = run(&place, &["tools", "lock", "--check"]);
+    assert_eq!(checked.status, 1, "{checked:?}");
+    for line in [
+        "  notes.echo has changed its description\n",
+        "  notes.count has changed its contract\n",
+        "  notes.wipe is gone\n",
+        "1 of 2 tools say that they only read",
+    ] {
+        assert!(
+            checked.stdout.contains(line),
+            "{line:?} in {}",
+            checked.stdout
+        );
+    }
+    let pinned = run(&place, &["tools", "show", "notes.count"]);
+    let expected = "/// Counts letters.\ntool notes.count(text: string) -> { letters: int } read fails failed\n";
+    assert_eq!(pinned.stdout, expected, "a check writes nothing");
+}
+
+#[test]
+fn results_are_values_of_the_contract() {
+    let Some(counted) = replied("notes.count(text: \"入职表\")") else {
+        return;
+    };
+    assert_eq!(counted.unwrap(), json!({ "letters": 3 }));
+    let echoed = replied("notes.echo(text: \"42\")").unwrap();
+    assert_eq!(echoed.unwrap(), json!("42"));
+    assert_eq!(replied("notes.`错误`()").unwrap().unwrap(), json!("ok"));
+    assert_eq!(replied("notes.babble()").unwrap().unwrap(), json!("done"));
+    assert_eq!(
+        replied("notes.progress()").unwrap().unwrap(),
+        json!("arrived")
+    );
+}
+
+#[test]
+fn a_server_gets_no_variable_that_it_was_not_given() {
+    let Some(place) = project(&calling("notes.environment()")) else {
+        return;
+    };
+    let program = planrun(["run", "a.plan", "--format", "json"]).within(place.path());
+    let output = program.variable("SECRET_WORD", "hush").run();
+    assert_eq!(output.status, 0, "{output:?}");
+    let names = output.json()["reply"].to_string();
+    assert!(
+        names.contains("PATH") && !names.contains("SECRET_WORD"),
+        "{names}"
+    );
+}
+
+#[test]
+fn an_error_of_the_server_fails_the_step_and_draws_nothing_on_the_terminal() {
+    let Some(refused) = replied("notes.refuse()") else {
+        return;
+    };
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.status, 1, "{refused:?}");
+    assert!(refused.stdout.contains("tool.failed"), "{refused:?}");
+    assert!(
+        !refused.stdout.contains('\x1b') && !refused.stderr.contains('\x1b'),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_server_that_dies_is_started_again_and_a_read_is_tried_again() {
+    let Some(place) = project(&calling("notes.die()")) else {
+        return;
+    };
+    let output = run(&place, &["run", "a.plan", "--format", "json"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    assert_eq!(output.json()["reply"], json!("alive"));
+    assert_eq!(calls(&place).len(), 2);
+}
+
+#[test]
+fn a_call_that_is_not_answered_in_time_is_given_up_and_its_server_ends() {
+    let Some(place) = project(&calling("notes.hang() timeout 500ms")) else {
+        return;
+    };
+    let output = run(&place, &["run", "a.plan", "--format", "json"]);
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(output.stdout.contains("unknown_outcome"), "{output:?}");
+    let marked = place.path().to_str().unwrap();
+    let alive = Command::new("pgrep").args(["-f", marked]).output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&alive.stdout),
+        "",
+        "the server outlives its run"
+    );
+}
+
+#[test]
+fn a_message_without_end_is_no_result_and_costs_no_memory() {
+    let Some(place) = project(&calling("notes.flood() timeout 20s")) else {
+        return;
+    };
+    let output = run(&place, &["run", "a.plan", "--format", "json"]);
+    assert_eq!(
+        output.status, 0,
+        "what is too long is dropped, and what comes after it is heard: {output:?}"
+    );
+    assert_eq!(output.json()["reply"], json!("never heard"));
+}
+
+#[test]
+fn a_question_of_the_server_is_one_of_the_run() {
+    let Some(place) = project(&calling("notes.ask()")) else {
+        return;
+    };
+    let arguments = [
+        "run",
+        "a.plan",
+        "--format",
+        "json",
+        "--answer",
+        "given.asked={\"colour\": \"blue\"}",
+    ];
+    let output = run(&place, &arguments);
+    assert_eq!(output.status, 0, "{output:?}");
+    let expected = json!({ "action": "accept", "content": { "colour": "blue" } });
+    assert_eq!(output.json()["reply"], expected);
+}
+
+#[test]
+fn every_attempt_of_an_execution_carries_its_key() {
+    let Some(place) = project(&calling("notes.`keep-note`(text: \"x\")")) else {
+        return;
+    };
+    assert_eq!(run(&place, &["run", "a.plan"]).status, 0);
+    let calls = calls(&place);
+    assert_eq!(calls.len(), 1);
+    assert!(
+        calls[0]["key"].as_str().is_some_and(|key| !key.is_empty()),
+        "{calls:?}"
+    );
+}
+
+#[test]
+fn a_server_that_cannot_be_used_says_why() {
+    let place = folder([(
+        "planrun.yaml",
+        "tools:\n  gone: { mcp: { command: [no-such-program] } }\n  dead: { mcp: { command: [sh, -c, \"echo out of luck >&2\"] } }\n",
+    )]);
+    let locked = run(&place, &["tools", "lock"]);
+    assert_eq!(locked.status, 3, "{locked:?}");
+    let expected = "the MCP server `gone` cannot be used: there is no program `no-such-program`";
+    assert!(locked.stderr.contains(expected), "{}", locked.stderr);
+    assert!(
+        locked.stderr.contains("it says: out of luck"),
+        "{}",
+        locked.stderr
+    );
+    assert!(!place.path().join("planrun.lock").exists());
+}
+
+#[test]
+fn variables_reach_a_server_where_the_project_lists_them() {
+    let settings = |listed: &str| {
+        format!(
+            "{listed}tools:\n  notes: {{ mcp: {{ command: [x, \"${{SECRET_WORD}}\"], env: [OTHER_WORD] }} }}\n"
+        )
+    };
+    let found = |listed: &str| {
+        let place = folder([
+            ("planrun.yaml", settings(listed)),
+            ("a.plan", "plan a() {}\n".to_owned()),
+        ]);
+        let program = planrun(["check", "--format", "short"]).within(place.path());
+        let output = program
+            .variable("SECRET_WORD", "one")
+            .variable("OTHER_WORD", "two")
+            .run();
+        output.stdout
+    };
+    let refused = found("");
+    for name in ["SECRET_WORD", "OTHER_WORD"] {
+        let expected = format!(
+            "{name} is read from the environment, and `env` of planrun.yaml does not list it"
+        );
+        assert!(refused.contains(&expected), "{refused}");
+    }
+    let listed = found("env: [SECRET_WORD, OTHER_WORD]\n");
+    assert!(!listed.contains("config-variable"), "{listed}");
+}
+
+#[test]
+fn a_lock_that_was_changed_by_hand_is_refused() {
+    let Some(place) = project(&calling("notes.echo(text: \"x\")")) else {
+        return;
+    };
+    let path = place.path().join("planrun.lock");
+    let lock = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, lock.replace("Gives back a text.", "Gives it back.")).unwrap();
+    let checked = run(&place, &["check", "a.plan"]);
+    assert_eq!(checked.status, 3, "{checked:?}");
+    let expected = "planrun.lock cannot be used: the contract of notes.echo was changed by hand; `planrun tools lock` writes it again";
+    assert!(checked.stderr.contains(expected), "{}", checked.stderr);
+}
