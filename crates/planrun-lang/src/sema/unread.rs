@@ -5,31 +5,12 @@ use std::sync::Arc;
 
 use super::annotation::NamedTypes;
 use super::checker::PlanChecker;
-use super::file::{Namespace, Uses};
 use super::finding::quoted;
+use super::made::MadeLet;
+use super::shared::{Namespace, Uses};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-
-/// What a plan makes, until it is known who uses it.
-#[derive(Default)]
-pub(super) struct Made {
-    pub lets: Vec<MadeLet>,
-    /// Steps that only read: where the name of each was introduced, its own place, and what is called.
-    pub looks: Vec<(Span, Span, String)>,
-    /// Steps of whose result nothing is known: where the name was introduced, what is called, and where.
-    pub riddles: Vec<(Span, String, Span)>,
-    /// Tasks that only the plan itself can move.
-    pub tasks: Vec<(Arc<str>, Span)>,
-}
-
-/// A `let`, until it is known who reads it.
-pub(super) struct MadeLet {
-    pub name: ast::Name,
-    /// Where its name was introduced first.
-    pub origin: Span,
-    pub statement: Span,
-}
 
 /// Reports what nothing in the plan uses. Silent where damage may hide the use.
 pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::answer_path::means;
 use super::inbox::OpenRun;
-use super::signal::open;
+use super::list::open;
 use super::{Error, Journal, Planrun};
 use crate::journal::store::Seen;
 use planrun_core::journal::{Accepted, Given, Said};

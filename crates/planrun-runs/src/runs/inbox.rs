@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use planrun_lang::protocol::RunState;
 
-use super::recorded::replay;
 use super::redaction::redaction;
+use super::replay::replay;
 use super::{Error, Journal, Planrun};
 use crate::journal::store::{Filter, RunRow, Seen};
 use planrun_core::journal::{Accepted, AnswerError, Given, Past, Question, Said, Shown};

@@ -4,8 +4,7 @@ use std::ops::Deref;
 
 use planrun_lang::protocol::RunState;
 
-use super::recorded::replay;
-use super::signal::open;
+use super::replay::replay;
 use super::{Error, Journal, Planrun};
 pub use crate::journal::store::RunInfo;
 use crate::journal::store::{Filter, RunRow};
@@ -173,6 +172,19 @@ impl Planrun {
         } else {
             Wake::GoesOn
         }
+    }
+}
+
+/// The run, which must not have ended.
+pub(super) fn open(journal: &Journal, run: &str) -> Result<RunRow, Error> {
+    let row = journal.run(run)?;
+    if row.ended {
+        Err(Error::Ended {
+            run: row.info.run,
+            state: row.info.state,
+        })
+    } else {
+        Ok(row)
     }
 }
 

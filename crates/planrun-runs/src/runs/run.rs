@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::base::Base;
 use super::pinned::Pinned;
-use super::recorded::{RecordedRun, replay};
+use super::recorded::RecordedRun;
+use super::replay::replay;
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
 use crate::driver::{self, Answering, Context, Observer, Silence};
 use crate::journal::store::{Created, Lease, NewRun, RunRow};

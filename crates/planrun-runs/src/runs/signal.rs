@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+use super::list::open;
 use super::recorded::RecordedRun;
-use super::{Error, Journal, Planrun, ResumeOptions, Run};
-use crate::journal::store::RunRow;
+use super::{Error, Planrun, ResumeOptions, Run};
 use planrun_core::journal::{Cancel, Move, Said, Signal};
 use planrun_core::run::{Program, accepts_move, accepts_signal};
 
@@ -131,18 +131,5 @@ impl Receiver {
         let RecordedRun { journal, row, .. } = &self.recorded;
         journal.post(&row.run, &said.to_text())?;
         Ok(journal.is_driven(row))
-    }
-}
-
-/// The run, which must not have ended.
-pub(super) fn open(journal: &Journal, run: &str) -> Result<RunRow, Error> {
-    let row = journal.run(run)?;
-    if row.ended {
-        Err(Error::Ended {
-            run: row.info.run,
-            state: row.info.state,
-        })
-    } else {
-        Ok(row)
     }
 }
