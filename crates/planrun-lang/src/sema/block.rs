@@ -358,12 +358,8 @@ fn repeat_state(checker: &PlanChecker<'_>) -> Type {
 
 /// Where the text shows it already, the parser has said so.
 fn report_misplaced(checker: &mut PlanChecker<'_>, span: Span, message: &str, help: &str) {
-    if checker
-        .shared
-        .damage
-        .iter()
-        .any(|damage| damage.start == span.start)
-    {
+    let here = span.start..span.start.saturating_add(1);
+    if checker.shared.damage.any_begins_in(here) {
         return;
     }
     checker.report(Diagnostic::new(&codes::text::MISPLACED_STATEMENT, span, message).help(help));

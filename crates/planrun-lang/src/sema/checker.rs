@@ -347,11 +347,7 @@ impl<'a> PlanChecker<'a> {
             Err(Collision::Hides(outer)) => Some(super::finding::hiding_name(what, name, outer)),
         };
         // What could not be read may mean the name that it repeats.
-        let read = !self
-            .shared
-            .damage
-            .iter()
-            .any(|damage| damage.contains(name.span));
+        let read = !self.shared.damage.any_contains(name.span);
         if let Some(finding) = finding.filter(|_| read) {
             self.report(finding);
             self.ambiguous.insert(name.text.clone());

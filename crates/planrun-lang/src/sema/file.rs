@@ -14,7 +14,7 @@ use super::test::Test;
 use super::tools::Tools;
 use super::unread::unused_items;
 use crate::diag::{Diagnostic, closest, codes};
-use crate::source::{SourceFile, Span};
+use crate::source::{SourceFile, Span, SpanIndex};
 use crate::syntax::{self, ast};
 use crate::types::{Effect, KEY_TTL, Parameter, Signature, Type};
 use crate::value::Value;
@@ -117,7 +117,7 @@ impl Session<'_> {
             .iter()
             .filter(|found| found.is_error())
             .map(|found| found.span)
-            .collect::<Vec<_>>();
+            .collect::<SpanIndex>();
         let (read, whole) = (diagnostics.len(), damage.is_empty());
         let file = &parsed.file;
         self.stack.push(source.name().to_owned());
@@ -164,7 +164,7 @@ impl Session<'_> {
         &mut self,
         source: &SourceFile,
         file: &ast::File,
-        damage: &[Span],
+        damage: &SpanIndex,
         tools: &Tools,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Uses {

@@ -7,7 +7,7 @@ use super::finding::duplicate_name;
 use super::plan::Plan;
 use super::tools::Tools;
 use crate::diag::Diagnostic;
-use crate::source::{SourceFile, Span};
+use crate::source::{SourceFile, Span, SpanIndex};
 use crate::syntax::ast;
 
 /// What the plans of one file share.
@@ -18,7 +18,7 @@ pub(super) struct Shared<'a> {
     /// Where a missing `use` would be written.
     pub first_use: Span,
     /// What could not be read.
-    pub damage: Vec<Span>,
+    pub damage: SpanIndex,
 }
 
 /// What a name behind `use` leads to.

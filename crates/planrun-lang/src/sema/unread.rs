@@ -15,9 +15,8 @@ use crate::syntax::ast;
 /// Reports what nothing in the plan uses. Silent where damage may hide the use.
 pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
     report_unknown_results(checker);
-    let inside =
-        |span: &Span| span.start >= plan.body.span.start && span.start < plan.body.span.end;
-    if checker.shared.damage.iter().any(inside) {
+    let body = plan.body.span;
+    if checker.shared.damage.any_begins_in(body.start..body.end) {
         return;
     }
     let meant = meant(checker.diagnostics, &codes::names::UNKNOWN_NAME).collect::<BTreeSet<_>>();
