@@ -1,4 +1,4 @@
-//! Answers to what runs ask, held against the questions before any run is told any of them.
+//! Answers to what runs ask: all of them are checked against the questions before any is sent to a run.
 
 use std::sync::Arc;
 

@@ -101,8 +101,8 @@ impl Planrun {
             }
         });
         let states: Vec<String> = stored.map(str::to_owned).collect();
-        let looks = states.iter().any(|state| state == running);
-        let limit = filter.limit.filter(|_| !looks);
+        let wants_running = states.iter().any(|state| state == running);
+        let limit = filter.limit.filter(|_| !wants_running);
         let rows = journal.runs(&Filter {
             plan: filter.plan.clone(),
             states,
@@ -113,7 +113,7 @@ impl Planrun {
             .into_iter()
             .map(|row| RunSummary::of(&journal, row))
             .collect();
-        if looks {
+        if wants_running {
             rows.retain(|row| filter.states.iter().any(|state| state == row.standing()));
             rows.truncate(filter.limit.unwrap_or(usize::MAX));
         }

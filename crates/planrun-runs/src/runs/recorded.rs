@@ -91,12 +91,12 @@ impl RecordedRun {
         })
     }
 
-    /// How the run stands, by living through what was written of it and doing nothing.
+    /// The outcome of the run so far, from a replay of its recorded events that calls nothing.
     ///
     /// # Errors
     /// When what was written cannot be used.
     pub async fn outcome(self) -> Result<Outcome, Error> {
-        let mut outcome = Job::pinned(&self)?.look_back(self.past).await;
+        let mut outcome = Job::pinned(&self)?.replay(self.past).await;
         (outcome.state, outcome.interruption) = (
             RunState::find(&self.row.state).unwrap_or(RunState::Running),
             None,

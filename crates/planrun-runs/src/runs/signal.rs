@@ -1,4 +1,4 @@
-//! Telling a run something, held against what it waits for before it is told: signals, moves of tasks, its end.
+//! Sends a run signals, moves of tasks and requests to end, each checked first against what the run waits for.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{Error, Planrun, ResumeOptions, Run};
 use planrun_core::journal::{Cancel, Move, Said, Signal};
 use planrun_core::run::{Program, accepts_move, accepts_signal};
 
-/// A run that can be told something.
+/// A run that takes signals and moves of tasks.
 pub struct Receiver {
     recorded: RecordedRun,
     program: Arc<Program>,
@@ -26,7 +26,7 @@ pub struct CancelOptions {
 }
 
 impl Planrun {
-    /// A run that has not ended, to tell it something.
+    /// A run that has not ended, to send it signals and moves of tasks.
     ///
     /// # Errors
     /// When there is no such run, or what was written of it cannot be used; [`Error::Ended`].

@@ -56,7 +56,7 @@ pub fn trace(program: &Program, played: &Played) -> String {
             }
             continue;
         }
-        tell(
+        write_step(
             &mut text,
             &step,
             attempts.get(&*step.path).map_or(&[], Vec::as_slice),
@@ -139,7 +139,12 @@ fn answers(events: &MemoryLog) -> BTreeMap<Arc<str>, Vec<String>> {
     answers
 }
 
-fn tell(text: &mut String, step: &StepReport, attempts: &[String], answers: Option<&Vec<String>>) {
+fn write_step(
+    text: &mut String,
+    step: &StepReport,
+    attempts: &[String],
+    answers: Option<&Vec<String>>,
+) {
     let mut head = step.path.to_string();
     if let Some(tool) = &step.tool {
         head.push(' ');
