@@ -10,9 +10,9 @@ use crate::syntax::ast;
 pub(super) struct Made {
     pub lets: Vec<MadeLet>,
     /// Steps that only read: where the name of each was introduced, its own place, and what is called.
-    pub looks: Vec<(Span, Span, String)>,
+    pub results: Vec<(Span, Span, String)>,
     /// Steps of whose result nothing is known: where the name was introduced, what is called, and where.
-    pub riddles: Vec<(Span, String, Span)>,
+    pub unknown_results: Vec<(Span, String, Span)>,
     /// Tasks that only the plan itself can move.
     pub tasks: Vec<(Arc<str>, Span)>,
 }

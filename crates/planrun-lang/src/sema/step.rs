@@ -138,13 +138,13 @@ fn note_call(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody
     {
         checker
             .made
-            .riddles
+            .unknown_results
             .push((checker.origin(name), called.clone(), call.span));
     }
     if body.does.effect.is_read_only() && body.ty != Type::Null {
         checker
             .made
-            .looks
+            .results
             .push((checker.origin(name), name.span, called));
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
             checker.report(diagnostic);
         }
     }
-    for (origin, span, called) in std::mem::take(&mut checker.made.looks) {
+    for (origin, span, called) in std::mem::take(&mut checker.made.results) {
         if !checker.read.contains(&origin) && !meant(&span) {
             let message = format!("nothing reads what `{called}` gives");
             let diagnostic = Diagnostic::new(&codes::names::UNUSED_RESULT, span, message)
@@ -66,7 +66,7 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
 
 /// Results that are read although nothing is known of them.
 fn report_unknown_results(checker: &mut PlanChecker<'_>) {
-    for (origin, called, span) in std::mem::take(&mut checker.made.riddles) {
+    for (origin, called, span) in std::mem::take(&mut checker.made.unknown_results) {
         if checker.valued.contains(&origin) {
             let message = format!(
                 "nothing is known of what `{called}` gives, so what is read of it is not checked"

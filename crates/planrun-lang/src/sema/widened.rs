@@ -1,4 +1,4 @@
-//! Types of values that change while a plan runs.
+//! The type of a value that stands for later ones too, such as the state of a `repeat`.
 
 use crate::types::{Field, Type};
 

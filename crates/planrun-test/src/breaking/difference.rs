@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    fn describe(was: &Type, is: &Type) -> Vec<String> {
+    fn words(was: &Type, is: &Type) -> Vec<String> {
         differences(was, is, "x")
             .into_iter()
             .map(|found| format!("{} {}", found.path, found.change.describe()))

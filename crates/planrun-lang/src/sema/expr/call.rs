@@ -248,15 +248,11 @@ fn check_has(checker: &mut Checker<'_>, arguments: &[ast::Argument], span: Span)
         return Typed::fail("`has` takes one field", span);
     };
     let path = &argument.value;
-    let last = |links: &[ast::Link]| {
-        matches!(
-            links.last().map(|link| &link.kind),
-            Some(ast::LinkKind::Field { .. })
-        )
-    };
     let is_field = match &path.kind {
         ast::ExprKind::Name(_) => true,
-        ast::ExprKind::Path { links, .. } => last(links),
+        ast::ExprKind::Path { links, .. } => links
+            .last()
+            .is_some_and(|link| matches!(link.kind, ast::LinkKind::Field { .. })),
         _ => false,
     };
     if !is_field {
