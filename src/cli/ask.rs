@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::arguments::{RunArguments, RunFormat};
 use super::question::{Asked, more_questions};
 use super::{Failure, Terminal};
-use planrun_core::journal::{AnswerError, FormField, Given, Question, Waiting};
+use planrun_core::journal::{FormField, Given, Question, Waiting};
 use planrun_core::run::{Asking, Outcome};
 use planrun_runs::driver::{Answering, Asker};
 use planrun_runs::runs::real_host;
@@ -54,19 +54,6 @@ pub(super) fn answering(
         }) as Arc<dyn Asker>
     });
     Ok(Answering { answers, asker })
-}
-
-/// Why an answer is not taken, and what to write instead.
-pub(super) fn refusal(error: &AnswerError) -> String {
-    match error {
-        AnswerError::Role { role, .. } => format!("{error}: add `--by {role}`"),
-        AnswerError::Unknown { .. }
-        | AnswerError::Twice { .. }
-        | AnswerError::Late { .. }
-        | AnswerError::Withdrawn(_)
-        | AnswerError::Unreadable(_)
-        | AnswerError::Misfit { .. } => error.to_string(),
-    }
 }
 
 /// How many questions are told where a run pauses; the rest is counted.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::ask::refusal;
+use planrun_core::journal::AnswerError;
 use planrun_runs::runs::{Error, ErrorKind};
 use planrun_test::plantest::snapshot::SnapshotError;
 
@@ -93,6 +93,19 @@ impl From<Error> for Failure {
             ErrorKind::Paused => Self::Paused(text),
             ErrorKind::Busy | ErrorKind::Environment => Self::Environment(text),
         }
+    }
+}
+
+/// Why an answer is not taken, and what to write instead.
+pub(super) fn refusal(error: &AnswerError) -> String {
+    match error {
+        AnswerError::Role { role, .. } => format!("{error}: add `--by {role}`"),
+        AnswerError::Unknown { .. }
+        | AnswerError::Twice { .. }
+        | AnswerError::Late { .. }
+        | AnswerError::Withdrawn(_)
+        | AnswerError::Unreadable(_)
+        | AnswerError::Misfit { .. } => error.to_string(),
     }
 }
 

@@ -8,7 +8,7 @@ use planrun_lang::diag::render::{escape_json, visible_line};
 use planrun_lang::sema::Plan;
 
 use crate::cli::arguments::RunFormat;
-use crate::cli::ask::refusal;
+use crate::cli::exit::refusal;
 use crate::cli::progress::Progress;
 use crate::cli::terminal::written;
 use crate::cli::{Failure, Terminal};

@@ -26,13 +26,13 @@ use planrun_core::run::{Defaults, Program};
 use planrun_runs::runs::{CheckedPlan, Error, Loaded, RecordedRun, Workspace};
 use planrun_test::plantest::play::TestEnvironment;
 use planrun_test::plantest::replay::{
-    Difference, Kind, Then, Told, Views, differences, live_again,
+    Difference, History, Kind, Then, Views, differences, replay_run,
 };
 
 /// So many differences are told to people.
 const MAX_TOLD: usize = 10;
 
-/// Lives through a run again, and tells where it goes another way.
+/// Replays a run, and reports where it goes another way.
 ///
 /// # Errors
 /// When there is no such run, its plan cannot be found, or what was written cannot be used.
@@ -113,7 +113,7 @@ fn workspace_of(
     )))
 }
 
-/// What came of a run that was lived through again.
+/// The outcome of a replay.
 struct Again {
     found: Vec<Difference>,
     /// How many steps it had.
@@ -137,7 +137,7 @@ fn run_again(
         ..files::environment(workspace)
     };
     let program = Arc::new(Program::new(checked.plan.clone()));
-    let now = live_again(&environment, &program, then)
+    let now = replay_run(&environment, &program, then)
         .map_err(|error| Failure::Environment(error.to_string()))?;
     let replayed = now.played.outcome.as_ref();
     let views = Views::of(outcome, replayed);
@@ -174,11 +174,11 @@ fn place(named: Option<&Path>, file: &str, location: &Location) -> Result<PathBu
         })
 }
 
-/// What the journal tells of a run.
+/// The run as the journal has recorded it.
 fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<Then, Failure> {
-    let mut told = Told::default();
+    let mut history = History::default();
     recorded
-        .read_events(|entry, kept| told.take(entry, kept))
+        .read_events(|entry, kept| history.take(entry, kept))
         .map_err(|error| match error {
             Error::Event { run, number, why } => {
                 Failure::Environment(format!("event {number} of the run `{run}`: {why}"))
@@ -195,7 +195,7 @@ fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<Then, Fail
         run: run.into(),
         inputs,
         contracts,
-        told: told.finish(),
+        history: history.finish(),
     })
 }
 

@@ -21,7 +21,7 @@ use crate::diag::{Code, Diagnostic, Severities, Severity, codes};
 use crate::eval::Constants;
 use crate::permission::{PathResolver, Permissions};
 use crate::sema::{self, CheckedFile, Files, Policy, Tools};
-use crate::source::{SourceFile, Span};
+use crate::source::{SourceFile, SpanIndex};
 use crate::syntax;
 use subject::Subject;
 
@@ -52,7 +52,9 @@ pub fn check_file(
     project: &Project<'_>,
 ) -> CheckedFile {
     let mut checked = sema::check_without_rules(source, tools, files);
-    let mut found = look(source, &checked, project);
+    let errors = checked.diagnostics.iter().filter(|found| found.is_error());
+    let errors: SpanIndex = errors.map(|found| found.span).collect();
+    let mut found = apply_rules(source, &checked, &errors, project);
     if !found.is_empty() {
         sema::tidy_removals(source, &mut found);
         checked.diagnostics.extend(found);
@@ -95,22 +97,20 @@ pub fn obstacles(
 const WORK: u64 = 8_000_000;
 const LEAST_WORK: u64 = 2_000;
 
-/// What the rules find in the plans of this file; those of other files are looked at with their own.
-fn look(source: &SourceFile, checked: &CheckedFile, project: &Project<'_>) -> Vec<Diagnostic> {
-    let errors = checked
-        .diagnostics
-        .iter()
-        .filter(|found| found.is_error())
-        .map(|found| found.span);
-    let errors = errors.collect::<Vec<_>>();
+/// What the rules find in the plans of this file; those of other files are checked with theirs. `errors` are the places of
+/// the errors that were found before.
+fn apply_rules(
+    source: &SourceFile,
+    checked: &CheckedFile,
+    errors: &SpanIndex,
+    project: &Project<'_>,
+) -> Vec<Diagnostic> {
     let plans = checked.plans_as_written().collect::<Vec<_>>();
     let work = (WORK / (plans.len() as u64).max(1)).max(LEAST_WORK);
     let found = syntax::map_parts(source, &plans, |(plan, written)| {
-        let inside = |error: &Span| {
-            error.start >= written.name.span.start && error.start < written.body.span.end
-        };
-        let sound = checked.whole && !errors.iter().any(inside);
-        look_at_plan(&Subject::new(
+        let text = written.name.span.start..written.body.span.end;
+        let sound = checked.whole && !errors.any_begins_in(text);
+        inspect_plan(&Subject::new(
             source,
             written,
             plan,
@@ -122,12 +122,9 @@ fn look(source: &SourceFile, checked: &CheckedFile, project: &Project<'_>) -> Ve
     let mut found = found.into_iter().flatten().collect::<Vec<_>>();
     found.extend(lost_in_tests(checked, work));
     // What is wrong in itself may well fail, too.
-    let told = |span: Span| {
-        errors
-            .iter()
-            .any(|error| error.start < span.end && span.start < error.end)
-    };
-    found.retain(|finding| *finding.code != codes::order::CONSTANT_FAILURE || !told(finding.span));
+    found.retain(|finding| {
+        *finding.code != codes::order::CONSTANT_FAILURE || !errors.any_overlaps(finding.span)
+    });
     once_a_tool(&mut found);
     found
 }
@@ -145,7 +142,7 @@ fn lost_in_tests(checked: &CheckedFile, work: u64) -> Vec<Diagnostic> {
         .collect()
 }
 
-fn look_at_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
+fn inspect_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let asked = |code: &Code| {
         subject
@@ -176,4 +173,62 @@ fn once_a_tool(found: &mut Vec<Diagnostic>) {
     found.retain(|finding| {
         finding.code != &codes::effects::EFFECT_UNKNOWN || told.insert(finding.message.clone())
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::io;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Files for Nothing {
+        fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
+            Err(format!("`{path}` is not there"))
+        }
+    }
+
+    impl PathResolver for Nothing {
+        fn canonical(&self, _path: &Path) -> io::Result<PathBuf> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    /// With a look at each error for each plan and each finding there would be millions of visits.
+    #[test]
+    fn a_file_of_many_broken_plans_visits_few_errors_for_each() {
+        const PLANS: usize = 2000;
+        let mut text = String::new();
+        for index in 0..PLANS {
+            write!(
+                text,
+                "plan p{index}(total: int) -> int {{\n    let parts = 0\n    let share = total / parts\n    \
+                 reply share + missing\n}}\n"
+            )
+            .unwrap();
+        }
+        let source = SourceFile::new("broken.plan", text);
+        let project = Project {
+            policy: &Policy::default(),
+            allow: None,
+            root: Path::new("/"),
+            paths: &Nothing,
+            tools: None,
+            severities: None,
+        };
+        let checked = sema::check_without_rules(&source, &Tools::default(), &Nothing);
+        let errors = checked.diagnostics.iter().filter(|found| found.is_error());
+        let spans: Vec<_> = errors.map(|found| found.span).collect();
+        assert!(spans.len() >= PLANS, "{} errors", spans.len());
+        let errors: SpanIndex = spans.into_iter().collect();
+        let found = apply_rules(&source, &checked, &errors, &project);
+        let fails = |finding: &&Diagnostic| *finding.code == codes::order::CONSTANT_FAILURE;
+        assert_eq!(found.iter().filter(fails).count(), PLANS);
+        let visits = usize::try_from(errors.visits()).unwrap();
+        // One search for each plan, and one for each expression that always fails.
+        assert!((PLANS..PLANS * 2 * 13).contains(&visits), "{visits} visits");
+    }
 }

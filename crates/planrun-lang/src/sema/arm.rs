@@ -1,28 +1,211 @@
 //! Arms of `match`, `race` and `recover`: each is a block, whatever it is written as.
 
-use super::block::{arc, block_type, check_failure, check_statements};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::block::{check_failure, check_statements};
 use super::blocks::BlockKind;
-use super::call::is_call;
+use super::body::{CheckedBody, value_type};
+use super::call::{check_call_step, is_call};
 use super::checker::PlanChecker;
 use super::expr::Code;
-use super::plan::{BlockId, Footprint, NodeKind, Step};
+use super::finding::duplicate_name;
+use super::plan::{BlockId, Footprint, NodeKind, Recover, Step, StepKind};
 use super::scope::Place;
-use super::step::{CheckedBody, check_call_step};
 use super::waiting::{check_ask, check_infer};
+use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::Type;
+use crate::types::{Effect, ErrorPattern, Literal, Type};
 
-/// What an arm came out as.
-pub(super) struct ArmBlock {
-    pub id: BlockId,
+/// A checked `recover` arm.
+pub(super) struct RecoverArm {
+    pub arm: Recover,
     pub ty: Type,
     pub does: Footprint,
 }
 
+/// `race { name: arm … }`: the first value wins, so every arm only reads.
+pub(super) fn check_race(
+    checker: &mut PlanChecker<'_>,
+    span: Span,
+    branches: &[(ast::Name, ast::ArmBody)],
+) -> CheckedBody {
+    let mut arms = Vec::new();
+    let mut types = Vec::new();
+    let mut does = Footprint::none();
+    if branches.len() < 2 {
+        let diagnostic = Diagnostic::new(
+            &codes::types::MISSING_ARGUMENT,
+            span,
+            "a race needs two branches at least",
+        );
+        checker
+            .report(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
+    }
+    for (name, body) in branches {
+        let arm = check_arm(checker, &name.text, body, None, None);
+        if !arm.does.effect.is_read_only() {
+            let message = format!(
+                "the branch `{}` is {}, and only reads may race",
+                name.text,
+                with_article(arm.does.effect)
+            );
+            let help = "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
+            checker.report(
+                Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help),
+            );
+        }
+        does.merge(&arm.does);
+        if arms
+            .iter()
+            .any(|(known, _): &(Arc<str>, BlockId)| *known == name.text)
+        {
+            checker.report(duplicate_name("branch", name, span));
+        }
+        types.push(arm.ty);
+        arms.push((name.text.clone(), arm.id));
+    }
+    let winner = Type::union(
+        arms.iter()
+            .map(|(name, _)| Type::Literal(Literal::String(name.clone()))),
+    );
+    let body = CheckedBody::new(StepKind::Race(arms), Type::union(types), does);
+    CheckedBody {
+        winner: Some(winner),
+        ..body
+    }
+}
+
+fn with_article(effect: Effect) -> String {
+    match effect {
+        Effect::Idempotent | Effect::Effect | Effect::Irreversible => format!("an `{effect}`"),
+        Effect::Pure | Effect::Read => format!("a `{effect}`"),
+    }
+}
+
+/// `match subject { pattern => arm … }`
+pub(super) fn check_match(
+    checker: &mut PlanChecker<'_>,
+    subject: &ast::Expr,
+    arms: &[ast::Arm],
+) -> CheckedBody {
+    let subject_code = checker.value(subject);
+    let patterns = arms
+        .iter()
+        .map(|arm| (&arm.pattern, arm.span))
+        .collect::<Vec<_>>();
+    let patterns = checker.expressions().check_patterns(
+        (subject, &subject_code.ty),
+        &patterns,
+        subject.span,
+        true,
+    );
+    let (mut outcome, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
+    for (arm, pattern) in arms.iter().zip(patterns) {
+        let before = checker.names.assume(pattern.facts);
+        let body = check_arm(checker, "match", &arm.body, None, None);
+        checker.names.forget(before);
+        does.merge(&body.does);
+        types.push(body.ty);
+        outcome.push((pattern.matcher, body.id));
+    }
+    let kind = StepKind::Match {
+        subject: Box::new(subject_code),
+        arms: outcome,
+    };
+    CheckedBody::new(kind, Type::union(types), does)
+}
+
+/// The `recover` arms of a step; its own name is not visible in them.
+pub(super) fn check_recover_arms(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Step,
+    result: &Type,
+) -> Vec<RecoverArm> {
+    let mut arms = Vec::new();
+    let mut caught = BTreeSet::new();
+    let mut all: Option<Span> = None;
+    for clause in &step.clauses {
+        let ast::ClauseKind::Recover {
+            pattern,
+            binding,
+            body: arm,
+        } = &clause.kind
+        else {
+            continue;
+        };
+        if matches!(step.body, ast::StepBody::Error) {
+            continue;
+        }
+        let patterns = error_patterns(checker, pattern);
+        let names = patterns.iter().map(pattern_name).collect::<BTreeSet<_>>();
+        let hidden =
+            all.is_some() && !names.contains("unknown_outcome") && !names.contains("internal");
+        let repeated = !names.is_empty() && names.iter().all(|name| is_caught(&caught, name));
+        if hidden || repeated {
+            let message = "an earlier arm catches all of this already";
+            let diagnostic =
+                Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
+                    .help("the first arm that matches is taken; remove this one, or put it first");
+            checker.report(diagnostic);
+        }
+        match pattern {
+            ast::ErrorPattern::Any => all = all.or(Some(clause.span)),
+            ast::ErrorPattern::Classes(_) => caught.extend(names),
+        }
+        let outcome = check_arm(
+            checker,
+            "recover",
+            arm,
+            Some((binding.as_ref(), Type::Error)),
+            Some(result),
+        );
+        arms.push(RecoverArm {
+            arm: Recover {
+                patterns,
+                body: outcome.id,
+            },
+            ty: outcome.ty,
+            does: outcome.does,
+        });
+    }
+    arms
+}
+
+/// Dotted names to what they catch; unknown ones are reported.
+fn error_patterns(checker: &mut PlanChecker<'_>, pattern: &ast::ErrorPattern) -> Vec<ErrorPattern> {
+    let ast::ErrorPattern::Classes(names) = pattern else {
+        return Vec::new();
+    };
+    names
+        .iter()
+        .filter_map(|name| checker.settings().error_pattern(&name.text, name.span))
+        .collect()
+}
+
+fn pattern_name(pattern: &ErrorPattern) -> String {
+    match pattern {
+        ErrorPattern::Class(class) => class.to_string(),
+        ErrorPattern::Family(family) => (*family).to_owned(),
+    }
+}
+
+fn is_caught(caught: &BTreeSet<String>, name: &str) -> bool {
+    let family = name.split('.').next().unwrap_or(name);
+    caught.contains(name) || caught.contains(family)
+}
+
+/// What an arm came out as.
+struct ArmBlock {
+    id: BlockId,
+    ty: Type,
+    does: Footprint,
+}
+
 /// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`. Values that
 /// fit the type that the arm stands in for become values of it.
-pub(super) fn check_arm(
+fn check_arm(
     checker: &mut PlanChecker<'_>,
     label: &str,
     body: &ast::ArmBody,
@@ -36,7 +219,7 @@ pub(super) fn check_arm(
         | ast::ArmBody::Infer { .. }
         | ast::ArmBody::Fail { .. } => &[],
     };
-    let own_label = matches!(body, ast::ArmBody::Do(_)).then(|| arc(label));
+    let own_label = matches!(body, ast::ArmBody::Do(_)).then(|| label.into());
     let id = checker.open_block(BlockKind::Do, own_label, statements);
     if let Some(block) = checker.blocks.innermost_mut() {
         block.stands_for = stands_for.cloned();
@@ -61,7 +244,7 @@ pub(super) fn check_arm(
     };
     let yields = std::mem::take(&mut block.yields);
     let ty = match body {
-        ast::ArmBody::Do(own) => block_type(yields, &own.statements, kind),
+        ast::ArmBody::Do(own) => value_type(yields, &own.statements, kind),
         ast::ArmBody::Fail { .. } => Type::Never,
         ast::ArmBody::Expr(_) | ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } => {
             Type::union(yields)
@@ -121,13 +304,13 @@ fn push_arm_step(checker: &mut PlanChecker<'_>, label: &str, span: Span, body: C
     let step = Step::bare(span, body.kind, body.ty.clone(), body.does);
     checker.blocks.push_node(
         span,
-        Some((arc(label), slot)),
+        Some((label.into(), slot)),
         Vec::new(),
         NodeKind::Step(step),
     );
     let value = checker.blocks.yielded(Code::place(
         Place { up: 0, slot },
-        arc(label),
+        label.into(),
         body.ty,
         span,
     ));

@@ -4,15 +4,15 @@
 use std::time::Duration;
 
 use super::blocks::BlockKind;
+use super::body::CheckedBody;
 use super::call::check_call;
 use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
 use super::plan::{
-    Call, Clauses, Footprint, NodeKind, OrderClass, Retry, Step, StepKind, Target, Undo, Until,
-    Verify,
+    BlockId, Call, Clauses, Footprint, NodeKind, OrderClass, Retry, Step, StepKind, Target, Undo,
+    Until, Verify,
 };
 use super::scope::NameKind;
-use super::step::{CheckedBody, check_do};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -28,52 +28,68 @@ const VERIFY_WITHIN: Duration = Duration::from_mins(5);
 /// How long it waits between two looks when it only says for how long.
 const VERIFY_EVERY: Duration = Duration::from_secs(1);
 
-/// `undo CALL` or `undo do { … }`: the path of what runs is `x.undo`, and the step's name is what its call has given.
-pub(super) fn check_undo(
-    checker: &mut PlanChecker<'_>,
-    step: &ast::Step,
-    undo: &ast::Undo,
-    body: &CheckedBody,
-) -> Option<Undo> {
+/// An `undo` whose body is being checked.
+pub(super) struct OpenUndo {
+    body: BlockId,
+    /// The number of its first block.
+    first: usize,
+    /// Whether the plan has read the value of the step above.
+    read_before: bool,
+    /// Whether it stands in another one.
+    nested: bool,
+}
+
+/// Opens the block of an `undo`. The path of what runs in it is `x.undo`, and the step's name is what its call has given.
+pub(super) fn open_undo(checker: &mut PlanChecker<'_>, step: &ast::Name, gives: &Type) -> OpenUndo {
     let first = checker.blocks.all.len();
-    let id = checker.open_block(BlockKind::Do, None, &[]);
-    checker.introduce(&step.name, NameKind::Local, body.ty.clone());
-    let read_before = checker.valued.remove(&step.name.span);
-    let around = std::mem::replace(&mut checker.undoing, true);
-    match undo {
-        ast::Undo::Call(call) => {
-            if let Some((call, ty, _)) = check_call(checker, call) {
-                let (span, effect) = (call.span, call.effect);
-                end_aside(
-                    checker,
-                    None,
-                    Step::bare(
-                        span,
-                        StepKind::Call(call),
-                        ty,
-                        Footprint::of(effect, OrderClass::of(effect)),
-                    ),
-                    undo_bound(span),
-                );
-            }
-        }
-        ast::Undo::Do(block) => {
-            let done = check_do(checker, block);
-            let inner = Step::bare(block.span, done.kind, done.ty, done.does);
-            end_aside(checker, None, inner, undo_bound(block.span));
-        }
+    let body = checker.open_block(BlockKind::Do, None, &[]);
+    checker.introduce(step, NameKind::Local, gives.clone());
+    OpenUndo {
+        body,
+        first,
+        read_before: checker.valued.remove(&step.span),
+        nested: std::mem::replace(&mut checker.undoing, true),
     }
-    checker.undoing = around;
-    let reads = checker.valued.contains(&step.name.span);
-    if read_before {
-        checker.valued.insert(step.name.span);
+}
+
+/// `undo CALL`
+pub(super) fn check_undo_call(checker: &mut PlanChecker<'_>, call: &ast::Expr) {
+    let Some((call, ty, _)) = check_call(checker, call) else {
+        return;
+    };
+    let does = Footprint::of(call.effect, OrderClass::of(call.effect));
+    let span = call.span;
+    push_undo_step(
+        checker,
+        span,
+        CheckedBody::new(StepKind::Call(call), ty, does),
+    );
+}
+
+/// Adds the one step of an `undo`.
+pub(super) fn push_undo_step(checker: &mut PlanChecker<'_>, span: Span, body: CheckedBody) {
+    let step = Step::bare(span, body.kind, body.ty, body.does);
+    end_aside(checker, None, step, undo_bound(span));
+}
+
+/// Closes the block of an `undo`.
+pub(super) fn close_undo(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Name,
+    open: &OpenUndo,
+    gives: &Type,
+) -> Option<Undo> {
+    checker.undoing = open.nested;
+    let reads = checker.valued.contains(&step.span);
+    if open.read_before {
+        checker.valued.insert(step.span);
     }
     let closed = checker.close_block();
-    retry_calls(checker, first);
+    retry_calls(checker, open.first);
     closed.map(|_| Undo {
-        body: id,
+        body: open.body,
         reads,
-        gives: body.ty.clone(),
+        gives: gives.clone(),
     })
 }
 

@@ -1,16 +1,15 @@
 //! Statements: one block after the other, `if`s flattened into guards.
 
-use std::sync::Arc;
-
-use super::blocks::BlockKind;
-use super::checker::{GuardMark, PlanChecker};
+use super::blocks::{BlockKind, GuardMark};
+use super::body::ends;
+use super::checker::PlanChecker;
 use super::expr::Expectation;
+use super::made::MadeLet;
 use super::plan::{Failing, Footprint, NodeId, NodeKind, Parallel};
 use super::remedy::mend_order;
 use super::scope::NameKind;
-use super::step::{check_step, repeat_state};
-use super::task::{check_listener, check_set, check_task};
-use super::unread::MadeLet;
+use super::step::check_step;
+use super::task::{check_set, check_task, close_listener, open_listener};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -77,7 +76,12 @@ fn check_statement(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
         ast::StatementKind::Parallel(block) => check_parallel(checker, span, block),
         ast::StatementKind::Task { .. } => check_task(checker, statement),
         ast::StatementKind::Set { .. } => check_set(checker, statement),
-        ast::StatementKind::Listener { .. } => check_listener(checker, statement),
+        ast::StatementKind::Listener { body, .. } => {
+            if let Some(open) = open_listener(checker, statement) {
+                check_statements(checker, &body.statements);
+                close_listener(checker, open);
+            }
+        }
         ast::StatementKind::Ensure { condition, message } => {
             let code = checker.condition(condition);
             let message = checker.text(message, "the message of `ensure`");
@@ -347,14 +351,15 @@ fn check_next(checker: &mut PlanChecker<'_>, span: Span, guarded: &ast::Guarded)
     end_guarded(checker, guarded.when.as_deref(), mark);
 }
 
+/// The type of the state of the innermost `repeat`: that of slot 0.
+fn repeat_state(checker: &PlanChecker<'_>) -> Type {
+    checker.names.first_type().unwrap_or(Type::Any)
+}
+
 /// Where the text shows it already, the parser has said so.
 fn report_misplaced(checker: &mut PlanChecker<'_>, span: Span, message: &str, help: &str) {
-    if checker
-        .shared
-        .damage
-        .iter()
-        .any(|damage| damage.start == span.start)
-    {
+    let here = span.start..span.start.saturating_add(1);
+    if checker.shared.damage.any_begins_in(here) {
         return;
     }
     checker.report(Diagnostic::new(&codes::text::MISPLACED_STATEMENT, span, message).help(help));
@@ -374,54 +379,4 @@ fn refuse_late_settings(checker: &mut PlanChecker<'_>, span: Span) {
             "move them to the head of the plan",
         );
     }
-}
-
-/// Whether nothing below this statement can run.
-pub(super) fn ends(statement: &ast::Statement, kind: BlockKind) -> bool {
-    match &statement.kind {
-        ast::StatementKind::Reply(guarded) | ast::StatementKind::Next(guarded) => {
-            guarded.when.is_none()
-        }
-        ast::StatementKind::Yield(guarded) => guarded.when.is_none() && kind != BlockKind::Repeat,
-        ast::StatementKind::Fail { when, .. } => when.is_none(),
-        ast::StatementKind::If { arms, otherwise } => {
-            let ended = |block: &ast::Block| {
-                block
-                    .statements
-                    .iter()
-                    .any(|statement| ends(statement, kind))
-            };
-            otherwise.as_ref().is_some_and(ended) && arms.iter().all(|(_, block)| ended(block))
-        }
-        ast::StatementKind::Policy(_)
-        | ast::StatementKind::Allow(_)
-        | ast::StatementKind::Step(_)
-        | ast::StatementKind::Let { .. }
-        | ast::StatementKind::Parallel(_)
-        | ast::StatementKind::Task { .. }
-        | ast::StatementKind::Set { .. }
-        | ast::StatementKind::Listener { .. }
-        | ast::StatementKind::Ensure { .. }
-        | ast::StatementKind::Error => false,
-    }
-}
-
-/// The type of a block's value: the union of its yields, with null where a path gives none.
-pub(super) fn block_type(
-    yields: Vec<Type>,
-    statements: &[ast::Statement],
-    kind: BlockKind,
-) -> Type {
-    let always = statements.iter().any(|statement| {
-        ends(statement, kind)
-            || (kind == BlockKind::Repeat
-                && matches!(&statement.kind, ast::StatementKind::Yield(guarded) if guarded.when.is_none()))
-    });
-    let absent = if always { None } else { Some(Type::Null) };
-    Type::union(yields.into_iter().chain(absent))
-}
-
-/// Text shared by what names a step.
-pub(super) fn arc(text: &str) -> Arc<str> {
-    text.into()
 }

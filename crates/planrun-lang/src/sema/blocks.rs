@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::checker::GuardMark;
 use super::expr::Code;
 use super::names::Mark;
 use super::plan::{After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, NodeKind, Parallel};
@@ -40,6 +39,13 @@ pub(super) struct OpenBlock {
     pub parallels: Vec<Parallel>,
     /// What was known where it begins.
     pub known: Mark,
+}
+
+/// What to go back to when a guard ends.
+#[derive(Clone, Copy)]
+pub(super) struct GuardMark {
+    pub atoms: usize,
+    pub facts: Mark,
 }
 
 /// The blocks of one plan, by number; the open ones from the outermost to the innermost.

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use super::callee::{Callee, Written, accepted, find_callee, written_call};
+use super::body::CheckedBody;
+use super::callable::accepted;
+use super::callee::{Callee, Written, find_callee, written_call};
 use super::checker::PlanChecker;
 use super::contract::{Given, check_contract};
 use super::contradiction::contradiction;
 use super::expr::{Code, Expectation};
 use super::finding::{listed, quoted, unknown_near};
-use super::plan::{Call, Footprint, OrderClass, Target, Touch};
+use super::plan::{Call, Footprint, OrderClass, StepKind, Target, Touch};
+use super::widened::widened;
 use super::{Lookup, Scope};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
@@ -86,6 +89,17 @@ pub(super) fn check_call(
         open,
     };
     Some((call, returns, does))
+}
+
+/// A call as the body of a step.
+pub(super) fn check_call_step(
+    checker: &mut PlanChecker<'_>,
+    expression: &ast::Expr,
+) -> CheckedBody {
+    let Some((call, ty, does)) = check_call(checker, expression) else {
+        return CheckedBody::damaged(Type::Invalid);
+    };
+    CheckedBody::new(StepKind::Call(call), ty, does)
 }
 
 /// A value where a call was wanted.
@@ -400,7 +414,7 @@ fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Typ
     arguments
         .iter()
         .find(|(name, _)| name == wanted)
-        .map(|(_, code)| super::step::widened(&code.ty))
+        .map(|(_, code)| widened(&code.ty))
 }
 
 /// What this very call does: constant arguments tell the class of some tools, and the part of the namespace's state.

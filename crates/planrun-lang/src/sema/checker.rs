@@ -1,39 +1,27 @@
 //! The checker of one plan: its state, and how blocks, nodes and guards are made.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foldhash::HashSet;
 
 use super::annotation::NamedTypes;
-use super::blocks::{BlockKind, Blocks, OpenBlock};
-use super::callee::Callees;
+use super::blocks::{BlockKind, Blocks, GuardMark, OpenBlock};
+use super::callable::Callees;
 use super::context::Contexts;
 use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
-use super::file::Namespace;
-use super::names::{Collision, Mark, Names, NewName};
+use super::made::Made;
+use super::names::{Collision, Names, NewName};
 use super::own_plans::OwnPlans;
 use super::passed_on::take_over;
 use super::plan::{BlockId, GuardAtom, NodeId, NodeKind, Plan, Task, TaskId};
 use super::scope::{Atom, Lookup, NameKind, Scope as _};
 use super::settings::SettingsReader;
-use super::tools::Tools;
-use super::unread::Made;
+use super::shared::Shared;
 use crate::diag::{Diagnostic, codes};
-use crate::source::{SourceFile, Span};
+use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
-
-/// What the plans of one file share.
-pub(super) struct Shared<'a> {
-    pub source: &'a SourceFile,
-    pub tools: &'a Tools,
-    pub namespaces: &'a BTreeMap<Arc<str>, Namespace>,
-    /// Where a missing `use` would be written.
-    pub first_use: Span,
-    /// What could not be read.
-    pub damage: Vec<Span>,
-}
 
 /// The checker of one plan.
 pub(super) struct PlanChecker<'a> {
@@ -359,11 +347,7 @@ impl<'a> PlanChecker<'a> {
             Err(Collision::Hides(outer)) => Some(super::finding::hiding_name(what, name, outer)),
         };
         // What could not be read may mean the name that it repeats.
-        let read = !self
-            .shared
-            .damage
-            .iter()
-            .any(|damage| damage.contains(name.span));
+        let read = !self.shared.damage.any_contains(name.span);
         if let Some(finding) = finding.filter(|_| read) {
             self.report(finding);
             self.ambiguous.insert(name.text.clone());
@@ -414,13 +398,6 @@ impl<'a> PlanChecker<'a> {
     pub(super) fn mark_not_yet(&mut self, span: Span, what: &'static str) {
         self.not_yet.push((span, what));
     }
-}
-
-/// What to go back to when a guard ends.
-#[derive(Clone, Copy)]
-pub(super) struct GuardMark {
-    pub atoms: usize,
-    pub facts: Mark,
 }
 
 /// The names that statements introduce in their frame, those under an `if` included.

@@ -1,24 +1,14 @@
 //! The clauses of a step: which may stand there, and what they say.
 
-use std::collections::BTreeSet;
-
-use super::arm::check_arm;
-use super::aside::{check_undo, check_verify, refused_in_undo};
+use super::aside::{check_verify, refused_in_undo};
+use super::body::CheckedBody;
 use super::checker::PlanChecker;
 use super::expr::Code;
-use super::plan::{After, Clauses, Confirm, Footprint, Recover, StepKind, Until};
-use super::step::CheckedBody;
+use super::plan::{After, Clauses, Confirm, StepKind, Until};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Effect, ErrorPattern, Type};
-
-/// A checked `recover` arm.
-pub(super) struct RecoverArm {
-    pub arm: Recover,
-    pub ty: Type,
-    pub does: Footprint,
-}
+use crate::types::Effect;
 
 /// The steps that a step names in `after`.
 pub(super) fn named_after(checker: &mut PlanChecker<'_>, clauses: &[ast::Clause]) -> Vec<After> {
@@ -97,32 +87,29 @@ fn unknown_step(checker: &PlanChecker<'_>, name: &ast::Name) -> Diagnostic {
     )
 }
 
-/// Everything but `when`, `after` and `recover`. The step's own name is visible.
-pub(super) fn check_clauses(
-    checker: &mut PlanChecker<'_>,
-    step: &ast::Step,
-    body: &CheckedBody,
-) -> Clauses {
-    let mut outcome = Clauses::default();
-    let subject = Subject::of(&step.body, body);
-    outcome.places = step
-        .clauses
-        .iter()
-        .map(|clause| (clause_word(&clause.kind), clause.span))
-        .collect();
-    for clause in &step.clauses {
-        let reason = not_applicable(&clause.kind, subject);
-        if let Some(reason) = reason.or_else(|| refused_in_undo(checker, &clause.kind)) {
-            refuse_clause(checker, step, clause, subject, reason);
-            continue;
-        }
-        check_clause(checker, step, clause, body, &mut outcome);
-    }
-    check_bounds(checker, step, &outcome);
-    outcome
+/// The word of each clause and its place.
+pub(super) fn places(clauses: &[ast::Clause]) -> Vec<(&'static str, Span)> {
+    let place = |clause: &ast::Clause| (clause_word(&clause.kind), clause.span);
+    clauses.iter().map(place).collect()
 }
 
-fn check_clause(
+/// Whether a clause may stand at a step; where it may not, that is reported.
+pub(super) fn stands_here(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Step,
+    clause: &ast::Clause,
+    subject: Subject,
+) -> bool {
+    let reason =
+        not_applicable(&clause.kind, subject).or_else(|| refused_in_undo(checker, &clause.kind));
+    if let Some(reason) = reason {
+        refuse_clause(checker, step, clause, subject, reason);
+    }
+    reason.is_none()
+}
+
+/// What one clause says, but for `undo`, whose body may hold statements.
+pub(super) fn check_clause(
     checker: &mut PlanChecker<'_>,
     step: &ast::Step,
     clause: &ast::Clause,
@@ -133,6 +120,7 @@ fn check_clause(
         ast::ClauseKind::When(_)
         | ast::ClauseKind::After(_)
         | ast::ClauseKind::Recover { .. }
+        | ast::ClauseKind::Undo(_)
         // Said with the form, and with the clause that is refused.
         | ast::ClauseKind::By(_)
         | ast::ClauseKind::Expires(_)
@@ -171,7 +159,6 @@ fn check_clause(
         ast::ClauseKind::Verify { .. } => {
             outcome.verify = without_value(checker, step, body, |checker| check_verify(checker, clause, body));
         }
-        ast::ClauseKind::Undo(undo) => outcome.undo = check_undo(checker, step, undo, body),
     }
 }
 
@@ -201,76 +188,6 @@ pub(super) fn role_and_expiry(
         by,
         expires.map(|expires| checker.duration(expires, "`expires`")),
     )
-}
-
-/// The `recover` arms of a step; its own name is not visible in them.
-pub(super) fn check_recover_arms(
-    checker: &mut PlanChecker<'_>,
-    step: &ast::Step,
-    result: &Type,
-) -> Vec<RecoverArm> {
-    let mut arms = Vec::new();
-    let mut caught = BTreeSet::new();
-    let mut all: Option<Span> = None;
-    for clause in &step.clauses {
-        let ast::ClauseKind::Recover {
-            pattern,
-            binding,
-            body: arm,
-        } = &clause.kind
-        else {
-            continue;
-        };
-        if matches!(step.body, ast::StepBody::Error) {
-            continue;
-        }
-        let patterns = error_patterns(checker, pattern);
-        let names = patterns.iter().map(pattern_name).collect::<BTreeSet<_>>();
-        let hidden =
-            all.is_some() && !names.contains("unknown_outcome") && !names.contains("internal");
-        let repeated = !names.is_empty() && names.iter().all(|name| is_caught(&caught, name));
-        if hidden || repeated {
-            let message = "an earlier arm catches all of this already";
-            let diagnostic =
-                Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
-                    .help("the first arm that matches is taken; remove this one, or put it first");
-            checker.report(diagnostic);
-        }
-        match pattern {
-            ast::ErrorPattern::Any => all = all.or(Some(clause.span)),
-            ast::ErrorPattern::Classes(_) => caught.extend(names),
-        }
-        let outcome = check_arm(
-            checker,
-            "recover",
-            arm,
-            Some((binding.as_ref(), Type::Error)),
-            Some(result),
-        );
-        arms.push(RecoverArm {
-            arm: Recover {
-                patterns,
-                body: outcome.id,
-            },
-            ty: outcome.ty,
-            does: outcome.does,
-        });
-    }
-    arms
-}
-
-/// Dotted names to what they catch; unknown ones are reported.
-pub(super) fn error_patterns(
-    checker: &mut PlanChecker<'_>,
-    pattern: &ast::ErrorPattern,
-) -> Vec<ErrorPattern> {
-    let ast::ErrorPattern::Classes(names) = pattern else {
-        return Vec::new();
-    };
-    names
-        .iter()
-        .filter_map(|name| checker.settings().error_pattern(&name.text, name.span))
-        .collect()
 }
 
 fn refuse_clause(
@@ -306,7 +223,7 @@ fn refuse_clause(
 }
 
 /// What clauses say of each other.
-fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outcome: &Clauses) {
+pub(super) fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outcome: &Clauses) {
     let clause = |wanted: &str| {
         step.clauses
             .iter()
@@ -349,7 +266,7 @@ fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outcome: &Claus
 
 /// What a clause would be attached to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Subject {
+pub(super) enum Subject {
     Tool(Effect),
     SubPlan,
     Model,
@@ -364,7 +281,7 @@ enum Subject {
 }
 
 impl Subject {
-    fn of(step: &ast::StepBody, body: &CheckedBody) -> Self {
+    pub(super) fn of(step: &ast::StepBody, body: &CheckedBody) -> Self {
         match step {
             ast::StepBody::Call(_) => match &body.kind {
                 StepKind::Call(call) => match call.target {
@@ -458,16 +375,4 @@ fn clause_word(clause: &ast::ClauseKind) -> &'static str {
         ast::ClauseKind::Undo(_) => "undo",
         ast::ClauseKind::Error => "clause",
     }
-}
-
-fn pattern_name(pattern: &ErrorPattern) -> String {
-    match pattern {
-        ErrorPattern::Class(class) => class.to_string(),
-        ErrorPattern::Family(family) => (*family).to_owned(),
-    }
-}
-
-fn is_caught(caught: &BTreeSet<String>, name: &str) -> bool {
-    let family = name.split('.').next().unwrap_or(name);
-    caught.contains(name) || caught.contains(family)
 }

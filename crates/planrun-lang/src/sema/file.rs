@@ -4,30 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::annotation::{NamedTypes, below, is_optional};
-use super::checker::Shared;
 use super::expr::{Checker, Expectation};
 use super::finding::{duplicate_name, quoted, unknown};
 use super::plan::Plan;
 use super::remedy::tidy_removals;
 use super::scope::NoNames;
+use super::shared::{Namespace, Shared, Uses};
 use super::test::Test;
 use super::tools::Tools;
 use super::unread::unused_items;
 use crate::diag::{Diagnostic, closest, codes};
-use crate::source::{SourceFile, Span};
+use crate::source::{SourceFile, Span, SpanIndex};
 use crate::syntax::{self, ast};
 use crate::types::{Effect, KEY_TTL, Parameter, Signature, Type};
 use crate::value::Value;
-
-/// What a name behind `use` leads to.
-#[derive(Debug)]
-pub(super) enum Namespace {
-    /// The name in the catalog.
-    Tools(Arc<str>),
-    Plans(Vec<Arc<Plan>>),
-    /// Reported; calls of it are silent.
-    Unresolved,
-}
 
 /// What came out of a file: the plans without errors, and every finding in source order.
 #[derive(Debug)]
@@ -127,7 +117,7 @@ impl Session<'_> {
             .iter()
             .filter(|found| found.is_error())
             .map(|found| found.span)
-            .collect::<Vec<_>>();
+            .collect::<SpanIndex>();
         let (read, whole) = (diagnostics.len(), damage.is_empty());
         let file = &parsed.file;
         self.stack.push(source.name().to_owned());
@@ -174,7 +164,7 @@ impl Session<'_> {
         &mut self,
         source: &SourceFile,
         file: &ast::File,
-        damage: &[Span],
+        damage: &SpanIndex,
         tools: &Tools,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Uses {
@@ -501,26 +491,6 @@ fn sensitive(tool: &ast::Tool, types: &NamedTypes) -> Vec<Arc<str>> {
     arguments
         .chain(places(&"result".into(), &tool.returns))
         .collect()
-}
-
-/// The namespaces of a file and where they were written.
-pub(super) struct Uses {
-    pub namespaces: BTreeMap<Arc<str>, Namespace>,
-    /// Where each name was written.
-    pub spans: BTreeMap<Arc<str>, Span>,
-    /// Before the first item.
-    first: Span,
-}
-
-impl Uses {
-    fn add(&mut self, alias: &ast::Name, namespace: Namespace, diagnostics: &mut Vec<Diagnostic>) {
-        if let Some(first) = self.spans.get(&alias.text) {
-            diagnostics.push(duplicate_name("namespace", alias, *first));
-            return;
-        }
-        self.spans.insert(alias.text.clone(), alias.span);
-        self.namespaces.insert(alias.text.clone(), namespace);
-    }
 }
 
 /// A `use` of a namespace that nothing declares.

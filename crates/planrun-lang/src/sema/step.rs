@@ -2,50 +2,27 @@
 
 use std::sync::Arc;
 
-use super::arm::check_arm;
-use super::aside::refuse_in_undo;
-use super::block::{block_type, check_statements};
-use super::blocks::{BlockKind, OpenBlock};
-use super::call::check_call;
+use super::arm::{check_match, check_race, check_recover_arms};
+use super::aside::{check_undo_call, close_undo, open_undo, push_undo_step, refuse_in_undo};
+use super::block::check_statements;
+use super::blocks::BlockKind;
+use super::body::{CheckedBody, close_body};
+use super::call::check_call_step;
 use super::checker::PlanChecker;
-use super::clause::{check_clauses, check_recover_arms, named_after};
+use super::clause::{Subject, check_bounds, check_clause, named_after, places, stands_here};
 use super::expr::{Code, Expectation};
-use super::plan::{BlockId, Each, Footprint, NodeKind, OrderClass, Repeat, Step, StepKind, Target};
+use super::plan::{Clauses, Each, NodeKind, OrderClass, Repeat, Step, StepKind, Target, Undo};
 use super::scope::NameKind;
 use super::waiting::{check_ask, check_infer, check_input, check_wait};
+use super::widened::widened;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Effect, Field, Literal, Type};
+use crate::types::Type;
 use crate::value::Value;
 
 /// The namespace whose contracts nobody can change: what `sys.echo` gives is what it was given.
 const BUILT_IN: &str = "sys";
-
-/// What the body of a step came out as.
-pub(super) struct CheckedBody {
-    pub kind: StepKind,
-    pub ty: Type,
-    pub does: Footprint,
-    /// The type of `winner(x)` for a `race`.
-    pub winner: Option<Type>,
-}
-
-impl CheckedBody {
-    /// A body that has been reported.
-    pub(super) fn damaged(ty: Type) -> Self {
-        Self::new(StepKind::Damaged, ty, Footprint::none())
-    }
-
-    pub(super) fn new(kind: StepKind, ty: Type, does: Footprint) -> Self {
-        Self {
-            kind,
-            ty,
-            does,
-            winner: None,
-        }
-    }
-}
 
 /// Checks one step with its clauses and adds its node.
 pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: Span) {
@@ -106,6 +83,45 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
     checker.unguard(mark);
 }
 
+/// Everything but `when`, `after` and `recover`. The step's own name is visible.
+fn check_clauses(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody) -> Clauses {
+    let subject = Subject::of(&step.body, body);
+    let mut outcome = Clauses {
+        places: places(&step.clauses),
+        ..Clauses::default()
+    };
+    for clause in &step.clauses {
+        if !stands_here(checker, step, clause, subject) {
+            continue;
+        }
+        if let ast::ClauseKind::Undo(undo) = &clause.kind {
+            outcome.undo = check_undo(checker, step, undo, body);
+        } else {
+            check_clause(checker, step, clause, body, &mut outcome);
+        }
+    }
+    check_bounds(checker, step, &outcome);
+    outcome
+}
+
+/// `undo CALL` or `undo do { … }`
+fn check_undo(
+    checker: &mut PlanChecker<'_>,
+    step: &ast::Step,
+    undo: &ast::Undo,
+    body: &CheckedBody,
+) -> Option<Undo> {
+    let open = open_undo(checker, &step.name, &body.ty);
+    match undo {
+        ast::Undo::Call(call) => check_undo_call(checker, call),
+        ast::Undo::Do(block) => {
+            let done = check_do(checker, block);
+            push_undo_step(checker, block.span, done);
+        }
+    }
+    close_undo(checker, &step.name, &open, &body.ty)
+}
+
 /// Remembers a call whose result somebody should read.
 fn note_call(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody) {
     let StepKind::Call(call) = &body.kind else {
@@ -122,13 +138,13 @@ fn note_call(checker: &mut PlanChecker<'_>, step: &ast::Step, body: &CheckedBody
     {
         checker
             .made
-            .riddles
+            .unknown_results
             .push((checker.origin(name), called.clone(), call.span));
     }
     if body.does.effect.is_read_only() && body.ty != Type::Null {
         checker
             .made
-            .looks
+            .results
             .push((checker.origin(name), name.span, called));
     }
 }
@@ -164,37 +180,12 @@ fn check_step_body(checker: &mut PlanChecker<'_>, step: &ast::Step) -> CheckedBo
     }
 }
 
-pub(super) fn check_call_step(
-    checker: &mut PlanChecker<'_>,
-    expression: &ast::Expr,
-) -> CheckedBody {
-    let Some((call, ty, does)) = check_call(checker, expression) else {
-        return CheckedBody::damaged(Type::Invalid);
-    };
-    CheckedBody::new(StepKind::Call(call), ty, does)
-}
-
-pub(super) fn check_do(checker: &mut PlanChecker<'_>, block: &ast::Block) -> CheckedBody {
+fn check_do(checker: &mut PlanChecker<'_>, block: &ast::Block) -> CheckedBody {
     let id = checker.open_block(BlockKind::Do, None, &block.statements);
     check_statements(checker, &block.statements);
-    close_step_block(checker, &block.statements, BlockKind::Do, |_| {
+    close_body(checker, &block.statements, BlockKind::Do, |_| {
         StepKind::Do(id)
     })
-}
-
-/// Closes the innermost block and makes the body of the step that owns it.
-fn close_step_block(
-    checker: &mut PlanChecker<'_>,
-    statements: &[ast::Statement],
-    kind: BlockKind,
-    make: impl FnOnce(&OpenBlock) -> StepKind,
-) -> CheckedBody {
-    let Some(mut block) = checker.close_block() else {
-        return CheckedBody::damaged(Type::Invalid);
-    };
-    let step = make(&block);
-    let ty = block_type(std::mem::take(&mut block.yields), statements, kind);
-    CheckedBody::new(step, ty, block.does)
 }
 
 fn check_each(checker: &mut PlanChecker<'_>, body: &ast::StepBody) -> CheckedBody {
@@ -228,7 +219,7 @@ fn check_each(checker: &mut PlanChecker<'_>, body: &ast::StepBody) -> CheckedBod
     }
     let by = by.as_ref().map(|by| checker.value(by));
     check_statements(checker, &block.statements);
-    let mut outcome = close_step_block(checker, &block.statements, BlockKind::Each, |body| {
+    let mut outcome = close_body(checker, &block.statements, BlockKind::Each, |body| {
         let in_turn = body.does.order == OrderClass::Barrier;
         StepKind::Each(Box::new(Each {
             list: list_code,
@@ -351,7 +342,7 @@ fn check_repeat(
     let state_type = widened(&initial_code.ty);
     checker.introduce_local(state, state_type);
     check_statements(checker, &block.statements);
-    let mut outcome = close_step_block(checker, &block.statements, BlockKind::Repeat, |_| {
+    let mut outcome = close_body(checker, &block.statements, BlockKind::Repeat, |_| {
         StepKind::Repeat(Box::new(Repeat {
             initial: initial_code,
             max,
@@ -366,123 +357,4 @@ fn check_repeat(
     };
     outcome.ty = Type::List(Arc::new(element));
     outcome
-}
-
-/// The type of the state of the innermost `repeat`: that of slot 0.
-pub(super) fn repeat_state(checker: &PlanChecker<'_>) -> Type {
-    checker.names.first_type().unwrap_or(Type::Any)
-}
-
-fn check_race(
-    checker: &mut PlanChecker<'_>,
-    span: Span,
-    branches: &[(ast::Name, ast::ArmBody)],
-) -> CheckedBody {
-    let mut arms = Vec::new();
-    let mut types = Vec::new();
-    let mut does = Footprint::none();
-    if branches.len() < 2 {
-        let diagnostic = Diagnostic::new(
-            &codes::types::MISSING_ARGUMENT,
-            span,
-            "a race needs two branches at least",
-        );
-        checker
-            .report(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
-    }
-    for (name, body) in branches {
-        let arm = check_arm(checker, &name.text, body, None, None);
-        if !arm.does.effect.is_read_only() {
-            let message = format!(
-                "the branch `{}` is {}, and only reads may race",
-                name.text,
-                with_article(arm.does.effect)
-            );
-            let help = "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
-            checker.report(
-                Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help),
-            );
-        }
-        does.merge(&arm.does);
-        if arms
-            .iter()
-            .any(|(known, _): &(Arc<str>, BlockId)| *known == name.text)
-        {
-            checker.report(super::finding::duplicate_name("branch", name, span));
-        }
-        types.push(arm.ty);
-        arms.push((name.text.clone(), arm.id));
-    }
-    let winner = Type::union(
-        arms.iter()
-            .map(|(name, _)| Type::Literal(Literal::String(name.clone()))),
-    );
-    let body = CheckedBody::new(StepKind::Race(arms), Type::union(types), does);
-    CheckedBody {
-        winner: Some(winner),
-        ..body
-    }
-}
-
-fn check_match(
-    checker: &mut PlanChecker<'_>,
-    subject: &ast::Expr,
-    arms: &[ast::Arm],
-) -> CheckedBody {
-    let subject_code = checker.value(subject);
-    let patterns = arms
-        .iter()
-        .map(|arm| (&arm.pattern, arm.span))
-        .collect::<Vec<_>>();
-    let patterns = checker.expressions().check_patterns(
-        (subject, &subject_code.ty),
-        &patterns,
-        subject.span,
-        true,
-    );
-    let (mut outcome, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
-    for (arm, pattern) in arms.iter().zip(patterns) {
-        let before = checker.names.assume(pattern.facts);
-        let body = check_arm(checker, "match", &arm.body, None, None);
-        checker.names.forget(before);
-        does.merge(&body.does);
-        types.push(body.ty);
-        outcome.push((pattern.matcher, body.id));
-    }
-    let kind = StepKind::Match {
-        subject: Box::new(subject_code),
-        arms: outcome,
-    };
-    CheckedBody::new(kind, Type::union(types), does)
-}
-
-/// The type that carried state has: that of its first value, literals widened at every depth, since later values differ.
-pub(super) fn widened(initial: &Type) -> Type {
-    match initial {
-        Type::Literal(literal) => literal.base(),
-        Type::Null | Type::Never => Type::Any,
-        Type::List(element) => widened(element).list(),
-        Type::Object(object) => {
-            let field = |field: &Field| Field {
-                ty: widened(&field.ty),
-                ..field.clone()
-            };
-            Type::object(
-                object.fields.iter().map(field).collect(),
-                object.rest.clone(),
-            )
-        }
-        Type::Union(members) => Type::union(members.iter().map(|member| match member {
-            Type::Null => Type::Null,
-            other => widened(other),
-        })),
-        other => other.clone(),
-    }
-}
-
-fn with_article(effect: Effect) -> String {
-    match effect {
-        Effect::Idempotent | Effect::Effect | Effect::Irreversible => format!("an `{effect}`"),
-        Effect::Pure | Effect::Read => format!("a `{effect}`"),
-    }
 }

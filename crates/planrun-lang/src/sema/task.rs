@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::block::check_statements;
 use super::blocks::BlockKind;
 use super::brought::brought_type;
 use super::checker::PlanChecker;
@@ -12,7 +11,7 @@ use super::context::Contexts;
 use super::event::check_event;
 use super::expr::{Code, Expectation, atoms};
 use super::finding::unknown;
-use super::names::NewName;
+use super::names::{Flow, Mark, NewName};
 use super::plan::{
     After, Event, Footprint, Listener, NodeKind, OrderClass, Set, Status, Task, TaskId,
 };
@@ -196,8 +195,23 @@ fn task_status(
     found.map(|status| (id, status))
 }
 
-/// `listener l on COND [-> T] [as e] [when e] [max N] { … }`
-pub(super) fn check_listener(checker: &mut PlanChecker<'_>, statement: &ast::Statement) {
+/// A listener whose body is being checked.
+pub(super) struct OpenListener<'a> {
+    statement: Span,
+    name: &'a ast::Name,
+    slot: u32,
+    /// What is known around it.
+    flow: Flow,
+    /// What is known where its body begins.
+    known: Mark,
+    listener: Listener,
+}
+
+/// `listener l on COND [-> T] [as e] [when e] [max N] { … }`: its head, and the block for its body.
+pub(super) fn open_listener<'a>(
+    checker: &mut PlanChecker<'_>,
+    statement: &'a ast::Statement,
+) -> Option<OpenListener<'a>> {
     let ast::StatementKind::Listener {
         name,
         on,
@@ -208,7 +222,7 @@ pub(super) fn check_listener(checker: &mut PlanChecker<'_>, statement: &ast::Sta
         body,
     } = &statement.kind
     else {
-        return;
+        return None;
     };
     checker.claim("listener", name, NameKind::Task);
     let slot = checker.introduce(name, NameKind::Step, Type::Null);
@@ -231,29 +245,39 @@ pub(super) fn check_listener(checker: &mut PlanChecker<'_>, statement: &ast::Sta
     let snapshot = snapshot_contexts(checker, statement.span, &on);
     let facts = when.as_deref().map_or_else(Vec::new, atoms);
     let when = when.as_ref().map(|when| checker.condition(when));
-    let before = checker.names.assume(facts);
-    check_statements(checker, &body.statements);
-    checker.names.forget(before);
+    let known = checker.names.assume(facts);
+    Some(OpenListener {
+        statement: statement.span,
+        name,
+        slot,
+        flow,
+        known,
+        listener: Listener {
+            span: name.span,
+            on,
+            payload,
+            brings,
+            when,
+            max,
+            body: id,
+            snapshot,
+        },
+    })
+}
+
+/// Closes the block of a listener and adds its node.
+pub(super) fn close_listener(checker: &mut PlanChecker<'_>, open: OpenListener<'_>) {
+    checker.names.forget(open.known);
     if let Some(block) = checker.close_block() {
         checker.blocks.note_does(&block.does);
     }
-    checker.names.back_to(flow);
-    let listener = Listener {
-        span: name.span,
-        on,
-        payload,
-        brings,
-        when,
-        max,
-        body: id,
-        snapshot,
-    };
-    let named = Some((name.text.clone(), slot));
+    checker.names.back_to(open.flow);
+    let named = Some((open.name.text.clone(), open.slot));
     checker.blocks.push_node(
-        statement.span,
+        open.statement,
         named,
         Vec::new(),
-        NodeKind::Listener(Box::new(listener)),
+        NodeKind::Listener(Box::new(open.listener)),
     );
 }
 

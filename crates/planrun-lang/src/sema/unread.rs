@@ -5,38 +5,18 @@ use std::sync::Arc;
 
 use super::annotation::NamedTypes;
 use super::checker::PlanChecker;
-use super::file::{Namespace, Uses};
 use super::finding::quoted;
+use super::made::MadeLet;
+use super::shared::{Namespace, Uses};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 
-/// What a plan makes, until it is known who uses it.
-#[derive(Default)]
-pub(super) struct Made {
-    pub lets: Vec<MadeLet>,
-    /// Steps that only read: where the name of each was introduced, its own place, and what is called.
-    pub looks: Vec<(Span, Span, String)>,
-    /// Steps of whose result nothing is known: where the name was introduced, what is called, and where.
-    pub riddles: Vec<(Span, String, Span)>,
-    /// Tasks that only the plan itself can move.
-    pub tasks: Vec<(Arc<str>, Span)>,
-}
-
-/// A `let`, until it is known who reads it.
-pub(super) struct MadeLet {
-    pub name: ast::Name,
-    /// Where its name was introduced first.
-    pub origin: Span,
-    pub statement: Span,
-}
-
 /// Reports what nothing in the plan uses. Silent where damage may hide the use.
 pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
     report_unknown_results(checker);
-    let inside =
-        |span: &Span| span.start >= plan.body.span.start && span.start < plan.body.span.end;
-    if checker.shared.damage.iter().any(inside) {
+    let body = plan.body.span;
+    if checker.shared.damage.any_begins_in(body.start..body.end) {
         return;
     }
     let meant = meant(checker.diagnostics, &codes::names::UNKNOWN_NAME).collect::<BTreeSet<_>>();
@@ -55,7 +35,7 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
             checker.report(diagnostic);
         }
     }
-    for (origin, span, called) in std::mem::take(&mut checker.made.looks) {
+    for (origin, span, called) in std::mem::take(&mut checker.made.results) {
         if !checker.read.contains(&origin) && !meant(&span) {
             let message = format!("nothing reads what `{called}` gives");
             let diagnostic = Diagnostic::new(&codes::names::UNUSED_RESULT, span, message)
@@ -86,7 +66,7 @@ pub(super) fn report_unread(checker: &mut PlanChecker<'_>, plan: &ast::Plan) {
 
 /// Results that are read although nothing is known of them.
 fn report_unknown_results(checker: &mut PlanChecker<'_>) {
-    for (origin, called, span) in std::mem::take(&mut checker.made.riddles) {
+    for (origin, called, span) in std::mem::take(&mut checker.made.unknown_results) {
         if checker.valued.contains(&origin) {
             let message = format!(
                 "nothing is known of what `{called}` gives, so what is read of it is not checked"

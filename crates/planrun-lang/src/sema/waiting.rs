@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use super::body::CheckedBody;
 use super::brought::brought_type;
 use super::checker::PlanChecker;
 use super::event::check_event;
 use super::expr::{Code, Expectation};
 use super::finding::unknown;
 use super::plan::{Ask, Footprint, Infer, Input, InputField, OrderClass, StepKind, Wait};
-use super::step::CheckedBody;
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;

@@ -1,11 +1,13 @@
 //! Plan text: source files, byte spans and the line index.
 
 mod line_index;
+mod span_index;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 pub use line_index::{LineIndex, Position};
+pub use span_index::SpanIndex;
 
 /// The largest plan file that is read, in bytes. Offsets are `u32`, and nobody writes a larger plan by hand.
 pub const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;

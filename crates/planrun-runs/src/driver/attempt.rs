@@ -67,7 +67,7 @@ impl Attempt {
                     // One question at a time: the peer hears that nobody answers this one.
                     Some(CallEvent::Ask(ask)) => drop(ask),
                     Some(CallEvent::Done(outcome)) => break Some(outcome),
-                    Some(event) => self.tell(event),
+                    Some(event) => self.report(event),
                     None => break Some(Err(broken_off())),
                 },
                 reply = replied => if let Some(asked) = asked.take() {
@@ -103,14 +103,14 @@ impl Attempt {
         self.cancel.cancel();
         let cleaned_up = async {
             while let Some(event) = self.events.next().await {
-                self.tell(event);
+                self.report(event);
             }
         };
         let _ = tokio::time::timeout(CLEAN_UP, cleaned_up).await;
         Err(timed_out(timeout))
     }
 
-    fn tell(&self, event: CallEvent) {
+    fn report(&self, event: CallEvent) {
         let call = self.call;
         match event {
             CallEvent::Progress(progress) => {

@@ -44,7 +44,7 @@ pub struct Context<'a> {
     pub copies: Option<Copies>,
     /// Somebody wants the run to go on, so what has failed is done again where the plan pauses for that.
     pub retries: bool,
-    /// Only lives through what was written: nothing is called.
+    /// Replays the recorded events and calls nothing.
     pub only_looks: bool,
     /// Who answers what the plan asks people, while the process lives.
     pub answering: Answering,
@@ -52,7 +52,7 @@ pub struct Context<'a> {
     pub order: Order,
     /// Who answers in place of the tools.
     pub stand_in: Option<Arc<dyn StandIn>>,
-    /// The step after which the process lets go of the run; what it does not need is left.
+    /// The step after which the process suspends the run; what that step does not need is not run.
     pub until: Option<Until>,
 }
 

@@ -24,12 +24,12 @@ pub trait Observer: Send {
         true
     }
 
-    /// Whether it wants to be told what of the plan is reached; asked once, before the run begins.
+    /// Whether it wants [`Self::reached`]; asked once, before the run begins.
     fn watches(&self) -> bool {
         false
     }
 
-    /// A statement of the plan, or of one that it calls, has come to something that no event tells.
+    /// A statement of the plan, or of one that it calls, has been decided in a way that no event records.
     fn reached(&mut self, _plan: &Plan, _block: BlockId, _node: NodeId, _what: &Reached) {}
 }
 

@@ -26,7 +26,7 @@ use super::spans::{self, StepSpans};
 use super::toolbox::Toolbox;
 use crate::journal::Log;
 
-/// After so many turns in a row the driver looks at its clocks and at what has arrived.
+/// After so many turns in a row the driver reads its clocks and takes what has arrived.
 const TURNS: u32 = 64;
 
 /// Runs a plan to its end. The inputs have been checked against its parameters.
@@ -50,7 +50,7 @@ struct Driver<'a> {
     log: Option<Box<dyn Log>>,
     asker: Option<Arc<dyn Asker>>,
     cancel: CancellationToken,
-    /// What the run has not been told yet.
+    /// Inputs that the run has not handled yet.
     inputs: VecDeque<Input>,
     commands: Vec<Command>,
     /// The number of the last event that was written, and of the last that the run knows to be durable.
@@ -136,13 +136,13 @@ impl<'a> Driver<'a> {
                 self.give(Input::Continue);
                 turns += 1;
                 if self.inputs.is_empty() || turns.is_multiple_of(TURNS) {
-                    self.look_around().await;
+                    self.take_pending().await;
                 }
             } else {
                 self.flush();
                 let flushed = self.written;
                 self.give(Input::Idle);
-                // What it has told since is handed on before anything is waited for.
+                // What it has written since is flushed before anything is waited for.
                 let waits = std::mem::take(&mut self.waits);
                 if waits && self.inputs.is_empty() && flushed == self.written {
                     self.wait().await;
@@ -320,8 +320,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Takes what has happened while the run was working, and lets others work.
-    async fn look_around(&mut self) {
+    /// Takes the inputs that arrived while the run was working, and yields to other tasks.
+    async fn take_pending(&mut self) {
         self.take_arrived();
         if self.inputs.is_empty() {
             tokio::task::yield_now().await;
@@ -400,13 +400,14 @@ impl<'a> Driver<'a> {
                 }
                 self.take_arrived();
             }
-            () = journal => self.look_at_journal(),
+            () = journal => self.read_journal(),
             () = timer => self.inputs.push_back(Input::Wake),
         }
         self.read_clocks();
     }
 
-    fn look_at_journal(&mut self) {
+    /// Takes what the journal has for the run: a failure of its writer, and messages.
+    fn read_journal(&mut self) {
         if let Some(why) = self.log.as_ref().and_then(|log| log.broken()) {
             self.inputs.push_back(Input::JournalBroken(why));
         }

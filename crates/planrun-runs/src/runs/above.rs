@@ -1,4 +1,5 @@
-//! What a patch may not put above what has started: it would have had to come first, or decide whether that may be at all.
+//! Statements that a patch may not insert above a step that has started: those that the step would have waited for, and
+//! those that decide whether it runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ pub struct Text<'a> {
     pub source: &'a SourceFile,
 }
 
-/// A statement of the new text that holds back, or decides, what has started below it, and did not stand there before.
-/// Told with that.
+/// The first statement of the new text that a step below it would have waited for, or that decides whether that step
+/// runs, where the step has started and the statement did not stand above it before. Returned with the name of the step.
 pub fn intruder(
     was: Text<'_>,
     is: Text<'_>,

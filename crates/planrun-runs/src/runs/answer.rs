@@ -1,10 +1,10 @@
-//! Answers to what runs ask, held against the questions before any run is told any of them.
+//! Answers to what runs ask: all of them are checked against the questions before any is sent to a run.
 
 use std::sync::Arc;
 
 use super::answer_path::means;
 use super::inbox::OpenRun;
-use super::signal::open;
+use super::list::open;
 use super::{Error, Journal, Planrun};
 use crate::journal::store::Seen;
 use planrun_core::journal::{Accepted, Given, Said};

@@ -26,7 +26,7 @@ pub enum Error {
     /// The plan, or the project around it, has errors.
     #[error("the plan has errors")]
     Findings(Vec<FileReport>),
-    /// The plan is right, and a run of it could not be done as a whole. The report holds what no check has told yet.
+    /// The plan is right, and a run of it could not be done as a whole. The report holds what no check has reported yet.
     #[error("the plan could not be done as a whole")]
     Obstacles(Box<FileReport>),
     /// The plan is right, and this version cannot run it.

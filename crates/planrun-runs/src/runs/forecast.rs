@@ -7,7 +7,7 @@ use crate::forecast::{Forecast, Surroundings, forecast};
 
 impl Planrun {
     /// What a run of this plan with these inputs would do, up to the step `until` where it names one. Nothing is called and
-    /// nothing is written. What depends on results of calls is told as not known yet, and so is whether it would happen.
+    /// nothing is written. What depends on results of calls is reported as not known yet, and so is whether it would happen.
     ///
     /// # Errors
     /// [`Error::NotYet`]; [`Error::UnknownStep`] where the plan has no step of that name.

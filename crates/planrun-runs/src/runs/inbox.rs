@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use planrun_lang::protocol::RunState;
 
-use super::recorded::replay;
 use super::redaction::redaction;
+use super::replay::replay;
 use super::{Error, Journal, Planrun};
 use crate::journal::store::{Filter, RunRow, Seen};
 use planrun_core::journal::{Accepted, AnswerError, Given, Past, Question, Said, Shown};
@@ -15,7 +15,7 @@ pub struct OpenRun {
     pub(super) row: RunRow,
     past: Past,
     redaction: Shown,
-    /// What of the run was looked at.
+    /// How much of the run had been written when it was read.
     pub(super) seen: Seen,
 }
 
@@ -101,8 +101,7 @@ impl OpenRun {
             .collect()
     }
 
-    /// Holds an answer against what is asked; one that fits stands from then on. Why it does not fit is told as it may be
-    /// seen.
+    /// Holds an answer against what is asked; one that fits stands from then on. The error is redacted.
     pub(super) fn accept(&mut self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
         let accepted = self.past.accept(given, now);
         let accepted = accepted

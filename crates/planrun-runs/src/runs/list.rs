@@ -4,8 +4,7 @@ use std::ops::Deref;
 
 use planrun_lang::protocol::RunState;
 
-use super::recorded::replay;
-use super::signal::open;
+use super::replay::replay;
 use super::{Error, Journal, Planrun};
 pub use crate::journal::store::RunInfo;
 use crate::journal::store::{Filter, RunRow};
@@ -102,8 +101,8 @@ impl Planrun {
             }
         });
         let states: Vec<String> = stored.map(str::to_owned).collect();
-        let looks = states.iter().any(|state| state == running);
-        let limit = filter.limit.filter(|_| !looks);
+        let wants_running = states.iter().any(|state| state == running);
+        let limit = filter.limit.filter(|_| !wants_running);
         let rows = journal.runs(&Filter {
             plan: filter.plan.clone(),
             states,
@@ -114,7 +113,7 @@ impl Planrun {
             .into_iter()
             .map(|row| RunSummary::of(&journal, row))
             .collect();
-        if looks {
+        if wants_running {
             rows.retain(|row| filter.states.iter().any(|state| state == row.standing()));
             rows.truncate(filter.limit.unwrap_or(usize::MAX));
         }
@@ -173,6 +172,19 @@ impl Planrun {
         } else {
             Wake::GoesOn
         }
+    }
+}
+
+/// The run, which must not have ended.
+pub(super) fn open(journal: &Journal, run: &str) -> Result<RunRow, Error> {
+    let row = journal.run(run)?;
+    if row.ended {
+        Err(Error::Ended {
+            run: row.info.run,
+            state: row.info.state,
+        })
+    } else {
+        Ok(row)
     }
 }
 

@@ -61,6 +61,7 @@ mod plan_text;
 mod prune;
 mod recorded;
 mod redaction;
+mod replay;
 mod run;
 mod signal;
 mod workspace;

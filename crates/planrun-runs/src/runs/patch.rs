@@ -33,7 +33,7 @@ impl Planrun {
     /// When there is no such run, or what was written of it cannot be used; [`Error::Ended`].
     pub fn patchable(&self, run: &str) -> Result<RecordedRun, Error> {
         let journal = self.shared.journal()?;
-        super::signal::open(&journal, run)?;
+        super::list::open(&journal, run)?;
         self.recorded(run)
     }
 

@@ -130,8 +130,8 @@ impl Pinned {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// What tells the run from another one of the same id: what its plans mean, not how they look, and everything else as
-    /// it is.
+    /// The digest that two starts with the same id must share to be one run: of the meaning of their plans, whatever the
+    /// layout of the text, and of everything else byte for byte.
     pub(super) fn digest(&self) -> Digest {
         let meaning = |name: &str, text: &str| {
             let source = SourceFile::new(name, text);

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use planrun_lang::protocol::RunState;
 
 use super::pinned::Pinned;
+use super::replay::{read_events, replay};
 use super::run::Job;
 use super::{Error, Inputs, Journal, Planrun, RunSummary};
-use crate::journal::store::{Digest, RunRow};
+use crate::journal::store::RunRow;
 use planrun_core::journal::{Entry, EntryError, Kept, Past};
 use planrun_core::run::{Outcome, Program};
 
@@ -90,12 +91,12 @@ impl RecordedRun {
         })
     }
 
-    /// How the run stands, by living through what was written of it and doing nothing.
+    /// The outcome of the run so far, from a replay of its recorded events that calls nothing.
     ///
     /// # Errors
     /// When what was written cannot be used.
     pub async fn outcome(self) -> Result<Outcome, Error> {
-        let mut outcome = Job::pinned(&self)?.look_back(self.past).await;
+        let mut outcome = Job::pinned(&self)?.replay(self.past).await;
         (outcome.state, outcome.interruption) = (
             RunState::find(&self.row.state).unwrap_or(RunState::Running),
             None,
@@ -113,37 +114,4 @@ impl RecordedRun {
     ) -> Result<(), Error> {
         read_events(&self.journal, &self.row.run, take)
     }
-}
-
-/// The state of a run after all that was written of it.
-pub(super) fn replay(journal: &Journal, run: &str) -> Result<Past, Error> {
-    let mut past = Past::default();
-    read_events(journal, run, |entry, kept| past.take(entry, kept))?;
-    Ok(past)
-}
-
-fn read_events(
-    journal: &Journal,
-    run: &str,
-    mut take: impl FnMut(Entry, &mut Kept<'_>) -> Result<(), EntryError>,
-) -> Result<(), Error> {
-    let mut kept = |digest: &str| kept(journal, digest);
-    for event in journal.events(run, 1)? {
-        let event = event?;
-        let taken = Entry::read(event.line.as_bytes()).and_then(|entry| take(entry, &mut kept));
-        taken.map_err(|error| Error::Event {
-            run: run.to_owned(),
-            number: event.number,
-            why: error.to_string(),
-        })?;
-    }
-    Ok(())
-}
-
-/// What was kept of a large value.
-pub(super) fn kept(journal: &Journal, digest: &str) -> Result<Vec<u8>, String> {
-    let digest: Digest = digest
-        .parse()
-        .map_err(|error| format!("`{digest}`: {error}"))?;
-    journal.blob(digest).map_err(|error| error.to_string())
 }

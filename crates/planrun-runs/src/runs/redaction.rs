@@ -1,7 +1,7 @@
 //! What of a run may be seen: everything but what its plan and its tools call sensitive.
 
 use super::pinned::Pinned;
-use super::recorded::kept;
+use super::replay::kept;
 use super::{Error, Journal};
 use planrun_core::journal::{Entry, Shown};
 

@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::base::Base;
 use super::pinned::Pinned;
-use super::recorded::{RecordedRun, replay};
+use super::recorded::RecordedRun;
+use super::replay::replay;
 use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
 use crate::driver::{self, Answering, Context, Observer, Silence};
 use crate::journal::store::{Created, Lease, NewRun, RunRow};
@@ -60,7 +61,7 @@ pub struct ResumeOptions {
     pub until: Option<String>,
     /// Who answers in place of the tools.
     pub stand_in: Option<Arc<dyn StandIn>>,
-    /// Fires when the process has to let go of the run.
+    /// Fires when the process has to suspend the run.
     pub cancel: CancellationToken,
 }
 
@@ -90,7 +91,7 @@ enum Work {
     Ended(Box<RecordedRun>),
 }
 
-/// What came of a run in this process.
+/// The outcome of a run that this process has driven.
 pub struct Driven {
     pub outcome: Outcome,
     /// What the tools send and the run must not show.
@@ -226,7 +227,7 @@ impl Planrun {
     }
 }
 
-/// Pauses a run at which processes die. Its events tell of each death, so that lists alone have to be told.
+/// Pauses a run whose processes keep dying. Its events record each death already, so only its row in lists changes.
 fn pause(mut lease: Box<dyn Lease>, row: RunRow, past: &Past) -> Result<Error, Error> {
     let (deaths, event) = (past.deaths(), past.last);
     let note = Some(format!("died {deaths} times at event {event}"));
@@ -516,8 +517,8 @@ impl Job {
         Ok(Driven { outcome, secrets })
     }
 
-    /// Lives through what was written of the run, and calls nothing.
-    pub(super) async fn look_back(mut self, past: Past) -> Outcome {
+    /// The outcome of the run so far, from a replay of its recorded events that calls nothing.
+    pub(super) async fn replay(mut self, past: Past) -> Outcome {
         self.past = Some(past);
         let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));

@@ -1,16 +1,16 @@
-//! Telling a run something, held against what it waits for before it is told: signals, moves of tasks, its end.
+//! Sends a run signals, moves of tasks and requests to end, each checked first against what the run waits for.
 
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+use super::list::open;
 use super::recorded::RecordedRun;
-use super::{Error, Journal, Planrun, ResumeOptions, Run};
-use crate::journal::store::RunRow;
+use super::{Error, Planrun, ResumeOptions, Run};
 use planrun_core::journal::{Cancel, Move, Said, Signal};
 use planrun_core::run::{Program, accepts_move, accepts_signal};
 
-/// A run that can be told something.
+/// A run that takes signals and moves of tasks.
 pub struct Receiver {
     recorded: RecordedRun,
     program: Arc<Program>,
@@ -26,7 +26,7 @@ pub struct CancelOptions {
 }
 
 impl Planrun {
-    /// A run that has not ended, to tell it something.
+    /// A run that has not ended, to send it signals and moves of tasks.
     ///
     /// # Errors
     /// When there is no such run, or what was written of it cannot be used; [`Error::Ended`].
@@ -131,18 +131,5 @@ impl Receiver {
         let RecordedRun { journal, row, .. } = &self.recorded;
         journal.post(&row.run, &said.to_text())?;
         Ok(journal.is_driven(row))
-    }
-}
-
-/// The run, which must not have ended.
-pub(super) fn open(journal: &Journal, run: &str) -> Result<RunRow, Error> {
-    let row = journal.run(run)?;
-    if row.ended {
-        Err(Error::Ended {
-            run: row.info.run,
-            state: row.info.state,
-        })
-    } else {
-        Ok(row)
     }
 }

@@ -361,7 +361,7 @@ impl Checked {
             report
                 .diagnostics
                 .iter()
-                .any(|told| (told.code, told.span) == (one.code, one.span))
+                .any(|known| (known.code, known.span) == (one.code, one.span))
         };
         let obstacles = obstacles
             .into_iter()

@@ -13,7 +13,7 @@ use super::{Finding, Pair, Side, kind};
 /// What stands for a pattern of files: what it names, and what may lie below that.
 const BELOW: [&str; 3] = ["", "/one", "/one/more"];
 
-pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
+pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     let grant = |side: Side<'_>| side.plan.allow.clone().unwrap_or_default();
     let (was, is) = (grant(pair.then), grant(pair.now));
     for (setting, pattern) in beyond(&is, &was) {

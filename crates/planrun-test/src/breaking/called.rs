@@ -7,7 +7,7 @@ use super::difference::{Difference, differences};
 use super::survey::{Called, Survey};
 use super::{Finding, Pair, kind};
 
-pub(super) fn look(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
+pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
     plan_class(pair, found);
     for (path, is) in &now.tools {
         match then.tools.get(path) {
@@ -60,7 +60,7 @@ fn plan_class(pair: &Pair<'_>, found: &mut Vec<Finding>) {
 
 /// A tool that was not called.
 fn added(pair: &Pair<'_>, path: &str, is: &Called, found: &mut Vec<Finding>) {
-    let (kind, told) = match (is.effect, is.unconfirmed) {
+    let (kind, why) = match (is.effect, is.unconfirmed) {
         (Effect::Irreversible, Some(_)) => (
             &kind::IRREVERSIBLE_UNCONFIRMED,
             "nobody is asked before it is called",
@@ -69,7 +69,7 @@ fn added(pair: &Pair<'_>, path: &str, is: &Called, found: &mut Vec<Finding>) {
         (_, _) => (&kind::CALL_ADDED, "it is called"),
     };
     let message = format!(
-        "`{path}` was not called; {told}, and its class is {}",
+        "`{path}` was not called; {why}, and its class is {}",
         is.effect
     );
     found.push(pair.finding(
@@ -118,7 +118,7 @@ fn gates(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec
         ),
         (None, None) | (Some(_), Some(_)) if was.roles == is.roles => return,
         (None, None) | (Some(_), Some(_)) => {
-            let told = |called: &Called| match called
+            let describe = |called: &Called| match called
                 .roles
                 .iter()
                 .map(|role| who(role))
@@ -129,8 +129,8 @@ fn gates(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec
             };
             let message = format!(
                 "before `{path}` {} had to agree, and now {}",
-                told(was),
-                told(is)
+                describe(was),
+                describe(is)
             );
             (&kind::ROLE_CHANGED, message, is.span)
         }
@@ -150,21 +150,21 @@ pub(super) fn who(role: &str) -> String {
 /// What it takes and gives.
 fn contract(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut Vec<Finding>) {
     let places: (Option<Span>, Option<Span>) = (Some(was.span), Some(is.span));
-    let mut note = |kind, what: &str, difference: &Difference, told: String| {
+    let mut note = |kind, what: &str, difference: &Difference, change: String| {
         let part = &difference.path;
         let of = if part.is_empty() {
             format!("the {what}")
         } else {
             format!("`{part}` of the {what}")
         };
-        found.push(pair.finding(kind, path, format!("{of} of `{path}` {told}"), places));
+        found.push(pair.finding(kind, path, format!("{of} of `{path}` {change}"), places));
     };
     for difference in differences(&arguments(&was.signature), &arguments(&is.signature), "") {
         let kind = difference.change.weighed(
             &kind::TOOL_ARGUMENTS_NARROWED,
             &kind::TOOL_ARGUMENTS_WIDENED,
         );
-        note(kind, "arguments", &difference, difference.change.told());
+        note(kind, "arguments", &difference, difference.change.describe());
     }
     for difference in differences(
         &was.signature.returns.opened(),
@@ -181,7 +181,7 @@ fn contract(pair: &Pair<'_>, path: &str, was: &Called, is: &Called, found: &mut 
             kind,
             "result",
             &difference,
-            difference.change.told_to_readers(),
+            difference.change.describe_to_readers(),
         );
     }
 }

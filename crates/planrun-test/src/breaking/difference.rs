@@ -49,7 +49,7 @@ pub(super) fn differences(was: &Type, is: &Type, path: &str) -> Vec<Difference> 
 
 impl Change {
     /// What happened, to be read behind what it happened to, for those who give values of the type.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match self {
             Self::Narrowed(Types { was, is })
             | Self::Widened(Types { was, is })
@@ -65,17 +65,17 @@ impl Change {
     }
 
     /// The same for those who read values of the type.
-    pub(super) fn told_to_readers(&self) -> String {
-        let told = match self {
+    pub(super) fn describe_to_readers(&self) -> String {
+        let words = match self {
             Self::Narrowed(_) | Self::Widened(_) | Self::Changed(_) | Self::Removed => {
-                return self.told();
+                return self.describe();
             }
             Self::Added { required: true } => "is new",
             Self::Added { required: false } => "is new and may be absent",
             Self::Required => "could be absent and is always there",
             Self::Optional => "was always there and may be absent",
         };
-        told.to_owned()
+        words.to_owned()
     }
 
     /// One kind where values may be refused that were fine where they are given, else the other.
@@ -209,10 +209,10 @@ mod tests {
 
     use super::*;
 
-    fn told(was: &Type, is: &Type) -> Vec<String> {
+    fn words(was: &Type, is: &Type) -> Vec<String> {
         differences(was, is, "x")
             .into_iter()
-            .map(|found| format!("{} {}", found.path, found.change.told()))
+            .map(|found| format!("{} {}", found.path, found.change.describe()))
             .collect()
     }
 
@@ -240,7 +240,7 @@ mod tests {
         .list()
         .optional();
         assert_eq!(
-            told(&was, &is),
+            words(&was, &is),
             [
                 "x[].b is gone",
                 "x[].c is new and may be left out",
@@ -253,14 +253,17 @@ mod tests {
     fn a_null_and_an_absent_field_are_one() {
         let was = object([("a", Type::Int.optional(), true)], Rest::Closed);
         let is = object([("a", Type::Int, false)], Rest::Closed);
-        assert_eq!(told(&was, &is), ["x.a had to be there and may be left out"]);
+        assert_eq!(
+            words(&was, &is),
+            ["x.a had to be there and may be left out"]
+        );
     }
 
     #[test]
     fn what_means_the_same_is_no_difference() {
         let one = Type::union([Type::Int, Type::String]);
         let other = Type::union([Type::String, Type::Int]);
-        assert_eq!(told(&one, &other), [""; 0]);
+        assert_eq!(words(&one, &other), [""; 0]);
         assert!(matches!(
             leaf(&Type::Any, &Type::Int),
             Some(Change::Narrowed(_))
@@ -350,7 +353,7 @@ mod tests {
     #[test]
     fn whether_more_fields_are_taken_counts() {
         let (open, closed) = (object([], Rest::Open), object([], Rest::Closed));
-        assert_eq!(told(&closed, &open).len(), 1);
+        assert_eq!(words(&closed, &open).len(), 1);
         assert!(matches!(leaf(&open, &closed), Some(Change::Narrowed(_))));
     }
 }

@@ -5,7 +5,7 @@ use super::difference::differences;
 use super::survey::Survey;
 use super::{Finding, Pair, kind};
 
-pub(super) fn look(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
+pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
     for (path, is) in &now.forms {
         let Some(was) = then.forms.get(path) else {
             let message = format!(
@@ -31,7 +31,7 @@ pub(super) fn look(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec
             let message = format!(
                 "`{}` of the form {}",
                 difference.path,
-                difference.change.told()
+                difference.change.describe()
             );
             found.push(pair.finding(kind, difference.path, message, places));
         }

@@ -7,14 +7,14 @@ use planrun_lang::types::Type;
 use super::difference::{Change, differences};
 use super::{Finding, Kind, Pair, Side, kind};
 
-pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
+pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     let (then, now) = (&pair.then.plan.parameters, &pair.now.plan.parameters);
     let mut note = |name: &str, path: &str, change: &Change| {
         let places = (place(pair.then, name), place(pair.now, name));
         found.push(pair.finding(
             kind_of(change),
             path,
-            format!("the input `{path}` {}", change.told()),
+            format!("the input `{path}` {}", change.describe()),
             places,
         ));
     };
@@ -136,11 +136,11 @@ fn defaults(pair: &Pair<'_>, was: &PlanParameter, is: &PlanParameter, found: &mu
 
 /// The places in an input that must not be shown.
 fn secrets(pair: &Pair<'_>, was: &PlanParameter, is: &PlanParameter, found: &mut Vec<Finding>) {
-    let mut note = |kind: &'static Kind, path: &str, told: &str| {
+    let mut note = |kind: &'static Kind, path: &str, change_text: &str| {
         let subject = super::difference::below(&is.name, path);
         let subject = subject.trim_end_matches('.');
         let places = (place(pair.then, &was.name), place(pair.now, &is.name));
-        found.push(pair.finding(kind, subject, format!("`{subject}` {told}"), places));
+        found.push(pair.finding(kind, subject, format!("`{subject}` {change_text}"), places));
     };
     for path in is
         .sensitive

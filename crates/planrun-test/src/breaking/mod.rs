@@ -33,12 +33,12 @@ pub struct Version<'a> {
     pub checked: &'a CheckedFile,
 }
 
-/// What came of comparing two versions of a file.
+/// The result of comparing two versions of a file.
 #[derive(Debug, Default)]
 pub struct Comparison {
     /// Plan by plan in the order of today's file, those that are gone behind them; class by class in each.
     pub findings: Vec<Finding>,
-    /// How many plans were looked at.
+    /// How many plans were compared.
     pub plans: usize,
     /// Plans in which a version has errors: what they promise is not known.
     pub left_out: Vec<Arc<str>>,
@@ -99,12 +99,12 @@ pub fn compare(then: Option<Version<'_>>, now: Option<Version<'_>>) -> Compariso
 fn changes(pair: &Pair<'_>) -> Vec<Finding> {
     let (then, now) = (Survey::of(pair.then.plan), Survey::of(pair.now.plan));
     let mut found = Vec::new();
-    inputs::look(pair, &mut found);
-    reply::look(pair, &mut found);
-    called::look(pair, &then, &now, &mut found);
-    allow::look(pair, &mut found);
-    forms::look(pair, &then, &now, &mut found);
-    outside::look(pair, &then, &now, &mut found);
+    inputs::inspect(pair, &mut found);
+    reply::inspect(pair, &mut found);
+    called::inspect(pair, &then, &now, &mut found);
+    allow::inspect(pair, &mut found);
+    forms::inspect(pair, &then, &now, &mut found);
+    outside::inspect(pair, &then, &now, &mut found);
     // Equal ones come from types that differ in two ways at one place.
     found.sort_by(|one, other| one.order().cmp(&other.order()));
     found.dedup_by(|one, other| one.order() == other.order());

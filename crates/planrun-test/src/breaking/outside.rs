@@ -7,7 +7,7 @@ use super::difference::differences;
 use super::survey::{Signal, Survey};
 use super::{Finding, Pair, kind};
 
-pub(super) fn look(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
+pub(super) fn inspect(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec<Finding>) {
     tasks(pair, found);
     for (name, is) in &now.signals {
         let Some(was) = then.signals.get(name) else {
@@ -31,7 +31,7 @@ pub(super) fn look(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec
             let message = format!(
                 "`{}` of the signal's payload {}",
                 difference.path,
-                difference.change.told()
+                difference.change.describe()
             );
             found.push(pair.finding(kind, difference.path, message, places));
         }
@@ -59,7 +59,7 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     let (then, now) = (pair.then.plan, pair.now.plan);
     for was in external(then).filter(|was| external(now).all(|is| is.name != was.name)) {
         let today = now.tasks.iter().find(|is| is.name == was.name);
-        let told = if today.is_some() {
+        let change_text = if today.is_some() {
             "cannot be moved from outside any more"
         } else {
             "is gone"
@@ -68,7 +68,7 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
         found.push(pair.finding(
             &kind::TASK_REMOVED,
             &*was.name,
-            format!("the task `{}` {told}", was.name),
+            format!("the task `{}` {change_text}", was.name),
             places,
         ));
     }
@@ -88,7 +88,7 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
             let message = format!(
                 "`{}` of the task's context {}",
                 difference.path,
-                difference.change.told()
+                difference.change.describe()
             );
             found.push(pair.finding(kind, difference.path, message, places));
         }
@@ -99,8 +99,8 @@ fn tasks(pair: &Pair<'_>, found: &mut Vec<Finding>) {
 fn statuses(pair: &Pair<'_>, was: &Task, is: &Task, found: &mut Vec<Finding>) {
     let name = &is.name;
     let places = (Some(was.span), Some(is.span));
-    let mut tell = |kind, status: &str, told: &str| {
-        let message = format!("the task `{name}` has {told}");
+    let mut report = |kind, status: &str, change_text: &str| {
+        let message = format!("the task `{name}` has {change_text}");
         found.push(pair.finding(kind, format!("{name}.{status}"), message, places));
     };
     for status in was
@@ -108,7 +108,7 @@ fn statuses(pair: &Pair<'_>, was: &Task, is: &Task, found: &mut Vec<Finding>) {
         .iter()
         .filter(|status| !is.statuses.contains(status))
     {
-        tell(
+        report(
             &kind::STATUS_REMOVED,
             status,
             &format!("no status `{status}` any more"),
@@ -119,7 +119,7 @@ fn statuses(pair: &Pair<'_>, was: &Task, is: &Task, found: &mut Vec<Finding>) {
         .iter()
         .filter(|status| !was.statuses.contains(status))
     {
-        tell(
+        report(
             &kind::STATUS_ADDED,
             status,
             &format!("the new status `{status}`"),

@@ -5,7 +5,7 @@ use planrun_lang::source::Span;
 use super::difference::{Change, differences};
 use super::{Finding, Pair, Side, kind};
 
-pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
+pub(super) fn inspect(pair: &Pair<'_>, found: &mut Vec<Finding>) {
     // Callers read fields by name, so that both may hold more than they declare.
     let (was, is) = (
         pair.then.plan.returns.opened(),
@@ -33,7 +33,7 @@ pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
         found.push(pair.finding(
             kind,
             subject,
-            format!("{what} {}", difference.change.told_to_readers()),
+            format!("{what} {}", difference.change.describe_to_readers()),
             places,
         ));
     }

@@ -1,4 +1,4 @@
-//! A case is played: its run lives, in as many processes as it takes, on a clock that nobody waits for.
+//! Plays a case: its run goes on in as many processes as it takes, on a virtual clock.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,15 +57,15 @@ pub struct Doubles {
     pub sources: Vec<Box<dyn Source>>,
     /// Answers what people are asked.
     pub responder: ScriptedResponder,
-    /// The recording among those who answer calls, to be asked what came of it.
+    /// The recording among the sources, which is asked afterwards how much of it was used.
     pub replay: Option<Arc<Replay>>,
     /// Calls to which nobody has an answer go to the real tools.
     pub live: Option<Live>,
-    /// What is lived through again is a run of the journal.
+    /// Set where a recorded run is replayed.
     pub again: Option<Again>,
 }
 
-/// What a run that is lived through again had around it.
+/// What a recorded run that is replayed got from outside.
 pub struct Again {
     /// What it is called: jitter and keys follow from it.
     pub run: Arc<str>,
@@ -88,7 +88,7 @@ pub struct Live {
     pub run: String,
 }
 
-/// What came of a case.
+/// The outcome of a case.
 pub struct Played {
     /// The end, or where it waits for somebody who never comes; nothing where it stood still.
     pub outcome: Option<Outcome>,
@@ -106,7 +106,7 @@ pub struct Played {
     pub processes: usize,
     /// On the clock of the test.
     pub took: Duration,
-    /// What came of the recording that answered its calls.
+    /// How much of the recording that answered its calls was used.
     pub replayed: Option<Replayed>,
 }
 
@@ -232,10 +232,10 @@ impl TestRun<'_> {
                     if again.lives.next().await {
                         continue;
                     }
-                    return (self.look(host).await, number);
+                    return (self.recorded_outcome(host).await, number);
                 }
                 if self.past().is_none_or(|past| past.deaths() >= MOST_DEATHS) {
-                    return (self.look(host).await, number);
+                    return (self.recorded_outcome(host).await, number);
                 }
                 continue;
             };
@@ -291,8 +291,8 @@ impl TestRun<'_> {
         outcome.filter(|_| !self.log.is_dead())
     }
 
-    /// The run as its journal tells it, without doing anything.
-    async fn look(&self, host: &Arc<dyn Host>) -> Option<Outcome> {
+    /// The outcome that its journal has recorded, from a replay that calls nothing.
+    async fn recorded_outcome(&self, host: &Arc<dyn Host>) -> Option<Outcome> {
         let mut nobody = driver::Silence;
         let context = Context {
             only_looks: true,
@@ -358,7 +358,7 @@ impl TestRun<'_> {
     }
 }
 
-/// Waits until a run wants to go on, or is told something; false where neither ever comes.
+/// Waits until a run wakes or gets a message; false where neither ever comes.
 async fn sleep(host: &dyn Host, wake: Option<i128>, signals: &mut JoinSet<()>) -> bool {
     let left = wake.map(|wake| Duration::from_nanos(u64::try_from(wake - host.now()).unwrap_or(0)));
     tokio::select! {

@@ -1,4 +1,4 @@
-//! The tests of one file: which of them can run, and what came of each.
+//! The tests of one file: which of them can run, and the outcome of each.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub struct Prepared {
     pub case: Result<Case, String>,
 }
 
-/// What came of one case.
+/// The outcome of one case.
 pub struct Ran {
     pub test: Arc<Test>,
     pub row: Option<usize>,
@@ -192,7 +192,7 @@ impl Suite {
         let played = match &prepared.case {
             Ok(case) => {
                 (ran.row, ran.title) = (case.row, case.title());
-                self.look(test, &mut ran);
+                self.check_without_run(test, &mut ran);
                 self.perform(environment, case, options, observer, &mut ran)
             }
             Err(reason) => {
@@ -264,7 +264,7 @@ impl Suite {
 
     /// What is wrong with a case that was played.
     fn faults(&self, case: &Case, played: &Played) -> Vec<Diagnostic> {
-        let told = |unused| {
+        let recording_faults = |unused| {
             let place = (
                 case.test.span,
                 self.source.name(),
@@ -275,14 +275,14 @@ impl Suite {
                 .map(|replayed| recording::faults(replayed, place, unused))
                 .unwrap_or_default()
         };
-        let misfits = told(false);
+        let misfits = recording_faults(false);
         if !misfits.is_empty() {
             // Whatever else is wrong may follow from that.
             return misfits;
         }
         let mut faults = faults(&self.source, case, played);
         if faults.is_empty() {
-            faults = told(true);
+            faults = recording_faults(true);
             // Of the rows of a table each may need its own.
             if case.row.is_none() {
                 faults.extend(
@@ -296,8 +296,8 @@ impl Suite {
         faults
     }
 
-    /// What needs no run: findings and drawings.
-    fn look(&self, test: &Test, ran: &mut Ran) {
+    /// Checks what needs no run: expected findings and drawings.
+    fn check_without_run(&self, test: &Test, ran: &mut Ran) {
         let found = self.findings(&test.plan);
         if let Some(expected) = &test.diagnostics {
             let mut wanted: Vec<&str> = expected.codes.iter().map(|code| &**code).collect();

@@ -56,7 +56,7 @@ pub fn trace(program: &Program, played: &Played) -> String {
             }
             continue;
         }
-        tell(
+        write_step(
             &mut text,
             &step,
             attempts.get(&*step.path).map_or(&[], Vec::as_slice),
@@ -139,7 +139,8 @@ fn answers(events: &MemoryLog) -> BTreeMap<Arc<str>, Vec<String>> {
     answers
 }
 
-fn tell(text: &mut String, step: &StepReport, attempts: &[String], answers: Option<&Vec<String>>) {
+/// The line of a step: its path, its tool and its state.
+fn head(step: &StepReport) -> String {
     let mut head = step.path.to_string();
     if let Some(tool) = &step.tool {
         head.push(' ');
@@ -155,13 +156,21 @@ fn tell(text: &mut String, step: &StepReport, attempts: &[String], answers: Opti
         .chain(attributes.copied())
         .collect::<Vec<_>>()
         .join(", ");
-    let state = if attributes.is_empty() {
-        step.status.to_string()
+    if attributes.is_empty() {
+        format!("{head}: {}", step.status)
     } else {
-        format!("{} ({attributes})", step.status)
-    };
+        format!("{head}: {} ({attributes})", step.status)
+    }
+}
+
+fn write_step(
+    text: &mut String,
+    step: &StepReport,
+    attempts: &[String],
+    answers: Option<&Vec<String>>,
+) {
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "{head}: {state}");
+    let _ = writeln!(text, "{}", head(step));
     for said in answers.into_iter().flatten() {
         line(text, 1, "gate", said);
     }

@@ -78,11 +78,11 @@ pub fn unused(test: &Test, index: usize) -> Option<Diagnostic> {
 
 /// The calls to which nobody had an answer, each tool once.
 fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
-    let mut told: Vec<String> = Vec::new();
+    let mut reported: Vec<String> = Vec::new();
     let mut faults = Vec::new();
     for call in &played.unanswered {
         let tool = call.signature.path();
-        if told.contains(&tool) {
+        if reported.contains(&tool) {
             continue;
         }
         let known = case.test.mocks.iter().any(|mock| {
@@ -107,7 +107,7 @@ fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
             cut(&arguments)
         ));
         faults.push(finding);
-        told.push(tool);
+        reported.push(tool);
     }
     faults
 }
@@ -159,7 +159,7 @@ fn broken(
     let span = wrong.map_or(expect.span, |part| part.span);
     let finding = Diagnostic::new(&codes::tests::EXPECTATION, span, "this does not hold");
     let finding = match wrong.and_then(|part| sides(source, part, values)) {
-        Some((expected, actual, told)) => finding.expected(expected, actual).note(told),
+        Some((expected, actual, note)) => finding.expected(expected, actual).note(note),
         None => finding,
     };
     Some(match played.state {

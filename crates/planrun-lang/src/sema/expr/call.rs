@@ -6,12 +6,11 @@ use super::expect::check_expected;
 use super::foreign::{Root, find_foreign, pass_over_arguments};
 use super::names::{check_binding, check_winner};
 use super::overload::{self, Verdict};
-use super::path::{Absence, check_path};
 use super::{Checker, Expectation, Node, Op, Typed, report};
 use crate::builtins::{self, Function};
 use crate::diag::Fix;
 use crate::diag::foreign::Shape;
-use crate::sema::callee::accepted;
+use crate::sema::callable::accepted;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Type, convert};
@@ -249,21 +248,18 @@ fn check_has(checker: &mut Checker<'_>, arguments: &[ast::Argument], span: Span)
         return Typed::fail("`has` takes one field", span);
     };
     let path = &argument.value;
-    let typed = match &path.kind {
-        ast::ExprKind::Name(_) => checker.expression(path),
-        ast::ExprKind::Path { base, links }
-            if matches!(
-                links.last().map(|link| &link.kind),
-                Some(ast::LinkKind::Field { .. })
-            ) =>
-        {
-            check_path(checker, base, links, path.span, Absence::Null)
-        }
-        _ => {
-            checker.report(report::has_takes_a_field(path.span));
-            return Typed::fail("`has` takes a field", span);
-        }
+    let is_field = match &path.kind {
+        ast::ExprKind::Name(_) => true,
+        ast::ExprKind::Path { links, .. } => links
+            .last()
+            .is_some_and(|link| matches!(link.kind, ast::LinkKind::Field { .. })),
+        _ => false,
     };
+    if !is_field {
+        checker.report(report::has_takes_a_field(path.span));
+        return Typed::fail("`has` takes a field", span);
+    }
+    let typed = checker.lenient(path);
     Typed::new(Op::Has(Box::new(typed.node)), Type::Bool, span)
 }
 

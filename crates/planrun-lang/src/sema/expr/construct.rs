@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::operator::require_bool;
-use super::path::{Absence, check_path};
 use super::{Checker, MapKey, Node, Op, Piece, Typed, combine, literal, narrow, report};
 use crate::sema::Lookup;
 use crate::source::Span;
@@ -131,7 +130,7 @@ pub(super) fn check_coalesce(
             if last {
                 checker.expression(operand)
             } else {
-                check_lenient(checker, operand)
+                checker.lenient(operand)
             }
         };
         typed.push(if position == 0 {
@@ -144,16 +143,6 @@ pub(super) fn check_coalesce(
     checker.env.facts.truncate(known.0);
     checker.env.excluded.truncate(known.1);
     coalesced(typed, span)
-}
-
-/// An operand of `??` before the last.
-pub(super) fn check_lenient(checker: &mut Checker<'_>, operand: &ast::Expr) -> Typed {
-    match &operand.kind {
-        ast::ExprKind::Path { base, links } => {
-            check_path(checker, base, links, operand.span, Absence::Null)
-        }
-        _ => checker.expression(operand),
-    }
 }
 
 /// Adds what holds where an operand of `??` was absent: none of the guards under which it is surely there does.
@@ -184,7 +173,7 @@ pub(super) fn assume_absent(checker: &mut Checker<'_>, operand: &ast::Expr) {
         }
         // A trial under the condition; what it would report was reported before.
         let (findings, reads) = (checker.diagnostics.len(), checker.reads.len());
-        let ty = checker.with_facts(open.clone(), |checker| check_lenient(checker, operand).ty);
+        let ty = checker.with_facts(open.clone(), |checker| checker.lenient(operand).ty);
         checker.diagnostics.truncate(findings);
         checker.reads.truncate(reads);
         if ty.admits_null() {

@@ -3,7 +3,7 @@
 use super::call::{check_arguments, constant_pattern, result_type};
 use super::foreign::{Root, find_foreign, pass_over_arguments};
 use super::macros::check_comprehension;
-use super::path::Walk;
+use super::walk::Walk;
 use super::{Checker, LinkOp, Node, Op, Typed, macros, report};
 use crate::builtins;
 use crate::diag::codes::types::NO_OVERLOAD;

@@ -20,6 +20,7 @@ mod path;
 mod pattern;
 mod repeated;
 mod report;
+mod walk;
 
 use call::check_global_call;
 use construct::{
@@ -32,10 +33,11 @@ use names::{check_is_state, check_name, check_signal};
 use operator::{check_chain, check_unary};
 use path::check_path;
 use std::fmt;
+use walk::Absence;
 
 use crate::diag::{self, Diagnostic};
 use crate::sema::Scope;
-use crate::sema::callee::Callees;
+use crate::sema::callable::Callees;
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 use crate::types::Type;
@@ -223,7 +225,7 @@ impl<'a> Checker<'a> {
                 arguments,
             } => check_global_call(self, function, arguments, span),
             ast::ExprKind::Path { base, links } => {
-                check_path(self, base, links, span, path::Absence::Reported)
+                check_path(self, base, links, span, Absence::Reported)
             }
             ast::ExprKind::List(elements) => check_list(self, elements, span),
             ast::ExprKind::Object(entries) => check_object(self, entries, span),
@@ -241,6 +243,16 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Is { subject, state } => check_is_state(self, subject, state, span),
             ast::ExprKind::Signal(name) => check_signal(self, name, span),
             ast::ExprKind::Error => Typed::fail("the text here could not be read", span),
+        }
+    }
+
+    /// Any expression, in a place where it is no mistake that a path reads through what is absent: the whole is null then.
+    fn lenient(&mut self, expression: &ast::Expr) -> Typed {
+        match &expression.kind {
+            ast::ExprKind::Path { base, links } => {
+                check_path(self, base, links, expression.span, Absence::Null)
+            }
+            _ => self.expression(expression),
         }
     }
 

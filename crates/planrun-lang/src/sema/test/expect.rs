@@ -2,20 +2,19 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use super::TestChecker;
 use super::answer::without_indices;
-use super::item::{Comparison, Expect};
+use super::item::{Asked, Caller, Comparison, Expect};
 use super::mock::called;
 use super::scope::binding;
 use crate::diag::{Diagnostic, codes};
 use crate::protocol::{RunState, StepState};
 use crate::sema::expr::{Checker, Code};
-use crate::sema::file::Namespace;
 use crate::sema::finding::{quoted_path, unknown, unknown_as};
 use crate::sema::plan::Plan;
+use crate::sema::shared::Namespace;
 use crate::sema::{Atom, Binding, Lookup, Scope};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -52,44 +51,6 @@ impl Place {
             Self::Usage => "usage",
             Self::Steps => "steps",
             Self::Tasks => "tasks",
-        }
-    }
-}
-
-/// Something that is asked of the calls of a run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Asked {
-    /// How many attempts were made.
-    Calls(Caller),
-    /// Whether one was made at all.
-    Ran(Caller),
-    /// Whether every attempt of the first went out before any of the second.
-    Before(Caller, Caller),
-}
-
-/// Whose calls are meant.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Caller {
-    /// Those of a tool, by its dotted name in the catalog.
-    Tool(Arc<str>),
-    /// Those of a step and what it holds, by its name.
-    Step(Arc<str>),
-}
-
-impl fmt::Display for Caller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tool(name) | Self::Step(name) => f.write_str(name),
-        }
-    }
-}
-
-impl fmt::Display for Asked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Calls(caller) => write!(f, "calls({caller})"),
-            Self::Ran(caller) => write!(f, "ran({caller})"),
-            Self::Before(one, other) => write!(f, "before({one}, {other})"),
         }
     }
 }

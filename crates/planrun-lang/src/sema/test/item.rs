@@ -1,9 +1,9 @@
 //! The checked test: what `plantest` runs.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::expect::Asked;
 use crate::sema::Plan;
 use crate::sema::expr::Code;
 use crate::source::Span;
@@ -222,5 +222,43 @@ impl Test {
                 .iter()
                 .any(|snapshot| snapshot.of.needs_run());
         asks || !only_looks
+    }
+}
+
+/// Something that is asked of the calls of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// How many attempts were made.
+    Calls(Caller),
+    /// Whether one was made at all.
+    Ran(Caller),
+    /// Whether every attempt of the first went out before any of the second.
+    Before(Caller, Caller),
+}
+
+/// Whose calls are meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Caller {
+    /// Those of a tool, by its dotted name in the catalog.
+    Tool(Arc<str>),
+    /// Those of a step and what it holds, by its name.
+    Step(Arc<str>),
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tool(name) | Self::Step(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Calls(caller) => write!(f, "calls({caller})"),
+            Self::Ran(caller) => write!(f, "ran({caller})"),
+            Self::Before(one, other) => write!(f, "before({one}, {other})"),
+        }
     }
 }

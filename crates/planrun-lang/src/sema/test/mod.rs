@@ -11,12 +11,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::checker::Shared;
 use super::expr::{Checker, Code, Expectation};
-use super::file::Namespace;
 use super::finding::{duplicate_name, unknown, unknown_meant};
 use super::plan::Plan;
 use super::scope::NoNames;
+use super::shared::{Namespace, Shared};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -24,10 +23,10 @@ use crate::types::Type;
 use crate::value::Value;
 
 pub use answer::{steps_at, without_indices};
-pub use expect::{Asked, Caller, Place as OutcomePlace};
+pub use expect::Place as OutcomePlace;
 pub use item::{
-    Comparison, Expect, ExpectedCodes, Mock, MockReaction, Reaction, Row, Snapshot, SnapshotOf,
-    Test, TestAnswer, TestSignal,
+    Asked, Caller, Comparison, Expect, ExpectedCodes, Mock, MockReaction, Reaction, Row, Snapshot,
+    SnapshotOf, Test, TestAnswer, TestSignal,
 };
 pub use mock::{called, raisable};
 

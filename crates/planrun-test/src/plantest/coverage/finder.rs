@@ -62,7 +62,7 @@ struct Finder<'a> {
     list: Vec<Goal>,
     /// What must be reached before anything in a block.
     under: BTreeMap<BlockId, Item>,
-    /// Blocks whose step is told by the arm that it is all of.
+    /// Blocks that consist of one step, whose goal is that of their arm.
     silent: BTreeSet<BlockId>,
 }
 
@@ -189,9 +189,9 @@ impl Finder<'_> {
             StepKind::Match { arms, .. } => {
                 for (index, (pattern, body)) in arms.iter().enumerate() {
                     let (what, pattern) = (What::Arm(index), words::pattern(pattern));
-                    let (told, missing) =
+                    let (arm_name, missing) =
                         (format!("{name}: {pattern}"), words::arm(name, &pattern));
-                    self.arm(spot, Kind::Arm, &told, step, *body, what, missing);
+                    self.arm(spot, Kind::Arm, &arm_name, step, *body, what, missing);
                 }
             }
             StepKind::Input(input) => {
@@ -260,11 +260,11 @@ impl Finder<'_> {
 
     fn clauses(&mut self, spot: (BlockId, NodeId), step: &Step, name: &str) {
         for (index, arm) in step.recover.iter().enumerate() {
-            let (told, missing) = words::recover(name, &arm.patterns, called(step).as_deref());
+            let (arm_name, missing) = words::recover(name, &arm.patterns, called(step).as_deref());
             self.arm(
                 spot,
                 Kind::Recover,
-                &told,
+                &arm_name,
                 step,
                 arm.body,
                 What::Recovered(index),

@@ -4,7 +4,7 @@
 //! Those that happen to every tool are goals only of steps whose plan says what shall happen then: the step has a
 //! `retry` or a `recover` for them, or something asks for its state. They are `tool.failed`, a refusal without a name,
 //! and all that is `transient`, which counts as one. What the checker knows to come out in one way only is no goal in the
-//! other, and a call that is all of an arm is told by the arm.
+//! other, and a call that is all of an arm is covered by the goal of the arm.
 
 use std::sync::Arc;
 
@@ -166,7 +166,7 @@ impl What {
 }
 
 impl Kind {
-    /// Every kind, in the order in which they are told.
+    /// Every kind, in the order of the reports.
     pub const ALL: [Self; 13] = [
         Self::Step,
         Self::Condition,

@@ -25,7 +25,7 @@ pub fn html(coverage: &Coverage<'_>) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><title>Coverage of plans: {}%</title>\
          <style>{STYLE}</style></head><body>\n<h1>Coverage of plans: {}</h1>\n",
         total.percent(),
-        told(total)
+        in_words(total)
     );
     page += "<table><tr><th>file</th><th>reached</th><th></th></tr>\n";
     let files = coverage.files();
@@ -52,7 +52,7 @@ pub fn html(coverage: &Coverage<'_>) -> String {
                 page,
                 "<p>{}: {}</p>",
                 escape(&*plan.goals.plan().name),
-                told(plan.share())
+                in_words(plan.share())
             );
         }
         source(&mut page, plans);
@@ -61,7 +61,7 @@ pub fn html(coverage: &Coverage<'_>) -> String {
     page
 }
 
-fn told(share: Share) -> String {
+fn in_words(share: Share) -> String {
     format!(
         "{} of {} reached, {}%",
         share.reached,

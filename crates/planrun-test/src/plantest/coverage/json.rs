@@ -26,13 +26,13 @@ fn plan(plan: &PlanCoverage<'_>) -> Json {
         .goals()
         .map(|(goal, count)| {
             let place = plan.goals.file().position(goal.span.start);
-            let mut told = json!({
+            let mut entry = json!({
                 "kind": goal.kind, "name": goal.name, "what": goal.item.what.word(), "line": place.line, "column": place.column, "count": count,
             });
             if count == 0 {
-                told["missing"] = json!(goal.missing);
+                entry["missing"] = json!(goal.missing);
             }
-            told
+            entry
         })
         .collect();
     json!({"plan": &*plan.goals.plan().name, "total": share(plan.share()), "kinds": kinds, "goals": goals})

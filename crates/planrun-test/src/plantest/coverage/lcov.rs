@@ -12,12 +12,12 @@ use super::{Coverage, Goal};
 /// The report as a tracefile: lines that have goals, and as branches whatever goes on from a place in several ways.
 #[must_use]
 pub fn lcov(coverage: &Coverage<'_>) -> String {
-    let mut told = String::new();
+    let mut report = String::new();
     for (file, plans) in coverage.files() {
         let lines = lines(&plans);
         // Writing to a string cannot fail.
         // A name with a line break in it would begin a line of its own.
-        let _ = writeln!(told, "TN:\nSF:{}", visible_line(file));
+        let _ = writeln!(report, "TN:\nSF:{}", visible_line(file));
         let (mut branches, mut taken) = (0_usize, 0_usize);
         for (number, line) in &lines {
             for (block, ways) in places(line).iter().enumerate() {
@@ -31,22 +31,22 @@ pub fn lcov(coverage: &Coverage<'_>) -> String {
                     } else {
                         "-".to_owned()
                     };
-                    let _ = writeln!(told, "BRDA:{number},{block},{way},{count}");
+                    let _ = writeln!(report, "BRDA:{number},{block},{way},{count}");
                     branches += 1;
                     taken += usize::from(found.count > 0);
                 }
             }
         }
         if branches > 0 {
-            let _ = writeln!(told, "BRF:{branches}\nBRH:{taken}");
+            let _ = writeln!(report, "BRF:{branches}\nBRH:{taken}");
         }
         for (number, line) in &lines {
-            let _ = writeln!(told, "DA:{number},{}", line.hits());
+            let _ = writeln!(report, "DA:{number},{}", line.hits());
         }
         let hits = lines.values().filter(|line| line.hits() > 0).count();
-        let _ = writeln!(told, "LF:{}\nLH:{hits}\nend_of_record", lines.len());
+        let _ = writeln!(report, "LF:{}\nLH:{hits}\nend_of_record", lines.len());
     }
-    told
+    report
 }
 
 /// The branches of a line, those of one statement and one kind together.

@@ -40,8 +40,8 @@ pub(super) fn lines<'a>(plans: &[&'a PlanCoverage<'_>]) -> BTreeMap<u32, Line<'a
                     had_its_turn,
                 });
         }
-        for (line, told) in missing(plan) {
-            lines.entry(line).or_default().missing.push(told);
+        for (line, text) in missing(plan) {
+            lines.entry(line).or_default().missing.push(text);
         }
     }
     lines

@@ -1,13 +1,12 @@
-//! What is said of a plan: the goals that no test reaches, without those that lie behind others.
+//! The goals of a plan that no test reaches, without those that lie behind others.
 
 use super::{Item, PlanCoverage, What, words};
 
-/// What to say of a plan: of each goal that was not reached though its turn came, on its line. What lies behind
-/// another such goal is left out.
+/// A sentence, with its line, for each goal that was not reached. Goals that lie behind another such goal are left out.
 pub(super) fn missing(plan: &PlanCoverage<'_>) -> Vec<(u32, String)> {
     let counts = plan.by_item();
     let unreached = |item: &Item| counts.get(item) == Some(&0);
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for (goal, _) in plan.goals().filter(|(_, count)| *count == 0) {
         if goal.under.as_ref().is_some_and(unreached) {
             continue;
@@ -21,9 +20,9 @@ pub(super) fn missing(plan: &PlanCoverage<'_>) -> Vec<(u32, String)> {
         };
         match other.filter(unreached) {
             Some(_) if goal.item.what == What::Decided(false) => {}
-            Some(_) => told.push((plan.goals.line(goal), words::undecided(&goal.name))),
-            None => told.push((plan.goals.line(goal), goal.missing.clone())),
+            Some(_) => lines.push((plan.goals.line(goal), words::undecided(&goal.name))),
+            None => lines.push((plan.goals.line(goal), goal.missing.clone())),
         }
     }
-    told
+    lines
 }

@@ -50,7 +50,7 @@ pub fn text(coverage: &Coverage<'_>) -> String {
     }
     let all: Vec<&PlanCoverage<'_>> = coverage.plans.iter().collect();
     rows.push(row("all", &all));
-    let mut told = table(&rows);
+    let mut text = table(&rows);
     for (file, plans) in coverage.files() {
         let mut open: Vec<(u32, String)> = plans.iter().flat_map(|plan| missing(plan)).collect();
         open.sort_by_key(|(line, _)| *line);
@@ -58,17 +58,17 @@ pub fn text(coverage: &Coverage<'_>) -> String {
             continue;
         }
         // Writing to a string cannot fail.
-        let _ = writeln!(told, "\n{file}");
+        let _ = writeln!(text, "\n{file}");
         let width = open
             .iter()
             .map(|(line, _)| line.to_string().len())
             .max()
             .unwrap_or(0);
         for (line, missing) in open {
-            let _ = writeln!(told, "  {line:>width$}  {missing}");
+            let _ = writeln!(text, "  {line:>width$}  {missing}");
         }
     }
-    told
+    text
 }
 
 fn header() -> Vec<String> {
@@ -110,7 +110,7 @@ fn table(rows: &[Vec<String>]) -> String {
                 .unwrap_or(0)
         })
         .collect();
-    let mut told = String::new();
+    let mut text = String::new();
     for row in rows {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
@@ -122,8 +122,8 @@ fn table(rows: &[Vec<String>]) -> String {
             };
             line.extend(parts);
         }
-        told += line.trim_end();
-        told.push('\n');
+        text += line.trim_end();
+        text.push('\n');
     }
-    told
+    text
 }

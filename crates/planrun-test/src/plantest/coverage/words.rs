@@ -97,14 +97,14 @@ pub(super) fn recover(
         Some((last, [])) => format!(" with {last}"),
         Some((last, others)) => format!(" with {} or {last}", others.join(", ")),
     };
-    let told = if names.is_empty() {
+    let arm = if names.is_empty() {
         format!("{name}.recover")
     } else {
         format!("{name}.recover {}", names.join(", "))
     };
     let who = tool.unwrap_or(name);
     (
-        told,
+        arm,
         format!("`{name}.recover` was never taken: no test makes `{who}` fail{classes}"),
     )
 }

@@ -96,11 +96,11 @@ pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
         } else {
             format!("`{}`", error.step)
         };
-        let told = || format!("{} at {place}: {}", error.class, error.message);
+        let message = || format!("{} at {place}: {}", error.class, error.message);
         match error.class {
-            ErrorClass::Internal => found.push(Breach::Internal(told())),
+            ErrorClass::Internal => found.push(Breach::Internal(message())),
             ErrorClass::Validation(Validation::Expression | Validation::Arguments) => {
-                found.push(Breach::PlanFault(told()));
+                found.push(Breach::PlanFault(message()));
             }
             _ => {}
         }

@@ -1,5 +1,5 @@
 //! `--explore`: the failures that nobody thought of. Every run of a test is played again with one thing that can befall it,
-//! and what must hold of every run is looked at.
+//! and what must hold of every run is checked.
 
 mod fault;
 pub mod invariants;
@@ -114,12 +114,12 @@ pub fn explore(
         runs: based.len() + trips.len(),
         discoveries: Vec::new(),
     };
-    let mut told: BTreeSet<(String, &'static str, String)> = BTreeSet::new();
+    let mut reported: BTreeSet<(String, &'static str, String)> = BTreeSet::new();
     for (index, breach, made_up) in found.into_iter().flatten() {
         let trip = &trips[index];
         let case = cases[trip.case];
         let place = without_indices(trip.fault.path());
-        if told.insert((case.test.plan.name.to_string(), breach.name(), place)) {
+        if reported.insert((case.test.plan.name.to_string(), breach.name(), place)) {
             let (fault, called) = (trip.fault.clone(), trip.called.clone());
             let base = based[trip.case].as_ref().map(|(_, base)| base);
             let beside = base

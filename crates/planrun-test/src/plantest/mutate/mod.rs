@@ -1,4 +1,4 @@
-//! Mutants: plans with one small change each. Tests that are worth something tell nearly all of them from the plan.
+//! Mutants: plans with one small change each. Good tests fail for nearly all of them.
 
 mod expression;
 mod statement;

@@ -42,7 +42,7 @@ impl Recordings {
             tests: test_parts(tests),
             ..Self::default()
         };
-        // A folder that cannot be read has no recordings; whoever writes one is told why.
+        // A folder that cannot be read has no recordings; whoever writes one gets the error.
         for path in folder.list(host).unwrap_or_default() {
             let name = path
                 .file_name()

@@ -1,4 +1,4 @@
-//! Gives again what was recorded, and notes where a run is not what the recording was made of.
+//! Answers calls from a recording, and notes where a run differs from the recorded one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ const LONGEST: usize = 400;
 /// A recording that answers the calls of one run.
 pub struct Replay {
     recording: Arc<Recording>,
-    /// Whether what does not fit is answered all the same, so that everything that does not is told at once.
+    /// Whether what does not fit is answered all the same, so that all of it is reported at once.
     answers_misfits: bool,
     state: Mutex<State>,
 }
@@ -50,7 +50,7 @@ pub enum Mismatch {
     OtherTool(String),
 }
 
-/// What came of a recording in a run.
+/// How a recording was used in a run.
 pub struct Replayed {
     pub recording: Arc<Recording>,
     /// By the numbers of the entries.
@@ -70,15 +70,19 @@ impl Replay {
         }
     }
 
-    /// What came of it so far.
+    /// How much of it has been used so far, and what did not fit.
     #[must_use]
     pub fn replayed(&self) -> Replayed {
         let state = self.state();
-        let told = |index: &usize| {
-            state.used.contains(index) || state.mismatches.iter().any(|(told, _)| told == index)
+        let is_settled = |index: &usize| {
+            state.used.contains(index)
+                || state
+                    .mismatches
+                    .iter()
+                    .any(|(mismatch, _)| mismatch == index)
         };
         let unused = (0..self.recording.calls.len())
-            .filter(|index| !told(index))
+            .filter(|index| !is_settled(index))
             .collect();
         Replayed {
             recording: self.recording.clone(),
@@ -166,7 +170,7 @@ fn mismatch(entry: &Entry, signature: &Signature, call: &Call<'_>) -> Option<Mis
     (*entry.contract != *signature.digest()).then_some(Mismatch::Stale)
 }
 
-/// What is wrong with a recording, told where the test is; `unused` entries where the run did not fail.
+/// What is wrong with a recording, reported at the place of the test; `unused` entries where the run did not fail.
 #[must_use]
 pub fn faults(
     replayed: &Replayed,

@@ -1,4 +1,4 @@
-//! A case is played with the real tools, and what they answer is written down.
+//! Plays a case with the real tools and records what they answer.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{Entry, Recorded, Recording, Replay};
 use planrun_core::run::Program;
 use planrun_runs::driver::Silence;
 
-/// What came of recording a case.
+/// The outcome of recording a case.
 pub struct Session {
     pub recording: Recording,
     /// How many calls went to real tools.

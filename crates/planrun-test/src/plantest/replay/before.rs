@@ -1,4 +1,4 @@
-//! Who answers a run that is lived through again: the calls and the people of then.
+//! Answers a replay with what tools and people answered in the recorded run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::Pin;
@@ -10,8 +10,8 @@ use planrun_lang::types::{ErrorClass, Signature, Transient};
 use planrun_lang::value::Value;
 
 use super::super::world::{Call, Reaction, Response, Source, failure};
+use super::history::{Answered, Answers, Attempt, Ended, History};
 use super::lives::Lives;
-use super::told::{Answered, Answers, Attempt, Ended, Told};
 use planrun_core::journal::{Given, StepError, Waiting};
 use planrun_core::run::Asking;
 use planrun_lang::call::{Answer, CallError};
@@ -38,15 +38,15 @@ struct Called {
 }
 
 impl Before {
-    pub fn new(told: &Told, lives: Arc<Lives>) -> Self {
-        let calls = told.steps.iter();
+    pub fn new(history: &History, lives: Arc<Lives>) -> Self {
+        let calls = history.steps.iter();
         let calls = calls.map(|(path, step)| {
             (
                 path.clone(),
                 step.attempts.iter().flat_map(answered).collect(),
             )
         });
-        let tools = told
+        let tools = history
             .steps
             .values()
             .flat_map(|step| &step.attempts)
@@ -148,9 +148,9 @@ pub struct People {
 }
 
 impl People {
-    pub fn new(told: &Told, lives: Arc<Lives>) -> Self {
+    pub fn new(history: &History, lives: Arc<Lives>) -> Self {
         Self {
-            answers: Arc::new(Mutex::new(told.answers.clone())),
+            answers: Arc::new(Mutex::new(history.answers.clone())),
             lives,
         }
     }

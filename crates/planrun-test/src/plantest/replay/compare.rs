@@ -1,4 +1,4 @@
-//! Two runs held against each other: where they part, in the order of the plan, with values as they may be seen.
+//! Compares a replay with the recorded run: where they differ, in the order of the plan, with values redacted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use planrun_lang::source::Span;
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
-use super::told::{Attempt, End, Told, ToldStep};
+use super::history::{Attempt, End, History, StepHistory};
 use super::{Now, Then};
 use planrun_core::journal::StepError;
 use planrun_core::run::{Outcome, Program};
@@ -144,7 +144,7 @@ struct Comparison<'a> {
     then: &'a Then,
     now: &'a Now,
     views: &'a Views,
-    /// Calls that the run of then has no answer to. It ends with them, and what follows from that is not told.
+    /// Calls that the run of then has no answer to. It ends with them, and what follows from that is not reported.
     unanswered: BTreeSet<Arc<str>>,
     /// Steps of the plan whose end hangs on the clock.
     open: BTreeSet<Arc<str>>,
@@ -153,7 +153,7 @@ struct Comparison<'a> {
 
 impl Comparison<'_> {
     fn steps(&mut self, outcome: Option<&Outcome>) {
-        let (then, now) = (&self.then.told, &self.now.told);
+        let (then, now) = (&self.then.history, &self.now.history);
         let mut paths: Vec<Arc<str>> = outcome
             .map(Outcome::steps)
             .unwrap_or_default()
@@ -178,7 +178,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn step(&mut self, path: &Arc<str>, then: &ToldStep, now: &ToldStep) {
+    fn step(&mut self, path: &Arc<str>, then: &StepHistory, now: &StepHistory) {
         let calls = then.attempts.iter().zip(&now.attempts).enumerate();
         let called =
             |(index, (then, now)): (usize, (&Attempt, &Attempt))| self.call(path, index, then, now);
@@ -197,19 +197,19 @@ impl Comparison<'_> {
             let finding = self
                 .finding(path, message)
                 .expected(times(before), times(after));
-            self.tell(Kind::Calls, path, finding);
+            self.report(Kind::Calls, path, finding);
             return;
         }
         if !self.unanswered.is_empty() {
             return;
         }
-        let calls = |step: &ToldStep| {
+        let calls = |step: &StepHistory| {
             step.attempts
                 .iter()
                 .filter(|attempt| attempt.arguments.is_some())
                 .count()
         };
-        let taken = |step: &ToldStep| {
+        let taken = |step: &StepHistory| {
             step.attempts
                 .iter()
                 .any(|attempt| attempt.arguments.is_none())
@@ -219,7 +219,7 @@ impl Comparison<'_> {
         if both_call && calls(then) != calls(now) && !taken(then) && !taken(now) {
             let finding = self.finding(path, format!("`{path}` does not call as often as it did"));
             let finding = finding.expected(times(calls(then)), times(calls(now)));
-            return self.tell(Kind::Calls, path, finding);
+            return self.report(Kind::Calls, path, finding);
         }
         if let (Some(then), Some(now)) = (&then.end, &now.end) {
             self.step_end(path, then, now);
@@ -227,7 +227,7 @@ impl Comparison<'_> {
             let word = |end: &Option<End>| end.as_ref().map_or("has not ended".to_owned(), state);
             let finding = self.finding(path, format!("`{path}` does not end as it did"));
             let finding = finding.expected(word(&then.end), word(&now.end));
-            self.tell(Kind::State, path, finding);
+            self.report(Kind::State, path, finding);
         }
     }
 
@@ -280,7 +280,7 @@ impl Comparison<'_> {
         })
     }
 
-    fn contract(&self, path: &Arc<str>, now: &ToldStep) -> Option<Difference> {
+    fn contract(&self, path: &Arc<str>, now: &StepHistory) -> Option<Difference> {
         let tool = &now
             .attempts
             .first()
@@ -310,7 +310,7 @@ impl Comparison<'_> {
     fn step_end(&mut self, path: &Arc<str>, then: &End, now: &End) {
         if (then.state, &then.reason, then.recovered) != (now.state, &now.reason, now.recovered) {
             let finding = self.finding(path, format!("`{path}` does not end as it did"));
-            return self.tell(Kind::State, path, finding.expected(state(then), state(now)));
+            return self.report(Kind::State, path, finding.expected(state(then), state(now)));
         }
         let why = |end: &End| {
             end.error
@@ -328,7 +328,7 @@ impl Comparison<'_> {
                 shown(then),
                 shown(now),
             );
-            self.tell(Kind::Outcome, path, finding);
+            self.report(Kind::Outcome, path, finding);
         } else if let (Some(before), Some(after)) = (&then.output, &now.output)
             && before != after
         {
@@ -347,14 +347,14 @@ impl Comparison<'_> {
                 before,
                 after,
             );
-            self.tell(Kind::Outcome, path, finding);
+            self.report(Kind::Outcome, path, finding);
         }
     }
 
     fn new_step(&mut self, path: &Arc<str>) {
-        let told = self.is_below(path, Kind::New) || self.is_unsettled(path);
+        let reported = self.is_below(path, Kind::New) || self.is_unsettled(path);
         let follows = !self.unanswered.is_empty() && !self.unanswered.contains(path);
-        if told || follows {
+        if reported || follows {
             return;
         }
         let call = self
@@ -371,7 +371,7 @@ impl Comparison<'_> {
                 );
                 let sensitive = self
                     .now
-                    .told
+                    .history
                     .steps
                     .get(path)
                     .and_then(|step| step.attempts.first());
@@ -386,7 +386,7 @@ impl Comparison<'_> {
             }
             None => self.finding(path, format!("`{path}` is new: the run had no such step")),
         };
-        self.tell(Kind::New, path, finding);
+        self.report(Kind::New, path, finding);
     }
 
     fn gone_step(&mut self, path: &Arc<str>) {
@@ -394,7 +394,7 @@ impl Comparison<'_> {
         {
             return;
         }
-        let step = self.then.told.steps.get(path);
+        let step = self.then.history.steps.get(path);
         let tool = step
             .and_then(|step| step.attempts.first())
             .map(|attempt| attempt.tool.clone());
@@ -403,29 +403,30 @@ impl Comparison<'_> {
             None => format!("`{path}` is gone: the run had such a step"),
         };
         let finding = self.finding(path, message);
-        self.tell(Kind::Gone, path, finding);
+        self.report(Kind::Gone, path, finding);
     }
 
     fn end(&mut self) {
-        let (then, now) = (&self.then.told, &self.now.told);
+        let (then, now) = (&self.then.history, &self.now.history);
         let run: Arc<str> = "".into();
-        let why = |told: &Told| {
-            told.error
+        let why = |history: &History| {
+            history
+                .error
                 .as_ref()
                 .map(|error| (error.class.clone(), error.message.clone()))
         };
-        let state = |told: &Told| told.state.unwrap_or(RunState::Running);
+        let state = |history: &History| history.state.unwrap_or(RunState::Running);
         if state(then) != state(now) || why(then) != why(now) {
-            let word = |told: &Told| match &told.error {
-                Some(error) => format!("{} with {}", state(told), self.views.error(error)),
-                None => state(told).to_string(),
+            let word = |history: &History| match &history.error {
+                Some(error) => format!("{} with {}", state(history), self.views.error(error)),
+                None => state(history).to_string(),
             };
             let finding = held(
                 self.finding(&run, "the run ends otherwise".to_owned()),
                 word(then),
                 word(now),
             );
-            self.tell(Kind::End, &run, finding);
+            self.report(Kind::End, &run, finding);
         }
         if then.reply != now.reply {
             let (before, after) = (
@@ -437,11 +438,11 @@ impl Comparison<'_> {
                 self.reply(),
                 "the reply is another one",
             );
-            self.tell(Kind::Reply, &run, held(finding, before, after));
+            self.report(Kind::Reply, &run, held(finding, before, after));
         }
     }
 
-    fn tell(&mut self, kind: Kind, path: &Arc<str>, finding: Diagnostic) {
+    fn report(&mut self, kind: Kind, path: &Arc<str>, finding: Diagnostic) {
         self.found.push(Difference {
             kind,
             path: path.clone(),
@@ -453,7 +454,7 @@ impl Comparison<'_> {
         Diagnostic::new(&codes::tests::REPLAY_PARTS, place(self.plan, path), message)
     }
 
-    /// Whether a step stands in one of which the same is told already.
+    /// Whether a step stands in one of which the same is reported already.
     fn is_below(&self, path: &str, kind: Kind) -> bool {
         let outer = |other: &str| {
             path.strip_prefix(other)

@@ -1,4 +1,4 @@
-//! The processes that died on the way of a run, so that a run that is lived through again dies in the same places.
+//! The deaths of processes that a recorded run had, so that its replay dies in the same places.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -86,7 +86,7 @@ fn mark(entry: &Entry) -> Option<Mark> {
     })
 }
 
-/// The deaths that a run has before it, and the clock since its beginning.
+/// The deaths that a replay still has to repeat, and the clock since its beginning.
 #[derive(Debug, Default)]
 pub struct Lives {
     deaths: Mutex<VecDeque<Death>>,

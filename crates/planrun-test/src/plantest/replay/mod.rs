@@ -1,16 +1,16 @@
-//! A run of the journal lived through again with a plan as it is now, calling nothing, and where the two part.
+//! Replays a recorded run with the plan as it is now, without calling anything, and finds where the two differ.
 
 mod before;
 mod compare;
+mod history;
 mod lives;
-mod told;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use compare::{Difference, Kind, Views};
+pub use history::History;
 pub use lives::Lives;
-pub use told::Told;
 
 use planrun_lang::sema::Plan;
 use planrun_lang::sema::test::Test;
@@ -24,38 +24,38 @@ use planrun_core::journal::{Entry, EntryError};
 use planrun_core::run::Program;
 use planrun_runs::driver::Silence;
 
-/// A run of then, as its journal tells it.
+/// A recorded run.
 pub struct Then {
     pub run: Arc<str>,
     pub inputs: BTreeMap<Arc<str>, Value>,
-    pub told: Told,
+    pub history: History,
     /// The hashes of the contracts that tools had, by their dotted names.
     pub contracts: BTreeMap<String, Arc<str>>,
 }
 
-/// What came of it now.
+/// The same run, replayed.
 pub struct Now {
     pub played: Played,
-    pub told: Told,
+    pub history: History,
 }
 
-/// Lives through a run again.
+/// Replays a run: calls, questions and messages are answered as they were, at the times that are recorded.
 ///
 /// # Errors
-/// When what it did now cannot be read.
-pub fn live_again(
+/// When the events of the replay cannot be read.
+pub fn replay_run(
     environment: &TestEnvironment,
     program: &Arc<Program>,
     then: &Then,
 ) -> Result<Now, EntryError> {
     let test = Arc::new(bare(&program.plan));
-    let lives = Arc::new(Lives::new(&then.told.deaths));
-    let before = Before::new(&then.told, lives.clone());
-    let people = People::new(&then.told, lives.clone());
+    let lives = Arc::new(Lives::new(&then.history.deaths));
+    let before = Before::new(&then.history, lives.clone());
+    let people = People::new(&then.history, lives.clone());
     let again = Again {
         run: then.run.clone(),
-        begun_at: then.told.begun_at,
-        said: then.told.said.clone(),
+        begun_at: then.history.begun_at,
+        said: then.history.said.clone(),
         people: Arc::new(people),
         lives,
     };
@@ -81,22 +81,22 @@ pub fn live_again(
         RunOptions::default(),
         &mut Silence,
     );
-    let mut told = Told::default();
+    let mut history = History::default();
     let log = played.events.clone();
     let mut kept = |digest: &str| {
         log.kept(digest)
             .ok_or_else(|| format!("nothing is kept under {digest}"))
     };
     for line in played.events.lines() {
-        told.take(Entry::read(line.as_bytes())?, &mut kept)?;
+        history.take(Entry::read(line.as_bytes())?, &mut kept)?;
     }
     Ok(Now {
         played,
-        told: told.finish(),
+        history: history.finish(),
     })
 }
 
-/// Where the run of then and that of now part, in the order of the plan.
+/// Where the recorded run and its replay differ, in the order of the plan.
 #[must_use]
 pub fn differences(program: &Program, then: &Then, now: &Now, views: &Views) -> Vec<Difference> {
     compare::compare(program, then, now, views)

@@ -5,7 +5,7 @@ use planrun_lang::diag::render::{visible_text, workflow_command};
 use super::{FileReport, Report, Status, TestReport};
 
 /// A command a line for everything that failed: `::error file=…,line=…,col=…,title=TEST::text`; for flaky tests
-/// `::warning`. Passed and skipped tests are not told.
+/// `::warning`. Passed and skipped tests are left out.
 #[must_use]
 pub fn github(report: &Report) -> String {
     report

@@ -1,4 +1,4 @@
-//! What a run of the tests came to, as plain data, and as text for other programs.
+//! The results of a run of the tests, as plain data and as text for other programs.
 
 mod github;
 mod json;
@@ -118,7 +118,7 @@ impl TestReport {
         )
     }
 
-    /// What is told of a test that tells nothing itself.
+    /// What is reported of a test that has no message of its own.
     const fn bare(&self) -> &'static str {
         match self.status {
             Status::Skipped => "the test was left out",

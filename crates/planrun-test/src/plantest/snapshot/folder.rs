@@ -90,7 +90,7 @@ impl Folder {
         }
     }
 
-    /// Writes a file in it, unless it has this text already: who watches the folder is not told of what did not change.
+    /// Writes a file in it, unless it has this text already: who watches the folder hears of changes only.
     pub fn write(&self, host: &dyn Host, path: &Path, text: &str) -> Result<(), SnapshotError> {
         let there = self.read(host, path);
         if matches!(&there, Ok(Some(old)) if old == text) {

@@ -1,4 +1,4 @@
-//! What a journal tells of a run, as far as another run can be held against it.
+//! The history of a run from its journal, as far as another run can be compared with it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use planrun_core::journal::{
     Signal, StepError, Waiting, paths_below,
 };
 
-/// A run, as its events tell it.
+/// What the events of a run have recorded.
 #[derive(Default)]
-pub struct Told {
+pub struct History {
     /// In nanoseconds since 1970.
     pub begun_at: i128,
     pub state: Option<RunState>,
     pub reply: Option<Json>,
     pub error: Option<StepError>,
-    /// By path, in the order in which they were first told of.
-    pub steps: IndexMap<Arc<str>, ToldStep>,
+    /// By path, in the order of their first events.
+    pub steps: IndexMap<Arc<str>, StepHistory>,
     pub answers: Answers,
     /// What was said from outside, each at its time since the beginning.
     pub said: Vec<(Duration, Said)>,
@@ -49,9 +49,9 @@ pub struct Answered {
     pub given: Given,
 }
 
-/// What is told of a step.
+/// What the events have recorded of one step.
 #[derive(Default)]
-pub struct ToldStep {
+pub struct StepHistory {
     /// The calls that came to something. Those that `until` found not enough are one with the last.
     pub attempts: Vec<Attempt>,
     pub end: Option<End>,
@@ -97,7 +97,7 @@ pub struct End {
     pub error: Option<Arc<StepError>>,
 }
 
-impl Told {
+impl History {
     /// Takes the next event.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ impl Told {
         Ok(())
     }
 
-    /// Everything is told. A run that neither ended nor was paused has lost its process.
+    /// The history after its last event. A run that neither ended nor was paused has lost its process.
     #[must_use]
     pub fn finish(mut self) -> Self {
         if self.state == Some(RunState::Running) {
@@ -339,7 +339,7 @@ impl Told {
             return;
         };
         if matches!(last.outcome, Ended::Open) && !last.polls && last.arguments.is_some() {
-            // Where two end at one moment, the order in which they are told of decides.
+            // Where two end at one moment, the order of their events decides.
             last.took =
                 since(last.begun.0, at) + Duration::from_nanos(number.saturating_sub(last.begun.1));
             last.outcome = outcome;

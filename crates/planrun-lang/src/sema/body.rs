@@ -1,0 +1,92 @@
+//! The bodies of steps: what each came out as, where its statements end, and the type of its value.
+
+use super::blocks::{BlockKind, OpenBlock};
+use super::checker::PlanChecker;
+use super::plan::{Footprint, StepKind};
+use crate::syntax::ast;
+use crate::types::Type;
+
+/// What the body of a step came out as.
+pub(super) struct CheckedBody {
+    pub kind: StepKind,
+    pub ty: Type,
+    pub does: Footprint,
+    /// The type of `winner(x)` for a `race`.
+    pub winner: Option<Type>,
+}
+
+impl CheckedBody {
+    /// A body that has been reported.
+    pub(super) fn damaged(ty: Type) -> Self {
+        Self::new(StepKind::Damaged, ty, Footprint::none())
+    }
+
+    pub(super) fn new(kind: StepKind, ty: Type, does: Footprint) -> Self {
+        Self {
+            kind,
+            ty,
+            does,
+            winner: None,
+        }
+    }
+}
+
+/// Closes the innermost block and makes the body of the step that owns it.
+pub(super) fn close_body(
+    checker: &mut PlanChecker<'_>,
+    statements: &[ast::Statement],
+    kind: BlockKind,
+    make: impl FnOnce(&OpenBlock) -> StepKind,
+) -> CheckedBody {
+    let Some(mut block) = checker.close_block() else {
+        return CheckedBody::damaged(Type::Invalid);
+    };
+    let step = make(&block);
+    let ty = value_type(std::mem::take(&mut block.yields), statements, kind);
+    CheckedBody::new(step, ty, block.does)
+}
+
+/// The type of a block's value: the union of its yields, with null where a path gives none.
+pub(super) fn value_type(
+    yields: Vec<Type>,
+    statements: &[ast::Statement],
+    kind: BlockKind,
+) -> Type {
+    let always = statements.iter().any(|statement| {
+        ends(statement, kind)
+            || (kind == BlockKind::Repeat
+                && matches!(&statement.kind, ast::StatementKind::Yield(guarded) if guarded.when.is_none()))
+    });
+    let absent = if always { None } else { Some(Type::Null) };
+    Type::union(yields.into_iter().chain(absent))
+}
+
+/// Whether nothing below this statement can run.
+pub(super) fn ends(statement: &ast::Statement, kind: BlockKind) -> bool {
+    match &statement.kind {
+        ast::StatementKind::Reply(guarded) | ast::StatementKind::Next(guarded) => {
+            guarded.when.is_none()
+        }
+        ast::StatementKind::Yield(guarded) => guarded.when.is_none() && kind != BlockKind::Repeat,
+        ast::StatementKind::Fail { when, .. } => when.is_none(),
+        ast::StatementKind::If { arms, otherwise } => {
+            let ended = |block: &ast::Block| {
+                block
+                    .statements
+                    .iter()
+                    .any(|statement| ends(statement, kind))
+            };
+            otherwise.as_ref().is_some_and(ended) && arms.iter().all(|(_, block)| ended(block))
+        }
+        ast::StatementKind::Policy(_)
+        | ast::StatementKind::Allow(_)
+        | ast::StatementKind::Step(_)
+        | ast::StatementKind::Let { .. }
+        | ast::StatementKind::Parallel(_)
+        | ast::StatementKind::Task { .. }
+        | ast::StatementKind::Set { .. }
+        | ast::StatementKind::Listener { .. }
+        | ast::StatementKind::Ensure { .. }
+        | ast::StatementKind::Error => false,
+    }
+}

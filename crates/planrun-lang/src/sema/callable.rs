@@ -1,0 +1,143 @@
+//! What can be called in a plan, and what each of it takes and gives.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::own_plans::OwnPlans;
+use super::plan::{Plan, PlanParameter};
+use super::shared::{Namespace, Shared};
+use crate::syntax::ast;
+use crate::types::{Parameter, Type};
+
+/// The tools and plans that can be called in a plan.
+#[derive(Clone, Copy)]
+pub(super) struct Callees<'a> {
+    pub shared: &'a Shared<'a>,
+    pub own: &'a OwnPlans,
+}
+
+impl<'a> Callees<'a> {
+    /// What a call of this name takes and gives.
+    pub fn find(self, namespace: Option<&str>, name: &str) -> Option<Contract<'a>> {
+        let Some(namespace) = namespace else {
+            return self
+                .own
+                .get(name)
+                .and_then(Option::as_ref)
+                .map(|plan| contract_of_plan(plan));
+        };
+        self.offer(namespace)?.find(self.shared, name)
+    }
+
+    /// What can be called in a namespace of the file or of the catalog.
+    pub fn offer(self, namespace: &str) -> Option<Offer<'a>> {
+        match self.shared.namespaces.get(namespace) {
+            Some(Namespace::Unresolved) => Some(Offer::Unresolved),
+            Some(Namespace::Tools(catalog)) => Some(Offer::Tools(catalog)),
+            Some(Namespace::Plans(plans)) => Some(Offer::Plans(plans)),
+            None => self
+                .shared
+                .tools
+                .namespaces()
+                .find(|known| *known == namespace)
+                .map(Offer::Tools),
+        }
+    }
+}
+
+/// What can be called in a namespace.
+#[derive(Clone, Copy)]
+pub(super) enum Offer<'a> {
+    /// The tools of a namespace of the catalog.
+    Tools(&'a str),
+    Plans(&'a [Arc<Plan>]),
+    /// Reported where the file names it.
+    Unresolved,
+}
+
+impl<'a> Offer<'a> {
+    pub fn find(self, shared: &'a Shared<'a>, name: &str) -> Option<Contract<'a>> {
+        match self {
+            Offer::Tools(catalog) => shared.tools.find(catalog, name).map(|tool| Contract {
+                parameters: Cow::Borrowed(&tool.parameters),
+                extra_arguments: tool.extra_arguments,
+                returns: &tool.returns,
+            }),
+            Offer::Plans(plans) => plans
+                .iter()
+                .find(|plan| &*plan.name == name)
+                .map(|plan| contract_of_plan(plan)),
+            Offer::Unresolved => None,
+        }
+    }
+}
+
+/// What a call takes and gives, for places where only values may stand.
+pub(super) struct Contract<'a> {
+    parameters: Cow<'a, [Parameter]>,
+    extra_arguments: bool,
+    pub returns: &'a Type,
+}
+
+impl Contract<'_> {
+    pub fn parameter(&self, name: &str) -> Option<&Parameter> {
+        self.parameters
+            .iter()
+            .find(|parameter| &*parameter.name == name)
+    }
+
+    /// Whether the arguments are those of the parameters, by their names.
+    pub fn fits(&self, arguments: &[ast::Argument]) -> bool {
+        let known = |argument: &ast::Argument| {
+            let name = argument.name.as_ref();
+            name.is_some_and(|name| self.extra_arguments || self.parameter(&name.text).is_some())
+        };
+        arguments.iter().all(known)
+            && self
+                .parameters
+                .iter()
+                .all(|parameter| !parameter.required || gives(arguments, &parameter.name))
+    }
+}
+
+/// Whether there is an argument of this name.
+pub(super) fn gives(arguments: &[ast::Argument], name: &str) -> bool {
+    arguments.iter().any(|argument| {
+        argument
+            .name
+            .as_ref()
+            .is_some_and(|given| &*given.text == name)
+    })
+}
+
+/// The type of the values that a parameter takes.
+pub(super) fn accepted(parameter: &Parameter) -> Type {
+    if parameter.required {
+        parameter.ty.clone()
+    } else {
+        // A null for an argument that may be left out leaves it out.
+        Type::union([parameter.ty.clone(), Type::Null])
+    }
+}
+
+fn contract_of_plan(plan: &Plan) -> Contract<'_> {
+    Contract {
+        parameters: parameters_of(plan).into(),
+        extra_arguments: false,
+        returns: &plan.returns,
+    }
+}
+
+/// The parameters of a plan, as those of a tool.
+pub(super) fn parameters_of(plan: &Plan) -> Vec<Parameter> {
+    let parameter = |parameter: &PlanParameter| Parameter {
+        name: parameter.name.clone(),
+        ty: parameter.ty.clone(),
+        required: parameter.required,
+        description: None,
+        schema: None,
+        // The called plan gives its defaults itself.
+        default: None,
+    };
+    plan.parameters.iter().map(parameter).collect()
+}

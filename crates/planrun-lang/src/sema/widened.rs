@@ -1,0 +1,27 @@
+//! The type of a value that stands for later ones too, such as the state of a `repeat`.
+
+use crate::types::{Field, Type};
+
+/// The type that carried state has: that of its first value, literals widened at every depth, since later values differ.
+pub(super) fn widened(initial: &Type) -> Type {
+    match initial {
+        Type::Literal(literal) => literal.base(),
+        Type::Null | Type::Never => Type::Any,
+        Type::List(element) => widened(element).list(),
+        Type::Object(object) => {
+            let field = |field: &Field| Field {
+                ty: widened(&field.ty),
+                ..field.clone()
+            };
+            Type::object(
+                object.fields.iter().map(field).collect(),
+                object.rest.clone(),
+            )
+        }
+        Type::Union(members) => Type::union(members.iter().map(|member| match member {
+            Type::Null => Type::Null,
+            other => widened(other),
+        })),
+        other => other.clone(),
+    }
+}

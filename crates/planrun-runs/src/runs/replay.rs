@@ -1,0 +1,39 @@
+//! Reads what was written of a run: its events, its state after all of them, and large values.
+
+use super::{Error, Journal};
+use crate::journal::store::Digest;
+use planrun_core::journal::{Entry, EntryError, Kept, Past};
+
+/// The state of a run after all that was written of it.
+pub(super) fn replay(journal: &Journal, run: &str) -> Result<Past, Error> {
+    let mut past = Past::default();
+    read_events(journal, run, |entry, kept| past.take(entry, kept))?;
+    Ok(past)
+}
+
+/// Gives every event of a run to a reader, in order, and what was kept of large values where it asks for them.
+pub(super) fn read_events(
+    journal: &Journal,
+    run: &str,
+    mut take: impl FnMut(Entry, &mut Kept<'_>) -> Result<(), EntryError>,
+) -> Result<(), Error> {
+    let mut kept = |digest: &str| kept(journal, digest);
+    for event in journal.events(run, 1)? {
+        let event = event?;
+        let taken = Entry::read(event.line.as_bytes()).and_then(|entry| take(entry, &mut kept));
+        taken.map_err(|error| Error::Event {
+            run: run.to_owned(),
+            number: event.number,
+            why: error.to_string(),
+        })?;
+    }
+    Ok(())
+}
+
+/// What was kept of a large value.
+pub(super) fn kept(journal: &Journal, digest: &str) -> Result<Vec<u8>, String> {
+    let digest: Digest = digest
+        .parse()
+        .map_err(|error| format!("`{digest}`: {error}"))?;
+    journal.blob(digest).map_err(|error| error.to_string())
+}
