@@ -53,6 +53,18 @@ impl Event {
     /// # Errors
     /// When it is no event that this version knows, or what was kept cannot be had or read.
     pub fn read(line: &[u8], kept: &mut Kept<'_>) -> Result<Self, EventError> {
+        Self::read_with(line, Some(kept))
+    }
+
+    /// Reads one line without what is kept elsewhere: null stands for a large value.
+    ///
+    /// # Errors
+    /// When it is no event that this version knows.
+    pub fn peek(line: &[u8]) -> Result<Self, EventError> {
+        Self::read_with(line, None)
+    }
+
+    fn read_with(line: &[u8], kept: Option<&mut Kept<'_>>) -> Result<Self, EventError> {
         let Line {
             number,
             at,
@@ -187,8 +199,11 @@ impl<'l> Form<'l> {
         Self::of(key).is_some_and(|form| form.name != REPLY)
     }
 
-    fn read(self, raw: &RawValue, kept: &mut Kept<'_>) -> Result<Value, EventError> {
+    fn read(self, raw: &RawValue, kept: Option<&mut Kept<'_>>) -> Result<Value, EventError> {
         let json: Json = if self.kept {
+            let Some(kept) = kept else {
+                return Ok(Value::Null);
+            };
             let digest: String = parsed(serde_json::from_str(raw.get()))?;
             let content = kept(&digest).map_err(EventError)?;
             serde_json::from_slice(&content)
@@ -196,7 +211,8 @@ impl<'l> Form<'l> {
         } else {
             parsed(serde_json::from_str(raw.get()))?
         };
-        if !self.typed {
+        // Typed JSON is an object; where it must not be seen, a mark stands.
+        if !self.typed || json.is_string() {
             return Ok(Value::from_json(&json));
         }
         Value::from_typed_json(&json)

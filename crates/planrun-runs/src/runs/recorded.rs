@@ -8,7 +8,7 @@ use super::pinned::Pinned;
 use super::run::Job;
 use super::{Error, Inputs, Journal, Planrun, RunSummary};
 use crate::journal::store::{Digest, RunRow};
-use planrun_core::journal::{Entry, EntryError, Kept, Past};
+use planrun_core::journal::{Event, EventError, Past};
 use planrun_core::run::{Outcome, Program};
 
 /// A run as the journal has it.
@@ -103,13 +103,13 @@ impl RecordedRun {
         Ok(outcome)
     }
 
-    /// Gives every event to a reader, in order, and what was kept of large values where it asks for them.
+    /// Gives every event to a reader, in order.
     ///
     /// # Errors
     /// When one cannot be read, or the reader refuses it.
     pub fn read_events(
         &self,
-        take: impl FnMut(Entry, &mut Kept<'_>) -> Result<(), EntryError>,
+        take: impl FnMut(Event) -> Result<(), EventError>,
     ) -> Result<(), Error> {
         read_events(&self.journal, &self.row.run, take)
     }
@@ -118,19 +118,19 @@ impl RecordedRun {
 /// The state of a run after all that was written of it.
 pub(super) fn replay(journal: &Journal, run: &str) -> Result<Past, Error> {
     let mut past = Past::default();
-    read_events(journal, run, |entry, kept| past.take(entry, kept))?;
+    read_events(journal, run, |event| past.take(event))?;
     Ok(past)
 }
 
 fn read_events(
     journal: &Journal,
     run: &str,
-    mut take: impl FnMut(Entry, &mut Kept<'_>) -> Result<(), EntryError>,
+    mut take: impl FnMut(Event) -> Result<(), EventError>,
 ) -> Result<(), Error> {
     let mut kept = |digest: &str| kept(journal, digest);
     for event in journal.events(run, 1)? {
         let event = event?;
-        let taken = Entry::read(event.line.as_bytes()).and_then(|entry| take(entry, &mut kept));
+        let taken = Event::read(event.line.as_bytes(), &mut kept).and_then(&mut take);
         taken.map_err(|error| Error::Event {
             run: run.to_owned(),
             number: event.number,
