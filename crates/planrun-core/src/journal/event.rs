@@ -348,7 +348,7 @@ impl Used {
 macro_rules! words {
     ($(#[$of_enum:meta])* $name:ident { $($(#[$of_word:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$of_enum])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum $name {
             $($(#[$of_word])* #[serde(rename = $word)] $variant,)+
         }

@@ -3,6 +3,7 @@
 mod steps;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -451,11 +452,7 @@ impl Past {
 
 /// A kind of event and a path as one number, wide enough that two of a run do not meet.
 fn place(event: EventName, path: &str) -> u64 {
-    let mut hash = blake3::Hasher::new();
-    hash.update(event.name().as_bytes());
-    hash.update(b" ");
-    hash.update(path.as_bytes());
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&hash.finalize().as_bytes()[..8]);
-    u64::from_le_bytes(bytes)
+    let mut hasher = DefaultHasher::new();
+    (event, path).hash(&mut hasher);
+    hasher.finish()
 }
