@@ -307,3 +307,35 @@ fn runs_are_listed_newest_first_and_filtered() {
         (1, Some(3), false)
     );
 }
+
+#[test]
+fn what_does_not_fit_into_one_reading_is_read_to_its_end() {
+    let stage = Stage::new();
+    let journal = stage.open();
+    let mut driver = create(&journal, "r1");
+    for _ in 0..40 {
+        append(&mut driver, 500);
+        driver.flush().unwrap();
+    }
+    driver.close().unwrap();
+    let last = 40 * 500;
+    for from in [1, 499, 10_001, last] {
+        assert_eq!(
+            numbers(&journal, "r1", from),
+            ((from..=last).collect(), None)
+        );
+    }
+    let mut bytes = std::fs::read(stage.path()).unwrap();
+    let needle = b"{\"number\":15023,";
+    let at = bytes
+        .windows(needle.len())
+        .position(|window| window == needle)
+        .unwrap();
+    bytes[at + needle.len() + 3] ^= 1;
+    drop(journal);
+    std::fs::write(stage.path(), bytes).unwrap();
+    let journal = stage.read().unwrap();
+    let mut events = journal.events("r1", 1).unwrap();
+    let given = events.by_ref().take_while(Result::is_ok).count();
+    assert!((14_000..15_023).contains(&given), "{given}");
+}
