@@ -92,19 +92,22 @@ impl Arguments {
 
 /// The question that an event asks, or the answer that it brings.
 fn asked_or_said(event: &Event, look: Look) -> String {
-    match &event.kind {
-        EventKind::StepAsks { path, question } => Asked {
+    if let EventKind::StepAsks { path, question } = &event.kind {
+        let asked = Asked {
             project: None,
             run: None,
             path: &question.path(path),
             question,
-        }
-        .told(event.at, look),
-        EventKind::AnswerGiven {
-            value, by, note, ..
-        } => said(value, by.as_deref(), note.as_deref(), look),
-        _ => String::new(),
+        };
+        return asked.told(event.at, look);
     }
+    if let EventKind::AnswerGiven {
+        value, by, note, ..
+    } = &event.kind
+    {
+        return said(value, by.as_deref(), note.as_deref(), look);
+    }
+    String::new()
 }
 
 /// What a line tells of an event beside its kind and its path.

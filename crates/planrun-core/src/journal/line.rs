@@ -2,9 +2,6 @@
 
 use std::io;
 
-use jiff::Timestamp;
-use jiff::fmt::temporal::DateTimePrinter;
-
 use super::event::Event;
 use super::read::{Fields, Form};
 
@@ -64,24 +61,11 @@ fn without_large_values(Fields(fields): &Fields<'_>, text: &mut Vec<u8>, keep: &
     text.push(b'}');
 }
 
-/// Nanoseconds since 1970 as RFC 3339 with milliseconds; the beginning of 1970 for years without four digits.
-#[must_use]
-pub fn instant(nanos: i128) -> String {
-    const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
-    let mut text = String::with_capacity(24);
-    let printed =
-        Timestamp::from_nanosecond(nanos).and_then(|at| PRINTER.print_timestamp(&at, &mut text));
-    if printed.is_err() || text.len() != "1970-01-01T00:00:00.000Z".len() {
-        "1970-01-01T00:00:00.000Z".clone_into(&mut text);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::event::{Dispatch, EventKind, Waiting};
-    use crate::journal::{Bound, FormField, Question, StepError, Used};
+    use crate::journal::event::{Dispatch, EventKind};
+    use crate::journal::{Bound, FormField, Question, StepError, Used, Waiting, instant};
     use planrun_lang::protocol::{RunState, StepState};
     use planrun_lang::types::Effect;
     use planrun_lang::value::Value;

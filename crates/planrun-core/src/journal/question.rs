@@ -8,8 +8,8 @@ use planrun_lang::value::{Key, Map, Value};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
 
-use super::event::Waiting;
 use super::wire;
+use super::words::Waiting;
 
 /// A question as it is told and written down: a gate, a form, or whether something happened.
 #[derive(Clone, Debug, Deserialize)]

@@ -12,15 +12,10 @@ use serde::de::{
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
-use super::event::{Bound, Event, EventKind, EventName, Waiting};
+use super::event::{Event, EventKind};
 use super::shown::paths_below;
-
-/// The names of the fields that hold values.
-pub const ARGUMENTS: &str = "arguments";
-pub const OUTPUT: &str = "output";
-pub const VALUE: &str = "value";
-pub(super) const PAYLOAD: &str = "payload";
-pub(super) const REPLY: &str = "reply";
+use super::wire::{ARGUMENTS, OUTPUT, PAYLOAD, REPLY, VALUE};
+use super::words::{Bound, EventName, Waiting};
 
 /// Gives what was kept under a hash.
 pub type Kept<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;

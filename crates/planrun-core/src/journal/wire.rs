@@ -2,21 +2,45 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimePrinter;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::value::Value;
 use serde::de::Error as _;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::words::Waiting;
+
+/// The names of the fields that hold values.
+pub const ARGUMENTS: &str = "arguments";
+pub const OUTPUT: &str = "output";
+pub const VALUE: &str = "value";
+pub const PAYLOAD: &str = "payload";
+pub const REPLY: &str = "reply";
+
+/// Nanoseconds since 1970 as RFC 3339 with milliseconds; the beginning of 1970 for years without four digits.
+#[must_use]
+pub fn instant(nanos: i128) -> String {
+    const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
+    let mut text = String::with_capacity(24);
+    let printed =
+        Timestamp::from_nanosecond(nanos).and_then(|at| PRINTER.print_timestamp(&at, &mut text));
+    if printed.is_err() || text.len() != "1970-01-01T00:00:00.000Z".len() {
+        "1970-01-01T00:00:00.000Z".clone_into(&mut text);
+    }
+    text
+}
+
 /// Nanoseconds since 1970 as RFC 3339 with milliseconds.
-pub mod instant {
+pub mod at {
     use super::{Cow, Deserialize as _, Deserializer, Serializer};
     use planrun_lang::value::parse_timestamp;
     use serde::de::Error as _;
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde hands it over")]
     pub fn serialize<S: Serializer>(nanos: &i128, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&crate::journal::instant(*nanos))
+        serializer.serialize_str(&super::instant(*nanos))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i128, D::Error> {
@@ -27,11 +51,11 @@ pub mod instant {
 
 /// The same, where there may be none.
 pub mod moment {
-    use super::{Deserialize, Deserializer, Serialize, Serializer, instant};
+    use super::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
     #[serde(transparent)]
-    struct Moment(#[serde(with = "instant")] i128);
+    struct Moment(#[serde(with = "super::at")] i128);
 
     pub fn serialize<S: Serializer>(
         nanos: &Option<i128>,
@@ -64,14 +88,13 @@ pub mod millis {
 
 /// The fields of a wait for a moment.
 pub mod time {
-    use super::{Deserialize, Deserializer, Serialize, Serializer, instant};
-    use crate::journal::Waiting;
+    use super::{Deserialize, Deserializer, Serialize, Serializer, Waiting};
 
     #[derive(Serialize, Deserialize)]
     struct Sleep {
         #[serde(rename = "for")]
         what: Waiting,
-        #[serde(with = "instant")]
+        #[serde(with = "super::at")]
         until: i128,
     }
 

@@ -13,12 +13,13 @@ use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use crate::journal::call::{PastCall, PastPhase};
-use crate::journal::event::{Bound, Event, EventKind, EventName, Used};
+use crate::journal::event::{Event, EventKind, Used};
 use crate::journal::failure::StepError;
 use crate::journal::news::{News, NewsKind};
 use crate::journal::question::{Answer, AnswerError, Given, Question};
 use crate::journal::questions::{Accepted, Questions};
 use crate::journal::read::EventError;
+use crate::journal::words::{Bound, EventName};
 
 /// After so many deaths at one place a run is paused, and a person has to want it tried once more.
 pub const MOST_DEATHS: u32 = 3;
@@ -121,6 +122,11 @@ impl Past {
         let idle = self.rest_since_last(at);
         self.before_last = self.last_at;
         self.last_at = self.last_at.max(at);
+        self.live(kind, at, idle);
+        Ok(())
+    }
+
+    fn live(&mut self, kind: EventKind, at: i128, idle: i128) {
         match kind {
             EventKind::RunStarted { run, plan, .. } => self.started(run, plan, at),
             EventKind::RunResumed => self.resumed(idle, at),
@@ -130,67 +136,15 @@ impl Past {
             }
             EventKind::RunPatched { after, .. } => (self.patched, self.crashes) = (Some(after), 0),
             EventKind::RunCancelling { keep } => self.cancelling(keep, at),
-            EventKind::RunSettled {
-                state,
-                reply,
-                error,
-            } => {
-                self.state = Some(state);
-                (self.reply, self.error) = (reply, error);
-            }
+            settled @ EventKind::RunSettled { .. } => self.run_settled(settled),
             EventKind::TimerFired { path, timer } => self.timer(path, timer, at),
             EventKind::TaskSet { path, status, .. } => {
                 self.told(EventName::TaskSet, &path);
                 self.tasks.insert(path, status);
             }
-            // What was refused has changed nothing, and is not lived through again.
-            EventKind::TaskMoved {
-                refused: Some(_), ..
-            }
-            | EventKind::SignalReceived {
-                refused: Some(_), ..
-            } => {}
-            EventKind::TaskMoved {
-                path,
-                status,
-                context,
-                refused: None,
-            } => {
-                self.told(EventName::TaskMoved, &path);
-                self.tasks.insert(path.clone(), status.clone());
-                self.learn(
-                    at,
-                    NewsKind::TaskMoved {
-                        path,
-                        status,
-                        context,
-                    },
-                );
-            }
-            EventKind::SignalReceived {
-                signal,
-                payload,
-                refused: None,
-            } => {
-                self.told(EventName::SignalReceived, &signal);
-                self.learn(at, NewsKind::Signal { signal, payload });
-            }
-            EventKind::AnswerGiven {
-                path,
-                value,
-                by,
-                note,
-            } => {
-                self.answered(
-                    Answer {
-                        path,
-                        value,
-                        by,
-                        note,
-                    },
-                    at,
-                );
-            }
+            kind @ (EventKind::TaskMoved { .. }
+            | EventKind::SignalReceived { .. }
+            | EventKind::AnswerGiven { .. }) => self.heard(kind, at),
             kind @ (EventKind::BudgetLow { .. } | EventKind::ListenerFired { .. }) => {
                 self.told(kind.name(), kind.path());
             }
@@ -207,7 +161,61 @@ impl Past {
             | EventKind::StepRecovering { .. }
             | EventKind::StepSettled { .. }) => self.step_told(kind, at),
         }
-        Ok(())
+    }
+
+    /// What somebody outside has said. What was refused has changed nothing, and is not lived through again.
+    fn heard(&mut self, kind: EventKind, at: i128) {
+        let name = kind.name();
+        if let EventKind::AnswerGiven {
+            path,
+            value,
+            by,
+            note,
+        } = kind
+        {
+            let answer = Answer {
+                path,
+                value,
+                by,
+                note,
+            };
+            self.answered(answer, at);
+        } else if let EventKind::TaskMoved {
+            path,
+            status,
+            context,
+            refused: None,
+        } = kind
+        {
+            self.told(name, &path);
+            self.tasks.insert(path.clone(), status.clone());
+            let moved = NewsKind::TaskMoved {
+                path,
+                status,
+                context,
+            };
+            self.learn(at, moved);
+        } else if let EventKind::SignalReceived {
+            signal,
+            payload,
+            refused: None,
+        } = kind
+        {
+            self.told(name, &signal);
+            self.learn(at, NewsKind::Signal { signal, payload });
+        }
+    }
+
+    fn run_settled(&mut self, kind: EventKind) {
+        if let EventKind::RunSettled {
+            state,
+            reply,
+            error,
+        } = kind
+        {
+            self.state = Some(state);
+            (self.reply, self.error) = (reply, error);
+        }
     }
 
     /// Whether an event of this kind and place was written down that has not been lived through again; it is crossed

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::{Past, PastQuestion};
 use crate::journal::call::{PastCall, PastPhase, PeerQuestion};
-use crate::journal::event::{Dispatch, EventKind, EventName, Waiting};
+use crate::journal::event::{Dispatch, EventKind};
 use crate::journal::failure::StepError;
 use crate::journal::news::NewsKind;
 use crate::journal::question::{Answer, Question};
+use crate::journal::words::{EventName, Waiting};
 use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
@@ -39,14 +40,7 @@ impl Past {
                 self.waiting(&path, (Waiting::Time, Duration::ZERO), None, at);
                 self.step(path, at).until = Some(until);
             }
-            EventKind::StepAsks { path, question } => {
-                self.crashes = 0;
-                if question.kind == Waiting::Peer {
-                    self.peer_asks(path, question, at);
-                } else {
-                    self.asked(path, question, at);
-                }
-            }
+            EventKind::StepAsks { path, question } => self.asks(path, question, at),
             EventKind::StepCopied {
                 path,
                 output,
@@ -75,6 +69,15 @@ impl Past {
             | EventKind::TaskMoved { .. }
             | EventKind::ListenerFired { .. }
             | EventKind::SignalReceived { .. } => {}
+        }
+    }
+
+    fn asks(&mut self, path: Arc<str>, question: Arc<Question>, at: i128) {
+        self.crashes = 0;
+        if question.kind == Waiting::Peer {
+            self.peer_asks(path, question, at);
+        } else {
+            self.asked(path, question, at);
         }
     }
 

@@ -126,50 +126,10 @@ impl Told {
                 let reply = reply.map(|reply| reply.to_json());
                 (self.state, self.reply, self.error) = (Some(state), reply, error);
             }
-            EventKind::RunCancelling { keep } => {
-                let (cancel, force) = (true, false);
-                let cancel = Cancel {
-                    cancel,
-                    keep,
-                    force,
-                };
-                self.say(at, Said::Cancel(cancel));
-            }
-            EventKind::SignalReceived {
-                signal, payload, ..
-            } => {
-                let (name, payload) = (signal, payload.to_json());
-                self.say(at, Said::Signal(Signal { name, payload }));
-            }
-            EventKind::TaskMoved {
-                path,
-                status,
-                context,
-                ..
-            } => {
-                let (task, context) = (path, context.to_json());
-                let moved = Move {
-                    task,
-                    status,
-                    context,
-                };
-                self.say(at, Said::Move(moved));
-            }
-            EventKind::AnswerGiven {
-                path,
-                value,
-                by,
-                note,
-            } => {
-                let value = value.to_json();
-                let given = Given {
-                    path,
-                    value,
-                    by,
-                    note,
-                };
-                self.answered(given, at);
-            }
+            kind @ (EventKind::RunCancelling { .. }
+            | EventKind::SignalReceived { .. }
+            | EventKind::TaskMoved { .. }
+            | EventKind::AnswerGiven { .. }) => self.heard(kind, at),
             kind @ EventKind::StepRunning { .. } => self.running(kind, &sensitive, (at, number)),
             EventKind::StepWaiting {
                 path, what, error, ..
@@ -196,6 +156,56 @@ impl Told {
             | EventKind::BudgetLow { .. }
             | EventKind::TaskSet { .. }
             | EventKind::ListenerFired { .. } => {}
+        }
+    }
+
+    /// Somebody outside has said something.
+    fn heard(&mut self, kind: EventKind, at: i128) {
+        if let EventKind::RunCancelling { keep } = kind {
+            let (cancel, force) = (true, false);
+            let cancel = Cancel {
+                cancel,
+                keep,
+                force,
+            };
+            self.say(at, Said::Cancel(cancel));
+        } else if let EventKind::SignalReceived {
+            signal: name,
+            payload,
+            ..
+        } = kind
+        {
+            let payload = payload.to_json();
+            self.say(at, Said::Signal(Signal { name, payload }));
+        } else if let EventKind::TaskMoved {
+            path: task,
+            status,
+            context,
+            ..
+        } = kind
+        {
+            let context = context.to_json();
+            let moved = Move {
+                task,
+                status,
+                context,
+            };
+            self.say(at, Said::Move(moved));
+        } else if let EventKind::AnswerGiven {
+            path,
+            value,
+            by,
+            note,
+        } = kind
+        {
+            let value = value.to_json();
+            let given = Given {
+                path,
+                value,
+                by,
+                note,
+            };
+            self.answered(given, at);
         }
     }
 
