@@ -287,11 +287,13 @@ impl<'de> MapAccess<'de> for KindFields<'de> {
         let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
         // What is inside of a handle is not ours.
         if is_number && name != "handle" {
-            return match (text.parse::<u64>(), text.parse::<f64>()) {
-                (Ok(whole), _) => seed.deserialize(whole.into_deserializer()),
-                (_, Ok(number)) => seed.deserialize(number.into_deserializer()),
-                (Err(_), Err(error)) => Err(Fault::Other(error.to_string())),
-            };
+            if let Ok(whole) = text.parse::<u64>() {
+                return seed.deserialize(whole.into_deserializer());
+            }
+            let number = text
+                .parse::<f64>()
+                .map_err(|error| Fault::Other(error.to_string()))?;
+            return seed.deserialize(number.into_deserializer());
         }
         let mut json = serde_json::Deserializer::from_str(text);
         seed.deserialize(&mut json).map_err(de::Error::custom)

@@ -38,7 +38,6 @@ pub mod at {
     use planrun_lang::value::parse_timestamp;
     use serde::de::Error as _;
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde hands it over")]
     pub fn serialize<S: Serializer>(nanos: &i128, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&super::instant(*nanos))
     }
@@ -57,6 +56,7 @@ pub mod moment {
     #[serde(transparent)]
     struct Moment(#[serde(with = "super::at")] i128);
 
+    #[expect(clippy::ref_option, reason = "as serde hands it over")]
     pub fn serialize<S: Serializer>(
         nanos: &Option<i128>,
         serializer: S,
@@ -98,7 +98,6 @@ pub mod time {
         until: i128,
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde hands it over")]
     pub fn serialize<S: Serializer>(until: &i128, serializer: S) -> Result<S::Ok, S::Error> {
         let (what, until) = (Waiting::Time, *until);
         Sleep { what, until }.serialize(serializer)

@@ -96,15 +96,13 @@ const SHORT: usize = 512;
 
 /// The chain after one more event: the hash of the value before it and of its line.
 pub(super) fn link(head: &Digest, line: &str) -> Digest {
-    // Most lines are short, and hashed at once they cost half of what a hasher asks for that could go on.
-    let (mut short, whole) = ([0; SHORT], head.0.len() + line.len());
-    if let Some((before, behind)) = short
-        .get_mut(..whole)
-        .and_then(|text| text.split_at_mut_checked(head.0.len()))
-    {
+    // Most lines are short, and hashed at once they need no hasher that could go on.
+    let mut short = [0; SHORT];
+    if let Some(text) = short.get_mut(..head.0.len() + line.len()) {
+        let (before, behind) = text.split_at_mut(head.0.len());
         before.copy_from_slice(&head.0);
         behind.copy_from_slice(line.as_bytes());
-        return blake3::hash(&short[..whole]).into();
+        return blake3::hash(text).into();
     }
     blake3::Hasher::new()
         .update(&head.0)
