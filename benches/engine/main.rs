@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 use peak_alloc::PeakAlloc;
-use planrun_core::journal::Event;
+use planrun_core::journal::{Event, EventKind};
 use planrun_core::run::Program;
 use planrun_lang::permission::Permissions;
 use planrun_lang::protocol::RunState;
@@ -40,6 +40,7 @@ const MOST_RATIO: f64 = 3.0;
 const MOST_MEGABYTES: f64 = 25.0;
 const MOST_OF_IDEAL: f64 = 1.15;
 const MOST_OF_COLD_START: f64 = 4.0;
+const MOST_MICROSECONDS_BEFORE: f64 = 3.0;
 
 fn main() -> ExitCode {
     report::run(measure)
@@ -60,6 +61,16 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
                 .iter()
                 .try_for_each(|shape| bench.against_scheduler(shape, table))?;
         }
+    }
+    if parts.wants("begin") {
+        Table::head(
+            "from a checked plan to its first step, µs a step",
+            "ours",
+            "bound",
+        );
+        shapes::all(sized(100_000))
+            .iter()
+            .try_for_each(|shape| bench.beginning(shape, table))?;
     }
     if parts.wants("memory") {
         Table::head("memory of graph and run at 100,000 steps", "ours", "other");
@@ -138,10 +149,19 @@ impl Bench {
     /// Orders and runs a plan with its events written as lines; the bytes of these.
     fn run(&self, plan: Arc<Plan>) -> Result<(planrun_core::run::Outcome, Sink), String> {
         let mut sink = BufWriter::new(Sink::default());
-        let program = Arc::new(Program::new(plan));
-        let mut observer = |event: &Event| {
+        let outcome = self.run_observed(plan, &mut |event: &Event| {
             let _ = event.write_line(&mut sink);
-        };
+        })?;
+        let sink = sink.into_inner().map_err(|error| error.to_string())?;
+        Ok((outcome, sink))
+    }
+
+    fn run_observed(
+        &self,
+        plan: Arc<Plan>,
+        mut observer: &mut (dyn FnMut(&Event) + Send),
+    ) -> Result<planrun_core::run::Outcome, String> {
+        let program = Arc::new(Program::new(plan));
         let context = Context::new(
             self.host.clone(),
             self.catalog.clone(),
@@ -151,9 +171,8 @@ impl Bench {
         let outcome = self
             .runtime
             .block_on(driver::run(&program, &BTreeMap::new(), context));
-        let sink = sink.into_inner().map_err(|error| error.to_string())?;
         match outcome.state {
-            RunState::Completed => Ok((outcome, sink)),
+            RunState::Completed => Ok(outcome),
             other => Err(format!("the run is {other}")),
         }
     }
@@ -195,6 +214,33 @@ impl Bench {
             &millis(ours),
             &millis(other),
             ratio,
+            Some(&target),
+        );
+        Ok(())
+    }
+
+    /// What is done with a checked plan before its first step begins.
+    fn beginning(&self, shape: &Shape, table: &mut Table) -> Result<(), String> {
+        let plan = self.plan(shapes::plan_text(shape))?;
+        let mut taken = Vec::new();
+        for _ in 0..report::rounds(PAIRS) {
+            // An observer goes to other threads, and the time of this one does not.
+            let (begun, mut first) = (Instant::now(), None);
+            self.run_observed(plan.clone(), &mut |event| {
+                if matches!(event.kind, EventKind::StepRunning { .. }) {
+                    first.get_or_insert_with(|| begun.elapsed());
+                }
+            })?;
+            taken.extend(first);
+        }
+        let steps = f64::from(u32::try_from(shape.waits.len()).unwrap_or(u32::MAX));
+        let micros = median(taken).as_secs_f64() * 1e6 / steps;
+        let target = Target::at_most(micros, MOST_MICROSECONDS_BEFORE);
+        table.row(
+            &shape.name,
+            &format!("{micros:.2} µs"),
+            &format!("{MOST_MICROSECONDS_BEFORE} µs"),
+            micros,
             Some(&target),
         );
         Ok(())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun_core::journal::{Entry, Past};
+use planrun_core::journal::{Event, Past};
 use planrun_core::run::Program;
 use planrun_runs::journal::store::{
     Created, Digest, Journal, NewRun, Settings, SqliteLease, Summary, Synchronous,
@@ -113,8 +113,9 @@ fn folded(journal: &Journal) -> Result<Past, String> {
     let mut past = Past::default();
     let mut kept = |digest: &str| Err(format!("{digest}: nothing is as large as that"));
     for event in journal.events(LARGE, 1).map_err(text)? {
-        let entry = Entry::read(event.map_err(text)?.line.as_bytes()).map_err(text)?;
-        past.take(entry, &mut kept).map_err(text)?;
+        let line = event.map_err(text)?.line;
+        let event = Event::read(line.as_bytes(), &mut kept).map_err(text)?;
+        past.take(event).map_err(text)?;
     }
     Ok(past)
 }

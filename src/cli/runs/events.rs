@@ -1,13 +1,14 @@
 //! `planrun runs events`: what was written of a run, one event a line.
 
+use std::time::Duration;
+
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::render::{Look, visible_line};
-use planrun_lang::value::Value;
 
 use crate::cli::question::{Asked, said};
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
-use planrun_core::journal::{Entry, EventName, Waiting};
+use planrun_core::journal::{Event, EventKind, StepError, instant};
 use planrun_runs::runs::{EventOptions, Planrun, RunEvent};
 
 /// Print the events of a run.
@@ -63,21 +64,20 @@ pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Resu
 
 impl Arguments {
     fn print(&self, event: &RunEvent, terminal: Terminal) -> Result<(), Failure> {
-        let entry = Entry::read(event.line.as_bytes());
-        let entry = entry
+        let told = Event::peek(event.line.as_bytes())
             .map_err(|error| Failure::Environment(format!("event {}: {error}", event.number)))?;
-        if !self.wants(&entry) {
+        if !self.wants(&told.kind) {
             return Ok(());
         }
         match self.format {
             EventFormat::Ndjson => terminal.print_json(&format!("{}\n", event.line)),
             EventFormat::Human => {
-                terminal.print(&(told(&entry) + &asked_or_said(entry, terminal.look)))
+                terminal.print(&(line(&told) + &asked_or_said(&told, terminal.look)))
             }
         }
     }
 
-    fn wants(&self, entry: &Entry) -> bool {
+    fn wants(&self, event: &EventKind) -> bool {
         let inside = |path: &str, outer: &str| {
             path.strip_prefix(outer)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -85,79 +85,121 @@ impl Arguments {
         let at = self
             .path
             .as_deref()
-            .is_none_or(|outer| inside(entry.path.as_deref().unwrap_or_default(), outer));
-        at && (self.event.is_empty() || self.event.iter().any(|name| name == entry.event.name()))
+            .is_none_or(|outer| inside(event.path(), outer));
+        at && (self.event.is_empty() || self.event.iter().any(|name| name == event.name().name()))
     }
 }
 
 /// The question that an event asks, or the answer that it brings.
-fn asked_or_said(mut entry: Entry, look: Look) -> String {
-    let path = entry.path.clone().unwrap_or_default();
-    let mut not_here = |_: &str| Err("it is kept apart".to_owned());
-    match entry.waits_for {
-        Some(Waiting::Confirm | Waiting::Input | Waiting::Answer | Waiting::Peer) => {
-            let at = entry.instant();
-            let Ok(question) = entry.question(&mut not_here) else {
-                return String::new();
-            };
-            Asked {
-                project: None,
-                run: None,
-                path: &question.path(&path),
-                question: &question,
+fn asked_or_said(event: &Event, look: Look) -> String {
+    if let EventKind::StepAsks { path, question } = &event.kind {
+        let asked = Asked {
+            project: None,
+            run: None,
+            path: &question.path(path),
+            question,
+        };
+        return asked.told(event.at, look);
+    }
+    if let EventKind::AnswerGiven {
+        value, by, note, ..
+    } = &event.kind
+    {
+        return said(value, by.as_deref(), note.as_deref(), look);
+    }
+    String::new()
+}
+
+/// What a line tells of an event beside its kind and its path.
+#[derive(Default)]
+struct Details<'e> {
+    tool: &'e str,
+    attempt: u32,
+    status: &'e str,
+    reason: Option<&'e str>,
+    wait: Option<Duration>,
+    error: Option<&'e StepError>,
+}
+
+impl<'e> Details<'e> {
+    fn of(kind: &'e EventKind) -> Self {
+        let mut details = Self::default();
+        match kind {
+            EventKind::StepRunning { tool, attempt, .. } => {
+                (details.tool, details.attempt) = (tool, *attempt);
             }
-            .told(at, look)
+            EventKind::StepAsks { question, .. } => details.tool = &question.tool,
+            EventKind::StepWaiting {
+                attempt,
+                wait,
+                error,
+                ..
+            } => {
+                (details.attempt, details.wait) = (*attempt, Some(*wait));
+                details.error = error.as_deref();
+            }
+            EventKind::StepRecovering { error, .. } => details.error = Some(error),
+            EventKind::StepSettled {
+                state,
+                attempts,
+                reason,
+                error,
+                ..
+            } => {
+                (details.attempt, details.status) = (*attempts, state.name());
+                (details.reason, details.error) = (reason.as_deref(), error.as_deref());
+            }
+            EventKind::RunSettled { state, error, .. } => {
+                (details.status, details.error) = (state.name(), error.as_deref());
+            }
+            EventKind::TaskSet { status, .. } => details.status = status,
+            EventKind::TaskMoved {
+                status, refused, ..
+            } => (details.status, details.reason) = (status, refused.as_deref()),
+            EventKind::SignalReceived { refused, .. } => details.reason = refused.as_deref(),
+            EventKind::RunStarted { .. }
+            | EventKind::RunResumed
+            | EventKind::RunCancelling { .. }
+            | EventKind::RunPaused { .. }
+            | EventKind::RunPatched { .. }
+            | EventKind::StepQueued { .. }
+            | EventKind::StepSleeps { .. }
+            | EventKind::AnswerGiven { .. }
+            | EventKind::StepCopied { .. }
+            | EventKind::StepRetried { .. }
+            | EventKind::HandleGiven { .. }
+            | EventKind::UsageReported { .. }
+            | EventKind::ResultNoted { .. }
+            | EventKind::BudgetLow { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::ListenerFired { .. } => {}
         }
-        _ if entry.event == EventName::AnswerGiven => {
-            let value = entry
-                .answer(&mut not_here)
-                .ok()
-                .flatten()
-                .unwrap_or(Value::Null);
-            said(&value, entry.by.as_deref(), entry.note.as_deref(), look)
-        }
-        _ => String::new(),
+        details
     }
 }
 
-fn told(entry: &Entry) -> String {
+fn line(event: &Event) -> String {
     let mut parts = vec![format!(
         "{:>5}  {}  {:<15}",
-        entry.number,
-        entry.at,
-        entry.event.name()
+        event.number,
+        instant(event.at),
+        event.name()
     )];
-    let shown = |text: &str| visible_line(text).into_owned();
-    parts.extend(entry.path.as_deref().map(shown));
+    let details = Details::of(&event.kind);
+    let words = |text: &str| (!text.is_empty()).then(|| visible_line(text).into_owned());
+    parts.extend(words(event.kind.path()));
+    parts.extend(words(details.tool));
+    parts.extend((details.attempt > 1).then(|| format!("attempt {}", details.attempt)));
+    parts.extend(words(details.status));
+    let reason = details.reason.map(visible_line);
+    parts.extend(reason.map(|reason| format!("({reason})")));
+    let wait = details
+        .wait
+        .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+    parts.extend(wait.map(|wait| format!("for {}", super::when::length(wait))));
     parts.extend(
-        entry
-            .tool
-            .as_deref()
-            .filter(|tool| !tool.is_empty())
-            .map(shown),
-    );
-    parts.extend(
-        entry
-            .attempt
-            .filter(|attempt| *attempt > 1)
-            .map(|attempt| format!("attempt {attempt}")),
-    );
-    parts.extend(entry.status.as_deref().map(shown));
-    parts.extend(
-        entry
-            .reason
-            .as_deref()
-            .map(|reason| format!("({})", visible_line(reason))),
-    );
-    parts.extend(
-        entry
-            .wait_ms
-            .map(|wait| format!("for {}", super::when::length(wait))),
-    );
-    parts.extend(
-        entry
+        details
             .error
-            .as_ref()
             .map(|error| format!("{}: {}", error.class, visible_line(&error.message))),
     );
     format!("{}\n", parts.join("  ").trim_end())

@@ -178,7 +178,10 @@ fn place(named: Option<&Path>, file: &str, location: &Location) -> Result<PathBu
 fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<Then, Failure> {
     let mut history = History::default();
     recorded
-        .read_events(|entry, kept| history.take(entry, kept))
+        .read_events(|event| {
+            history.take(event);
+            Ok(())
+        })
         .map_err(|error| match error {
             Error::Event { run, number, why } => {
                 Failure::Environment(format!("event {number} of the run `{run}`: {why}"))

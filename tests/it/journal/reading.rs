@@ -307,3 +307,32 @@ fn runs_are_listed_newest_first_and_filtered() {
         (1, Some(3), false)
     );
 }
+
+#[test]
+fn what_does_not_fit_into_one_reading_is_read_to_its_end() {
+    let stage = Stage::new();
+    let journal = stage.open();
+    let mut driver = create(&journal, "r1");
+    for _ in 0..40 {
+        append(&mut driver, 500);
+        driver.flush().unwrap();
+    }
+    driver.close().unwrap();
+    let last = 40 * 500;
+    for from in [1, 499, 10_001, last] {
+        assert_eq!(
+            numbers(&journal, "r1", from),
+            ((from..=last).collect(), None)
+        );
+    }
+    drop(journal);
+    let altered = Connection::open(stage.path()).unwrap().execute(
+        "UPDATE segments SET text = replace(text, ?1, ?2) WHERE instr(text, ?1) > 0",
+        ["{\"number\":15023,", "{\"number\":15024,"],
+    );
+    assert_eq!(altered, Ok(1));
+    let journal = stage.read().unwrap();
+    let mut events = journal.events("r1", 1).unwrap();
+    let given = events.by_ref().take_while(Result::is_ok).count();
+    assert!((14_000..15_023).contains(&given), "{given}");
+}

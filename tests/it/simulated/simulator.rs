@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_core::journal::{Entry, Event, EventKind, FormField, Past};
+use planrun_core::journal::{Event, EventKind, FormField, Past};
 use planrun_core::run::{
     CachedCall, CallId, CallRequest, Command, Defaults, Input, Interruption, Moment, Order,
     Outcome, Program, Recalled, Run, Setup,
@@ -165,12 +165,13 @@ impl World<'_> {
         }
         let mut past = Past::default();
         for line in &self.journal {
-            let entry = Entry::read(line.as_bytes()).map_err(|error| error.to_string())?;
             let mut kept = |digest: &str| {
                 let known = self.kept.get(digest).cloned();
                 known.ok_or_else(|| format!("nothing is kept under {digest}"))
             };
-            past.take(entry, &mut kept)
+            let event = Event::read(line.as_bytes(), &mut kept);
+            event
+                .and_then(|event| past.take(event))
                 .map_err(|error| error.to_string())?;
         }
         Ok(Some(past))

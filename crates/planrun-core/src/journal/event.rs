@@ -6,199 +6,322 @@ use std::time::Duration;
 use planrun_lang::protocol::{RunState, StepState};
 use planrun_lang::types::Effect;
 use planrun_lang::value::Value;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::failure::StepError;
 use super::question::Question;
+use super::wire::{self, ARGUMENTS, OUTPUT, PAYLOAD, REPLY, VALUE};
+use super::words::{Bound, EventName, Waiting};
 
 /// One change. Its number orders it, from 1; `at` is the wall clock in nanoseconds since 1970.
-#[derive(Clone, Debug)]
+///
+/// Its JSON is what a journal has of it. `Event::read` reads that back.
+#[derive(Clone, Debug, Serialize)]
 pub struct Event {
     pub number: u64,
+    #[serde(serialize_with = "wire::at::serialize")]
     pub at: i128,
+    #[serde(flatten)]
     pub kind: EventKind,
     /// The places in its values that must not be shown, such as `arguments.password`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sensitive: Vec<Arc<str>>,
 }
 
-#[derive(Clone, Debug)]
+/// What changed. The order of the fields is that of the JSON, and so part of what the chain over a journal proves.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "event")]
 pub enum EventKind {
+    #[serde(rename = "run.started")]
     RunStarted {
         run: Arc<str>,
         plan: Arc<str>,
         /// The steps that the plan itself holds.
+        #[serde(skip)]
         steps: usize,
     },
     /// Another process goes on with the run: what follows happened after everything above had been read.
+    #[serde(rename = "run.resumed")]
     RunResumed,
     /// Somebody asked for the run to end.
+    #[serde(rename = "run.cancelling")]
     RunCancelling {
         /// What it did shall not be taken back.
+        #[serde(default, skip_serializing_if = "not")]
         keep: bool,
     },
     /// The process lets go of the run until somebody answers, a signal comes or a time is there.
+    #[serde(rename = "run.paused")]
     RunPaused {
         /// When it wants to go on by itself, in nanoseconds since 1970.
+        #[serde(
+            default,
+            with = "wire::moment",
+            skip_serializing_if = "Option::is_none"
+        )]
         wake: Option<i128>,
         /// Only people and signals are awaited, so that the clock of the deadline stands still.
+        #[serde(default, skip_serializing_if = "not")]
         still: bool,
     },
     /// The run has got another text for what it has not started.
+    #[serde(rename = "run.patched")]
     RunPatched {
         /// The hashes of what it was bound to, and of what it is bound to now.
+        #[serde(default)]
         before: Arc<str>,
+        #[serde(default)]
         after: Arc<str>,
     },
-    StepQueued {
-        path: Arc<str>,
-    },
+    #[serde(rename = "step.queued")]
+    StepQueued { path: Arc<str> },
     /// A step that holds others begins, or an attempt at a call does.
+    #[serde(rename = "step.running")]
     StepRunning {
         path: Arc<str>,
         /// What is called; empty for steps that hold others.
+        #[serde(default, skip_serializing_if = "str::is_empty")]
         tool: Arc<str>,
+        #[serde(default)]
         attempt: u32,
+        #[serde(flatten)]
         call: Option<Dispatch>,
     },
     /// It waits, and holds no slot meanwhile.
+    #[serde(rename = "step.waiting")]
     StepWaiting {
         path: Arc<str>,
+        #[serde(default)]
         attempt: u32,
+        #[serde(rename = "for", default)]
         what: Waiting,
+        #[serde(rename = "wait_ms", default, with = "wire::millis")]
         wait: Duration,
         /// The failure that is behind the wait; a poll has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Arc<StepError>>,
     },
     /// It waits for somebody's answer.
+    #[serde(rename(serialize = "step.waiting", deserialize = "step.asks"))]
     StepAsks {
         path: Arc<str>,
+        #[serde(flatten)]
         question: Arc<Question>,
     },
     /// It waits until a moment, in nanoseconds since 1970.
+    #[serde(rename(serialize = "step.waiting", deserialize = "step.sleeps"))]
     StepSleeps {
         path: Arc<str>,
+        #[serde(flatten, with = "wire::time")]
         until: i128,
     },
     /// Somebody answered: `STEP.confirm` is the path of a gate, `STEP` that of a form, `STEP.asked` that of what a peer
     /// asks in the middle of a call.
+    #[serde(rename = "answer.given")]
     AnswerGiven {
         path: Arc<str>,
+        #[serde(
+            flatten,
+            serialize_with = "wire::answer",
+            skip_deserializing,
+            default = "wire::null"
+        )]
         value: Value,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Arc<str>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<Arc<str>>,
     },
     /// A result that was given before is taken over: nothing is called.
+    #[serde(rename = "step.copied")]
     StepCopied {
         path: Arc<str>,
         /// The run that has called.
+        #[serde(default)]
         run: Arc<str>,
-        output: Value,
         /// Whether the plan lets results be used again; else this run is made from that one.
+        #[serde(default, skip_serializing_if = "not")]
         cached: bool,
+        #[serde(
+            flatten,
+            serialize_with = "wire::output",
+            skip_deserializing,
+            default = "wire::null"
+        )]
+        output: Value,
     },
     /// What had failed, and what worked for it, is done again as a new execution: somebody has resumed the run.
-    StepRetried {
-        path: Arc<str>,
-    },
+    #[serde(rename = "step.retried")]
+    StepRetried { path: Arc<str> },
     /// A call can be taken up again with this by a later process, and nothing is sent a second time then.
+    #[serde(rename = "handle.given")]
     HandleGiven {
         path: Arc<str>,
         /// Only the transport that gave it can read it.
         handle: Json,
     },
     /// A call says what it has cost so far, or its answer does.
+    #[serde(rename = "usage.reported")]
     UsageReported {
         path: Arc<str>,
+        #[serde(flatten)]
         used: Used,
     },
     /// A result that counts is not quite what its contract tells of it.
+    #[serde(rename = "result.noted")]
     ResultNoted {
         path: Arc<str>,
+        #[serde(default)]
         note: Arc<str>,
     },
     /// Four fifths of a budget are used.
+    #[serde(rename = "budget.low")]
     BudgetLow {
         /// `calls`, `tokens`, `cost` or `time`.
-        budget: &'static str,
+        #[serde(rename = "path")]
+        budget: Arc<str>,
         /// In seconds for time.
+        #[serde(default, serialize_with = "wire::number")]
         used: f64,
+        #[serde(default, serialize_with = "wire::number")]
         limit: f64,
     },
     /// A failure that an arm catches; what the arm calls follows under paths of its own.
+    #[serde(rename = "step.recovering")]
     StepRecovering {
         path: Arc<str>,
         error: Arc<StepError>,
     },
+    #[serde(rename = "step.settled")]
     StepSettled {
         path: Arc<str>,
+        #[serde(rename = "status", deserialize_with = "wire::step_state")]
         state: StepState,
+        #[serde(rename = "attempt", default)]
         attempts: u32,
+        #[serde(rename = "duration_ms", default, with = "wire::millis")]
         duration: Duration,
+        #[serde(default, skip_serializing_if = "not")]
         recovered: bool,
         /// Why it was skipped: `guard`, `upstream` or `replied`.
-        reason: Option<&'static str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<Arc<str>>,
         /// The value of a completed call; steps that hold others have theirs computed again.
+        #[serde(flatten, serialize_with = "wire::output", skip_deserializing)]
         output: Option<Value>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Arc<StepError>>,
     },
     /// A time bound is over.
+    #[serde(rename = "timer.fired")]
     TimerFired {
         /// The step; empty for the run.
+        #[serde(default, skip_serializing_if = "str::is_empty")]
         path: Arc<str>,
+        #[serde(default)]
         timer: Bound,
     },
     /// A `set`: status and context have changed together.
+    #[serde(rename = "task.set")]
     TaskSet {
         path: Arc<str>,
         status: Arc<str>,
         /// All of it, as it is now.
+        #[serde(
+            flatten,
+            serialize_with = "wire::payload",
+            skip_deserializing,
+            default = "wire::null"
+        )]
         context: Value,
     },
     /// Somebody outside moved an `external` task, or wanted to.
+    #[serde(rename = "task.moved")]
     TaskMoved {
         path: Arc<str>,
         status: Arc<str>,
+        #[serde(
+            flatten,
+            serialize_with = "wire::payload",
+            skip_deserializing,
+            default = "wire::null"
+        )]
         context: Value,
         /// Why it was refused, where it was.
+        #[serde(rename = "reason", default, skip_serializing_if = "Option::is_none")]
         refused: Option<Arc<str>>,
     },
     /// An event has fired a listener; the path is that of the firing.
-    ListenerFired {
-        path: Arc<str>,
-    },
+    #[serde(rename = "listener.fired")]
+    ListenerFired { path: Arc<str> },
     /// A signal has come.
+    #[serde(rename = "signal.received")]
     SignalReceived {
+        #[serde(flatten, with = "wire::signal")]
         signal: Arc<str>,
+        #[serde(
+            flatten,
+            serialize_with = "wire::payload",
+            skip_deserializing,
+            default = "wire::null"
+        )]
         payload: Value,
         /// Why nobody gets it, where nobody does.
+        #[serde(rename = "reason", default, skip_serializing_if = "Option::is_none")]
         refused: Option<Arc<str>>,
     },
+    #[serde(rename = "run.settled")]
     RunSettled {
+        #[serde(rename = "status", deserialize_with = "wire::run_state")]
         state: RunState,
+        #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
         reply: Option<Value>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Arc<StepError>>,
     },
 }
 
 /// What goes out with an attempt: enough to make the same one again.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dispatch {
     /// Executions end with an answer; attempts of one execution share key and arguments.
     pub execution: u32,
     /// Of the current series of retries, from 1.
+    #[serde(default = "first")]
     pub trial: u32,
-    pub key: Arc<str>,
+    #[serde(default)]
     pub effect: Effect,
-    pub arguments: Value,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub key: Arc<str>,
     /// Why it is made although another run has made it.
-    pub again: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Arc<str>>,
+    #[serde(
+        flatten,
+        serialize_with = "wire::arguments",
+        skip_deserializing,
+        default = "wire::null"
+    )]
+    pub arguments: Value,
+}
+
+fn first() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde hands it over")]
+fn not(flag: &bool) -> bool {
+    !flag
 }
 
 /// What calls have cost, as their answers report it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
+    #[serde(default)]
     pub tokens: u64,
     /// In the unit of the tools.
+    #[serde(default, serialize_with = "wire::number")]
     pub cost: f64,
 }
 
@@ -218,180 +341,6 @@ impl Used {
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-/// What a step waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Waiting {
-    /// The next attempt.
-    Retry,
-    /// The next poll.
-    Poll,
-    /// Somebody's yes or no.
-    Confirm,
-    /// A form that somebody fills in.
-    Input,
-    /// What can tell whether an attempt happened whose answer was lost.
-    Outcome,
-    /// Somebody who knows whether it happened.
-    Answer,
-    /// Somebody's reply to what is called, which asks in the middle of the call.
-    Peer,
-    /// A moment.
-    Time,
-}
-
-/// A bound that a timer keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Bound {
-    Within,
-    Deadline,
-    /// The time that people have for an answer.
-    Expires,
-    /// The moment that a step waits for.
-    Wait,
-}
-
-/// The kinds of events, as journals and listeners name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-pub enum EventName {
-    #[serde(rename = "run.started")]
-    RunStarted,
-    #[serde(rename = "run.resumed")]
-    RunResumed,
-    #[serde(rename = "run.cancelling")]
-    RunCancelling,
-    #[serde(rename = "run.paused")]
-    RunPaused,
-    #[serde(rename = "run.patched")]
-    RunPatched,
-    #[serde(rename = "step.queued")]
-    StepQueued,
-    #[serde(rename = "step.running")]
-    StepRunning,
-    #[serde(rename = "step.waiting")]
-    StepWaiting,
-    #[serde(rename = "answer.given")]
-    AnswerGiven,
-    #[serde(rename = "step.copied")]
-    StepCopied,
-    #[serde(rename = "step.retried")]
-    StepRetried,
-    #[serde(rename = "handle.given")]
-    HandleGiven,
-    #[serde(rename = "usage.reported")]
-    UsageReported,
-    #[serde(rename = "result.noted")]
-    ResultNoted,
-    #[serde(rename = "budget.low")]
-    BudgetLow,
-    #[serde(rename = "step.recovering")]
-    StepRecovering,
-    #[serde(rename = "step.settled")]
-    StepSettled,
-    #[serde(rename = "timer.fired")]
-    TimerFired,
-    #[serde(rename = "task.set")]
-    TaskSet,
-    #[serde(rename = "task.moved")]
-    TaskMoved,
-    #[serde(rename = "listener.fired")]
-    ListenerFired,
-    #[serde(rename = "signal.received")]
-    SignalReceived,
-    #[serde(rename = "run.settled")]
-    RunSettled,
-}
-
-impl EventName {
-    /// Every kind.
-    pub const ALL: [Self; 23] = [
-        Self::RunStarted,
-        Self::RunResumed,
-        Self::RunCancelling,
-        Self::RunPaused,
-        Self::RunPatched,
-        Self::StepQueued,
-        Self::StepRunning,
-        Self::StepWaiting,
-        Self::AnswerGiven,
-        Self::StepCopied,
-        Self::StepRetried,
-        Self::HandleGiven,
-        Self::UsageReported,
-        Self::ResultNoted,
-        Self::BudgetLow,
-        Self::StepRecovering,
-        Self::StepSettled,
-        Self::TimerFired,
-        Self::TaskSet,
-        Self::TaskMoved,
-        Self::ListenerFired,
-        Self::SignalReceived,
-        Self::RunSettled,
-    ];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RunStarted => "run.started",
-            Self::RunResumed => "run.resumed",
-            Self::RunCancelling => "run.cancelling",
-            Self::RunPaused => "run.paused",
-            Self::RunPatched => "run.patched",
-            Self::StepQueued => "step.queued",
-            Self::StepRunning => "step.running",
-            Self::StepWaiting => "step.waiting",
-            Self::AnswerGiven => "answer.given",
-            Self::StepCopied => "step.copied",
-            Self::StepRetried => "step.retried",
-            Self::HandleGiven => "handle.given",
-            Self::UsageReported => "usage.reported",
-            Self::ResultNoted => "result.noted",
-            Self::BudgetLow => "budget.low",
-            Self::StepRecovering => "step.recovering",
-            Self::StepSettled => "step.settled",
-            Self::TimerFired => "timer.fired",
-            Self::TaskSet => "task.set",
-            Self::TaskMoved => "task.moved",
-            Self::ListenerFired => "listener.fired",
-            Self::SignalReceived => "signal.received",
-            Self::RunSettled => "run.settled",
-        }
-    }
-}
-
-impl Waiting {
-    /// The word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Retry => "retry",
-            Self::Poll => "poll",
-            Self::Confirm => "confirm",
-            Self::Input => "input",
-            Self::Outcome => "outcome",
-            Self::Answer => "answer",
-            Self::Peer => "peer",
-            Self::Time => "time",
-        }
-    }
-}
-
-impl Bound {
-    /// The word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Within => "within",
-            Self::Deadline => "deadline",
-            Self::Expires => "expires",
-            Self::Wait => "wait",
-        }
     }
 }
 
@@ -457,6 +406,52 @@ impl EventKind {
             Self::ListenerFired { .. } => EventName::ListenerFired,
             Self::SignalReceived { .. } => EventName::SignalReceived,
             Self::RunSettled { .. } => EventName::RunSettled,
+        }
+    }
+}
+
+impl EventKind {
+    /// The value that it brings, by the name of its field.
+    pub(super) fn value_mut(&mut self) -> Option<(&'static str, &mut Value)> {
+        match self {
+            Self::StepRunning { call, .. } => Some((ARGUMENTS, &mut call.as_mut()?.arguments)),
+            Self::StepAsks { question, .. } => {
+                Some((ARGUMENTS, &mut Arc::make_mut(question).arguments))
+            }
+            Self::AnswerGiven { value, .. } => Some((VALUE, value)),
+            Self::StepCopied { output, .. } => Some((OUTPUT, output)),
+            Self::StepSettled { output, .. } => Some((OUTPUT, output.as_mut()?)),
+            Self::RunSettled { reply, .. } => Some((REPLY, reply.as_mut()?)),
+            Self::TaskSet { context: value, .. }
+            | Self::TaskMoved { context: value, .. }
+            | Self::SignalReceived { payload: value, .. } => Some((PAYLOAD, value)),
+            Self::RunStarted { .. }
+            | Self::RunResumed
+            | Self::RunCancelling { .. }
+            | Self::RunPaused { .. }
+            | Self::RunPatched { .. }
+            | Self::StepQueued { .. }
+            | Self::StepWaiting { .. }
+            | Self::StepSleeps { .. }
+            | Self::StepRetried { .. }
+            | Self::HandleGiven { .. }
+            | Self::UsageReported { .. }
+            | Self::ResultNoted { .. }
+            | Self::BudgetLow { .. }
+            | Self::StepRecovering { .. }
+            | Self::TimerFired { .. }
+            | Self::ListenerFired { .. } => None,
+        }
+    }
+
+    /// Puts the value in its place that was read apart from the other fields.
+    pub(super) fn set_value(&mut self, value: Value) {
+        if let Self::StepSettled { output: place, .. } | Self::RunSettled { reply: place, .. } =
+            self
+        {
+            *place = Some(value);
+        } else if let Some((_, place)) = self.value_mut() {
+            *place = value;
         }
     }
 }

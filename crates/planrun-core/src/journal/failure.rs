@@ -152,6 +152,7 @@ struct Link {
     class: String,
     message: Arc<str>,
     step: Arc<str>,
+    #[serde(deserialize_with = "super::wire::whole")]
     attempt: u32,
     sent: Sent,
     #[serde(default)]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use planrun_lang::value::Value;
 
-use super::event::Bound;
 use super::failure::StepError;
 use super::question::Answer;
+use super::words::Bound;
 
 /// Something that came from outside.
 #[derive(Clone, Debug)]

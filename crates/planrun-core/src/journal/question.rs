@@ -5,39 +5,99 @@ use std::sync::Arc;
 use planrun_lang::secrets::hidden;
 use planrun_lang::types::{Contract, Effect, Type, decode, encode, from_schema, to_schema};
 use planrun_lang::value::{Key, Map, Value};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
 
-use super::event::Waiting;
+use super::wire;
+use super::words::Waiting;
 
 /// A question as it is told and written down: a gate, a form, or whether something happened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Question {
     /// [`Waiting::Confirm`], [`Waiting::Input`], [`Waiting::Answer`] or [`Waiting::Peer`].
+    #[serde(rename = "for")]
     pub kind: Waiting,
+    #[serde(default)]
     pub text: Arc<str>,
     /// What is behind it, where it is not asked in the course of things.
     pub why: Option<Arc<str>>,
     /// The role that answers.
     pub by: Option<Arc<str>>,
     /// Since when, in nanoseconds since 1970.
+    #[serde(skip)]
     pub asked_at: i128,
     /// Until when, in nanoseconds since 1970.
+    #[serde(default, with = "wire::moment")]
     pub expires: Option<i128>,
     /// Of the call that a gate stands before, or whose answer was lost.
+    #[serde(default)]
     pub execution: u32,
     /// What a gate stands before, or what was called; empty for steps that hold others, and for forms.
+    #[serde(default)]
     pub tool: Arc<str>,
     /// What it does to the world; nothing for forms.
     pub effect: Option<Effect>,
     /// What a gate lets through, or what was sent; of a form, what is known and what stands in its fields.
+    #[serde(skip, default = "wire::null")]
     pub arguments: Value,
     /// The places in the arguments that must not be shown.
+    #[serde(skip)]
     pub sensitive: Vec<Arc<str>>,
     /// A hash of everything that an approval holds for; empty for forms.
+    #[serde(default)]
     pub binding: Arc<str>,
     /// The fields that are asked for; one field for the value of a call whose answer was lost.
+    #[serde(default)]
     pub form: Vec<FormField>,
+}
+
+/// By hand, since which fields there are depends on the kind.
+impl Serialize for Question {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let form = (self.kind != Waiting::Confirm).then_some(&self.form);
+        let call = (self.kind != Waiting::Input).then_some(self);
+        let filled = |text: fn(&Self) -> &str| call.map(text).filter(|text| !text.is_empty());
+        Asked {
+            kind: self.kind,
+            text: &self.text,
+            why: self.why.as_deref(),
+            by: self.by.as_deref(),
+            expires: self.expires,
+            execution: call.map(|call| call.execution),
+            binding: filled(|call| &call.binding),
+            tool: filled(|call| &call.tool),
+            effect: call.and_then(|call| call.effect),
+            form,
+            arguments: &self.arguments,
+        }
+        .serialize(serializer)
+    }
+}
+
+/// What of a question is written down.
+#[derive(Serialize)]
+struct Asked<'q> {
+    #[serde(rename = "for")]
+    kind: Waiting,
+    text: &'q str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'q str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'q str>,
+    #[serde(with = "wire::moment", skip_serializing_if = "Option::is_none")]
+    expires: Option<i128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    binding: Option<&'q str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'q str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<Effect>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<&'q Vec<FormField>>,
+    #[serde(flatten, serialize_with = "wire::arguments")]
+    arguments: &'q Value,
 }
 
 /// One field of a form.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use planrun_lang::diag::closest;
 use planrun_lang::value::{Value, timestamp_text};
 
-use super::event::Waiting;
 use super::question::{Answer, AnswerError, GATE, Given, PEER, Question};
+use super::words::Waiting;
 
 /// Where the questions of a run stand, by the paths under which they are answered.
 #[derive(Debug, Default)]

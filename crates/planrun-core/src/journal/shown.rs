@@ -8,10 +8,10 @@ use planrun_lang::secrets::{MARK, Redactor, at_path, hidden, hide_json};
 use planrun_lang::value::Value;
 use serde_json::{Map, Value as Json};
 
-use super::entry::{ARGUMENTS, Entry, EntryError, Kept, OUTPUT, VALUE};
 use super::event::{Event, EventKind};
 use super::failure::StepError;
 use super::question::Question;
+use super::read::{EventError, Kept};
 
 /// What is secret in the events of one run.
 #[derive(Debug, Default)]
@@ -55,24 +55,21 @@ impl Shown {
     /// Learns what stands at the labelled places of an event.
     ///
     /// # Errors
-    /// When what was kept cannot be had or read.
-    pub fn learn(&mut self, mut entry: Entry, kept: &mut Kept<'_>) -> Result<(), EntryError> {
-        let paths = std::mem::take(&mut entry.sensitive);
-        for field in [ARGUMENTS, OUTPUT, VALUE] {
-            let mut own = paths
-                .iter()
-                .filter_map(|path| below(field, path))
-                .peekable();
-            if own.peek().is_none() {
-                continue;
-            }
+    /// When it cannot be read, or what was kept cannot be had.
+    pub fn learn(&mut self, line: &[u8], kept: &mut Kept<'_>) -> Result<(), EventError> {
+        let mut digest = None;
+        let mut event = Event::read(line, &mut |wanted| {
+            digest = Some(Arc::from(wanted));
+            kept(wanted)
+        })?;
+        let paths = std::mem::take(&mut event.sensitive);
+        let Some((field, value)) = event.kind.value_mut() else {
+            return Ok(());
+        };
+        for path in paths.iter().filter_map(|path| below(field, path)) {
             self.labelled = true;
-            self.hidden.extend(entry.kept(field).cloned());
-            if let Some(value) = entry.field(field, kept)? {
-                own.for_each(|path| {
-                    at_path(&value, path, &mut |secret| self.redactor.add_value(secret));
-                });
-            }
+            self.hidden.extend(digest.take());
+            at_path(value, path, &mut |secret| self.redactor.add_value(secret));
         }
         Ok(())
     }
@@ -150,42 +147,26 @@ impl Event {
             return;
         }
         let labels = std::mem::take(&mut self.sensitive);
-        let redact = |field: &str, value: &mut Value| {
+        if let Some((field, value)) = self.kind.value_mut() {
             *value = shown_value(redactor, &paths_below(field, &labels), value);
-        };
+        }
         match &mut self.kind {
-            EventKind::StepRunning {
-                call: Some(call), ..
-            } => redact(ARGUMENTS, &mut call.arguments),
             EventKind::StepAsks { question, .. } => *question = Arc::new(question.shown(redactor)),
-            EventKind::AnswerGiven { value, note, .. } => {
-                redact(VALUE, value);
+            EventKind::AnswerGiven { note, .. } => {
                 if let Some(note) = note {
                     *note = redactor.text(note).as_ref().into();
                 }
             }
             EventKind::StepRecovering { error, .. } => *error = Arc::new(error.shown(redactor)),
-            EventKind::StepSettled { output, error, .. } => {
-                if let Some(output) = output {
-                    redact(OUTPUT, output);
-                }
+            EventKind::StepSettled { error, .. } | EventKind::StepWaiting { error, .. } => {
                 redact_error(error, redactor);
             }
-            EventKind::StepWaiting { error, .. } => redact_error(error, redactor),
-            EventKind::RunSettled { reply, error, .. } => {
-                if let Some(reply) = reply {
-                    *reply = shown_value(redactor, &[], reply);
-                }
-                redact_error(error, redactor);
-            }
-            EventKind::StepCopied { output, .. } => redact(OUTPUT, output),
+            EventKind::RunSettled { error, .. } => redact_error(error, redactor),
             EventKind::HandleGiven { handle, .. } => redactor.json(handle),
-            EventKind::TaskSet { context: value, .. }
-            | EventKind::TaskMoved { context: value, .. }
-            | EventKind::SignalReceived { payload: value, .. } => {
-                *value = shown_value(redactor, &[], value);
-            }
-            EventKind::RunStarted { .. }
+            EventKind::TaskSet { .. }
+            | EventKind::TaskMoved { .. }
+            | EventKind::SignalReceived { .. }
+            | EventKind::RunStarted { .. }
             | EventKind::RunResumed
             | EventKind::RunCancelling { .. }
             | EventKind::StepRetried { .. }
@@ -195,7 +176,8 @@ impl Event {
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
             | EventKind::StepQueued { .. }
-            | EventKind::StepRunning { call: None, .. }
+            | EventKind::StepRunning { .. }
+            | EventKind::StepCopied { .. }
             | EventKind::StepSleeps { .. }
             | EventKind::TimerFired { .. }
             | EventKind::ListenerFired { .. } => {}

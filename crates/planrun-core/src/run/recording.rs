@@ -306,7 +306,7 @@ impl Recording {
         } = kind
             && !path.contains(['.', '['])
         {
-            let passed_over = *state == StepState::Skipped && *reason != Some("upstream");
+            let passed_over = *state == StepState::Skipped && reason.as_deref() != Some("upstream");
             self.steps_done += u64::from(*state == StepState::Completed || passed_over);
         }
     }

@@ -147,7 +147,7 @@ fn tell_settled(
         attempts: record.attempts,
         duration: Duration::from_micros(record.duration),
         recovered: record.recovered,
-        reason: record.reason,
+        reason: record.reason.map(Into::into),
         output,
         error,
     };

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::log::Log;
-use planrun_core::journal::{Entry, EntryError, Message, Past, Summary};
+use planrun_core::journal::{Event, EventError, Message, Past, Summary};
 
 /// A log in memory; its clones share what was written.
 #[derive(Clone, Default)]
@@ -138,17 +138,18 @@ impl MemoryLog {
     ///
     /// # Errors
     /// When an event cannot be read.
-    pub fn past(&self) -> Result<Past, EntryError> {
+    pub fn past(&self) -> Result<Past, EventError> {
         let mut past = Past::default();
         let content = self.content();
         for line in &content.lines {
-            past.take(Entry::read(line)?, &mut |digest| {
+            let event = Event::read(line, &mut |digest| {
                 content
                     .kept
                     .get(digest)
                     .cloned()
                     .ok_or_else(|| format!("nothing is kept under {digest}"))
-            })?;
+            });
+            past.take(event?)?;
         }
         Ok(past)
     }

@@ -9,7 +9,7 @@ use super::replay::{read_events, replay};
 use super::run::Job;
 use super::{Error, Inputs, Journal, Planrun, RunSummary};
 use crate::journal::store::RunRow;
-use planrun_core::journal::{Entry, EntryError, Kept, Past};
+use planrun_core::journal::{Event, EventError, Past};
 use planrun_core::run::{Outcome, Program};
 
 /// A run as the journal has it.
@@ -104,13 +104,13 @@ impl RecordedRun {
         Ok(outcome)
     }
 
-    /// Gives every event to a reader, in order, and what was kept of large values where it asks for them.
+    /// Gives every event to a reader, in order.
     ///
     /// # Errors
     /// When one cannot be read, or the reader refuses it.
     pub fn read_events(
         &self,
-        take: impl FnMut(Entry, &mut Kept<'_>) -> Result<(), EntryError>,
+        take: impl FnMut(Event) -> Result<(), EventError>,
     ) -> Result<(), Error> {
         read_events(&self.journal, &self.row.run, take)
     }

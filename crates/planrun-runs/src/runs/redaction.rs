@@ -3,7 +3,7 @@
 use super::pinned::Pinned;
 use super::replay::kept;
 use super::{Error, Journal};
-use planrun_core::journal::{Entry, Shown};
+use planrun_core::journal::Shown;
 
 /// What must not be seen of a run, as far as it has come.
 ///
@@ -31,7 +31,6 @@ pub(super) fn learn(
     number: u64,
     shown: &mut Shown,
 ) -> Result<(), Error> {
-    let learned = Entry::read(line.as_bytes())
-        .and_then(|entry| shown.learn(entry, &mut |digest| kept(journal, digest)));
+    let learned = shown.learn(line.as_bytes(), &mut |digest| kept(journal, digest));
     learned.map_err(|error| Error::Unusable(format!("event {number}: {error}")))
 }

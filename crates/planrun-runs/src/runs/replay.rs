@@ -2,25 +2,25 @@
 
 use super::{Error, Journal};
 use crate::journal::store::Digest;
-use planrun_core::journal::{Entry, EntryError, Kept, Past};
+use planrun_core::journal::{Event, EventError, Past};
 
 /// The state of a run after all that was written of it.
 pub(super) fn replay(journal: &Journal, run: &str) -> Result<Past, Error> {
     let mut past = Past::default();
-    read_events(journal, run, |entry, kept| past.take(entry, kept))?;
+    read_events(journal, run, |event| past.take(event))?;
     Ok(past)
 }
 
-/// Gives every event of a run to a reader, in order, and what was kept of large values where it asks for them.
+/// Gives every event of a run to a reader, in order.
 pub(super) fn read_events(
     journal: &Journal,
     run: &str,
-    mut take: impl FnMut(Entry, &mut Kept<'_>) -> Result<(), EntryError>,
+    mut take: impl FnMut(Event) -> Result<(), EventError>,
 ) -> Result<(), Error> {
     let mut kept = |digest: &str| kept(journal, digest);
     for event in journal.events(run, 1)? {
         let event = event?;
-        let taken = Entry::read(event.line.as_bytes()).and_then(|entry| take(entry, &mut kept));
+        let taken = Event::read(event.line.as_bytes(), &mut kept).and_then(&mut take);
         taken.map_err(|error| Error::Event {
             run: run.to_owned(),
             number: event.number,

@@ -13,7 +13,7 @@ use planrun_lang::value::Value;
 
 use super::play::Played;
 use super::world::Called;
-use planrun_core::journal::{Entry, EventName};
+use planrun_core::journal::{Event, EventKind};
 use planrun_core::run::{Outcome, Program, StepReport};
 use planrun_runs::journal::MemoryLog;
 
@@ -95,44 +95,38 @@ fn answers(events: &MemoryLog) -> BTreeMap<Arc<str>, Vec<String>> {
     };
     for line in events.lines() {
         // The log of a test is read as it was written.
-        let Ok(mut entry) = Entry::read(line.as_bytes()) else {
-            continue;
-        };
-        let Some(step) = entry
-            .path
-            .as_deref()
-            .and_then(|path| path.strip_suffix(".confirm"))
+        let Ok(Event {
+            kind:
+                EventKind::AnswerGiven {
+                    path,
+                    value,
+                    by,
+                    note,
+                },
+            ..
+        }) = Event::read(line.as_bytes(), &mut kept)
         else {
             continue;
         };
-        if entry.event != EventName::AnswerGiven {
+        let Some(step) = path.strip_suffix(".confirm") else {
             continue;
-        }
-        let step: Arc<str> = step.into();
-        let agrees = |value: &Value| value.as_bool().or_else(|| value.get("approve")?.as_bool());
-        let said = match entry
-            .answer(&mut kept)
-            .ok()
-            .flatten()
-            .as_ref()
-            .and_then(agrees)
-        {
+        };
+        let agrees = value.as_bool().or_else(|| value.get("approve")?.as_bool());
+        let said = match agrees {
             Some(true) => "approved",
             Some(false) => "refused",
             None => "answered",
         };
-        let by = entry
-            .by
+        let by = by
             .as_deref()
             .map(|by| format!(" by {by}"))
             .unwrap_or_default();
-        let note = entry
-            .note
+        let note = note
             .as_deref()
             .map(|note| format!(": {note}"))
             .unwrap_or_default();
         answers
-            .entry(step)
+            .entry(step.into())
             .or_default()
             .push(format!("{said}{by}{note}"));
     }

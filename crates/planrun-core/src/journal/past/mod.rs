@@ -3,6 +3,7 @@
 mod steps;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +13,13 @@ use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use crate::journal::call::{PastCall, PastPhase};
-use crate::journal::entry::{Entry, EntryError, Kept};
-use crate::journal::event::{Bound, EventName, Used};
+use crate::journal::event::{Event, EventKind, Used};
 use crate::journal::failure::StepError;
 use crate::journal::news::{News, NewsKind};
 use crate::journal::question::{Answer, AnswerError, Given, Question};
 use crate::journal::questions::{Accepted, Questions};
+use crate::journal::read::EventError;
+use crate::journal::words::{Bound, EventName};
 
 /// After so many deaths at one place a run is paused, and a person has to want it tried once more.
 pub const MOST_DEATHS: u32 = 3;
@@ -33,8 +35,8 @@ pub struct Past {
     pub begun_at: i128,
     pub last_at: i128,
     pub state: Option<RunState>,
-    pub reply: Option<Json>,
-    pub error: Option<StepError>,
+    pub reply: Option<Value>,
+    pub error: Option<Arc<StepError>>,
     /// When it wants to go on by itself, in nanoseconds since 1970.
     pub wake: Option<i128>,
     /// The hash of what the run is bound to, where it was patched.
@@ -105,64 +107,115 @@ impl Past {
     /// Takes the next event.
     ///
     /// # Errors
-    /// When the event does not follow on those before it, or its values cannot be had.
-    pub fn take(&mut self, mut entry: Entry, kept: &mut Kept<'_>) -> Result<(), EntryError> {
-        if entry.number != self.last + 1 {
-            return Err(EntryError::new(format!(
-                "event {} follows on event {}",
-                entry.number, self.last
+    /// When the event does not follow on those before it.
+    pub fn take(&mut self, event: Event) -> Result<(), EventError> {
+        let Event {
+            number, at, kind, ..
+        } = event;
+        if number != self.last + 1 {
+            return Err(EventError::new(format!(
+                "event {number} follows on event {}",
+                self.last
             )));
         }
-        self.last = entry.number;
-        let at = entry.instant();
+        self.last = number;
         let idle = self.rest_since_last(at);
         self.before_last = self.last_at;
         self.last_at = self.last_at.max(at);
-        match entry.event {
-            EventName::RunStarted => self.started(&mut entry, at)?,
-            EventName::RunResumed => self.resumed(idle, at),
-            EventName::RunPaused => {
-                self.leave_out_people(at);
-                self.paused(entry.wake.as_deref(), entry.still);
-            }
-            EventName::RunPatched => (self.patched, self.crashes) = (entry.after, 0),
-            EventName::RunCancelling => self.cancelling(entry.keep, at),
-            EventName::RunSettled => {
-                self.state = entry.run_state();
-                (self.reply, self.error) = (entry.reply, entry.error);
-            }
-            EventName::TimerFired => self.timer(&entry, at),
-            EventName::StepQueued => self.queued(&entry.path()?, at),
-            EventName::StepRunning => self.running(&mut entry, at, kept)?,
-            EventName::StepWaiting => self.waiting(entry, at, kept)?,
-            EventName::AnswerGiven => self.answered(entry, at, kept)?,
-            EventName::HandleGiven => self.handed(entry),
-            EventName::UsageReported => self.used(&entry),
-            // Only an answer tells it, and no answer is lived through again.
-            EventName::ResultNoted => {}
-            EventName::BudgetLow | EventName::ListenerFired => {
-                self.told(entry.event, &entry.path()?);
-            }
-            EventName::StepCopied => self.copied(entry, at, kept)?,
-            EventName::StepRetried => self.retried(entry.path()?, at),
-            EventName::StepRecovering => self.recovering(entry, at)?,
-            EventName::StepSettled => self.settled(entry, at, kept)?,
-            EventName::TaskSet => {
-                let path = entry.path()?;
-                self.told(EventName::TaskSet, &path);
-                self.tasks.insert(path, entry.status()?);
-            }
-            // What was refused has changed nothing, and is not lived through again.
-            EventName::TaskMoved | EventName::SignalReceived if entry.reason.is_some() => {}
-            EventName::TaskMoved => self.moved(entry, at, kept)?,
-            EventName::SignalReceived => {
-                let payload = entry.payload(kept)?.unwrap_or(Value::Null);
-                let signal = entry.signal.take().ok_or_else(|| entry.lacks("signal"))?;
-                self.told(EventName::SignalReceived, &signal);
-                self.learn(at, NewsKind::Signal { signal, payload });
-            }
-        }
+        self.live(kind, at, idle);
         Ok(())
+    }
+
+    fn live(&mut self, kind: EventKind, at: i128, idle: i128) {
+        match kind {
+            EventKind::RunStarted { run, plan, .. } => self.started(run, plan, at),
+            EventKind::RunResumed => self.resumed(idle, at),
+            EventKind::RunPaused { wake, still } => {
+                self.leave_out_people(at);
+                self.paused(wake, still);
+            }
+            EventKind::RunPatched { after, .. } => (self.patched, self.crashes) = (Some(after), 0),
+            EventKind::RunCancelling { keep } => self.cancelling(keep, at),
+            settled @ EventKind::RunSettled { .. } => self.run_settled(settled),
+            EventKind::TimerFired { path, timer } => self.timer(path, timer, at),
+            EventKind::TaskSet { path, status, .. } => {
+                self.told(EventName::TaskSet, &path);
+                self.tasks.insert(path, status);
+            }
+            kind @ (EventKind::TaskMoved { .. }
+            | EventKind::SignalReceived { .. }
+            | EventKind::AnswerGiven { .. }) => self.heard(kind, at),
+            kind @ (EventKind::BudgetLow { .. } | EventKind::ListenerFired { .. }) => {
+                self.told(kind.name(), kind.path());
+            }
+            kind @ (EventKind::StepQueued { .. }
+            | EventKind::StepRunning { .. }
+            | EventKind::StepWaiting { .. }
+            | EventKind::StepAsks { .. }
+            | EventKind::StepSleeps { .. }
+            | EventKind::StepCopied { .. }
+            | EventKind::StepRetried { .. }
+            | EventKind::HandleGiven { .. }
+            | EventKind::UsageReported { .. }
+            | EventKind::ResultNoted { .. }
+            | EventKind::StepRecovering { .. }
+            | EventKind::StepSettled { .. }) => self.step_told(kind, at),
+        }
+    }
+
+    /// What somebody outside has said. What was refused has changed nothing, and is not lived through again.
+    fn heard(&mut self, kind: EventKind, at: i128) {
+        let name = kind.name();
+        if let EventKind::AnswerGiven {
+            path,
+            value,
+            by,
+            note,
+        } = kind
+        {
+            let answer = Answer {
+                path,
+                value,
+                by,
+                note,
+            };
+            self.answered(answer, at);
+        } else if let EventKind::TaskMoved {
+            path,
+            status,
+            context,
+            refused: None,
+        } = kind
+        {
+            self.told(name, &path);
+            self.tasks.insert(path.clone(), status.clone());
+            let moved = NewsKind::TaskMoved {
+                path,
+                status,
+                context,
+            };
+            self.learn(at, moved);
+        } else if let EventKind::SignalReceived {
+            signal,
+            payload,
+            refused: None,
+        } = kind
+        {
+            self.told(name, &signal);
+            self.learn(at, NewsKind::Signal { signal, payload });
+        }
+    }
+
+    fn run_settled(&mut self, kind: EventKind) {
+        if let EventKind::RunSettled {
+            state,
+            reply,
+            error,
+        } = kind
+        {
+            self.state = Some(state);
+            (self.reply, self.error) = (reply, error);
+        }
     }
 
     /// Whether an event of this kind and place was written down that has not been lived through again; it is crossed
@@ -244,14 +297,12 @@ impl Past {
         self.cross_off(EventName::AnswerGiven, path);
     }
 
-    fn started(&mut self, entry: &mut Entry, at: i128) -> Result<(), EntryError> {
-        self.run = entry.run.take().ok_or_else(|| entry.lacks("run"))?;
-        self.plan = entry.plan.take().ok_or_else(|| entry.lacks("plan"))?;
+    fn started(&mut self, run: Arc<str>, plan: Arc<str>, at: i128) {
+        (self.run, self.plan) = (run, plan);
         self.begun_at = at;
         self.processes = 1;
         self.state = Some(RunState::Running);
         self.told(EventName::RunStarted, "");
-        Ok(())
     }
 
     fn cancelling(&mut self, keep: bool, at: i128) {
@@ -259,60 +310,34 @@ impl Past {
         self.learn(at, NewsKind::Cancel { keep });
     }
 
-    fn paused(&mut self, wake: Option<&str>, still: bool) {
+    fn paused(&mut self, wake: Option<i128>, still: bool) {
         self.crashes = 0;
         self.state = Some(RunState::Paused);
-        self.wake = wake.and_then(planrun_lang::value::parse_timestamp);
+        self.wake = wake;
         // A moment that the run itself waits for comes nearer without a process, too.
         self.rests_until = self
             .wake
             .filter(|_| !still && !self.only_people_are_awaited());
     }
 
-    fn handed(&mut self, entry: Entry) {
+    fn handed(&mut self, path: &str, handle: Json) {
         self.crashes = 0;
-        let step = entry.path.and_then(|path| self.steps.get_mut(&path));
+        let step = self.steps.get_mut(path);
         if let Some(call) = step.and_then(|step| step.call.as_mut()) {
-            call.handle = entry.handle;
+            call.handle = Some(handle);
         }
     }
 
-    fn used(&mut self, entry: &Entry) {
-        let step = entry
-            .path
-            .as_ref()
-            .and_then(|path| self.steps.get_mut(path));
+    fn used(&mut self, path: &str, used: Used) {
+        let step = self.steps.get_mut(path);
         if let Some(call) = step.and_then(|step| step.call.as_mut()) {
-            call.used.add(Used {
-                tokens: entry.tokens,
-                cost: entry.cost,
-            });
+            call.used.add(used);
         }
     }
 
-    fn recovering(&mut self, mut entry: Entry, at: i128) -> Result<(), EntryError> {
-        let path = entry.path()?;
-        self.told(EventName::StepRecovering, &path);
-        if let Some(error) = entry.error {
-            self.failed(&path, at, Arc::new(error));
-        }
-        Ok(())
-    }
-
-    fn moved(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
-        let context = entry.payload(kept)?.unwrap_or(Value::Null);
-        let (path, status) = (entry.path()?, entry.status()?);
-        self.told(EventName::TaskMoved, &path);
-        self.tasks.insert(path.clone(), status.clone());
-        self.learn(
-            at,
-            NewsKind::TaskMoved {
-                path,
-                status,
-                context,
-            },
-        );
-        Ok(())
+    fn recovering(&mut self, path: &Arc<str>, error: Arc<StepError>, at: i128) {
+        self.told(EventName::StepRecovering, path);
+        self.failed(path, at, error);
     }
 
     /// A step is done again, and so is what worked for it: what was called so far has ended.
@@ -339,11 +364,8 @@ impl Past {
         self.state = Some(RunState::Running);
     }
 
-    fn timer(&mut self, entry: &Entry, at: i128) {
+    fn timer(&mut self, path: Arc<str>, timer: Bound, at: i128) {
         self.leave_out_people(at);
-        // The deadline is the run's, which has no path.
-        let path = entry.path.clone().unwrap_or_else(|| "".into());
-        let timer = entry.timer.unwrap_or(Bound::Within);
         match timer {
             Bound::Within | Bound::Deadline => {
                 let call = self
@@ -361,32 +383,18 @@ impl Past {
         self.learn(at, NewsKind::Timer { path, timer });
     }
 
-    fn answered(
-        &mut self,
-        mut entry: Entry,
-        at: i128,
-        kept: &mut Kept<'_>,
-    ) -> Result<(), EntryError> {
+    fn answered(&mut self, answer: Answer, at: i128) {
         self.leave_out_people(at);
-        let path = entry.path()?;
-        let value = entry.answer(kept)?.unwrap_or(Value::Null);
-        let answer = Answer {
-            path: path.clone(),
-            value,
-            by: entry.by.take(),
-            note: entry.note.take(),
-        };
         if self.replied_to_peer(&answer, at) {
-            return Ok(());
+            return;
         }
-        let step = self.questions.step(&path).cloned();
+        let step = self.questions.step(&answer.path).cloned();
         self.questions.answered(&answer, at);
         if let Some(asked) = step.and_then(|step| self.steps.get_mut(&step)?.asked.last_mut()) {
             asked.answer = Some(answer.clone());
         }
-        self.told(EventName::AnswerGiven, &path);
+        self.told(EventName::AnswerGiven, &answer.path);
         self.learn(at, NewsKind::Given(answer));
-        Ok(())
     }
 
     /// Where everything has waited for people since the event before, that time is nobody's.
@@ -452,11 +460,7 @@ impl Past {
 
 /// A kind of event and a path as one number, wide enough that two of a run do not meet.
 fn place(event: EventName, path: &str) -> u64 {
-    let mut hash = blake3::Hasher::new();
-    hash.update(event.name().as_bytes());
-    hash.update(b" ");
-    hash.update(path.as_bytes());
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&hash.finalize().as_bytes()[..8]);
-    u64::from_le_bytes(bytes)
+    let mut hasher = DefaultHasher::new();
+    (event, path).hash(&mut hasher);
+    hasher.finish()
 }

@@ -5,68 +5,118 @@ use std::time::Duration;
 
 use super::{Past, PastQuestion};
 use crate::journal::call::{PastCall, PastPhase, PeerQuestion};
-use crate::journal::entry::{Entry, EntryError, Kept};
-use crate::journal::event::{EventName, Waiting};
+use crate::journal::event::{Dispatch, EventKind};
 use crate::journal::failure::StepError;
 use crate::journal::news::NewsKind;
-use crate::journal::question::Answer;
+use crate::journal::question::{Answer, Question};
+use crate::journal::words::{EventName, Waiting};
 use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
 impl Past {
-    pub(super) fn waiting(
-        &mut self,
-        mut entry: Entry,
-        at: i128,
-        kept: &mut Kept<'_>,
-    ) -> Result<(), EntryError> {
+    /// An event of a step.
+    pub(super) fn step_told(&mut self, kind: EventKind, at: i128) {
+        match kind {
+            EventKind::StepQueued { path } => self.queued(&path, at),
+            EventKind::StepRunning {
+                path,
+                tool,
+                attempt,
+                call,
+            } => {
+                self.running(path, tool, (attempt, call), at);
+            }
+            EventKind::StepWaiting {
+                path,
+                what,
+                wait,
+                error,
+                ..
+            } => {
+                self.waiting(&path, (what, wait), error, at);
+            }
+            EventKind::StepSleeps { path, until } => {
+                self.waiting(&path, (Waiting::Time, Duration::ZERO), None, at);
+                self.step(path, at).until = Some(until);
+            }
+            EventKind::StepAsks { path, question } => self.asks(path, question, at),
+            EventKind::StepCopied {
+                path,
+                output,
+                cached,
+                ..
+            } => {
+                self.copied(path, output, cached, at);
+            }
+            EventKind::StepRetried { path } => self.retried(path, at),
+            EventKind::HandleGiven { path, handle } => self.handed(&path, handle),
+            EventKind::UsageReported { path, used } => self.used(&path, used),
+            EventKind::StepRecovering { path, error } => self.recovering(&path, error, at),
+            settled @ EventKind::StepSettled { .. } => self.settled(settled, at),
+            // Only an answer tells what was noted, and no answer is lived through again. The others are not of a step.
+            EventKind::ResultNoted { .. }
+            | EventKind::RunStarted { .. }
+            | EventKind::RunResumed
+            | EventKind::RunCancelling { .. }
+            | EventKind::RunPaused { .. }
+            | EventKind::RunPatched { .. }
+            | EventKind::RunSettled { .. }
+            | EventKind::AnswerGiven { .. }
+            | EventKind::BudgetLow { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::TaskSet { .. }
+            | EventKind::TaskMoved { .. }
+            | EventKind::ListenerFired { .. }
+            | EventKind::SignalReceived { .. } => {}
+        }
+    }
+
+    fn asks(&mut self, path: Arc<str>, question: Arc<Question>, at: i128) {
         self.crashes = 0;
-        let path = entry.path()?;
-        let what = entry.waits_for.unwrap_or(Waiting::Retry);
-        match what {
-            Waiting::Peer => return self.peer_asks(path, entry, at, kept),
-            Waiting::Confirm | Waiting::Input | Waiting::Answer => {
-                return self.asked(path, (what, entry), at, kept);
-            }
-            // The attempt has ended, and what its peer asked is withdrawn.
-            Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
-                self.questions.close(&path, false);
-            }
+        if question.kind == Waiting::Peer {
+            self.peer_asks(path, question, at);
+        } else {
+            self.asked(path, question, at);
         }
+    }
+
+    fn waiting(
+        &mut self,
+        path: &Arc<str>,
+        (what, wait): (Waiting, Duration),
+        error: Option<Arc<StepError>>,
+        at: i128,
+    ) {
+        self.crashes = 0;
+        // The attempt has ended, and what its peer asked is withdrawn.
+        self.questions.close(path, false);
         if what == Waiting::Outcome {
-            self.lost(&path, at, entry.error.take());
-            return Ok(());
+            return self.lost(path, at, error);
         }
-        let step = self.step(path, at);
+        let step = self.step(path.clone(), at);
         step.state = StepState::Waiting;
-        step.until = entry.until();
-        let Some(call) = &mut step.call else {
-            return Ok(());
-        };
-        call.phase = PastPhase::Waiting {
-            since: at,
-            wait: Duration::from_millis(entry.wait_ms.unwrap_or(0)),
-        };
-        if let Some(error) = entry.error.as_ref().filter(|error| error.sent != Sent::No) {
+        step.until = None;
+        let Some(call) = &mut step.call else { return };
+        call.phase = PastPhase::Waiting { since: at, wait };
+        if let Some(error) = error.as_ref().filter(|error| error.sent != Sent::No) {
             call.arrived = call.arrived.or(Some(call.sent_at));
             call.may_have_happened |= error.sent == Sent::Maybe;
         }
         let polls = what == Waiting::Poll;
-        if polls || entry.error.as_ref().is_some_and(StepError::ends_execution) {
+        if polls || error.as_ref().is_some_and(|error| error.ends_execution()) {
             (call.execution, call.key, call.arrived) = (call.execution + 1, "".into(), None);
         }
         if polls {
             call.trial = 0;
-            call.unheard = entry.error.map(Arc::new);
+            call.unheard = error;
         }
-        Ok(())
     }
 
     /// The answer to an attempt was lost. If the attempt is made again, that belongs to the same execution.
-    fn lost(&mut self, path: &Arc<str>, at: i128, error: Option<StepError>) {
+    fn lost(&mut self, path: &Arc<str>, at: i128, error: Option<Arc<StepError>>) {
         if let Some(error) = error {
-            self.failed(path, at, Arc::new(error));
+            self.failed(path, at, error);
         }
         self.told(EventName::StepWaiting, path);
         let step = self.step(path.clone(), at);
@@ -76,36 +126,20 @@ impl Past {
 
     /// A result that was given before has stood for a call. Where that was found in the middle of the run, it comes again
     /// at its place.
-    pub(super) fn copied(
-        &mut self,
-        mut entry: Entry,
-        at: i128,
-        kept: &mut Kept<'_>,
-    ) -> Result<(), EntryError> {
-        let output = entry.output(kept)?.unwrap_or(Value::Null);
-        let path = entry.path()?;
+    fn copied(&mut self, path: Arc<str>, output: Value, cached: bool, at: i128) {
         let step = self.step(path.clone(), at);
-        if !entry.cached {
+        if !cached {
             step.copied = Some(output);
-            self.told(EventName::StepCopied, &path);
-            return Ok(());
+            return self.told(EventName::StepCopied, &path);
         }
         step.call = Some(PastCall::cached(at, step.attempts));
         let outcome = Ok(output);
         self.learn(at, NewsKind::Answer { path, outcome });
-        Ok(())
     }
 
     /// What is called asks something. Nothing of that is done again when the journal is replayed: the call goes on with
     /// what it was told.
-    fn peer_asks(
-        &mut self,
-        path: Arc<str>,
-        mut entry: Entry,
-        at: i128,
-        kept: &mut Kept<'_>,
-    ) -> Result<(), EntryError> {
-        let question = Arc::new(entry.question(kept)?);
+    fn peer_asks(&mut self, path: Arc<str>, question: Arc<Question>, at: i128) {
         self.questions.ask(&path, question.clone());
         let step = self.step(path, at);
         step.state = StepState::Waiting;
@@ -113,7 +147,6 @@ impl Past {
             let answer = None;
             call.asked.push(PeerQuestion { question, answer });
         }
-        Ok(())
     }
 
     /// Somebody has replied to what is called; false where the answer is to another question.
@@ -135,14 +168,8 @@ impl Past {
     }
 
     /// A question is put to somebody.
-    fn asked(
-        &mut self,
-        path: Arc<str>,
-        (what, mut entry): (Waiting, Entry),
-        at: i128,
-        kept: &mut Kept<'_>,
-    ) -> Result<(), EntryError> {
-        let question = Arc::new(entry.question(kept)?);
+    fn asked(&mut self, path: Arc<str>, question: Arc<Question>, at: i128) {
+        let what = question.kind;
         self.questions.ask(&path, question.clone());
         let same =
             |one: &PastQuestion| one.question.concerns(what, question.execution) && !one.over;
@@ -171,11 +198,10 @@ impl Past {
             used: false,
             over: false,
         });
-        Ok(())
     }
 
     /// A call waits for a slot. One that had been announced never went out, then.
-    pub(super) fn queued(&mut self, path: &str, at: i128) {
+    fn queued(&mut self, path: &str, at: i128) {
         let call = self.steps.get_mut(path).and_then(|step| step.call.as_mut());
         match call.filter(|call| call.phase == PastPhase::InFlight) {
             Some(call) => {
@@ -189,20 +215,21 @@ impl Past {
         }
     }
 
-    pub(super) fn running(
+    fn running(
         &mut self,
-        entry: &mut Entry,
+        path: Arc<str>,
+        tool: Arc<str>,
+        (attempt, sent): (u32, Option<Dispatch>),
         at: i128,
-        kept: &mut Kept<'_>,
-    ) -> Result<(), EntryError> {
-        let path = entry.path()?;
-        let arguments = entry.arguments(kept)?;
-        let Some(execution) = entry.execution else {
+    ) {
+        let tool = Some(tool).filter(|tool| !tool.is_empty());
+        let Some(sent) = sent else {
             self.told(EventName::StepRunning, &path);
             let step = self.step(path, at);
-            (step.state, step.tool) = (StepState::Running, entry.tool.take());
-            return Ok(());
+            (step.state, step.tool) = (StepState::Running, tool);
+            return;
         };
+        let execution = sent.execution;
         let answered = self.steps.get(&path).and_then(|step| step.call.as_ref());
         if answered.is_some_and(|call| call.phase == PastPhase::Answered) {
             // It was made again after it had ended: the answer of then is void.
@@ -220,8 +247,8 @@ impl Past {
             self.forget_last_answer(&path, execution);
         }
         let step = self.step(path, at);
-        (step.state, step.tool) = (StepState::Running, entry.tool.take());
-        step.attempts = entry.attempt.unwrap_or(step.attempts + 1);
+        (step.state, step.tool) = (StepState::Running, tool);
+        step.attempts = attempt;
         let before = step.call.take();
         let same = before.as_ref().filter(|call| call.execution == execution);
         let open = before.as_ref().filter(|call| !call.phase.has_ended());
@@ -236,16 +263,15 @@ impl Past {
             cached: false,
             asked: same.map(|call| call.asked.clone()).unwrap_or_default(),
             handle: None,
-            trial: entry.trial.unwrap_or(1),
+            trial: sent.trial,
             attempts: step.attempts,
-            again: entry.again.take(),
+            again: sent.again,
             used: before.as_ref().map(|call| call.used).unwrap_or_default(),
-            key: entry.key.take().unwrap_or_default(),
-            arguments: arguments.unwrap_or(Value::Null),
+            key: sent.key,
+            arguments: sent.arguments,
             phase: PastPhase::InFlight,
         };
         step.call = Some(call);
-        Ok(())
     }
 
     fn forget_last_answer(&mut self, path: &str, execution: u32) {
@@ -273,17 +299,21 @@ impl Past {
         }
     }
 
-    pub(super) fn settled(
-        &mut self,
-        mut entry: Entry,
-        at: i128,
-        kept: &mut Kept<'_>,
-    ) -> Result<(), EntryError> {
-        let path = entry.path()?;
-        let output = entry.output(kept)?;
-        let error = entry.error.take().map(Arc::new);
+    fn settled(&mut self, settled: EventKind, at: i128) {
+        let EventKind::StepSettled {
+            path,
+            state,
+            duration,
+            recovered,
+            reason,
+            output,
+            error,
+            ..
+        } = settled
+        else {
+            return;
+        };
         self.told(EventName::StepSettled, &path);
-        let state = entry.step_state().unwrap_or(StepState::Unknown);
         match &error {
             Some(error) if matches!(state, StepState::Failed | StepState::Unknown) => {
                 self.failed(&path, at, error.clone());
@@ -294,17 +324,17 @@ impl Past {
         let process = self.processes;
         let step = self.step(path.clone(), at);
         step.state = state;
-        step.duration_ms = entry.duration_ms.unwrap_or(0);
-        step.recovered = entry.recovered;
+        step.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        step.recovered = recovered;
         step.process = process;
-        step.reason = entry.reason;
+        step.reason = reason;
         step.output.clone_from(&output);
         let Some(call) = step
             .call
             .as_mut()
             .filter(|call| call.phase == PastPhase::InFlight)
         else {
-            return Ok(());
+            return;
         };
         if state == StepState::Completed {
             call.phase = PastPhase::Answered;
@@ -313,7 +343,6 @@ impl Past {
         } else {
             call.phase = PastPhase::Ended;
         }
-        Ok(())
     }
 
     /// A failure of a step: news where it is the end of an attempt.

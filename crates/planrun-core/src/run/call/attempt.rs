@@ -397,7 +397,7 @@ fn announce(
         key: state.key.clone(),
         effect: state.effect,
         arguments: state.arguments.clone(),
-        again: again_of(ctx, at),
+        again: again_of(ctx, at).map(Into::into),
     };
     let labels = below(ARGUMENTS, &sensitive_arguments(signature, &state.arguments));
     let kind = EventKind::StepRunning {

@@ -94,7 +94,7 @@ fn warn_of_low_budgets(ctx: &mut Context, frame: FrameId) {
             }
             ctx.tree.scopes[scope].low.push(share.word);
             ctx.outbox.emit(EventKind::BudgetLow {
-                budget: share.word,
+                budget: share.word.into(),
                 used: share.used,
                 limit: share.limit,
             });

@@ -144,9 +144,7 @@ impl People {
                 form: question.form.clone(),
                 role: question.by.clone(),
                 asked_at: ctx.outbox.instant(asked.since),
-                expires: question
-                    .expires
-                    .map(|at| String::from_utf8_lossy(&instant(at)).into_owned()),
+                expires: question.expires.map(instant),
                 by: shown(&asked.by),
                 note: shown(&asked.note),
             }

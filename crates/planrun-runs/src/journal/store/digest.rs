@@ -91,8 +91,19 @@ impl Origin<'_> {
     }
 }
 
+/// The length of what is copied to be hashed at once, in bytes.
+const SHORT: usize = 512;
+
 /// The chain after one more event: the hash of the value before it and of its line.
 pub(super) fn link(head: &Digest, line: &str) -> Digest {
+    // Most lines are short, and hashed at once they need no hasher that could go on.
+    let mut short = [0; SHORT];
+    if let Some(text) = short.get_mut(..head.0.len() + line.len()) {
+        let (before, behind) = text.split_at_mut(head.0.len());
+        before.copy_from_slice(&head.0);
+        behind.copy_from_slice(line.as_bytes());
+        return blake3::hash(text).into();
+    }
     blake3::Hasher::new()
         .update(&head.0)
         .update(line.as_bytes())

@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 
 use super::lives::Death;
 use planrun_core::journal::{
-    ARGUMENTS, Bound, Cancel, Entry, EntryError, EventName, Given, Kept, Move, OUTPUT, Said,
-    Signal, StepError, Waiting, paths_below,
+    ARGUMENTS, Bound, Cancel, Event, EventKind, Given, Move, OUTPUT, Said, Signal, StepError,
+    Waiting, paths_below,
 };
 
 /// What the events of a run have recorded.
@@ -22,7 +22,7 @@ pub struct History {
     pub begun_at: i128,
     pub state: Option<RunState>,
     pub reply: Option<Json>,
-    pub error: Option<StepError>,
+    pub error: Option<Arc<StepError>>,
     /// By path, in the order of their first events.
     pub steps: IndexMap<Arc<str>, StepHistory>,
     pub answers: Answers,
@@ -99,79 +99,114 @@ pub struct End {
 
 impl History {
     /// Takes the next event.
-    ///
-    /// # Errors
-    /// When its values cannot be had.
-    pub fn take(&mut self, mut entry: Entry, kept: &mut Kept<'_>) -> Result<(), EntryError> {
-        let at = entry.instant();
-        self.life.write(&entry);
-        match entry.event {
-            EventName::RunStarted => (self.begun_at, self.state) = (at, Some(RunState::Running)),
-            EventName::RunResumed => {
+    pub fn take(&mut self, event: Event) {
+        let Event {
+            number,
+            at,
+            kind,
+            sensitive,
+        } = event;
+        self.life.write(&kind);
+        match kind {
+            EventKind::RunStarted { .. } => {
+                (self.begun_at, self.state) = (at, Some(RunState::Running));
+            }
+            EventKind::RunResumed => {
                 if self.state == Some(RunState::Running) {
                     self.died(Some(since(self.begun_at, at)));
                 }
                 self.state = Some(RunState::Running);
             }
-            EventName::RunPaused => self.state = Some(RunState::Paused),
-            EventName::RunSettled => {
-                self.state = entry.run_state();
-                (self.reply, self.error) = (entry.reply, entry.error);
+            EventKind::RunPaused { .. } => self.state = Some(RunState::Paused),
+            EventKind::RunSettled {
+                state,
+                reply,
+                error,
+            } => {
+                let reply = reply.map(|reply| reply.to_json());
+                (self.state, self.reply, self.error) = (Some(state), reply, error);
             }
-            EventName::RunCancelling => {
-                let (cancel, keep, force) = (true, entry.keep, false);
-                let cancel = Cancel {
-                    cancel,
-                    keep,
-                    force,
-                };
-                self.say(at, Said::Cancel(cancel));
+            kind @ (EventKind::RunCancelling { .. }
+            | EventKind::SignalReceived { .. }
+            | EventKind::TaskMoved { .. }
+            | EventKind::AnswerGiven { .. }) => self.heard(kind, at),
+            kind @ EventKind::StepRunning { .. } => self.running(kind, &sensitive, (at, number)),
+            EventKind::StepWaiting {
+                path, what, error, ..
+            } => self.waiting(&path, what, error, (at, number)),
+            EventKind::StepAsks { path, question } => {
+                // A double asks nothing.
+                if question.kind != Waiting::Peer {
+                    self.asked.insert(path, at);
+                }
             }
-            EventName::SignalReceived => {
-                let payload = payload(&mut entry, kept)?;
-                let name = entry.signal.unwrap_or_default();
-                self.say(at, Said::Signal(Signal { name, payload }));
+            EventKind::StepCopied { path, output, .. } => self.taken(path, output),
+            EventKind::StepRecovering { path, error } => {
+                self.failed(&path, (at, number), Some(error));
             }
-            EventName::TaskMoved => self.moved(entry, at, kept)?,
-            EventName::AnswerGiven => self.answered(entry, at, kept)?,
-            EventName::StepRunning => self.running(entry, at, kept)?,
-            EventName::StepWaiting => self.waiting(entry, at),
-            EventName::StepCopied => {
-                let output = entry.output(kept)?.unwrap_or(Value::Null);
-                self.taken(entry.path.unwrap_or_default(), output);
-            }
-            EventName::StepRecovering => {
-                let (moment, error) = ((at, entry.number), entry.error.map(Arc::new));
-                self.failed(&entry.path.unwrap_or_default(), moment, error);
-            }
-            EventName::StepSettled => self.settled(entry, at, kept)?,
-            EventName::TimerFired => self.timer(&entry.path.unwrap_or_default(), entry.timer),
-            EventName::RunPatched
-            | EventName::StepQueued
-            | EventName::StepRetried
-            | EventName::HandleGiven
-            | EventName::UsageReported
-            | EventName::ResultNoted
-            | EventName::BudgetLow
-            | EventName::TaskSet
-            | EventName::ListenerFired => {}
+            kind @ EventKind::StepSettled { .. } => self.settled(kind, &sensitive, (at, number)),
+            EventKind::TimerFired { path, timer } => self.timer(&path, timer),
+            EventKind::RunPatched { .. }
+            | EventKind::StepQueued { .. }
+            | EventKind::StepSleeps { .. }
+            | EventKind::StepRetried { .. }
+            | EventKind::HandleGiven { .. }
+            | EventKind::UsageReported { .. }
+            | EventKind::ResultNoted { .. }
+            | EventKind::BudgetLow { .. }
+            | EventKind::TaskSet { .. }
+            | EventKind::ListenerFired { .. } => {}
         }
-        Ok(())
     }
 
-    fn moved(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
-        let context = payload(&mut entry, kept)?;
-        let (task, status) = (
-            entry.path.unwrap_or_default(),
-            entry.status.unwrap_or_default(),
-        );
-        let moved = Move {
-            task,
+    /// Somebody outside has said something.
+    fn heard(&mut self, kind: EventKind, at: i128) {
+        if let EventKind::RunCancelling { keep } = kind {
+            let (cancel, force) = (true, false);
+            let cancel = Cancel {
+                cancel,
+                keep,
+                force,
+            };
+            self.say(at, Said::Cancel(cancel));
+        } else if let EventKind::SignalReceived {
+            signal: name,
+            payload,
+            ..
+        } = kind
+        {
+            let payload = payload.to_json();
+            self.say(at, Said::Signal(Signal { name, payload }));
+        } else if let EventKind::TaskMoved {
+            path: task,
             status,
             context,
-        };
-        self.say(at, Said::Move(moved));
-        Ok(())
+            ..
+        } = kind
+        {
+            let context = context.to_json();
+            let moved = Move {
+                task,
+                status,
+                context,
+            };
+            self.say(at, Said::Move(moved));
+        } else if let EventKind::AnswerGiven {
+            path,
+            value,
+            by,
+            note,
+        } = kind
+        {
+            let value = value.to_json();
+            let given = Given {
+                path,
+                value,
+                by,
+                note,
+            };
+            self.answered(given, at);
+        }
     }
 
     /// The history after its last event. A run that neither ended nor was paused has lost its process.
@@ -202,16 +237,8 @@ impl History {
         self.said.push((since(self.begun_at, at), said));
     }
 
-    fn answered(
-        &mut self,
-        mut entry: Entry,
-        at: i128,
-        kept: &mut Kept<'_>,
-    ) -> Result<(), EntryError> {
-        let value = entry
-            .answer(kept)?
-            .map_or(Json::Null, |value| value.to_json());
-        let path = entry.path.unwrap_or_default();
+    fn answered(&mut self, given: Given, at: i128) {
+        let path = given.path.clone();
         let step = path.strip_suffix(".confirm").unwrap_or(&path);
         let asked = self
             .asked
@@ -219,44 +246,30 @@ impl History {
             .or_else(|| self.asked.get(&path))
             .copied()
             .unwrap_or(at);
-        let given = Given {
-            path: path.clone(),
-            value,
-            by: entry.by,
-            note: entry.note,
-        };
         let answered = Answered {
             at: since(self.begun_at, at),
             took: since(asked, at),
             given,
         };
         self.answers.entry(path).or_default().push_back(answered);
-        Ok(())
     }
 
-    fn running(
-        &mut self,
-        mut entry: Entry,
-        at: i128,
-        kept: &mut Kept<'_>,
-    ) -> Result<(), EntryError> {
-        let begun = (at, entry.number);
-        let arguments = entry.arguments(kept)?;
-        let sensitive = paths_below(ARGUMENTS, &entry.sensitive);
-        let step = self
-            .steps
-            .entry(entry.path.unwrap_or_default())
-            .or_default();
-        if entry.execution.is_none() {
-            return Ok(());
-        }
+    fn running(&mut self, kind: EventKind, labels: &[Arc<str>], begun: (i128, u64)) {
+        let EventKind::StepRunning {
+            path, tool, call, ..
+        } = kind
+        else {
+            return;
+        };
+        let step = self.steps.entry(path).or_default();
+        let Some(call) = call else { return };
         let attempt = Attempt {
-            tool: entry.tool.unwrap_or_default(),
-            arguments: Some(arguments.unwrap_or(Value::Null)),
-            sensitive,
+            tool,
+            arguments: Some(call.arguments),
+            sensitive: paths_below(ARGUMENTS, labels),
             outcome: Ended::Open,
             took: Duration::ZERO,
-            begun_at: since(self.begun_at, at),
+            begun_at: since(self.begun_at, begun.0),
             sent: 1,
             lost: 0,
             begun,
@@ -281,29 +294,28 @@ impl History {
             }
             Some(_) | None => step.attempts.push(attempt),
         }
-        Ok(())
     }
 
-    fn waiting(&mut self, entry: Entry, at: i128) {
-        let path = entry.path.unwrap_or_default();
-        match entry.waits_for.unwrap_or(Waiting::Retry) {
-            Waiting::Retry | Waiting::Outcome => {
-                self.failed(&path, (at, entry.number), entry.error.map(Arc::new));
-            }
+    fn waiting(
+        &mut self,
+        path: &str,
+        what: Waiting,
+        error: Option<Arc<StepError>>,
+        moment: (i128, u64),
+    ) {
+        match what {
+            Waiting::Retry | Waiting::Outcome => self.failed(path, moment, error),
             Waiting::Poll => {
                 if let Some(last) = self
                     .steps
-                    .get_mut(&path)
+                    .get_mut(path)
                     .and_then(|step| step.attempts.last_mut())
                 {
                     last.polls = true;
                 }
             }
-            Waiting::Confirm | Waiting::Input | Waiting::Answer => {
-                self.asked.insert(path, at);
+            Waiting::Confirm | Waiting::Input | Waiting::Answer | Waiting::Peer | Waiting::Time => {
             }
-            // A double asks nothing.
-            Waiting::Peer | Waiting::Time => {}
         }
     }
 
@@ -347,8 +359,8 @@ impl History {
     }
 
     /// A bound that is over ends what was called below it.
-    fn timer(&mut self, path: &str, timer: Option<Bound>) {
-        if !matches!(timer, Some(Bound::Within | Bound::Deadline)) {
+    fn timer(&mut self, path: &str, timer: Bound) {
+        if !matches!(timer, Bound::Within | Bound::Deadline) {
             return;
         }
         let inside = |own: &str| {
@@ -368,22 +380,22 @@ impl History {
         }
     }
 
-    fn settled(
-        &mut self,
-        mut entry: Entry,
-        at: i128,
-        kept: &mut Kept<'_>,
-    ) -> Result<(), EntryError> {
-        let path = entry.path.take().unwrap_or_default();
-        let (state, output) = (
-            entry.step_state().unwrap_or(StepState::Unknown),
-            entry.output(kept)?,
-        );
-        let error = entry.error.take().map(Arc::new);
-        let moment = (at, entry.number);
+    fn settled(&mut self, kind: EventKind, labels: &[Arc<str>], moment: (i128, u64)) {
+        let EventKind::StepSettled {
+            path,
+            state,
+            recovered,
+            reason,
+            output,
+            error,
+            ..
+        } = kind
+        else {
+            return;
+        };
         if let Some(output) = output
             .as_ref()
-            .filter(|_| state == StepState::Completed && !entry.recovered)
+            .filter(|_| state == StepState::Completed && !recovered)
         {
             if self
                 .steps
@@ -397,8 +409,7 @@ impl History {
         } else if matches!(state, StepState::Failed | StepState::Unknown) {
             self.failed(&path, moment, error.clone());
         }
-        let sensitive = paths_below(OUTPUT, &entry.sensitive);
-        let (reason, recovered) = (entry.reason, entry.recovered);
+        let sensitive = paths_below(OUTPUT, labels);
         self.steps.entry(path).or_default().end = Some(End {
             state,
             reason,
@@ -407,16 +418,9 @@ impl History {
             sensitive,
             error,
         });
-        Ok(())
     }
 }
 
 fn since(begun: i128, at: i128) -> Duration {
     Duration::from_nanos(u64::try_from(at - begun).unwrap_or(0))
-}
-
-/// What came with a signal or a move; null where nothing did.
-fn payload(entry: &mut Entry, kept: &mut Kept<'_>) -> Result<Json, EntryError> {
-    let payload = entry.payload(kept)?;
-    Ok(payload.map_or(Json::Null, |payload| payload.to_json()))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use planrun_tools::host::runtime_now;
 use tokio::time::Instant;
 
-use planrun_core::journal::{Entry, EventName};
+use planrun_core::journal::{Event, EventKind};
 use planrun_runs::journal::MemoryLog;
 
 /// What an event is about: its name, its path, the number of its attempt.
@@ -24,8 +24,8 @@ pub struct Death {
 
 impl Death {
     /// One more event of the process that is going to die.
-    pub(super) fn write(&mut self, entry: &Entry) {
-        if let Some(mark) = mark(entry) {
+    pub(super) fn write(&mut self, event: &EventKind) {
+        if let Some(mark) = mark(event) {
             *self.events.entry(mark).or_default() += 1;
         }
     }
@@ -36,8 +36,8 @@ impl Death {
     }
 
     /// One event less to wait for; true where it was the last.
-    fn reached(&mut self, entry: &Entry) -> bool {
-        let Some(mark) = mark(entry) else {
+    fn reached(&mut self, event: &EventKind) -> bool {
+        let Some(mark) = mark(event) else {
             return false;
         };
         if let Some(left) = self.events.get_mut(&mark) {
@@ -51,39 +51,37 @@ impl Death {
 }
 
 /// Events that say how far a run has come. Others may be left out or added without any difference to what it does.
-fn mark(entry: &Entry) -> Option<Mark> {
-    let counts = match entry.event {
-        EventName::StepRunning
-        | EventName::StepWaiting
-        | EventName::StepRecovering
-        | EventName::StepSettled
-        | EventName::StepCopied
-        | EventName::AnswerGiven
-        | EventName::SignalReceived
-        | EventName::TaskSet
-        | EventName::TaskMoved
-        | EventName::TimerFired
-        | EventName::ListenerFired => true,
-        EventName::RunStarted
-        | EventName::RunResumed
-        | EventName::RunCancelling
-        | EventName::RunPaused
-        | EventName::RunPatched
-        | EventName::RunSettled
-        | EventName::StepQueued
-        | EventName::StepRetried
-        | EventName::HandleGiven
-        | EventName::UsageReported
-        | EventName::ResultNoted
-        | EventName::BudgetLow => false,
+fn mark(event: &EventKind) -> Option<Mark> {
+    let attempt = match event {
+        EventKind::StepRunning { attempt, .. }
+        | EventKind::StepWaiting { attempt, .. }
+        | EventKind::StepSettled {
+            attempts: attempt, ..
+        } => *attempt,
+        EventKind::StepAsks { .. }
+        | EventKind::StepSleeps { .. }
+        | EventKind::StepRecovering { .. }
+        | EventKind::StepCopied { .. }
+        | EventKind::AnswerGiven { .. }
+        | EventKind::SignalReceived { .. }
+        | EventKind::TaskSet { .. }
+        | EventKind::TaskMoved { .. }
+        | EventKind::TimerFired { .. }
+        | EventKind::ListenerFired { .. } => 0,
+        EventKind::RunStarted { .. }
+        | EventKind::RunResumed
+        | EventKind::RunCancelling { .. }
+        | EventKind::RunPaused { .. }
+        | EventKind::RunPatched { .. }
+        | EventKind::RunSettled { .. }
+        | EventKind::StepQueued { .. }
+        | EventKind::StepRetried { .. }
+        | EventKind::HandleGiven { .. }
+        | EventKind::UsageReported { .. }
+        | EventKind::ResultNoted { .. }
+        | EventKind::BudgetLow { .. } => return None,
     };
-    counts.then(|| {
-        (
-            entry.event.name(),
-            entry.path.clone().unwrap_or_default(),
-            entry.attempt.unwrap_or_default(),
-        )
-    })
+    Some((event.name().name(), event.path().into(), attempt))
 }
 
 /// The deaths that a replay still has to repeat, and the clock since its beginning.
@@ -117,7 +115,7 @@ impl Lives {
         let Some(mut death) = self.deaths().front().cloned() else {
             return;
         };
-        log.dies_at(move |line| Entry::read(line).is_ok_and(|entry| death.reached(&entry)));
+        log.dies_at(move |line| Event::peek(line).is_ok_and(|event| death.reached(&event.kind)));
     }
 
     /// Returns when another process went on, which is late for the one before it: with another plan it may never have

@@ -20,7 +20,7 @@ use self::before::{Before, People};
 use super::case::Case;
 use super::play::{Again, Doubles, Played, RunOptions, TestEnvironment, play};
 use super::responder::ScriptedResponder;
-use planrun_core::journal::{Entry, EntryError};
+use planrun_core::journal::{Event, EventError};
 use planrun_core::run::Program;
 use planrun_runs::driver::Silence;
 
@@ -47,7 +47,7 @@ pub fn replay_run(
     environment: &TestEnvironment,
     program: &Arc<Program>,
     then: &Then,
-) -> Result<Now, EntryError> {
+) -> Result<Now, EventError> {
     let test = Arc::new(bare(&program.plan));
     let lives = Arc::new(Lives::new(&then.history.deaths));
     let before = Before::new(&then.history, lives.clone());
@@ -88,7 +88,7 @@ pub fn replay_run(
             .ok_or_else(|| format!("nothing is kept under {digest}"))
     };
     for line in played.events.lines() {
-        history.take(Entry::read(line.as_bytes())?, &mut kept)?;
+        history.take(Event::read(line.as_bytes(), &mut kept)?);
     }
     Ok(Now {
         played,

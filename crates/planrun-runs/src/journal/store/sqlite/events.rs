@@ -1,8 +1,9 @@
 //! Events read back, a segment at a time, each proved by the chain before it is given.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::super::digest::{Digest, link};
 use super::super::failure::{Damage, JournalError};
@@ -10,6 +11,9 @@ use super::super::interface::Recorded;
 use super::commit::{number_at, place, places};
 
 use super::Inner;
+
+/// Segments are read together until they have so many bytes: each reading asks for the file's locks.
+const READ_AT_ONCE: usize = 256 * 1024;
 
 /// The events of a run as far as they went when the reading began. Ends behind the first that cannot be trusted.
 #[derive(Debug)]
@@ -26,6 +30,8 @@ pub struct Events {
     head: Digest,
     /// The chain before the next segment.
     chain: Digest,
+    /// What was read and is not proved yet.
+    ahead: VecDeque<Segment>,
     /// The segment that is given away just now, proved, and how much of it was given.
     text: String,
     given: usize,
@@ -33,11 +39,23 @@ pub struct Events {
 }
 
 /// One row of segments.
+#[derive(Debug)]
 struct Segment {
     place: i64,
     last: u64,
     chain: Digest,
     text: String,
+}
+
+impl Segment {
+    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            place: row.get(0)?,
+            last: row.get(1)?,
+            chain: row.get(2)?,
+            text: row.get(3)?,
+        })
+    }
 }
 
 impl Events {
@@ -58,6 +76,7 @@ impl Events {
             last,
             head,
             chain,
+            ahead: VecDeque::new(),
             text: String::new(),
             given: 0,
             over,
@@ -74,28 +93,28 @@ impl Events {
 
     /// Reads the next segment and proves it.
     fn load(&mut self) -> Result<(), JournalError> {
-        let found = {
-            let front = self.journal.front();
-            segment(&front, self.id, self.next, self.last).optional()
-        };
-        let segment = match found {
-            Ok(Some(segment)) => segment,
-            Ok(None) => return Err(self.missing()),
-            Err(error) => {
-                let told = self.journal.failure(&error);
-                let unreadable = matches!(told, JournalError::Damaged { .. });
-                return Err(if unreadable {
-                    self.at_fault(self.last, "they cannot be read")
-                } else {
-                    told
-                });
-            }
+        if self.ahead.is_empty()
+            && let Err(error) = self.read_ahead()
+        {
+            let told = self.journal.failure(&error);
+            let unreadable = matches!(told, JournalError::Damaged { .. });
+            return Err(if unreadable {
+                self.at_fault(self.last, "they cannot be read")
+            } else {
+                told
+            });
+        }
+        let Some(segment) = self.ahead.pop_front() else {
+            return Err(self.missing());
         };
         let (first, last) = (number_at(segment.place), segment.last);
         if first != self.next {
             return Err(self.at_fault(first.saturating_sub(1), "they are missing"));
         }
-        let lines = segment.text.split_terminator('\n').count() as u64;
+        let (mut chain, mut lines) = (self.chain, 0);
+        for line in segment.text.split_terminator('\n') {
+            (chain, lines) = (link(&chain, line), lines + 1);
+        }
         if last < first
             || last > self.last
             || lines != last - first + 1
@@ -103,14 +122,31 @@ impl Events {
         {
             return Err(self.at_fault(last.clamp(first, self.last), "they were cut or altered"));
         }
-        let chain = segment
-            .text
-            .split_terminator('\n')
-            .fold(self.chain, |chain, line| link(&chain, line));
         if chain != segment.chain || (last == self.last && chain != self.head) {
             return Err(self.at_fault(last, "they were altered"));
         }
         (self.chain, self.text, self.given) = (chain, segment.text, 0);
+        Ok(())
+    }
+
+    /// Reads the next segments. What cannot be read is told when it is its turn.
+    fn read_ahead(&mut self) -> rusqlite::Result<()> {
+        let front = self.journal.front();
+        let select =
+            "SELECT id, last, chain, text FROM segments WHERE id BETWEEN ? AND ? ORDER BY id";
+        let mut statement = front.prepare_cached(select)?;
+        let mut rows = statement.query([place(self.id, self.next), place(self.id, self.last)])?;
+        let mut bytes = 0;
+        while bytes < READ_AT_ONCE {
+            let segment = match rows.next().and_then(|row| row.map(Segment::of).transpose()) {
+                Ok(Some(segment)) => segment,
+                Ok(None) => break,
+                Err(error) if self.ahead.is_empty() => return Err(error),
+                Err(_) => break,
+            };
+            bytes += segment.text.len();
+            self.ahead.push_back(segment);
+        }
         Ok(())
     }
 
@@ -175,21 +211,6 @@ fn start(connection: &Connection, run: i64, from: u64) -> rusqlite::Result<Optio
             Ok((row.get::<_, u64>(0)?.saturating_add(1), row.get(1)?))
         })
         .optional()
-}
-
-fn segment(connection: &Connection, run: i64, next: u64, last: u64) -> rusqlite::Result<Segment> {
-    let select =
-        "SELECT id, last, chain, text FROM segments WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1";
-    connection
-        .prepare_cached(select)?
-        .query_row([place(run, next), place(run, last)], |row| {
-            Ok(Segment {
-                place: row.get(0)?,
-                last: row.get(1)?,
-                chain: row.get(2)?,
-                text: row.get(3)?,
-            })
-        })
 }
 
 /// The last event of a run by its segments, and the chain after it.

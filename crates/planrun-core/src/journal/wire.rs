@@ -1,0 +1,198 @@
+//! How the parts of an event are written as JSON and read back, where serde needs to be told.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimePrinter;
+use planrun_lang::protocol::{RunState, StepState};
+use planrun_lang::value::Value;
+use serde::de::Error as _;
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::words::Waiting;
+
+/// The names of the fields that hold values.
+pub const ARGUMENTS: &str = "arguments";
+pub const OUTPUT: &str = "output";
+pub const VALUE: &str = "value";
+pub const PAYLOAD: &str = "payload";
+pub const REPLY: &str = "reply";
+
+/// Nanoseconds since 1970 as RFC 3339 with milliseconds; the beginning of 1970 for years without four digits.
+#[must_use]
+pub fn instant(nanos: i128) -> String {
+    const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
+    let mut text = String::with_capacity(24);
+    let printed =
+        Timestamp::from_nanosecond(nanos).and_then(|at| PRINTER.print_timestamp(&at, &mut text));
+    if printed.is_err() || text.len() != "1970-01-01T00:00:00.000Z".len() {
+        "1970-01-01T00:00:00.000Z".clone_into(&mut text);
+    }
+    text
+}
+
+/// Nanoseconds since 1970 as RFC 3339 with milliseconds.
+pub mod at {
+    use super::{Cow, Deserialize as _, Deserializer, Serializer};
+    use planrun_lang::value::parse_timestamp;
+    use serde::de::Error as _;
+
+    pub fn serialize<S: Serializer>(nanos: &i128, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::instant(*nanos))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i128, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        parse_timestamp(&text).ok_or_else(|| D::Error::custom(format!("`{text}` is no moment")))
+    }
+}
+
+/// The same, where there may be none.
+pub mod moment {
+    use super::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(transparent)]
+    struct Moment(#[serde(with = "super::at")] i128);
+
+    #[expect(clippy::ref_option, reason = "as serde hands it over")]
+    pub fn serialize<S: Serializer>(
+        nanos: &Option<i128>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        nanos.map(Moment).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<i128>, D::Error> {
+        Ok(Option::<Moment>::deserialize(deserializer)?.map(|moment| moment.0))
+    }
+}
+
+/// A length of time in whole milliseconds.
+pub mod millis {
+    use std::time::Duration;
+
+    use super::{Deserialize as _, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(length: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+}
+
+/// The fields of a wait for a moment.
+pub mod time {
+    use super::{Deserialize, Deserializer, Serialize, Serializer, Waiting};
+
+    #[derive(Serialize, Deserialize)]
+    struct Sleep {
+        #[serde(rename = "for")]
+        what: Waiting,
+        #[serde(with = "super::at")]
+        until: i128,
+    }
+
+    pub fn serialize<S: Serializer>(until: &i128, serializer: S) -> Result<S::Ok, S::Error> {
+        let (what, until) = (Waiting::Time, *until);
+        Sleep { what, until }.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i128, D::Error> {
+        Sleep::deserialize(deserializer).map(|sleep| sleep.until)
+    }
+}
+
+/// The name of a signal, which is its path as well.
+pub mod signal {
+    use std::sync::Arc;
+
+    use super::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Named {
+        #[serde(default)]
+        path: Arc<str>,
+        signal: Arc<str>,
+    }
+
+    pub fn serialize<S: Serializer>(signal: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+        let (path, signal) = (signal.clone(), signal.clone());
+        Named { path, signal }.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+        Named::deserialize(deserializer).map(|named| named.signal)
+    }
+}
+
+/// A number, without a fraction where it has none.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde hands it over")]
+pub fn number<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    Value::Double(*number).serialize(serializer)
+}
+
+/// A whole number, however the reader holds it: `serde_json` keeps the text of those that are inside of others.
+pub fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?;
+    let whole = number
+        .as_u64()
+        .and_then(|number| u32::try_from(number).ok());
+    whole.ok_or_else(|| D::Error::custom(format!("`{number}` is no whole number below 2^32")))
+}
+
+pub fn step_state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StepState, D::Error> {
+    let word = Cow::<str>::deserialize(deserializer)?;
+    StepState::find(&word).ok_or_else(|| D::Error::missing_field("status"))
+}
+
+pub fn run_state<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RunState, D::Error> {
+    let word = Cow::<str>::deserialize(deserializer)?;
+    RunState::find(&word).ok_or_else(|| D::Error::missing_field("status"))
+}
+
+/// What stands for a value until it is set.
+pub fn null() -> Value {
+    Value::Null
+}
+
+pub fn output<'v, V, S>(value: &'v V, serializer: S) -> Result<S::Ok, S::Error>
+where
+    &'v V: Into<Option<&'v Value>>,
+    S: Serializer,
+{
+    either("output", "output_typed", value.into(), serializer)
+}
+
+pub fn arguments<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    either("arguments", "arguments_typed", Some(value), serializer)
+}
+
+pub fn answer<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    either("value", "value_typed", Some(value), serializer)
+}
+
+pub fn payload<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    either("payload", "payload_typed", Some(value), serializer)
+}
+
+/// A value as one field, in the shortest of its forms that loses nothing.
+fn either<S: Serializer>(
+    plain: &'static str,
+    typed: &'static str,
+    value: Option<&Value>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    match value {
+        Some(value) if value.is_plain_json() => map.serialize_entry(plain, value)?,
+        Some(value) => map.serialize_entry(typed, &value.to_typed_json())?,
+        None => {}
+    }
+    map.end()
+}
