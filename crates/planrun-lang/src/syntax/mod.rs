@@ -14,6 +14,7 @@ mod pieces;
 mod place;
 pub mod precedence;
 mod scan;
+pub mod settings;
 pub mod spelling;
 mod stack;
 mod tree;

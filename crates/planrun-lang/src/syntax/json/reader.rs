@@ -385,7 +385,7 @@ fn wanted(slot: Slot) -> &'static str {
         Slot::Word(_) => "a word",
         Slot::Type => "a type such as \"string\"",
         Slot::Pattern => "a pattern such as \"_\"",
-        Slot::Value | Slot::Settings => {
+        Slot::Value | Slot::Settings(_) => {
             "an expression in a string, a text such as {\"text\": \"…\"}, or a value"
         }
         Slot::Tool | Slot::Callee => "a tool such as \"mail.send\"",

@@ -33,7 +33,7 @@ pub fn reference() -> String {
             text,
             "| {} | {} |",
             keys(std::slice::from_ref(key), &mut alone),
-            key.about
+            key.about()
         );
     }
     text.push_str("\n### Objects without a kind\n\n| | | keys |\n| --- | --- | --- |\n");
@@ -88,7 +88,7 @@ fn keys(keys: &'static [Key], alone: &mut Vec<&'static Shape>) -> String {
             | Slot::Type
             | Slot::Pattern
             | Slot::Value
-            | Slot::Settings
+            | Slot::Settings(_)
             | Slot::Tool
             | Slot::Callee
             | Slot::Arguments
@@ -122,7 +122,7 @@ fn held(key: &Key) -> String {
         Slot::Type => "type".to_owned(),
         Slot::Pattern => "pattern".to_owned(),
         Slot::Value => "value".to_owned(),
-        Slot::Settings => "settings".to_owned(),
+        Slot::Settings(_) => "settings".to_owned(),
         Slot::Tool | Slot::Callee => "tool".to_owned(),
         Slot::Arguments => "{ name: value }".to_owned(),
         Slot::Call => "call".to_owned(),

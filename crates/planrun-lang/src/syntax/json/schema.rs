@@ -108,7 +108,7 @@ fn property(key: &Key, shared: &mut Vec<&'static Shape>) -> Value {
         json!({ "anyOf": [held, { "type": "null" }] })
     };
     if let Value::Object(map) = &mut property {
-        map.insert("description".to_owned(), key.about.into());
+        map.insert("description".to_owned(), key.about().into());
     }
     property
 }
@@ -120,7 +120,7 @@ fn slot(slot: Slot, shared: &mut Vec<&'static Shape>) -> Value {
         Slot::Word(kind) => word(kind),
         Slot::Text | Slot::Type | Slot::Pattern | Slot::Callee => json!({ "type": "string" }),
         Slot::Flag => json!({ "type": "boolean" }),
-        Slot::Value | Slot::Settings => json!({ "$ref": "#/$defs/value" }),
+        Slot::Value | Slot::Settings(_) => json!({ "$ref": "#/$defs/value" }),
         Slot::Tool => json!({ "type": "string", "pattern": "^.+\\..+$" }),
         Slot::Arguments => json!({ "$ref": "#/$defs/arguments" }),
         Slot::Call => json!({ "anyOf": [refer(&CALL, shared), { "type": "string" }] }),

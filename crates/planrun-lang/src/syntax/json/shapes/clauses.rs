@@ -1,5 +1,7 @@
 //! Calls, clauses of steps, and what arms do.
 
+use crate::syntax::settings::RETRY;
+
 use super::{BODY, Choice, Key, Shape, Slot, Word, alone, may, must, shape};
 
 pub(super) static STEP: &[Key] = &[
@@ -29,11 +31,7 @@ pub(in crate::syntax::json) static CLAUSES: &[Key] = &[
         Slot::Value,
         "The longest that the step may take with all attempts, such as 5m.",
     ),
-    may(
-        "retry",
-        Slot::Settings,
-        "attempts, delay, factor, max_delay, jitter, on, on_exhausted.",
-    ),
+    may("retry", Slot::Settings(&RETRY), ""),
     may(
         "until",
         Slot::Object(&UNTIL),

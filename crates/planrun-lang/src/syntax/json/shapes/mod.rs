@@ -2,7 +2,6 @@
 
 mod clauses;
 mod items;
-mod settings;
 mod statements;
 mod test_lines;
 
@@ -10,10 +9,13 @@ use clauses::{ACTIONS, UNDOS};
 pub(in crate::syntax::json) use clauses::{CALL, CLAUSES, CONFIRM, RECOVER, UNTIL, VERIFY};
 use items::ITEMS;
 pub(in crate::syntax::json) use items::{FILE, NAMESPACE, PARAMETER};
-pub(in crate::syntax::json) use settings::settings_of;
 use statements::STATEMENTS;
 pub(in crate::syntax::json) use statements::{ELSE_IF, INPUT_FIELD, MATCH_ARM, RACE_ARM};
 use test_lines::{OUTCOMES, TEST_STATEMENTS};
+
+use std::borrow::Cow;
+
+use crate::syntax::settings::Settings;
 
 /// An object of the form.
 pub(in crate::syntax::json) struct Shape {
@@ -33,7 +35,8 @@ pub(in crate::syntax::json) struct Key {
     pub name: &'static str,
     pub slot: Slot,
     pub required: bool,
-    pub about: &'static str,
+    /// What it is for; empty where [`Key::about`] makes it from what the key holds.
+    about: &'static str,
 }
 
 /// What a key holds.
@@ -50,8 +53,8 @@ pub(in crate::syntax::json) enum Slot {
     Type,
     Pattern,
     Value,
-    /// A value whose members that are null count as left out.
-    Settings,
+    /// An object of settings; those that are null count as left out.
+    Settings(&'static Settings),
     /// `namespace.tool`
     Tool,
     /// `namespace.tool`, or the name of a plan of the file.
@@ -95,6 +98,18 @@ pub(in crate::syntax::json) enum Choice {
 impl Shape {
     pub fn all_keys(&self) -> impl Iterator<Item = &'static Key> {
         self.keys.iter().flat_map(|group| group.iter())
+    }
+}
+
+impl Key {
+    /// What it is for; of settings, which there are.
+    pub fn about(&self) -> Cow<'static, str> {
+        match self.slot {
+            Slot::Settings(settings) => {
+                (settings.names().collect::<Vec<_>>().join(", ") + ".").into()
+            }
+            _ => self.about.into(),
+        }
     }
 }
 

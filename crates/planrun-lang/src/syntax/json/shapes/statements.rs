@@ -1,6 +1,8 @@
 //! Statements and what stands in them.
 
 use super::clauses::{AGENT, CLAUSES, PROMPTED, STEP};
+use crate::syntax::settings::{ALLOW, POLICY};
+
 use super::{BODY, Choice, DOC, Shape, Slot, WHEN, Word, alone, may, must, shape};
 
 pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
@@ -315,28 +317,14 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
     shape(
         "policy",
         "a `policy`",
-        "Settings of the whole plan.",
-        &[
-            DOC,
-            &[must(
-                "settings",
-                Slot::Settings,
-                "retry, timeout, deadline, concurrency, on_failure, budget and more.",
-            )],
-        ],
+        POLICY.about,
+        &[DOC, &[must("settings", Slot::Settings(&POLICY), "")]],
     ),
     shape(
         "allow",
         "an `allow`",
-        "What the built-in tools may reach.",
-        &[
-            DOC,
-            &[must(
-                "settings",
-                Slot::Settings,
-                "net, read, write, run, env, tools, agents.",
-            )],
-        ],
+        ALLOW.about,
+        &[DOC, &[must("settings", Slot::Settings(&ALLOW), "")]],
     ),
 ];
 
