@@ -34,6 +34,14 @@ pub fn canonical_name(name: &str) -> String {
     text
 }
 
+/// The name as it is written where it is read: there reserved words stand in back quotes too.
+#[must_use]
+pub fn canonical_variable(name: &str) -> String {
+    let mut text = String::new();
+    write_variable(&mut text, name);
+    text
+}
+
 /// Writes the expression where something that binds at least as tightly as `wanted` is needed.
 fn write_expr(out: &mut String, expr: &Expr, wanted: Level) {
     if level(expr) < wanted {
@@ -287,6 +295,12 @@ mod tests {
     fn the_same_condition_has_one_text() {
         assert_eq!(text("(( a.b==1 )) // why"), "a.b == 1");
         assert_eq!(text("(a+b)*c - (d-e)"), "(a + b) * c - (d - e)");
+        assert_eq!(text("( a  &&(b) ) ||!c"), "a && b || !c");
+        assert_eq!(text("a && (b || c)"), "a && (b || c)");
+        assert_eq!(text("x [ 0 ] ?. y"), "x[0]?.y");
+        assert_eq!(text("'a' == \"a\""), "\"a\" == \"a\"");
+        assert_eq!(text("a ?? (b ? c : d)"), "a ?? (b ? c : d)");
+        assert_eq!(text("60s < 1m"), "1m < 1m");
         assert_eq!(text("!(x is failed) && !(y)"), "!x is failed && !y");
         assert_eq!(text("a ?? (b ?? c)"), "a ?? b ?? c");
         assert_eq!(text("(a ?? b) ?? c"), "(a ?? b) ?? c");

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use super::Checker;
-use super::canonical::canonical;
-use super::report::written;
 use crate::sema::Atom;
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical, canonical_variable};
 use crate::types::{Refinement, Type, refine};
 
 /// The parts of a condition that all have to hold: `a && !b` is the atoms `a` and not `b`.
@@ -227,7 +225,7 @@ pub(in crate::sema) fn opposite(atom: &Atom) -> Vec<Atom> {
 
 /// The condition that a name is null, in canonical text.
 pub(super) fn null_test(name: &str) -> String {
-    format!("{} == null", written(name))
+    format!("{} == null", canonical_variable(name))
 }
 
 /// The path that an atom shows to be there, in canonical text.

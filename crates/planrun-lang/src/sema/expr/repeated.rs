@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::canonical::canonical;
 use super::{Checker, Node};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp};
+use crate::syntax::canonical;
 
 /// Operands of more text than this are not compared.
 const MAX_TEXT: usize = 1000;
