@@ -27,7 +27,7 @@ use lower::{Damage, DamageKind, Lowering, within};
 use scan::Scan;
 use tree::Tree;
 
-pub use canonical::{canonical, canonical_name, canonical_pattern, canonical_variable};
+pub use canonical::{canonical, canonical_name, canonical_pattern, canonical_told};
 pub use canonical_type::canonical_type;
 pub use decode::decode;
 pub use large::map_parts;

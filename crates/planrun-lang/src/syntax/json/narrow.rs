@@ -91,13 +91,21 @@ impl Writer {
     /// What stands under a key; `None` where the level holds no further bodies.
     fn property(&mut self, key: &Key, level: usize) -> Option<Value> {
         let held = match key.slot {
-            Slot::Name | Slot::Text | Slot::Type | Slot::Pattern | Slot::Tool | Slot::Callee => {
+            Slot::Name
+            | Slot::Text
+            | Slot::Type
+            | Slot::ObjectType
+            | Slot::Pattern
+            | Slot::Tool
+            | Slot::Callee => {
                 json!({ "type": "string" })
             }
             Slot::Names(_) => names(),
             Slot::Word(word) => word_schema(word),
             Slot::Flag => json!({ "type": "boolean" }),
-            Slot::Value => return Some(self.value(&key.about(), key.required)),
+            Slot::Value | Slot::Message | Slot::Members => {
+                return Some(self.value(&key.about(), key.required));
+            }
             Slot::Settings(settings) => self.settings(settings),
             Slot::Arguments => return None,
             Slot::Call => json!({ "$ref": format!("#/$defs/{}", CALL.kind) }),
@@ -320,7 +328,7 @@ impl Completion<'_> {
                 .collect::<Vec<_>>()
         };
         match key.slot {
-            Slot::Value => expression(value),
+            Slot::Value | Slot::Message | Slot::Members => expression(value),
             Slot::Settings(settings) => self.settings(value, settings),
             Slot::Call => self.call(value),
             Slot::Object(inner) => self.object(value, inner),
@@ -333,6 +341,7 @@ impl Completion<'_> {
             | Slot::Flag
             | Slot::Word(_)
             | Slot::Type
+            | Slot::ObjectType
             | Slot::Pattern
             | Slot::Tool
             | Slot::Callee
