@@ -144,11 +144,10 @@ fn hide_in(fields: &mut Map<String, Json>, path: &str) {
 }
 
 impl Event {
-    /// The event with marks in the place of what is secret.
-    #[must_use]
-    pub fn redacted(mut self, redactor: &Redactor) -> Self {
+    /// Puts marks in the place of what is secret.
+    pub fn redact(&mut self, redactor: &Redactor) {
         if redactor.is_empty() && self.sensitive.is_empty() {
-            return self;
+            return;
         }
         let labels = std::mem::take(&mut self.sensitive);
         let redact = |field: &str, value: &mut Value| {
@@ -202,7 +201,6 @@ impl Event {
             | EventKind::ListenerFired { .. } => {}
         }
         self.sensitive = labels;
-        self
     }
 }
 

@@ -90,7 +90,7 @@ impl Run {
                 let outcome = UnknownOutcome { error, orphaned };
                 steps
                     .unknown
-                    .begin(ctx, &mut steps.calls, at, *call, outcome);
+                    .begin(ctx, &mut steps.calls, at, call, outcome);
             }
             Inquiry::Ask(at, question) => steps.people.ask_first(ctx, at, *question),
             Inquiry::AskAgain(at, past) => steps.people.ask_as_before(ctx, at, *past),
@@ -185,7 +185,7 @@ impl Run {
             NodeKind::Reply(code) => statement.give(code, true),
             NodeKind::Yield(code) => statement.give(code, false),
             NodeKind::Next(code) => statement.carry(code),
-            NodeKind::Step(step) => steps.start(statement.ctx, at, step),
+            NodeKind::Step(step) => steps.start(statement.ctx, program, at, step),
             NodeKind::Task(id) => self.tasks.run_task(statement.ctx, at, *id),
             NodeKind::Set(set) => self.tasks.run_set(statement.ctx, program, at, set),
             NodeKind::Listener(_) => self.listeners.run(statement.ctx, at),

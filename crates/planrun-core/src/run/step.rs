@@ -17,6 +17,7 @@ use super::frame::{Ending, FrameId, NodeRef, Role};
 use super::park::Parking;
 use super::peer::Peers;
 use super::people::People;
+use super::program::Program;
 use super::reached::Reached;
 use super::signal::Waits;
 use super::task::Tasks;
@@ -37,16 +38,21 @@ pub(super) struct Steps {
 
 impl Steps {
     /// A step may begin.
-    pub(super) fn start(&mut self, ctx: &mut Context, at: NodeRef, step: &Step) {
-        let program = ctx.tree.program(at.0);
-        if self.calls.approvals.must_be_asked(ctx, &program, at, step) {
+    pub(super) fn start(
+        &mut self,
+        ctx: &mut Context,
+        program: &Arc<Program>,
+        at: NodeRef,
+        step: &Step,
+    ) {
+        if self.calls.approvals.must_be_asked(ctx, program, at, step) {
             return;
         }
         let tool = match &step.kind {
             StepKind::Call(Call {
                 target: Target::Tool(_),
                 ..
-            }) => return self.calls.start(ctx, at),
+            }) => return self.calls.start(ctx, program, at),
             StepKind::Call(Call {
                 target: Target::Plan(_, name),
                 ..
@@ -65,12 +71,12 @@ impl Steps {
         if ctx.too_many_steps(at) {
             return;
         }
-        match ctx.note_start(&program, at) {
+        match ctx.note_start(program, at) {
             Ok(false) => {}
             Ok(true) => {
                 self.blocks.begin(at);
                 ctx.outbox.emit(EventKind::StepRunning {
-                    path: ctx.tree.path(&program, at),
+                    path: ctx.tree.path(program, at),
                     tool,
                     attempt: 1,
                     call: None,

@@ -41,7 +41,7 @@ impl UnknownOutcomes {
         ctx: &mut Context,
         calls: &mut Calls,
         at: NodeRef,
-        call: CallState,
+        call: Box<CallState>,
         outcome: UnknownOutcome,
     ) {
         let program = ctx.tree.program(at.0);

@@ -123,7 +123,7 @@ fn push_arm_step(checker: &mut PlanChecker<'_>, label: &str, span: Span, body: C
         span,
         Some((arc(label), slot)),
         Vec::new(),
-        NodeKind::Step(Box::new(step)),
+        NodeKind::Step(step),
     );
     let value = checker.blocks.yielded(Code::place(
         Place { up: 0, slot },

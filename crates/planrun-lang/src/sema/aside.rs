@@ -227,9 +227,7 @@ fn require_reads(checker: &mut PlanChecker<'_>, call: &Call) {
 /// The one step of a block beside the flow of the plan.
 fn end_aside(checker: &mut PlanChecker<'_>, slot: Option<u32>, mut step: Step, clauses: Clauses) {
     step.clauses = (!clauses.is_empty()).then(|| Box::new(clauses));
-    let node = checker
-        .blocks
-        .push(step.span, NodeKind::Step(Box::new(step)));
+    let node = checker.blocks.push(step.span, NodeKind::Step(step));
     let slot = slot.unwrap_or_else(|| checker.names.slot());
     let block = checker.blocks.innermost_mut();
     if let Some(node) = block.and_then(|block| block.nodes.get_mut(node.0 as usize)) {

@@ -95,7 +95,7 @@ pub(super) fn check_step(checker: &mut PlanChecker<'_>, step: &ast::Step, span: 
     let named = Some((step.name.text.clone(), slot));
     let node = checker
         .blocks
-        .push_node(span, named, after, NodeKind::Step(Box::new(step_node)));
+        .push_node(span, named, after, NodeKind::Step(step_node));
     if let Some(block) = checker.blocks.innermost_mut() {
         block
             .steps

@@ -231,7 +231,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn append(&mut self, event: Event) {
+    fn append(&mut self, mut event: Event) {
         self.written = event.number;
         if let Some(log) = &mut self.log {
             self.line.clear();
@@ -244,7 +244,8 @@ impl<'a> Driver<'a> {
             spans.note(&event, self.run.redactor());
         }
         // The journal needs everything to go on with; whoever looks on does not.
-        self.observer.observe(&event.redacted(self.run.redactor()));
+        event.redact(self.run.redactor());
+        self.observer.observe(&event);
     }
 
     fn call(&mut self, request: CallRequest) {

@@ -35,7 +35,7 @@ impl Calls {
         at: NodeRef,
         step: &Step,
         signature: &Arc<Signature>,
-        state: CallState,
+        state: Box<CallState>,
     ) {
         let Some(mut state) = self.with_approval(ctx, at, step, state) else {
             return;
@@ -116,7 +116,7 @@ impl Calls {
         at: NodeRef,
         step: &Step,
         signature: &Arc<Signature>,
-        mut state: CallState,
+        mut state: Box<CallState>,
     ) {
         state.phase = Phase::InFlight;
         let call = CallId {
@@ -186,7 +186,7 @@ impl Calls {
         program: &Arc<Program>,
         at: NodeRef,
         (step, signature): (&Step, &Arc<Signature>),
-        mut state: CallState,
+        mut state: Box<CallState>,
         outcome: CallOutcome,
     ) {
         let scope = ctx.tree[at.0].scope;
@@ -244,7 +244,7 @@ impl Calls {
         program: &Arc<Program>,
         at: NodeRef,
         step: &Step,
-        state: CallState,
+        state: Box<CallState>,
         value: Value,
     ) {
         ctx.tree.record_mut(at).note_success();
@@ -272,7 +272,7 @@ impl Calls {
         ctx: &mut Context,
         at: NodeRef,
         (step, signature): (&Step, &Signature),
-        state: CallState,
+        mut state: Box<CallState>,
         error: Arc<StepError>,
     ) {
         let policy = &ctx.tree.scope(at.0).policy;
@@ -318,11 +318,9 @@ impl Calls {
             error.retry_after,
         );
         // Only where the contract says that nothing has happened is the execution over; anything else keeps its key.
-        let state = if error.ends_execution() {
-            next_execution(ctx, &program, at, state)
-        } else {
-            state
-        };
+        if error.ends_execution() {
+            next_execution(ctx, &program, at, &mut state);
+        }
         self.wait(ctx, at, state, Waiting::Retry, wait, Some(error));
     }
 
@@ -331,7 +329,7 @@ impl Calls {
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
-        mut state: CallState,
+        mut state: Box<CallState>,
         what: Waiting,
         wait: Duration,
         error: Option<Arc<StepError>>,
@@ -415,7 +413,7 @@ fn announce(
 pub(in crate::run) fn call_failed(
     ctx: &mut Context,
     at: NodeRef,
-    state: CallState,
+    state: Box<CallState>,
     error: Arc<StepError>,
 ) {
     if error.class == ErrorClass::UnknownOutcome {

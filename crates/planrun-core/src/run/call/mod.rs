@@ -45,7 +45,7 @@ pub(in crate::run) struct Calls {
 
 impl Calls {
     /// A call may run: take a slot, or wait for one.
-    pub(in crate::run) fn start(&mut self, ctx: &mut Context, at: NodeRef) {
+    pub(in crate::run) fn start(&mut self, ctx: &mut Context, program: &Program, at: NodeRef) {
         self.open.slots.has_come(at);
         let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
         if ctx.is_suspended() || ctx.setup.only_looks && !recording.knows(&tree.own_path(at)) {
@@ -63,8 +63,7 @@ impl Calls {
         if ctx.too_many_steps(at) {
             return ctx.then(Next::GiveSlot(at.0));
         }
-        let program = ctx.tree.program(at.0);
-        match ctx.note_start(&program, at) {
+        match ctx.note_start(program, at) {
             Ok(is_first) => {
                 if is_first {
                     ctx.commit(Subject::Step(at));
@@ -109,10 +108,8 @@ impl Calls {
         let execution = ctx.executions.first(&path);
         let key = idempotency_key(&ctx.setup.run_id, call.effect, &path, execution);
         let arrived = open.and_then(|open| open.arrived);
-        let state = CallState {
-            arrived,
-            ..CallState::new(call.effect, arguments, execution, key)
-        };
+        let mut state = Box::new(CallState::new(call.effect, arguments, execution, key));
+        state.arrived = arrived;
         if was_cached {
             return self.recalled_before(ctx, at, state);
         }
@@ -132,8 +129,8 @@ impl Calls {
         ctx: &mut Context,
         at: NodeRef,
         step: &Step,
-        state: CallState,
-    ) -> Option<CallState> {
+        state: Box<CallState>,
+    ) -> Option<Box<CallState>> {
         match self.approvals.check(ctx, at, step, &state) {
             Verdict::Free => return Some(state),
             Verdict::Expired(error) => {
@@ -234,13 +231,13 @@ fn open_execution(ctx: &mut Context, at: NodeRef, path: &str) -> Option<Executio
 pub(in crate::run) fn outcome_unknown(
     ctx: &mut Context,
     at: NodeRef,
-    call: CallState,
+    call: Box<CallState>,
     error: Arc<StepError>,
     orphaned: bool,
 ) {
     ctx.then(Inquiry::OutcomeUnknown {
         at,
-        call: Box::new(call),
+        call,
         error,
         orphaned,
     });
@@ -251,12 +248,12 @@ pub(in crate::run) fn next_execution(
     ctx: &Context,
     program: &Program,
     at: NodeRef,
-    state: CallState,
-) -> CallState {
+    state: &mut CallState,
+) {
     let execution = state.execution + 1;
     let path = ctx.tree.path(program, at);
     let key = idempotency_key(&ctx.setup.run_id, state.effect, &path, execution);
-    state.begins(execution, key)
+    state.begins(execution, key);
 }
 
 /// Why a call may not be sent once more: its key has reached the other side so long ago that it may have been

@@ -15,7 +15,7 @@ use crate::run::frame::NodeRef;
 /// The calls that have begun and not settled.
 #[derive(Default)]
 pub(in crate::run) struct OpenCalls {
-    pub calls: BTreeMap<NodeRef, CallState>,
+    pub calls: BTreeMap<NodeRef, Box<CallState>>,
     /// Those that are ready to go out and wait until that is on disk, in the order in which they became ready.
     pub held: VecDeque<NodeRef>,
     pub slots: Slots,
@@ -51,7 +51,11 @@ impl OpenCalls {
 
     /// Takes the call of an attempt that has ended. Whatever its peer asked is withdrawn, and its slot is held as that of
     /// any other.
-    pub(in crate::run) fn take(&mut self, ctx: &mut Context, at: NodeRef) -> Option<CallState> {
+    pub(in crate::run) fn take(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+    ) -> Option<Box<CallState>> {
         let mut state = self.calls.remove(&at)?;
         if state.talks {
             ctx.then(Inquiry::PeerWithdrawn(at));
@@ -80,12 +84,12 @@ impl OpenCalls {
 
     /// A call that has begun and not settled.
     pub(in crate::run) fn get(&self, at: NodeRef) -> Option<&CallState> {
-        self.calls.get(&at)
+        self.calls.get(&at).map(|state| &**state)
     }
 
     /// All calls that have begun and not settled, with their steps.
     pub(in crate::run) fn iter(&self) -> impl Iterator<Item = (NodeRef, &CallState)> {
-        self.calls.iter().map(|(at, state)| (*at, state))
+        self.calls.iter().map(|(at, state)| (*at, &**state))
     }
 
     /// Whether no call has begun and not settled.
@@ -104,7 +108,7 @@ impl OpenCalls {
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
-    ) -> Option<CallState> {
+    ) -> Option<Box<CallState>> {
         let state = self.leave(ctx, at)?;
         if state.phase == Phase::InFlight {
             ctx.outbox.push(Command::StopCall(CallId {
@@ -116,7 +120,11 @@ impl OpenCalls {
     }
 
     /// Takes a call out of those that have begun, and gives its slot back.
-    pub(in crate::run) fn leave(&mut self, ctx: &mut Context, at: NodeRef) -> Option<CallState> {
+    pub(in crate::run) fn leave(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+    ) -> Option<Box<CallState>> {
         let state = self.calls.remove(&at)?;
         if state.talks {
             ctx.then(Inquiry::PeerWithdrawn(at));
@@ -128,17 +136,15 @@ impl OpenCalls {
     }
 
     /// Keeps a call without a slot, until it is known how it goes on.
-    pub(in crate::run) fn put_aside(&mut self, ctx: &mut Context, at: NodeRef, state: CallState) {
-        let number = ctx.schedule.number();
+    pub(in crate::run) fn put_aside(
+        &mut self,
+        ctx: &mut Context,
+        at: NodeRef,
+        mut state: Box<CallState>,
+    ) {
+        (state.number, state.phase) = (ctx.schedule.number(), Phase::Waiting);
         ctx.tree.set_state(at, StepState::Waiting);
-        self.calls.insert(
-            at,
-            CallState {
-                number,
-                phase: Phase::Waiting,
-                ..state
-            },
-        );
+        self.calls.insert(at, state);
     }
 
     /// Ends a call that nobody waits for any more.
@@ -166,7 +172,7 @@ impl OpenCalls {
     /// This process lets go of the run: what has not gone out does not, and what the next process makes again is stopped.
     pub(in crate::run) fn suspend(&mut self, ctx: &mut Context) {
         while let Some(at) = self.held.pop_front() {
-            if self.calls.get(&at).is_some_and(CallState::is_held) {
+            if self.get(at).is_some_and(CallState::is_held) {
                 retract(ctx, at);
             }
         }

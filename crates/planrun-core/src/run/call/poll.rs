@@ -24,7 +24,7 @@ impl Calls {
         program: &Arc<Program>,
         at: NodeRef,
         until: &Until,
-        state: CallState,
+        mut state: Box<CallState>,
         unheard: Option<Arc<StepError>>,
     ) {
         let wait = match ctx.tree.evaluate(at.0, &until.every) {
@@ -36,7 +36,8 @@ impl Calls {
             .as_ref()
             .and_then(|error| error.retry_after)
             .unwrap_or_default();
-        let state = next_execution(ctx, program, at, state).polls(unheard.clone());
+        next_execution(ctx, program, at, &mut state);
+        state.polls(unheard.clone());
         let least = Duration::from_millis(1);
         self.wait(
             ctx,

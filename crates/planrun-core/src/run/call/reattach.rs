@@ -49,7 +49,7 @@ impl Calls {
         } else {
             past.key
         };
-        let state = CallState {
+        let state = Box::new(CallState {
             number,
             phase,
             arrived: past.arrived,
@@ -59,7 +59,7 @@ impl Calls {
             attempt: past.trial,
             talks: !past.asked.is_empty(),
             ..CallState::new(effect, past.arguments, past.execution, key)
-        };
+        });
         ctx.tree.set_state(at, StepState::Running);
         ctx.tree.record_mut(at).note_open(&state);
         self.open.calls.insert(at, state);
@@ -136,7 +136,7 @@ impl Calls {
         true
     }
 
-    fn take_up_lost(&mut self, ctx: &mut Context, at: NodeRef, mut state: CallState) {
+    fn take_up_lost(&mut self, ctx: &mut Context, at: NodeRef, mut state: Box<CallState>) {
         let program = ctx.tree.program(at.0);
         let Some((step, _, signature)) = ctx.tree.tool_call(&program, at) else {
             return;

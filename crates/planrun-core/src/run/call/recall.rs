@@ -22,8 +22,8 @@ impl Calls {
         ctx: &mut Context,
         at: NodeRef,
         step: &Step,
-        mut state: CallState,
-    ) -> Result<Option<CallState>, EvalError> {
+        mut state: Box<CallState>,
+    ) -> Result<Option<Box<CallState>>, EvalError> {
         let Some(cache) = step.cache() else {
             return Ok(Some(state));
         };
@@ -99,7 +99,7 @@ impl Calls {
         &mut self,
         ctx: &mut Context,
         at: NodeRef,
-        state: CallState,
+        mut state: Box<CallState>,
     ) {
         let path = ctx.tree.own_path(at);
         let details = ctx.tree.record_mut(at).details_mut();
@@ -108,8 +108,8 @@ impl Calls {
             ctx.then(Next::GiveSlot(at.0));
             return ctx.settle(at, End::Completed(outcome.unwrap_or(Value::Null)));
         }
-        let phase = Phase::Answered;
-        self.open.calls.insert(at, CallState { phase, ..state });
+        state.phase = Phase::Answered;
+        self.open.calls.insert(at, state);
         ctx.outbox.recording.expect(path, at);
     }
 

@@ -132,22 +132,14 @@ impl CallState {
         self.arrived = None;
     }
 
-    /// The same call as another execution.
-    pub(in crate::run) fn begins(self, execution: u32, key: Arc<str>) -> Self {
-        Self {
-            key,
-            execution,
-            arrived: None,
-            ..self
-        }
+    /// Goes on as another execution.
+    pub(in crate::run) fn begins(&mut self, execution: u32, key: Arc<str>) {
+        self.forget_attempts();
+        (self.execution, self.key) = (execution, key);
     }
 
-    /// As the first attempt of a poll, after one that has told nothing for this reason.
-    pub(in crate::run) fn polls(self, unheard: Option<Arc<StepError>>) -> Self {
-        Self {
-            attempt: 0,
-            unheard,
-            ..self
-        }
+    /// Goes on with the first attempt of a poll, after one that has told nothing for this reason.
+    pub(in crate::run) fn polls(&mut self, unheard: Option<Arc<StepError>>) {
+        (self.attempt, self.unheard) = (0, unheard);
     }
 }

@@ -148,7 +148,7 @@ pub enum NodeKind {
     /// The condition of an `if` or `when`, decided once.
     Condition(Code),
     Let(Code),
-    Step(Box<Step>),
+    Step(Step),
     Ensure {
         condition: Code,
         /// Boxed, because lists of nodes hold the other kinds too.
