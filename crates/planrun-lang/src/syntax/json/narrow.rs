@@ -411,3 +411,32 @@ fn expression(value: &Value) -> Value {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Breadth, narrowed};
+    use crate::syntax::json::shapes::CLAUSES;
+    use crate::syntax::scan::clause_words;
+    use crate::syntax::settings::{ALLOW, POLICY, Settings};
+
+    /// The keys under `settings` of the statement of this kind.
+    fn offered(schema: &serde_json::Value, settings: &Settings) -> Vec<String> {
+        let statements = schema["$defs"]["statement_1"]["anyOf"].as_array();
+        let of_kind =
+            |shape: &&serde_json::Value| shape["properties"]["kind"]["enum"][0] == settings.name;
+        let shape = statements.unwrap().iter().find(of_kind).unwrap();
+        let keys = shape["properties"]["settings"]["properties"].as_object();
+        keys.unwrap().keys().cloned().collect()
+    }
+
+    #[test]
+    fn every_setting_and_every_clause_has_a_key() {
+        let schema = narrowed([], Breadth::Full);
+        for settings in [&POLICY, &ALLOW] {
+            let names: Vec<_> = settings.names().collect();
+            assert_eq!(offered(&schema, settings), names);
+        }
+        let keys: Vec<_> = CLAUSES.iter().map(|key| key.name).collect();
+        assert_eq!(keys, clause_words().collect::<Vec<_>>());
+    }
+}
