@@ -329,7 +329,7 @@ impl Completion<'_> {
         };
         match key.slot {
             Slot::Value | Slot::Message | Slot::Members => expression(value),
-            Slot::Settings(settings) => self.settings(value, settings),
+            Slot::Settings(settings) => complete_settings(value, settings),
             Slot::Call => self.call(value),
             Slot::Object(inner) => self.object(value, inner),
             Slot::Objects(inner) => list(&|value| self.object(value, inner)).into(),
@@ -347,19 +347,6 @@ impl Completion<'_> {
             | Slot::Callee
             | Slot::Arguments => value.clone(),
         }
-    }
-
-    fn settings(&self, value: &Value, settings: &Settings) -> Value {
-        let entry = |setting: &Setting| {
-            let held = match (value.get(setting.name), setting.takes) {
-                (None, _) => Value::Null,
-                (Some(held), Takes::Settings(inner)) => self.settings(held, inner),
-                (Some(held), Takes::Names) => held.clone(),
-                (Some(held), _) => expression(held),
-            };
-            (setting.name.to_owned(), held)
-        };
-        Value::Object(settings.all.iter().map(entry).collect())
     }
 
     fn chosen(&self, value: &Value, choice: Choice) -> Value {
@@ -396,6 +383,19 @@ impl Completion<'_> {
         }
         json!({ "tool": dotted(tool), "arguments": arguments })
     }
+}
+
+fn complete_settings(value: &Value, settings: &Settings) -> Value {
+    let entry = |setting: &Setting| {
+        let held = match (value.get(setting.name), setting.takes) {
+            (None, _) => Value::Null,
+            (Some(held), Takes::Settings(inner)) => complete_settings(held, inner),
+            (Some(held), Takes::Names) => held.clone(),
+            (Some(held), _) => expression(held),
+        };
+        (setting.name.to_owned(), held)
+    };
+    Value::Object(settings.all.iter().map(entry).collect())
 }
 
 /// A value as an expression in a string; texts stay texts.

@@ -115,7 +115,7 @@ keys! { Plan: [Self { name, parameters, returns, body }]
 name "name", parameters "parameters", returns "returns", body "body" }
 keys! { Test: [Self { name, namespace, plan, body }]
 name "name", namespace "namespace", plan "plan", body "body" }
-keys! { Parameter: [Self { span, name, ty, optional, default }]
+keys! { Parameter: [Self { span, name, optional, ty, default }]
 span @, name "name", ty "type", optional "optional", default "default" }
 keys! { Guarded: [Self { value, when }] value "value", when "when" }
 keys! { Arm: [Self { span, pattern, body }] span @, pattern "pattern", body "then" }
@@ -343,9 +343,9 @@ fn step(reader: &mut Reader<'_>, fields: &Fields<'_>) -> StatementKind {
     let name = fields.held(reader, "name");
     let body = Kinds::read_kind(reader, fields);
     match &body {
-        StepBody::Race(arms) => each_once(reader, "arm", arms.iter().map(|(name, _)| name)),
+        StepBody::Race(arms) => each_once(reader, "arm", &arms.iter().map(|(name, _)| name)),
         StepBody::Input { fields, .. } => {
-            each_once(reader, "field", fields.iter().map(|field| &field.name));
+            each_once(reader, "field", &fields.iter().map(|field| &field.name));
         }
         _ => {}
     }
@@ -359,7 +359,7 @@ fn step(reader: &mut Reader<'_>, fields: &Fields<'_>) -> StatementKind {
 fn each_once<'n>(
     reader: &mut Reader<'_>,
     what: &str,
-    names: impl Iterator<Item = &'n Name> + Clone,
+    names: &(impl Iterator<Item = &'n Name> + Clone),
 ) {
     for (index, name) in names.clone().enumerate() {
         let mut before = names.clone().take(index);
@@ -465,15 +465,14 @@ fn clause_shape(word: &str) -> Option<&'static Shape> {
 /// What is wrong with an item of which each key is sound.
 pub(super) fn judge_item(reader: &mut Reader<'_>, item: &ItemKind, fields: &Fields<'_>) {
     match item {
-        ItemKind::Use(Use::Namespaces(namespaces)) if namespaces.is_empty() => {
-            if fields.get("namespaces").is_some() {
-                let place = opening(fields.place("namespaces"));
-                let message = "a `use` names at least one namespace";
-                let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message);
-                reader.report(
-                    finding.help("name one, such as {\"name\": \"mail\"}, or remove the item"),
-                );
-            }
+        ItemKind::Use(Use::Namespaces(namespaces))
+            if namespaces.is_empty() && fields.get("namespaces").is_some() =>
+        {
+            let place = opening(fields.place("namespaces"));
+            let message = "a `use` names at least one namespace";
+            let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message);
+            reader
+                .report(finding.help("name one, such as {\"name\": \"mail\"}, or remove the item"));
         }
         ItemKind::Plan(plan) if plan.body.statements.is_empty() && fields.get("body").is_some() => {
             let message = format!("plan `{}` does nothing", plan.name.text);
