@@ -89,7 +89,7 @@ fn unknown_step(checker: &PlanChecker<'_>, name: &ast::Name) -> Diagnostic {
 
 /// The word of each clause and its place.
 pub(super) fn places(clauses: &[ast::Clause]) -> Vec<(&'static str, Span)> {
-    let place = |clause: &ast::Clause| (clause_word(&clause.kind), clause.span);
+    let place = |clause: &ast::Clause| (clause.kind.word(), clause.span);
     clauses.iter().map(place).collect()
 }
 
@@ -197,7 +197,7 @@ fn refuse_clause(
     subject: Subject,
     reason: &str,
 ) {
-    let word = clause_word(&clause.kind);
+    let word = clause.kind.word();
     let message = format!("`{word}` cannot stand here: {reason}");
     let diagnostic = Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message);
     // Of one that waits for somebody there is one bound; where it has that already, which of the two is meant?
@@ -227,7 +227,7 @@ pub(super) fn check_bounds(checker: &mut PlanChecker<'_>, step: &ast::Step, outc
     let clause = |wanted: &str| {
         step.clauses
             .iter()
-            .find(|clause| clause_word(&clause.kind) == wanted)
+            .find(|clause| clause.kind.word() == wanted)
     };
     if let Some(until) = clause("until")
         && outcome.within.is_none()
@@ -355,24 +355,5 @@ fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static
             Wait | Event | Form => Some("it calls nothing that could be looked at or taken back"),
             Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
         },
-    }
-}
-
-fn clause_word(clause: &ast::ClauseKind) -> &'static str {
-    match clause {
-        ast::ClauseKind::When(_) => "when",
-        ast::ClauseKind::After(_) => "after",
-        ast::ClauseKind::Confirm { .. } => "confirm",
-        ast::ClauseKind::Timeout(_) => "timeout",
-        ast::ClauseKind::Within(_) => "within",
-        ast::ClauseKind::By(_) => "by",
-        ast::ClauseKind::Expires(_) => "expires",
-        ast::ClauseKind::Retry(_) => "retry",
-        ast::ClauseKind::Until { .. } => "until",
-        ast::ClauseKind::Cache(_) => "cache",
-        ast::ClauseKind::Verify { .. } => "verify",
-        ast::ClauseKind::Recover { .. } => "recover",
-        ast::ClauseKind::Undo(_) => "undo",
-        ast::ClauseKind::Error => "clause",
     }
 }

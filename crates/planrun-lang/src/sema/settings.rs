@@ -7,32 +7,9 @@ use super::plan::{Budget, Jitter, OnFailure, Policy, Retry};
 use crate::diag::{Diagnostic, codes};
 use crate::permission::Grant;
 use crate::source::{SourceFile, Span};
+use crate::syntax::settings::{ALLOW, BUDGET, POLICY, RETRY, Setting, Settings, Takes};
 use crate::syntax::{self, ast};
 use crate::types::{ErrorClass, ErrorPattern};
-
-const POLICY: &[&str] = &[
-    "retry",
-    "timeout",
-    "deadline",
-    "concurrency",
-    "on_failure",
-    "budget",
-    "verify",
-    "max_steps",
-    "max_firings",
-    "max_result",
-];
-const RETRY: &[&str] = &[
-    "attempts",
-    "delay",
-    "factor",
-    "max_delay",
-    "jitter",
-    "on",
-    "on_exhausted",
-];
-const ALLOW: &[&str] = &["net", "read", "write", "run", "env", "tools", "agents"];
-const BUDGET: &[&str] = &["calls", "tokens", "cost", "time"];
 
 impl Policy {
     /// The settings of a project's file, read as if they stood in a plan: `"200ms"` is a length of time, `"full"` a word.
@@ -70,23 +47,27 @@ impl SettingsReader<'_> {
     /// `policy { … }`
     pub(super) fn policy(&mut self, settings: &ast::Expr) -> Policy {
         let mut policy = Policy::default();
-        for (name, value) in self.entries(settings, "policy", POLICY) {
-            match &*name.text {
+        for (setting, value) in self.entries(settings, &POLICY) {
+            match setting.name {
                 "retry" => policy.retry = self.retry(value),
-                "timeout" => policy.timeout = self.constant_duration(value, "timeout"),
-                "deadline" => policy.deadline = self.constant_duration(value, "deadline"),
-                "concurrency" => {
-                    policy.concurrency = self.constant_count(value, "concurrency").map(narrow);
+                "timeout" => policy.timeout = self.duration(value, setting),
+                "deadline" => policy.deadline = self.duration(value, setting),
+                "concurrency" => policy.concurrency = self.count(value, setting).map(narrow),
+                "on_failure" => {
+                    policy.on_failure = self.word(value, setting).map(|word| match word {
+                        "pause" => OnFailure::Pause,
+                        "settle" => OnFailure::Settle,
+                        _ => OnFailure::Undo,
+                    });
                 }
-                "on_failure" => policy.on_failure = self.on_failure(value),
                 "budget" => policy.budget = self.budget(value),
                 "verify" => {
-                    self.word(value, "verify", &["agents"]);
+                    self.word(value, setting);
                     self.not_yet.push((value.span, "`verify` by agents"));
                 }
-                "max_steps" => policy.max_steps = self.constant_count(value, "max_steps"),
-                "max_firings" => policy.max_firings = self.constant_count(value, "max_firings"),
-                "max_result" => policy.max_result = self.constant_count(value, "max_result"),
+                "max_steps" => policy.max_steps = self.count(value, setting),
+                "max_firings" => policy.max_firings = self.count(value, setting),
+                "max_result" => policy.max_result = self.count(value, setting),
                 _ => {}
             }
         }
@@ -96,31 +77,27 @@ impl SettingsReader<'_> {
     /// `retry { … }`
     pub(super) fn retry(&mut self, settings: &ast::Expr) -> Retry {
         let mut retry = Retry::default();
-        for (name, value) in self.entries(settings, "retry", RETRY) {
-            match &*name.text {
-                "attempts" => retry.attempts = self.attempts(value),
-                "delay" => retry.delay = self.constant_duration(value, "delay"),
-                "factor" => retry.factor = self.factor(value),
-                "max_delay" => retry.max_delay = self.constant_duration(value, "max_delay"),
+        for (setting, value) in self.entries(settings, &RETRY) {
+            match setting.name {
+                "attempts" => retry.attempts = self.attempts(value, setting),
+                "delay" => retry.delay = self.duration(value, setting),
+                "factor" => retry.factor = self.number(value, setting),
+                "max_delay" => retry.max_delay = self.duration(value, setting),
                 "jitter" => {
-                    let word = self.word(value, "jitter", &["none", "full"]);
-                    retry.jitter = word.map(|word| {
-                        if word == "none" {
-                            Jitter::None
-                        } else {
-                            Jitter::Full
-                        }
+                    retry.jitter = self.word(value, setting).map(|word| match word {
+                        "none" => Jitter::None,
+                        _ => Jitter::Full,
                     });
                 }
                 "on" => {
-                    let names = self.dotted_names(value, "on");
+                    let names = self.dotted_names(value, setting);
                     let patterns = names
                         .iter()
                         .filter_map(|(name, span)| self.error_pattern(name, *span));
                     retry.on = Some(patterns.collect());
                 }
                 "on_exhausted" => {
-                    let word = self.word(value, "on_exhausted", &["fail", "pause"]);
+                    let word = self.word(value, setting);
                     retry.pause_when_exhausted = word.map(|word| word == "pause");
                 }
                 _ => {}
@@ -132,15 +109,15 @@ impl SettingsReader<'_> {
     /// `allow { … }`
     pub(super) fn allow(&mut self, settings: &ast::Expr) -> Grant {
         let mut allow = Grant::default();
-        for (name, value) in self.entries(settings, "allow", ALLOW) {
-            match &*name.text {
-                "net" => allow.net = self.texts(value, "net"),
-                "read" => allow.read = self.texts(value, "read"),
-                "write" => allow.write = self.texts(value, "write"),
-                "run" => allow.run = self.texts(value, "run"),
-                "env" => allow.env = self.texts(value, "env"),
+        for (setting, value) in self.entries(settings, &ALLOW) {
+            match setting.name {
+                "net" => allow.net = self.texts(value, setting),
+                "read" => allow.read = self.texts(value, setting),
+                "write" => allow.write = self.texts(value, setting),
+                "run" => allow.run = self.texts(value, setting),
+                "env" => allow.env = self.texts(value, setting),
                 "tools" | "agents" => {
-                    self.dotted_names(value, &name.text);
+                    self.dotted_names(value, setting);
                     self.not_yet.push((value.span, "permissions for agents"));
                 }
                 _ => {}
@@ -168,36 +145,46 @@ impl SettingsReader<'_> {
     fn entries<'e>(
         &mut self,
         settings: &'e ast::Expr,
-        of: &str,
-        known: &[&str],
-    ) -> Vec<(&'e ast::Name, &'e ast::Expr)> {
+        of: &Settings,
+    ) -> Vec<(&'static Setting, &'e ast::Expr)> {
         let ast::ExprKind::Object(entries) = &settings.kind else {
             if !matches!(settings.kind, ast::ExprKind::Error) {
-                self.wrong(settings.span, of, "settings in braces");
+                self.wrong(settings.span, of.name, "settings in braces");
             }
             return Vec::new();
         };
         let mut found = Vec::new();
         for entry in entries {
-            match &entry.key {
-                ast::EntryKey::Name(name) if known.contains(&&*name.text) => {
-                    found.push((name, &entry.value));
+            let name = match &entry.key {
+                ast::EntryKey::Name(name) => name,
+                ast::EntryKey::Expr(key) => {
+                    self.wrong(key.span, of.name, "the bare name of a setting");
+                    continue;
                 }
-                ast::EntryKey::Name(name) => {
-                    let what = format!("setting of `{of}` named");
-                    let code = &codes::names::UNKNOWN_SETTING;
-                    self.diagnostics.push(unknown(
-                        code,
-                        &what,
-                        &name.text,
-                        name.span,
-                        known.iter().copied(),
-                    ));
-                }
-                ast::EntryKey::Expr(key) => self.wrong(key.span, of, "the bare name of a setting"),
+            };
+            match of.find(&name.text) {
+                Some(setting) => found.push((setting, &entry.value)),
+                None => self.unknown(
+                    &format!("setting of `{}` named", of.name),
+                    &name.text,
+                    name.span,
+                    of.names(),
+                ),
             }
         }
         found
+    }
+
+    fn unknown(
+        &mut self,
+        what: &str,
+        name: &str,
+        span: Span,
+        known: impl Iterator<Item = &'static str> + Clone,
+    ) {
+        let code = &codes::names::UNKNOWN_SETTING;
+        self.diagnostics
+            .push(unknown(code, what, name, span, known));
     }
 
     fn wrong(&mut self, span: Span, setting: &str, wanted: &str) {
@@ -212,27 +199,27 @@ impl SettingsReader<'_> {
             });
     }
 
-    fn constant_duration(&mut self, value: &ast::Expr, setting: &str) -> Option<Duration> {
+    fn duration(&mut self, value: &ast::Expr, setting: &Setting) -> Option<Duration> {
         if let ast::ExprKind::Literal(ast::Literal::Duration(nanos)) = value.kind
             && let Ok(nanos) = u64::try_from(nanos)
         {
             return Some(Duration::from_nanos(nanos));
         }
-        self.wrong(value.span, setting, "a length of time such as `30s`");
+        self.wrong(value.span, setting.name, "a length of time such as `30s`");
         None
     }
 
-    fn constant_count(&mut self, value: &ast::Expr, setting: &str) -> Option<u64> {
+    fn count(&mut self, value: &ast::Expr, setting: &Setting) -> Option<u64> {
         if let ast::ExprKind::Literal(ast::Literal::Int(count)) = value.kind
             && let Some(count) = u64::try_from(count).ok().filter(|count| *count > 0)
         {
             return Some(count);
         }
-        self.wrong(value.span, setting, "a whole number above zero");
+        self.wrong(value.span, setting.name, "a whole number above zero");
         None
     }
 
-    fn attempts(&mut self, value: &ast::Expr) -> Option<u32> {
+    fn attempts(&mut self, value: &ast::Expr, setting: &Setting) -> Option<u32> {
         if let ast::ExprKind::Literal(ast::Literal::Int(count)) = value.kind
             && count < 1
         {
@@ -242,114 +229,92 @@ impl SettingsReader<'_> {
             self.diagnostics.push(diagnostic);
             return None;
         }
-        self.constant_count(value, "attempts").map(narrow)
+        self.count(value, setting).map(narrow)
     }
 
-    fn factor(&mut self, value: &ast::Expr) -> Option<f64> {
+    fn number(&mut self, value: &ast::Expr, setting: &Setting) -> Option<f64> {
+        let Takes::Number(least) = setting.takes else {
+            return None;
+        };
         #[expect(
             clippy::cast_precision_loss,
-            reason = "a growth factor beyond 2^53 is no use to anybody"
+            reason = "a growth factor or a budget beyond 2^53 is no use to anybody"
         )]
-        let factor = match value.kind {
-            ast::ExprKind::Literal(ast::Literal::Double(factor)) => Some(factor),
-            ast::ExprKind::Literal(ast::Literal::Int(factor)) => Some(factor as f64),
+        let number = match value.kind {
+            ast::ExprKind::Literal(ast::Literal::Double(number)) => Some(number),
+            ast::ExprKind::Literal(ast::Literal::Int(number)) => Some(number as f64),
             _ => None,
         };
-        let factor = factor.filter(|factor| *factor >= 1.0 && factor.is_finite());
-        if factor.is_none() {
-            self.wrong(value.span, "factor", "a number of 1 or more");
+        let number = number.filter(|number| *number >= least && number.is_finite());
+        if number.is_none() {
+            let wanted = if least > 0.0 {
+                format!("a number of {least} or more")
+            } else {
+                "a number that is not negative".to_owned()
+            };
+            self.wrong(value.span, setting.name, &wanted);
         }
-        factor
+        number
     }
 
     fn budget(&mut self, value: &ast::Expr) -> Budget {
         let mut budget = Budget::default();
-        for (name, value) in self.entries(value, "budget", BUDGET) {
-            match &*name.text {
-                "calls" => budget.calls = self.constant_count(value, "calls"),
-                "tokens" => budget.tokens = self.constant_count(value, "tokens"),
-                "cost" => budget.cost = self.cost(value),
-                "time" => budget.time = self.constant_duration(value, "time"),
+        for (setting, value) in self.entries(value, &BUDGET) {
+            match setting.name {
+                "calls" => budget.calls = self.count(value, setting),
+                "tokens" => budget.tokens = self.count(value, setting),
+                "cost" => budget.cost = self.number(value, setting),
+                "time" => budget.time = self.duration(value, setting),
                 _ => {}
             }
         }
         budget
     }
 
-    fn cost(&mut self, value: &ast::Expr) -> Option<f64> {
-        let cost = match &value.kind {
-            #[expect(clippy::cast_precision_loss, reason = "no budget is that large")]
-            ast::ExprKind::Literal(ast::Literal::Int(cost)) => Some(*cost as f64),
-            ast::ExprKind::Literal(ast::Literal::Double(cost)) => Some(*cost),
-            _ => None,
-        };
-        let cost = cost.filter(|cost| *cost >= 0.0 && cost.is_finite());
-        if cost.is_none() {
-            self.wrong(value.span, "cost", "a number that is not negative");
-        }
-        cost
-    }
-
-    fn on_failure(&mut self, value: &ast::Expr) -> Option<OnFailure> {
-        self.word(value, "on_failure", &["undo", "pause", "settle"])
-            .map(|word| match word {
-                "pause" => OnFailure::Pause,
-                "settle" => OnFailure::Settle,
-                _ => OnFailure::Undo,
-            })
-    }
-
-    fn word(
-        &mut self,
-        value: &ast::Expr,
-        setting: &str,
-        words: &[&'static str],
-    ) -> Option<&'static str> {
-        if let ast::ExprKind::Name(name) = &value.kind {
-            if let Some(word) = words.iter().find(|word| ***word == **name) {
-                return Some(word);
-            }
-            let what = format!("value of `{setting}` named");
-            let code = &codes::names::UNKNOWN_SETTING;
-            self.diagnostics.push(unknown(
-                code,
-                &what,
-                name,
-                value.span,
-                words.iter().copied(),
-            ));
+    /// One of the words that the setting takes.
+    fn word(&mut self, value: &ast::Expr, setting: &Setting) -> Option<&'static str> {
+        let Takes::Word(words) = setting.takes else {
             return None;
+        };
+        if let ast::ExprKind::Name(name) = &value.kind {
+            let found = words.iter().find(|word| ***word == **name).copied();
+            if found.is_none() {
+                let what = format!("value of `{}` named", setting.name);
+                self.unknown(&what, name, value.span, words.iter().copied());
+            }
+            return found;
         }
-        self.wrong(value.span, setting, &format!("one of {}", listed(words)));
+        let wanted = format!("one of {}", listed(words));
+        self.wrong(value.span, setting.name, &wanted);
         None
     }
 
     /// A list of names such as `[transient, tool.busy]`.
-    fn dotted_names(&mut self, value: &ast::Expr, setting: &str) -> Vec<(String, Span)> {
+    fn dotted_names(&mut self, value: &ast::Expr, setting: &Setting) -> Vec<(String, Span)> {
         let ast::ExprKind::List(items) = &value.kind else {
-            self.wrong(value.span, setting, "a list of names");
+            self.wrong(value.span, setting.name, "a list of names");
             return Vec::new();
         };
         let mut names = Vec::new();
         for item in items {
             match dotted(item) {
                 Some(name) => names.push((name, item.span)),
-                None => self.wrong(item.span, setting, "names without quotes"),
+                None => self.wrong(item.span, setting.name, "names without quotes"),
             }
         }
         names
     }
 
-    fn texts(&mut self, value: &ast::Expr, setting: &str) -> Vec<String> {
+    fn texts(&mut self, value: &ast::Expr, setting: &Setting) -> Vec<String> {
         let ast::ExprKind::List(items) = &value.kind else {
-            self.wrong(value.span, setting, "a list of texts");
+            self.wrong(value.span, setting.name, "a list of texts");
             return Vec::new();
         };
         let mut texts = Vec::new();
         for item in items {
             match &item.kind {
                 ast::ExprKind::Literal(ast::Literal::String(text)) => texts.push(text.to_string()),
-                _ => self.wrong(item.span, setting, "constant texts"),
+                _ => self.wrong(item.span, setting.name, "constant texts"),
             }
         }
         texts
@@ -408,4 +373,68 @@ fn dotted(expression: &ast::Expr) -> Option<String> {
 
 fn narrow(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A value that the setting takes, as a project's file writes it.
+    fn example(setting: &Setting) -> Value {
+        match setting.takes {
+            Takes::Duration => "5s".into(),
+            Takes::Count => 3.into(),
+            Takes::Number(least) => json!(least + 1.0),
+            Takes::Word(words) => words[words.len() - 1].into(),
+            Takes::Names => json!(["transient"]),
+            Takes::Texts => json!(["'a'"]),
+            Takes::Settings(inner) => all(inner),
+        }
+    }
+
+    fn all(settings: &Settings) -> Value {
+        let entry = |setting: &Setting| (setting.name.to_owned(), example(setting));
+        settings
+            .all
+            .iter()
+            .map(entry)
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    }
+
+    /// What reading one setting alone comes to: all of it as text, and how much of it cannot be set yet.
+    fn read(group: &Settings, setting: &str, value: &Value) -> (String, usize, Vec<String>) {
+        let (mut diagnostics, mut not_yet) = (Vec::new(), Vec::new());
+        let settings = written(&json!({ setting: value }));
+        let mut reader = SettingsReader {
+            source: None,
+            diagnostics: &mut diagnostics,
+            not_yet: &mut not_yet,
+        };
+        let read = match group.name {
+            "policy" => format!("{:?}", reader.policy(&settings)),
+            "retry" => format!("{:?}", reader.retry(&settings)),
+            "budget" => format!("{:?}", reader.budget(&settings)),
+            _ => format!("{:?}", reader.allow(&settings)),
+        };
+        let found = diagnostics.into_iter().map(|found| found.message);
+        (read, not_yet.len(), found.collect())
+    }
+
+    #[test]
+    fn every_setting_of_the_table_is_read_as_the_table_says() {
+        for group in [&POLICY, &RETRY, &BUDGET, &ALLOW] {
+            let (nothing, ..) = read(group, "unknown", &Value::Null);
+            for setting in group.all {
+                let (held, not_yet, found) = read(group, setting.name, &example(setting));
+                assert_eq!(found, [""; 0], "{} {}", group.name, setting.name);
+                let has_effect = held != nothing || not_yet > 0;
+                assert!(has_effect, "{} {} is not read", group.name, setting.name);
+                let (.., found) = read(group, setting.name, &json!(-1));
+                assert_eq!(found.len(), 1, "{} {}", group.name, setting.name);
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! One text for each meaning of an expression, however it was written: to compare guards, and to name values.
 
 use std::fmt::Write as _;
+use std::ops::{Deref, DerefMut};
 
 use super::ast::{
     Argument, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, MatchArm, Pattern,
@@ -13,17 +14,57 @@ use crate::source::Span;
 /// The expression on one line, without spans, comments and needless parentheses; it reads back as the same expression.
 #[must_use]
 pub fn canonical(expr: &Expr) -> String {
-    let mut text = String::new();
-    write_expr(&mut text, expr, Level::Conditional);
-    text
+    on_one_line(expr, write_variable)
+}
+
+/// As [`canonical`], with names as they are told: reserved words without back quotes.
+#[must_use]
+pub fn canonical_told(expr: &Expr) -> String {
+    on_one_line(expr, write_word)
+}
+
+fn on_one_line(expr: &Expr, variable: fn(&mut String, &str)) -> String {
+    let mut line = Line::new(variable);
+    write_expr(&mut line, expr, Level::Conditional);
+    line.text
+}
+
+/// A line in the making.
+struct Line {
+    text: String,
+    /// How names are written that are read.
+    variable: fn(&mut String, &str),
+}
+
+impl Line {
+    fn new(variable: fn(&mut String, &str)) -> Self {
+        Self {
+            text: String::new(),
+            variable,
+        }
+    }
+}
+
+impl Deref for Line {
+    type Target = String;
+
+    fn deref(&self) -> &String {
+        &self.text
+    }
+}
+
+impl DerefMut for Line {
+    fn deref_mut(&mut self) -> &mut String {
+        &mut self.text
+    }
 }
 
 /// The pattern on one line; it reads back as the same pattern.
 #[must_use]
 pub fn canonical_pattern(pattern: &Pattern) -> String {
-    let mut text = String::new();
-    write_pattern(&mut text, pattern);
-    text
+    let mut line = Line::new(write_word);
+    write_pattern(&mut line, pattern);
+    line.text
 }
 
 /// The name as it is written where any word may stand: in back quotes where it is no plain word.
@@ -35,7 +76,7 @@ pub fn canonical_name(name: &str) -> String {
 }
 
 /// Writes the expression where something that binds at least as tightly as `wanted` is needed.
-fn write_expr(out: &mut String, expr: &Expr, wanted: Level) {
+fn write_expr(out: &mut Line, expr: &Expr, wanted: Level) {
     if level(expr) < wanted {
         out.push('(');
         write_kind(out, &expr.kind);
@@ -45,16 +86,16 @@ fn write_expr(out: &mut String, expr: &Expr, wanted: Level) {
     }
 }
 
-fn write_kind(out: &mut String, kind: &ExprKind) {
+fn write_kind(out: &mut Line, kind: &ExprKind) {
     match kind {
         ExprKind::Literal(literal) => write_literal(out, literal),
         ExprKind::Template(parts) => write_template(out, parts),
-        ExprKind::Name(name) => write_variable(out, name),
+        ExprKind::Name(name) => (out.variable)(out, name),
         ExprKind::Call {
             function,
             arguments,
         } => {
-            write_variable(out, &function.text);
+            (out.variable)(out, &function.text);
             write_arguments(out, arguments);
         }
         ExprKind::Path { base, links } => {
@@ -101,7 +142,7 @@ fn write_kind(out: &mut String, kind: &ExprKind) {
     }
 }
 
-fn write_unary(out: &mut String, operators: &[(UnaryOp, Span)], operand: &Expr) {
+fn write_unary(out: &mut Line, operators: &[(UnaryOp, Span)], operand: &Expr) {
     for (operator, _) in operators {
         out.push(match operator {
             UnaryOp::Not => '!',
@@ -124,7 +165,7 @@ fn write_unary(out: &mut String, operators: &[(UnaryOp, Span)], operand: &Expr) 
     );
 }
 
-fn write_chain(out: &mut String, first: &Expr, rest: &[ChainLink]) {
+fn write_chain(out: &mut Line, first: &Expr, rest: &[ChainLink]) {
     let level = rest
         .first()
         .map_or(Level::Postfix, |link| operator_level(link.operator));
@@ -135,7 +176,7 @@ fn write_chain(out: &mut String, first: &Expr, rest: &[ChainLink]) {
     }
 }
 
-fn write_coalesce(out: &mut String, operands: &[Expr]) {
+fn write_coalesce(out: &mut Line, operands: &[Expr]) {
     for (index, operand) in operands.iter().enumerate() {
         out.push_str(if index == 0 { "" } else { " ?? " });
         let last = index + 1 == operands.len();
@@ -147,7 +188,7 @@ fn write_coalesce(out: &mut String, operands: &[Expr]) {
     }
 }
 
-fn write_match(out: &mut String, subject: &Expr, arms: &[MatchArm]) {
+fn write_match(out: &mut Line, subject: &Expr, arms: &[MatchArm]) {
     out.push_str("match ");
     write_expr(out, subject, Level::Conditional);
     out.push_str(" {");
@@ -159,7 +200,7 @@ fn write_match(out: &mut String, subject: &Expr, arms: &[MatchArm]) {
     out.push('}');
 }
 
-fn write_arguments(out: &mut String, arguments: &[Argument]) {
+fn write_arguments(out: &mut Line, arguments: &[Argument]) {
     out.push('(');
     separated(out, arguments, |out, argument| {
         if let Some(name) = &argument.name {
@@ -171,7 +212,7 @@ fn write_arguments(out: &mut String, arguments: &[Argument]) {
     out.push(')');
 }
 
-fn write_link(out: &mut String, link: &Link) {
+fn write_link(out: &mut Line, link: &Link) {
     let dot = |safe: bool| if safe { "?." } else { "." };
     match &link.kind {
         LinkKind::Field { name, safe } => {
@@ -195,7 +236,7 @@ fn write_link(out: &mut String, link: &Link) {
     }
 }
 
-fn write_entry(out: &mut String, entry: &Entry) {
+fn write_entry(out: &mut Line, entry: &Entry) {
     match &entry.key {
         EntryKey::Name(name) if matches!(&*name.text, "true" | "false" | "null") => {
             let _ = write!(out, "`{}`", name.text);
@@ -227,7 +268,7 @@ fn write_entry(out: &mut String, entry: &Entry) {
     write_expr(out, &entry.value, Level::Conditional);
 }
 
-fn write_pattern(out: &mut String, pattern: &Pattern) {
+fn write_pattern(out: &mut Line, pattern: &Pattern) {
     match &pattern.kind {
         PatternKind::Any => out.push('_'),
         PatternKind::Literal(literal) => write_literal(out, literal),
@@ -249,7 +290,7 @@ fn write_pattern(out: &mut String, pattern: &Pattern) {
     }
 }
 
-fn write_template(out: &mut String, parts: &[TemplatePart]) {
+fn write_template(out: &mut Line, parts: &[TemplatePart]) {
     out.push('"');
     for part in parts {
         match part {
@@ -264,7 +305,7 @@ fn write_template(out: &mut String, parts: &[TemplatePart]) {
     out.push('"');
 }
 
-pub(super) fn separated<T>(out: &mut String, items: &[T], mut write: impl FnMut(&mut String, &T)) {
+fn separated<T>(out: &mut Line, items: &[T], mut write: impl FnMut(&mut Line, &T)) {
     for (index, item) in items.iter().enumerate() {
         out.push_str(if index == 0 { "" } else { ", " });
         write(out, item);
@@ -287,6 +328,12 @@ mod tests {
     fn the_same_condition_has_one_text() {
         assert_eq!(text("(( a.b==1 )) // why"), "a.b == 1");
         assert_eq!(text("(a+b)*c - (d-e)"), "(a + b) * c - (d - e)");
+        assert_eq!(text("( a  &&(b) ) ||!c"), "a && b || !c");
+        assert_eq!(text("a && (b || c)"), "a && (b || c)");
+        assert_eq!(text("x [ 0 ] ?. y"), "x[0]?.y");
+        assert_eq!(text("'a' == \"a\""), "\"a\" == \"a\"");
+        assert_eq!(text("a ?? (b ? c : d)"), "a ?? (b ? c : d)");
+        assert_eq!(text("60s < 1m"), "1m < 1m");
         assert_eq!(text("!(x is failed) && !(y)"), "!x is failed && !y");
         assert_eq!(text("a ?? (b ?? c)"), "a ?? b ?? c");
         assert_eq!(text("(a ?? b) ?? c"), "(a ?? b) ?? c");

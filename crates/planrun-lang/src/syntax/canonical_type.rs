@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::ast::{FieldType, TypeExpr, TypeExprKind, TypeSuffix};
-use super::canonical::separated;
 use super::spelling::{write_literal, write_variable, write_word};
 
 /// The type on one line; it reads back as the same type.
@@ -52,7 +51,10 @@ fn write_type(out: &mut String, ty: &TypeExpr) {
         TypeExprKind::Object(fields) if fields.is_empty() => out.push_str("{}"),
         TypeExprKind::Object(fields) => {
             out.push_str("{ ");
-            separated(out, fields, write_field);
+            for (index, field) in fields.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { ", " });
+                write_field(out, field);
+            }
             out.push_str(" }");
         }
         TypeExprKind::Error => out.push_str("<error>"),

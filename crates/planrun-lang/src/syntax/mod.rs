@@ -14,6 +14,7 @@ mod pieces;
 mod place;
 pub mod precedence;
 mod scan;
+pub mod settings;
 pub mod spelling;
 mod stack;
 mod tree;
@@ -26,7 +27,7 @@ use lower::{Damage, DamageKind, Lowering, within};
 use scan::Scan;
 use tree::Tree;
 
-pub use canonical::{canonical, canonical_name, canonical_pattern};
+pub use canonical::{canonical, canonical_name, canonical_pattern, canonical_told};
 pub use canonical_type::canonical_type;
 pub use decode::decode;
 pub use large::map_parts;

@@ -27,6 +27,18 @@ pub(super) enum Place {
 }
 
 impl Place {
+    /// The block of an object of the JSON form of this kind, where this is the place around it.
+    pub fn of_body(self, kind: &str) -> Self {
+        match kind {
+            "plan" => Self::Plan,
+            "if" | "else_if" => self.inner(),
+            "parallel" => Self::Parallel,
+            "listener" => Self::Listener,
+            "repeat" => Self::Repeat,
+            _ => Self::Value,
+        }
+    }
+
     /// The block of an `if`, which belongs to what stands around it.
     pub fn inner(self) -> Self {
         match self {

@@ -8,6 +8,7 @@ use planrun_lang::diag::render::Language;
 use planrun_lang::diag::{Diagnostic, Severity, codes, nearest};
 use planrun_lang::permission::Grant;
 use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::syntax::settings::{ALLOW, POLICY, RETRY, Settings as Table, Takes};
 use serde_json::{Map, Value as Json};
 
 use super::Fault;
@@ -24,29 +25,6 @@ const KEYS: [&str; 14] = [
 ];
 /// Keys whose meaning is fixed, and which nothing reads yet.
 const LATER: [&str; 4] = ["limits", "models", "journal", "engine"];
-const ALLOW: [&str; 7] = ["net", "read", "write", "run", "env", "tools", "agents"];
-const POLICY: [&str; 10] = [
-    "retry",
-    "timeout",
-    "deadline",
-    "concurrency",
-    "on_failure",
-    "budget",
-    "verify",
-    "max_steps",
-    "max_firings",
-    "max_result",
-];
-const RETRY: [&str; 7] = [
-    "attempts",
-    "delay",
-    "factor",
-    "max_delay",
-    "jitter",
-    "on",
-    "on_exhausted",
-];
-const BUDGET: [&str; 4] = ["calls", "tokens", "cost", "time"];
 
 /// Everything in the file but where the tools are.
 #[derive(Clone, Debug, Default)]
@@ -200,7 +178,7 @@ fn texts(node: &Node, what: &str) -> Result<Vec<(String, Span)>, Fault> {
 }
 
 fn allow(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Grant, Fault> {
-    let section = section("`allow`", node, &ALLOW, found)?;
+    let section = of_table("`allow`", node, &ALLOW, found)?;
     let list = |name: &str| match section.get(name) {
         Some(node) => Ok(texts(node, name)?
             .into_iter()
@@ -218,23 +196,45 @@ fn allow(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Grant, Fault> {
 }
 
 fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>, Fault> {
-    let whole = section("`policy`", node, &POLICY, found)?;
-    for (name, keys) in [("retry", &RETRY[..]), ("budget", &BUDGET[..])] {
-        if let Some(node) = whole.get(name) {
-            section(&format!("`{name}`"), node, keys, found)?;
+    of_table("`policy`", node, &POLICY, found)?;
+    Ok(known(node, &POLICY))
+}
+
+/// A mapping whose keys are settings, and so are those of what it holds.
+fn of_table<'a>(
+    what: &str,
+    node: &'a Node,
+    table: &Table,
+    found: &mut Vec<Diagnostic>,
+) -> Result<Section<'a>, Fault> {
+    let names: Vec<&str> = table.names().collect();
+    let whole = section(what, node, &names, found)?;
+    for setting in table.all {
+        if let (Takes::Settings(inner), Some(node)) = (setting.takes, whole.get(setting.name)) {
+            of_table(&format!("`{}`", setting.name), node, inner, found)?;
         }
     }
-    let Json::Object(mut policy) = node.to_json() else {
-        return Ok(Map::new());
+    Ok(whole)
+}
+
+/// The settings that a mapping holds. Keys that mean nothing have been reported; the rest still holds.
+fn known(node: &Node, table: &Table) -> Map<String, Json> {
+    let Json::Object(mut settings) = node.to_json() else {
+        return Map::new();
     };
-    // Keys that mean nothing have been reported; the rest still holds.
-    policy.retain(|key, _| POLICY.contains(&key.as_str()));
-    for (name, keys) in [("retry", &RETRY[..]), ("budget", &BUDGET[..])] {
-        if let Some(Json::Object(inner)) = policy.get_mut(name) {
-            inner.retain(|key, _| keys.contains(&key.as_str()));
+    retain_known(&mut settings, table);
+    settings
+}
+
+fn retain_known(settings: &mut Map<String, Json>, table: &Table) {
+    settings.retain(|key, _| table.find(key).is_some());
+    for setting in table.all {
+        if let (Takes::Settings(inner), Some(Json::Object(held))) =
+            (setting.takes, settings.get_mut(setting.name))
+        {
+            retain_known(held, inner);
         }
     }
-    Ok(policy)
 }
 
 /// `retry: { access.*: { attempts: 3, on: [transient, tool.failed] } }`
@@ -252,17 +252,9 @@ fn retry(
     };
     let mut retries = Vec::new();
     for entry in entries {
-        section(
-            &format!("`retry` of {}", entry.name),
-            &entry.value,
-            &RETRY,
-            found,
-        )?;
-        let Json::Object(mut settings) = entry.value.to_json() else {
-            continue;
-        };
-        settings.retain(|key, _| RETRY.contains(&key.as_str()));
-        retries.push((entry.name.clone(), settings));
+        let what = format!("`retry` of {}", entry.name);
+        of_table(&what, &entry.value, &RETRY, found)?;
+        retries.push((entry.name.clone(), known(&entry.value, &RETRY)));
     }
     Ok(retries)
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::narrow::{covers, plain, shown};
-use super::report;
 use crate::sema::presence::Known;
 use crate::sema::{Atom, Binding, Definition, Scope};
+use crate::syntax::canonical_name;
 use crate::types::Type;
 
 /// A variable of a macro.
@@ -133,7 +133,7 @@ impl<'a> Environment<'a> {
         if self.narrowed.is_empty() && !ty.is_optional() {
             return ty;
         }
-        let text = report::written(name);
+        let text = canonical_name(name);
         let ty = self.narrowed_type(&text).cloned().unwrap_or(ty);
         if ty.is_optional() && self.is_shown(Some(name), &text, true) {
             ty.without_null()

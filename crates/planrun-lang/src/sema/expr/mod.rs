@@ -1,7 +1,6 @@
 //! The checker of expressions: names, types, absence; from a tree to code that is evaluated many times.
 
 mod call;
-mod canonical;
 mod code;
 mod combine;
 mod construct;

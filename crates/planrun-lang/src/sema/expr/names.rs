@@ -8,7 +8,7 @@ use crate::diag::foreign::{self, Shape};
 use crate::protocol::StepState;
 use crate::sema::{Binding, Lookup, NameKind};
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -201,7 +201,7 @@ pub(super) fn check_winner(
                     let there = !checker.env.given(&binding).1
                         || checker
                             .env
-                            .is_shown(Some(name), &report::written(name), true);
+                            .is_shown(Some(name), &canonical_name(name), true);
                     let ty = if there { winner } else { winner.optional() };
                     return Typed::new(Op::Winner(binding.place), ty, span);
                 }

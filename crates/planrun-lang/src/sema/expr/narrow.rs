@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use super::Checker;
-use super::canonical::canonical;
-use super::report::written;
 use crate::sema::Atom;
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name, canonical_told};
 use crate::types::{Refinement, Type, refine};
 
 /// The parts of a condition that all have to hold: `a && !b` is the atoms `a` and not `b`.
@@ -204,7 +202,7 @@ fn each(first: &ast::Expr, rest: &[ast::ChainLink], negated: bool, atoms: &mut V
 }
 
 fn atom(condition: &ast::Expr, negated: bool) -> Atom {
-    simple(canonical(condition), negated)
+    simple(canonical_told(condition), negated)
 }
 
 /// A condition without parts.
@@ -227,7 +225,7 @@ pub(in crate::sema) fn opposite(atom: &Atom) -> Vec<Atom> {
 
 /// The condition that a name is null, in canonical text.
 pub(super) fn null_test(name: &str) -> String {
-    format!("{} == null", written(name))
+    format!("{} == null", canonical_name(name))
 }
 
 /// The path that an atom shows to be there, in canonical text.
@@ -262,13 +260,13 @@ pub(super) fn plain(path: &str) -> String {
 /// The canonical text of a path's first links.
 pub(super) fn path_text(base: &ast::Expr, links: &[ast::Link]) -> String {
     if links.is_empty() {
-        return plain(&canonical(base));
+        return plain(&canonical_told(base));
     }
     let kind = ast::ExprKind::Path {
         base: Box::new(base.clone()),
         links: links.to_vec(),
     };
-    plain(&canonical(&ast::Expr {
+    plain(&canonical_told(&ast::Expr {
         span: Span::default(),
         kind,
     }))

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::canonical::canonical;
 use super::{Checker, Node};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp};
+use crate::syntax::canonical_told;
 
 /// Operands of more text than this are not compared.
 const MAX_TEXT: usize = 1000;
@@ -22,7 +22,7 @@ pub(super) fn same_operands(
         return;
     };
     let other = &link.operand;
-    if is_long(first) || is_long(other) || canonical(first) != canonical(other) {
+    if is_long(first) || is_long(other) || canonical_told(first) != canonical_told(other) {
         return;
     }
     let message = format!("both sides are the same: this is {result} whatever the value");
@@ -42,7 +42,7 @@ pub(super) fn repeated_conditions<'e>(
     for (operand, _) in
         operands.filter(|(operand, node)| node.constant().is_none() && !is_long(operand))
     {
-        if let Some(first) = seen.insert(canonical(operand), operand.span) {
+        if let Some(first) = seen.insert(canonical_told(operand), operand.span) {
             let sign = if and { "&&" } else { "||" };
             let message = format!("this condition stands twice among those joined by `{sign}`");
             let diagnostic = Diagnostic::new(&codes::order::SAME_OPERANDS, operand.span, message)

@@ -217,6 +217,12 @@ pub struct Clause {
     pub kind: ClauseKind,
 }
 
+/// The words that clauses begin with, in the order of canonical text.
+pub const CLAUSE_WORDS: [&str; 12] = [
+    "when", "after", "by", "confirm", "timeout", "within", "retry", "until", "cache", "verify",
+    "recover", "undo",
+];
+
 #[derive(Debug)]
 pub enum ClauseKind {
     When(Expr),
@@ -339,24 +345,37 @@ impl ArmBody {
 }
 
 impl ClauseKind {
-    /// Its place among the clauses of a step in canonical text.
+    /// The word that the clause begins with.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::When(_) => "when",
+            Self::After(_) => "after",
+            Self::By(_) => "by",
+            Self::Confirm { .. } => "confirm",
+            Self::Timeout(_) => "timeout",
+            Self::Within(_) => "within",
+            Self::Expires(_) => "expires",
+            Self::Retry(_) => "retry",
+            Self::Until { .. } => "until",
+            Self::Cache(_) => "cache",
+            Self::Verify { .. } => "verify",
+            Self::Recover { .. } => "recover",
+            Self::Undo(_) => "undo",
+            Self::Error => "clause",
+        }
+    }
+
+    /// Its place among the clauses of a step in canonical text: that of [`CLAUSE_WORDS`].
     #[must_use]
     pub fn rank(&self) -> usize {
-        match self {
-            Self::When(_) => 0,
-            Self::After(_) => 1,
-            Self::By(_) => 2,
-            Self::Confirm { .. } => 3,
-            Self::Timeout(_) => 4,
-            Self::Within(_) | Self::Expires(_) => 5,
-            Self::Retry(_) => 6,
-            Self::Until { .. } => 7,
-            Self::Cache(_) => 8,
-            Self::Verify { .. } => 9,
-            Self::Recover { .. } => 10,
-            Self::Undo(_) => 11,
-            Self::Error => 12,
-        }
+        // Two names of one bound.
+        let word = match self.word() {
+            "expires" => "within",
+            word => word,
+        };
+        let known = CLAUSE_WORDS.iter().position(|known| *known == word);
+        known.unwrap_or(CLAUSE_WORDS.len())
     }
 
     fn inner(&self) -> Option<Inner<'_>> {

@@ -7,7 +7,7 @@ use super::wants::Want;
 use crate::diag::Diagnostic;
 use crate::diag::foreign::{self, CLAUSES, Certainty, MARKS};
 use crate::source::Span;
-use crate::syntax::scan::{CLAUSE_WORDS, Token, TokenKind};
+use crate::syntax::scan::{Token, TokenKind, is_clause_word};
 
 /// Looks for a habit at the place where reading stopped.
 pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
@@ -56,9 +56,7 @@ fn semicolon(context: &Context<'_>) -> Option<Hint> {
 /// `timeout: 3s`
 fn colon(context: &Context<'_>) -> Option<Hint> {
     let word = context.before_text(1);
-    if context.found_text() != ":"
-        || !CLAUSE_WORDS.contains(&word)
-        || context.around().0 != Around::Nothing
+    if context.found_text() != ":" || !is_clause_word(word) || context.around().0 != Around::Nothing
     {
         return None;
     }
@@ -86,7 +84,7 @@ fn clause(context: &Context<'_>) -> Option<Hint> {
             before.kind,
             TokenKind::Close(_) | TokenKind::Word | TokenKind::Text | TokenKind::Number
         );
-        ends && word.kind == TokenKind::Word && !CLAUSE_WORDS.contains(&context.slice(before))
+        ends && word.kind == TokenKind::Word && !is_clause_word(context.slice(before))
     };
     let pairs = tokens.get(assigned..)?.windows(2).filter(behind_call);
     let known = pairs.filter(|pair| foreign::word(CLAUSES, context.slice(pair[1])).is_some());

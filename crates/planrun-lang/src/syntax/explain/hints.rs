@@ -6,7 +6,7 @@ use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit, foreign, misspelt};
 use crate::source::Span;
 use crate::syntax::lower::DamageKind;
-use crate::syntax::scan::{CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS};
+use crate::syntax::scan::{ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS, clause_words, is_clause_word};
 
 /// A message for a first word that belongs elsewhere or is misspelt.
 pub(super) fn first_word(context: &Context<'_>) -> Option<Diagnostic> {
@@ -17,12 +17,10 @@ pub(super) fn first_word(context: &Context<'_>) -> Option<Diagnostic> {
     };
     let kind = context.damage.kind;
     match kind {
-        DamageKind::Item if STATEMENT_WORDS.contains(&word) || CLAUSE_WORDS.contains(&word) => {
-            misplaced(
-                format!("`{word}` stands outside of a plan"),
-                "put it into the block of a plan: `plan name() { … }`",
-            )
-        }
+        DamageKind::Item if STATEMENT_WORDS.contains(&word) || is_clause_word(word) => misplaced(
+            format!("`{word}` stands outside of a plan"),
+            "put it into the block of a plan: `plan name() { … }`",
+        ),
         DamageKind::Item if TEST_WORDS.contains(&word) => misplaced(
             format!("`{word}` stands outside of a test"),
             "put it into the block of a test: `test \"…\" for plan { … }`",
@@ -33,7 +31,7 @@ pub(super) fn first_word(context: &Context<'_>) -> Option<Diagnostic> {
                 "move it to the top level of the file",
             )
         }
-        DamageKind::Statement if CLAUSE_WORDS.contains(&word) => misplaced(
+        DamageKind::Statement if is_clause_word(word) => misplaced(
             format!("`{word}` is a clause of a step, and no step stands before it"),
             "move it directly behind the step that it belongs to",
         ),
@@ -41,9 +39,7 @@ pub(super) fn first_word(context: &Context<'_>) -> Option<Diagnostic> {
             format!("`{word}` belongs to a test"),
             "move it into the block of a `test`",
         ),
-        DamageKind::TestStatement
-            if STATEMENT_WORDS.contains(&word) || CLAUSE_WORDS.contains(&word) =>
-        {
+        DamageKind::TestStatement if STATEMENT_WORDS.contains(&word) || is_clause_word(word) => {
             misplaced(
                 format!("`{word}` belongs to a plan"),
                 "move it into the block of a `plan`",
@@ -94,12 +90,8 @@ fn unknown_word(context: &Context<'_>, words: &[&'static str], what: &str) -> Op
     if word == "#" || word == "--" || word == "/" {
         return Some(diagnostic.help("a comment begins with `//`"));
     }
-    let clauses = if statement {
-        CLAUSE_WORDS.as_slice()
-    } else {
-        &[]
-    };
-    Some(match misspelt(word, words.iter().chain(clauses).copied()) {
+    let clauses = clause_words().filter(|_| statement);
+    Some(match misspelt(word, words.iter().copied().chain(clauses)) {
         Some(near) => diagnostic.did_you_mean(near, span, near.name),
         None => diagnostic.help(format!("begin it with one of {}", list(words))),
     })

@@ -2,19 +2,19 @@
 
 mod definitions;
 mod document;
+mod elements;
 mod fixes;
-mod items;
+mod held;
 mod layout;
 mod narrow;
 mod print;
-mod print_statements;
 mod reader;
 mod reference;
 mod relocate;
 mod schema;
 mod shapes;
-mod statements;
 mod strings;
+mod trees;
 mod values;
 
 use std::path::Path;
@@ -23,7 +23,6 @@ use jsonc_parser::ast::Value;
 
 use super::{Parsed, ast, canonical, clamp, no_room, stack};
 use crate::source::SourceFile;
-use items::read_item;
 use reader::Reader;
 use shapes::FILE;
 use values::read_expression;
@@ -83,15 +82,9 @@ fn read_tree(reader: &mut Reader<'_>, value: &Value<'_>) -> ast::File {
     let Some(fields) = reader.fields(value, &FILE) else {
         return ast::File::default();
     };
-    let doc = reader.doc(&fields);
-    let items = reader
-        .elements(&fields, "items")
-        .iter()
-        .map(|item| read_item(reader, item))
-        .collect();
     ast::File {
-        doc,
-        items,
+        doc: fields.held(reader, "doc"),
+        items: fields.held(reader, "items"),
         comments: Vec::new(),
     }
 }

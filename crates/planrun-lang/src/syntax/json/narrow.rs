@@ -6,9 +6,10 @@
 use serde_json::{Map, Value, json};
 
 use super::schema::choice_name;
-use super::shapes::{CALL, Choice, FILE, Key, Shape, Slot, Word, settings_of};
+use super::shapes::{CALL, Choice, FILE, Key, Shape, Slot, Word};
 use super::values::TEXT;
 use crate::syntax::canonical_name;
+use crate::syntax::settings::{Setting, Settings, Takes};
 use crate::types::{Parameter, Signature};
 
 /// How many bodies stand in each other at most; the schema says each level anew, since it may not refer to itself.
@@ -80,7 +81,7 @@ impl Writer {
             .all_keys()
             .filter(|key| offered(key) && (key.required || full))
         {
-            if let Some(written) = self.property(key, shape, level) {
+            if let Some(written) = self.property(key, level) {
                 properties.insert(key.name.to_owned(), written);
             }
         }
@@ -88,16 +89,24 @@ impl Writer {
     }
 
     /// What stands under a key; `None` where the level holds no further bodies.
-    fn property(&mut self, key: &Key, shape: &Shape, level: usize) -> Option<Value> {
+    fn property(&mut self, key: &Key, level: usize) -> Option<Value> {
         let held = match key.slot {
-            Slot::Name | Slot::Text | Slot::Type | Slot::Pattern | Slot::Tool | Slot::Callee => {
+            Slot::Name
+            | Slot::Text
+            | Slot::Type
+            | Slot::ObjectType
+            | Slot::Pattern
+            | Slot::Tool
+            | Slot::Callee => {
                 json!({ "type": "string" })
             }
-            Slot::Names(_) => json!({ "type": "array", "items": { "type": "string" } }),
+            Slot::Names(_) => names(),
             Slot::Word(word) => word_schema(word),
             Slot::Flag => json!({ "type": "boolean" }),
-            Slot::Value => return Some(self.value(key)),
-            Slot::Settings => self.object(settings_of(shape.kind, key.name), level),
+            Slot::Value | Slot::Message | Slot::Members => {
+                return Some(self.value(&key.about(), key.required));
+            }
+            Slot::Settings(settings) => self.settings(settings),
             Slot::Arguments => return None,
             Slot::Call => json!({ "$ref": format!("#/$defs/{}", CALL.kind) }),
             Slot::Object(inner) => self.object(inner, level),
@@ -108,23 +117,39 @@ impl Writer {
             }
         };
         Some(if key.required {
-            with_description(held, key.about)
+            with_description(held, &key.about())
         } else {
-            nullable(&held, key.about)
+            nullable(&held, &key.about())
         })
     }
 
     /// A value is an expression or a text; numbers and the like are expressions too.
-    fn value(&self, key: &Key) -> Value {
+    fn value(&self, about: &str, required: bool) -> Value {
         let mut kinds = vec![json!({ "type": "string" })];
         if self.breadth == Breadth::Lean {
-            return with_description(json!({ "type": "string" }), key.about);
+            return with_description(json!({ "type": "string" }), about);
         }
         kinds.push(json!({ "$ref": format!("#/$defs/{TEXT}") }));
-        if !key.required {
+        if !required {
             kinds.push(json!({ "type": "null" }));
         }
-        json!({ "description": key.about, "anyOf": kinds })
+        json!({ "description": about, "anyOf": kinds })
+    }
+
+    /// An object of settings, any of which may be left out.
+    fn settings(&self, settings: &Settings) -> Value {
+        let property = |setting: &Setting| match setting.takes {
+            Takes::Settings(inner) => nullable(&self.settings(inner), setting.about),
+            Takes::Names => nullable(&names(), setting.about),
+            Takes::Duration | Takes::Count | Takes::Number(_) | Takes::Word(_) | Takes::Texts => {
+                self.value(setting.about, false)
+            }
+        };
+        let properties = settings
+            .all
+            .iter()
+            .map(|setting| (setting.name.to_owned(), property(setting)));
+        closed(settings.about, &properties.collect())
     }
 
     /// One of several shapes, as a definition of its level.
@@ -157,7 +182,7 @@ impl Writer {
         let free = self.breadth == Breadth::Lean
             && shape
                 .all_keys()
-                .any(|key| matches!(key.slot, Slot::Settings));
+                .any(|key| matches!(key.slot, Slot::Settings(_)));
         match choice {
             Choice::Item => shape.kind != "test",
             Choice::Statement => !(free || deep && level >= LEVELS),
@@ -226,6 +251,10 @@ fn merged(mut object: Value, mut kinds: Vec<Value>) -> Value {
     object
 }
 
+fn names() -> Value {
+    json!({ "type": "array", "items": { "type": "string" } })
+}
+
 fn text() -> Value {
     let mut properties = Map::new();
     properties.insert(TEXT.to_owned(), json!({ "type": "string" }));
@@ -281,7 +310,7 @@ impl Completion<'_> {
         }
         for key in shape.all_keys().filter(|key| offered(key)) {
             let held = match value.get(key.name) {
-                Some(held) => self.slot(held, key, shape),
+                Some(held) => self.slot(held, key),
                 None => Value::Null,
             };
             object.insert(key.name.to_owned(), held);
@@ -289,7 +318,7 @@ impl Completion<'_> {
         Value::Object(object)
     }
 
-    fn slot(&self, value: &Value, key: &Key, shape: &'static Shape) -> Value {
+    fn slot(&self, value: &Value, key: &Key) -> Value {
         let list = |write: &dyn Fn(&Value) -> Value| {
             value
                 .as_array()
@@ -299,8 +328,8 @@ impl Completion<'_> {
                 .collect::<Vec<_>>()
         };
         match key.slot {
-            Slot::Value => expression(value),
-            Slot::Settings => self.object(value, settings_of(shape.kind, key.name)),
+            Slot::Value | Slot::Message | Slot::Members => expression(value),
+            Slot::Settings(settings) => complete_settings(value, settings),
             Slot::Call => self.call(value),
             Slot::Object(inner) => self.object(value, inner),
             Slot::Objects(inner) => list(&|value| self.object(value, inner)).into(),
@@ -312,6 +341,7 @@ impl Completion<'_> {
             | Slot::Flag
             | Slot::Word(_)
             | Slot::Type
+            | Slot::ObjectType
             | Slot::Pattern
             | Slot::Tool
             | Slot::Callee
@@ -355,6 +385,19 @@ impl Completion<'_> {
     }
 }
 
+fn complete_settings(value: &Value, settings: &Settings) -> Value {
+    let entry = |setting: &Setting| {
+        let held = match (value.get(setting.name), setting.takes) {
+            (None, _) => Value::Null,
+            (Some(held), Takes::Settings(inner)) => complete_settings(held, inner),
+            (Some(held), Takes::Names) => held.clone(),
+            (Some(held), _) => expression(held),
+        };
+        (setting.name.to_owned(), held)
+    };
+    Value::Object(settings.all.iter().map(entry).collect())
+}
+
 /// A value as an expression in a string; texts stay texts.
 fn expression(value: &Value) -> Value {
     match value {
@@ -366,5 +409,34 @@ fn expression(value: &Value) -> Value {
         Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             super::expression_text(value).into()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Breadth, narrowed};
+    use crate::syntax::json::shapes::CLAUSES;
+    use crate::syntax::scan::clause_words;
+    use crate::syntax::settings::{ALLOW, POLICY, Settings};
+
+    /// The keys under `settings` of the statement of this kind.
+    fn offered(schema: &serde_json::Value, settings: &Settings) -> Vec<String> {
+        let statements = schema["$defs"]["statement_1"]["anyOf"].as_array();
+        let of_kind =
+            |shape: &&serde_json::Value| shape["properties"]["kind"]["enum"][0] == settings.name;
+        let shape = statements.unwrap().iter().find(of_kind).unwrap();
+        let keys = shape["properties"]["settings"]["properties"].as_object();
+        keys.unwrap().keys().cloned().collect()
+    }
+
+    #[test]
+    fn every_setting_and_every_clause_has_a_key() {
+        let schema = narrowed([], Breadth::Full);
+        for settings in [&POLICY, &ALLOW] {
+            let names: Vec<_> = settings.names().collect();
+            assert_eq!(offered(&schema, settings), names);
+        }
+        let keys: Vec<_> = CLAUSES.iter().map(|key| key.name).collect();
+        assert_eq!(keys, clause_words().collect::<Vec<_>>());
     }
 }

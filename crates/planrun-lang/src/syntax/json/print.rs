@@ -1,17 +1,18 @@
 //! A tree as JSON. What `decode` reads of it is the same tree, but for places and the order of clauses.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
-use super::print_statements::write_block;
+use super::shapes::{CALL, FILE, Shape};
 use super::values::{MAX_VALUE_DEPTH, TEXT};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, EntryKey, Expr, ExprKind, File, Item, ItemKind, LinkKind, Literal, MockOutcome,
-    MockOutcomeKind, MockTarget, Name, Parameter, Plan, TemplatePart, Test, TestStatementKind, Use,
+    Argument, EntryKey, Expr, ExprKind, File, LinkKind, Literal, Name, TemplatePart,
 };
-use crate::syntax::{canonical, canonical_name, canonical_type};
+use crate::syntax::{canonical, canonical_name};
 
 /// The file in its JSON form. Comments that document nothing are not kept.
 ///
@@ -39,22 +40,38 @@ pub(super) fn meaning(file: &File) -> Option<Value> {
 /// Writes trees, and remembers the first that cannot be written.
 pub(super) struct Encoder {
     refused: Option<Box<Diagnostic>>,
-    documents: bool,
+    /// Whether what documents something is written.
+    pub documents: bool,
+}
+
+/// What stands in an object before the keys of its kind.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Head<'a> {
+    pub doc: Option<&'a Arc<str>>,
+    pub name: Option<&'a Name>,
 }
 
 /// An object in the making.
 pub(super) struct Object {
+    pub shape: &'static Shape,
     map: Map<String, Value>,
 }
 
 impl Object {
-    pub fn new() -> Self {
-        Self { map: Map::new() }
-    }
-
-    pub fn kind(kind: &str) -> Self {
-        let mut object = Self::new();
-        object.put("kind", kind);
+    pub fn of(shape: &'static Shape, encoder: &Encoder, head: Head<'_>) -> Self {
+        let mut object = Self {
+            shape,
+            map: Map::new(),
+        };
+        if shape.one_of {
+            object.put("kind", shape.kind);
+        }
+        if let Some(doc) = head.doc.filter(|_| encoder.documents) {
+            object.put("doc", &**doc);
+        }
+        if let Some(name) = head.name {
+            object.put("name", &*name.text);
+        }
         object
     }
 
@@ -62,34 +79,14 @@ impl Object {
         self.map.insert(key.to_owned(), value.into());
     }
 
-    pub fn text(&mut self, key: &str, text: Option<&str>) {
-        if let Some(text) = text {
-            self.put(key, text);
-        }
-    }
-
-    pub fn name(&mut self, key: &str, name: Option<&Name>) {
-        self.text(key, name.map(|name| &*name.text));
-    }
-
-    /// A flag that is left out where it is false.
-    pub fn flag(&mut self, key: &str, flag: bool) {
-        if flag {
-            self.put(key, true);
-        }
-    }
-
-    /// A list that is left out where it is empty.
-    pub fn names(&mut self, key: &str, names: &[Name]) {
-        self.list(
-            key,
-            names.iter().map(|name| Value::from(&*name.text)).collect(),
-        );
-    }
-
-    pub fn list(&mut self, key: &str, list: Vec<Value>) {
-        if !list.is_empty() {
-            self.put(key, list);
+    /// Adds an object to the list under a key.
+    pub fn add(&mut self, key: &str, element: Option<Self>) {
+        let list = self
+            .map
+            .entry(key)
+            .or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(list) = list {
+            list.extend(element.map(Self::done));
         }
     }
 
@@ -100,197 +97,20 @@ impl Object {
 
 impl Encoder {
     fn file(mut self, file: &File) -> Result<Value, Box<Diagnostic>> {
-        let mut object = Object::new();
-        object.text("doc", self.documentation(file.doc.as_ref()));
-        let items = file.items.iter().map(|item| self.item(item)).collect();
-        object.put("items", Value::Array(items));
+        let mut object = Object::of(&FILE, &self, Head::default());
+        object.hold(&mut self, "doc", &file.doc);
+        object.hold(&mut self, "items", &file.items);
         match self.refused {
             None => Ok(object.done()),
             Some(refused) => Err(refused),
         }
     }
 
-    /// What documents something, where that is wanted.
-    pub fn documentation<'d>(&self, doc: Option<&'d std::sync::Arc<str>>) -> Option<&'d str> {
-        doc.filter(|_| self.documents).map(|doc| &**doc)
-    }
-
-    fn item(&mut self, item: &Item) -> Value {
-        let object = match &item.kind {
-            ItemKind::Use(Use::Namespaces(namespaces)) => {
-                let names = namespaces.iter().map(|namespace| {
-                    let mut object = Object::new();
-                    object.name("name", Some(&namespace.name));
-                    object.name("as", namespace.alias.as_ref());
-                    object.done()
-                });
-                let mut object = documented("use", self.documentation(item.doc.as_ref()));
-                object.put("namespaces", names.collect::<Vec<_>>());
-                object
-            }
-            ItemKind::Use(Use::File { path, alias }) => {
-                let mut object = documented("use_file", self.documentation(item.doc.as_ref()));
-                object.put("path", &*path.text);
-                object.name("as", Some(alias));
-                object
-            }
-            ItemKind::Type(ty) => {
-                let mut object = documented("type", self.documentation(item.doc.as_ref()));
-                object.name("name", Some(&ty.name));
-                object.put("type", canonical_type(&ty.definition));
-                object
-            }
-            ItemKind::Tool(tool) => {
-                let mut object = documented("tool", self.documentation(item.doc.as_ref()));
-                object.put("tool", dotted(&tool.namespace, &tool.name));
-                object.list("parameters", self.parameters(&tool.parameters));
-                object.put("returns", canonical_type(&tool.returns));
-                object.name("effect", tool.effect.as_ref());
-                object.names("fails", &tool.fails);
-                object.name("key", tool.key.as_ref());
-                object
-            }
-            ItemKind::Plan(plan) => self.plan(plan, self.documentation(item.doc.as_ref())),
-            ItemKind::Test(test) => self.test(test, self.documentation(item.doc.as_ref())),
-            ItemKind::Error => self.unread(item.span),
-        };
-        object.done()
-    }
-
-    fn plan(&mut self, plan: &Plan, doc: Option<&str>) -> Object {
-        let mut object = documented("plan", doc);
-        object.name("name", Some(&plan.name));
-        object.list("parameters", self.parameters(&plan.parameters));
-        object.text(
-            "returns",
-            plan.returns.as_ref().map(canonical_type).as_deref(),
-        );
-        object.put("body", write_block(self, &plan.body));
-        object
-    }
-
-    fn test(&mut self, test: &Test, doc: Option<&str>) -> Object {
-        let mut object = documented("test", doc);
-        object.put("name", &*test.name.text);
-        object.name("namespace", test.namespace.as_ref());
-        object.name("plan", Some(&test.plan));
-        let lines = test
-            .body
-            .iter()
-            .map(|line| self.test_statement(&line.kind, line.span));
-        object.put("body", lines.collect::<Vec<_>>());
-        object
-    }
-
-    fn parameters(&mut self, parameters: &[Parameter]) -> Vec<Value> {
-        let written = parameters.iter().map(|parameter| {
-            let mut object = Object::new();
-            object.name("name", Some(&parameter.name));
-            object.put("type", canonical_type(&parameter.ty));
-            object.flag("optional", parameter.optional);
-            self.optional(&mut object, "default", parameter.default.as_ref());
-            object.done()
-        });
-        written.collect()
-    }
-
-    fn test_statement(&mut self, kind: &TestStatementKind, span: Span) -> Value {
-        let object = match kind {
-            TestStatementKind::Given(value) => self.only("given", "value", value),
-            TestStatementKind::Expect(condition) => self.only("expect", "condition", condition),
-            TestStatementKind::Mock {
-                target,
-                arguments,
-                outcomes,
-            } => self.mock(target, arguments.as_deref(), outcomes, span),
-            TestStatementKind::Answer { path, outcome } => {
-                let mut object = self.only("answer", "path", path);
-                object.put("outcome", self.outcome(outcome));
-                object
-            }
-            TestStatementKind::Signal { name, payload, at } => {
-                let mut object = Object::kind("signal");
-                object.put("name", &*name.text);
-                self.optional(&mut object, "payload", payload.as_ref());
-                object.put("at", self.value(at));
-                object
-            }
-            TestStatementKind::ExpectDiagnostics(codes) => {
-                let mut object = Object::kind("expect_diagnostics");
-                object.put(
-                    "codes",
-                    codes
-                        .iter()
-                        .map(|code| Value::from(&*code.text))
-                        .collect::<Vec<_>>(),
-                );
-                object
-            }
-            TestStatementKind::Snapshot(what) => {
-                let mut object = Object::kind("snapshot");
-                object.name("of", Some(what));
-                object
-            }
-            TestStatementKind::Error => self.unread(span),
-        };
-        object.done()
-    }
-
-    fn mock(
-        &mut self,
-        target: &MockTarget,
-        arguments: Option<&[Argument]>,
-        outcomes: &[MockOutcome],
-        span: Span,
-    ) -> Object {
-        let mut object = Object::kind("mock");
-        if let MockTarget::Tool { namespace, tool } = target {
-            object.put("tool", dotted(namespace, tool));
-        }
-        if let Some(arguments) = arguments {
-            match named(arguments) {
-                Some(arguments) => object.put("arguments", self.arguments(&arguments)),
-                None => object = self.refuse(span, "arguments without a name have no JSON form"),
-            }
-        }
-        let outcomes = outcomes.iter().map(|outcome| self.outcome(outcome));
-        object.put("outcomes", outcomes.collect::<Vec<_>>());
-        object
-    }
-
-    fn outcome(&mut self, outcome: &MockOutcome) -> Value {
-        let mut object = match &outcome.kind {
-            MockOutcomeKind::Value(value) => self.only("value", "value", value),
-            MockOutcomeKind::Generated => Object::kind("generated"),
-            MockOutcomeKind::Fail { class, message } => self.failure(class, message.as_ref()),
-            MockOutcomeKind::Crash { after } => {
-                let mut object = Object::kind("crash");
-                object.put("moment", if *after { "after" } else { "before" });
-                object
-            }
-        };
-        self.optional(&mut object, "times", outcome.times.as_ref());
-        self.optional(&mut object, "delay", outcome.delay.as_ref());
-        object.done()
-    }
-
-    pub fn failure(&mut self, class: &Name, message: Option<&Expr>) -> Object {
-        let mut object = Object::kind("fail");
-        object.name("class", Some(class));
-        self.optional(&mut object, "message", message);
-        object
-    }
-
-    /// An object of one value.
-    pub fn only(&mut self, kind: &str, key: &str, value: &Expr) -> Object {
-        let mut object = Object::kind(kind);
-        object.put(key, self.value(value));
-        object
-    }
-
-    pub fn optional(&mut self, object: &mut Object, key: &str, value: Option<&Expr>) {
-        if let Some(value) = value {
-            object.put(key, self.value(value));
+    /// The object, if the tree at this place could be read.
+    pub fn done(&mut self, object: Option<Object>, place: Span) -> Value {
+        match object {
+            Some(object) => object.done(),
+            None => self.unread(place),
         }
     }
 
@@ -326,15 +146,16 @@ impl Encoder {
                 .collect::<Vec<_>>()
                 .into(),
             ExprKind::Object(entries) if depth < MAX_VALUE_DEPTH && plain_keys(entries) => {
-                let mut object = Object::new();
+                let mut object = Map::new();
                 for entry in entries {
                     if let EntryKey::Name(name) = &entry.key {
-                        object.put(&name.text, self.written(&entry.value, inner, depth + 1));
+                        let value = self.written(&entry.value, inner, depth + 1);
+                        object.insert(name.text.to_string(), value);
                     }
                 }
-                object.done()
+                Value::Object(object)
             }
-            ExprKind::Error => self.unread(expr.span).done(),
+            ExprKind::Error => self.unread(expr.span),
             ExprKind::Literal(_)
             | ExprKind::Name(_)
             | ExprKind::Call { .. }
@@ -351,68 +172,60 @@ impl Encoder {
         }
     }
 
-    /// A call of a tool as tool and arguments, any other expression as it is.
+    /// A call of a tool or of a plan as tool and arguments, any other expression as it is.
     pub fn call(&mut self, expr: &Expr) -> Value {
-        match tool_call(expr) {
-            Some((namespace, name, arguments)) => {
-                let mut object = Object::new();
-                let namespace = canonical_name(namespace);
-                object.put(
-                    "tool",
-                    format!("{namespace}.{}", canonical_name(&name.text)),
-                );
-                if !arguments.is_empty() {
-                    object.put("arguments", self.arguments(&arguments));
-                }
-                object.done()
-            }
-            None if matches!(expr.kind, ExprKind::Error) => self.value(expr),
-            None => self
-                .plan_call(expr)
-                .unwrap_or_else(|| canonical(expr).into()),
-        }
-    }
-
-    /// A call of a plan of the file.
-    fn plan_call(&mut self, expr: &Expr) -> Option<Value> {
-        let ExprKind::Call {
-            function,
-            arguments,
-        } = &expr.kind
-        else {
-            return None;
+        let call = match &expr.kind {
+            ExprKind::Error => return self.value(expr),
+            ExprKind::Call {
+                function,
+                arguments,
+            } => named(arguments).map(|named| (canonical_name(&function.text), named)),
+            _ => tool_call(expr),
         };
-        let arguments = named(arguments)?;
-        let mut object = Object::new();
-        object.put("tool", canonical_name(&function.text));
-        if !arguments.is_empty() {
-            object.put("arguments", self.arguments(&arguments));
-        }
-        Some(object.done())
-    }
-
-    pub fn arguments(&mut self, arguments: &[(&Name, &Expr)]) -> Value {
-        let mut object = Object::new();
-        for (name, value) in arguments {
-            object.put(&name.text, self.value(value));
+        let Some((tool, named)) = call else {
+            return canonical(expr).into();
+        };
+        let mut object = Object::of(&CALL, self, Head::default());
+        object.put("tool", tool);
+        if !named.is_empty() {
+            let arguments = self.members(&named);
+            object.put("arguments", arguments);
         }
         object.done()
     }
 
-    /// Remembers a text that could not be read.
-    pub fn unread(&mut self, span: Span) -> Object {
-        self.refuse(span, "this text could not be read, so it has no JSON form")
+    /// The arguments, if each has a name of its own.
+    pub fn arguments(&mut self, arguments: &[Argument]) -> Option<Value> {
+        let named = named(arguments);
+        if let (None, Some(first), Some(last)) = (&named, arguments.first(), arguments.last()) {
+            let message = "arguments that are given twice or without a name have no JSON form";
+            self.refuse(first.span.to(last.span), message);
+        }
+        named.map(|named| self.members(&named))
     }
 
-    /// Remembers that something cannot be written; the object stands in for it.
-    pub fn refuse(&mut self, span: Span, message: &str) -> Object {
+    fn members(&mut self, named: &[(&Name, &Expr)]) -> Value {
+        let mut object = Map::new();
+        for (name, value) in named {
+            object.insert(name.text.to_string(), self.value(value));
+        }
+        Value::Object(object)
+    }
+
+    /// Remembers a text that could not be read.
+    pub fn unread(&mut self, span: Span) -> Value {
+        self.refuse(span, "this text could not be read, so it has no JSON form");
+        Value::Null
+    }
+
+    /// Remembers that something cannot be written.
+    fn refuse(&mut self, span: Span, message: &str) {
         let finding = || {
             Box::new(
                 Diagnostic::new(&codes::JSON_SHAPE, span, message).help("correct the text first"),
             )
         };
         self.refused.get_or_insert_with(finding);
-        Object::new()
     }
 }
 
@@ -426,14 +239,8 @@ enum Null {
     NeverBare,
 }
 
-pub(super) fn documented(kind: &str, doc: Option<&str>) -> Object {
-    let mut object = Object::kind(kind);
-    object.text("doc", doc);
-    object
-}
-
 /// The arguments, if each has a name of its own.
-pub(super) fn named(arguments: &[Argument]) -> Option<Vec<(&Name, &Expr)>> {
+fn named(arguments: &[Argument]) -> Option<Vec<(&Name, &Expr)>> {
     let mut named: Vec<(&Name, &Expr)> = Vec::new();
     for argument in arguments {
         let name = argument.name.as_ref()?;
@@ -445,11 +252,8 @@ pub(super) fn named(arguments: &[Argument]) -> Option<Vec<(&Name, &Expr)>> {
     Some(named)
 }
 
-/// What a call of a tool is made of.
-type ToolCall<'e> = (&'e str, &'e Name, Vec<(&'e Name, &'e Expr)>);
-
-/// The parts of an expression that has the shape of a tool's call.
-pub(super) fn tool_call(expr: &Expr) -> Option<ToolCall<'_>> {
+/// Tool and arguments of an expression that has the shape of a tool's call.
+pub(super) fn tool_call(expr: &Expr) -> Option<(String, Vec<(&Name, &Expr)>)> {
     let ExprKind::Path { base, links } = &expr.kind else {
         return None;
     };
@@ -461,23 +265,17 @@ pub(super) fn tool_call(expr: &Expr) -> Option<ToolCall<'_>> {
             name,
             safe: false,
             arguments,
-        } => Some((namespace, name, named(arguments)?)),
+        } => Some((dotted(namespace, &name.text), named(arguments)?)),
         LinkKind::Call { .. } | LinkKind::Field { .. } | LinkKind::Index { .. } => None,
     }
 }
 
-fn dotted(namespace: &Name, name: &Name) -> String {
-    format!(
-        "{}.{}",
-        canonical_name(&namespace.text),
-        canonical_name(&name.text)
-    )
+pub(super) fn dotted(namespace: &str, name: &str) -> String {
+    format!("{}.{}", canonical_name(namespace), canonical_name(name))
 }
 
 fn text_value(text: &str) -> Value {
-    let mut object = Object::new();
-    object.put(TEXT, text);
-    object.done()
+    serde_json::json!({ TEXT: text })
 }
 
 /// A double as JSON, with the digits that read back as it.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use jsonc_parser::ast::{Object, ObjectPropName, Value};
 
 use super::document::span;
-use super::shapes::{Choice, Key, Shape, Slot, Word};
+use super::shapes::{Choice, Key, Shape, Slot, Under, Word};
 use super::strings::{Extract, content};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, nearest};
 use crate::source::Span;
-use crate::syntax::ast::Name;
+use crate::syntax::ast::{Expr, ExprKind, Name};
+use crate::syntax::place::Place;
 
 /// The key that tells shapes apart.
 const KIND: &str = "kind";
@@ -21,10 +22,13 @@ pub(super) struct Reader<'t> {
     pub diagnostics: Vec<Diagnostic>,
     /// How many bodies stand around.
     pub blocks: usize,
+    /// What the innermost of them belongs to.
+    pub place: Place,
 }
 
 /// An object whose keys were judged.
 pub(super) struct Fields<'v> {
+    pub shape: &'static Shape,
     pub span: Span,
     /// Where its `kind` stands; else where it begins.
     pub kind: Span,
@@ -38,6 +42,11 @@ impl<'v> Fields<'v> {
             .find(|(key, _)| *key == name)
             .map(|(_, value)| *value)
     }
+
+    /// Where the value of a key stands; the whole object where it is left out.
+    pub fn place(&self, name: &str) -> Span {
+        self.get(name).map_or(self.span, span)
+    }
 }
 
 impl<'t> Reader<'t> {
@@ -46,11 +55,16 @@ impl<'t> Reader<'t> {
             text,
             diagnostics: Vec::new(),
             blocks: 0,
+            place: Place::Unknown,
         }
     }
 
     /// The object of this shape that the value is.
-    pub fn fields<'v>(&mut self, value: &'v Value<'v>, shape: &Shape) -> Option<Fields<'v>> {
+    pub fn fields<'v>(
+        &mut self,
+        value: &'v Value<'v>,
+        shape: &'static Shape,
+    ) -> Option<Fields<'v>> {
         let Value::Object(object) = value else {
             self.mistyped(value, shape.called, "an object");
             return None;
@@ -59,11 +73,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The object of one of several shapes that the value is.
-    pub fn choice<'v>(
-        &mut self,
-        value: &'v Value<'v>,
-        choice: Choice,
-    ) -> Option<(&'static str, Fields<'v>)> {
+    pub fn choice<'v>(&mut self, value: &'v Value<'v>, choice: Choice) -> Option<Fields<'v>> {
         let kinds = || choice.shapes().iter().map(|shape| shape.kind);
         let Value::Object(object) = value else {
             self.mistyped(value, choice.called(), "an object");
@@ -87,12 +97,8 @@ impl<'t> Reader<'t> {
             self.mistyped(&property.value, "`kind`", "a string");
             return None;
         };
-        if let Some(shape) = choice
-            .shapes()
-            .iter()
-            .find(|shape| shape.kind == kind.value)
-        {
-            return Some((shape.kind, self.judged(object, shape, true)));
+        if let Some(shape) = choice.shape(&kind.value) {
+            return Some(self.judged(object, shape, true));
         }
         let place = content(span(kind));
         let message = format!(
@@ -108,7 +114,12 @@ impl<'t> Reader<'t> {
         None
     }
 
-    fn judged<'v>(&mut self, object: &'v Object<'v>, shape: &Shape, has_kind: bool) -> Fields<'v> {
+    fn judged<'v>(
+        &mut self,
+        object: &'v Object<'v>,
+        shape: &'static Shape,
+        has_kind: bool,
+    ) -> Fields<'v> {
         let mut found: Vec<(&'static str, &'v Value<'v>)> = Vec::new();
         let mut seen: Vec<(&str, Span)> = Vec::new();
         for property in &object.properties {
@@ -137,6 +148,7 @@ impl<'t> Reader<'t> {
             |property| content(span(&property.value)),
         );
         let fields = Fields {
+            shape,
             span: span(object),
             kind,
             found,
@@ -167,7 +179,7 @@ impl<'t> Reader<'t> {
             .find(|property| key_of(&property.name) == key.name);
         let place = null.map_or_else(|| opening(span(object)), |property| span(&property.value));
         let (message, help) = match (null, key.slot) {
-            (Some(_), Slot::Value) => (
+            (Some(_), Slot::Value | Slot::Message) => (
                 format!(
                     "`{}` is null, which counts as left out, and {} needs it",
                     key.name, shape.called
@@ -224,63 +236,17 @@ impl<'t> Reader<'t> {
         );
     }
 
-    /// The elements of a list; none where it is left out.
-    pub fn elements<'v>(&mut self, fields: &Fields<'v>, key: &str) -> &'v [Value<'v>] {
-        match fields.get(key) {
-            None => &[],
-            Some(Value::Array(array)) => &array.elements,
-            Some(other) => {
-                self.mistyped(other, &format!("`{key}`"), "a list");
-                &[]
-            }
+    /// The elements of a list; none where it is no list, which is reported.
+    pub fn elements<'v>(&mut self, value: &'v Value<'v>, under: Under) -> &'v [Value<'v>] {
+        if let Value::Array(array) = value {
+            return &array.elements;
         }
-    }
-
-    pub fn flag(&mut self, fields: &Fields<'_>, key: &str) -> bool {
-        match fields.get(key) {
-            None => false,
-            Some(Value::BooleanLit(flag)) => flag.value,
-            Some(other) => {
-                self.mistyped(other, &format!("`{key}`"), "true or false");
-                false
-            }
-        }
-    }
-
-    /// Text as it is, with the place of its content.
-    pub fn text(&mut self, fields: &Fields<'_>, key: &str) -> Option<(Arc<str>, Span)> {
-        self.string(fields.get(key)?, &format!("`{key}`"))
-    }
-
-    pub fn doc(&mut self, fields: &Fields<'_>) -> Option<Arc<str>> {
-        self.text(fields, "doc").map(|(text, _)| text)
-    }
-
-    /// A name; empty where it is missing, which was reported.
-    pub fn name(&mut self, fields: &Fields<'_>, key: &str) -> Name {
-        self.optional_name(fields, key)
-            .unwrap_or_else(|| nameless(fields.span))
-    }
-
-    pub fn optional_name(&mut self, fields: &Fields<'_>, key: &str) -> Option<Name> {
-        self.word(fields.get(key)?, &format!("`{key}`"), Word::Name)
-    }
-
-    pub fn optional_word(&mut self, fields: &Fields<'_>, key: &str, word: Word) -> Option<Name> {
-        self.word(fields.get(key)?, &format!("`{key}`"), word)
-    }
-
-    pub fn names(&mut self, fields: &Fields<'_>, key: &str, word: Word) -> Vec<Name> {
-        let elements = self.elements(fields, key);
-        let what = format!("each of `{key}`");
-        elements
-            .iter()
-            .filter_map(|element| self.word(element, &what, word))
-            .collect()
+        self.mistyped(value, &under.called(), "a list");
+        &[]
     }
 
     /// A word of this kind, judged by its letters.
-    fn word(&mut self, value: &Value<'_>, what: &str, word: Word) -> Option<Name> {
+    pub fn word(&mut self, value: &Value<'_>, what: &str, word: Word) -> Option<Name> {
         let (text, place) = self.string(value, what)?;
         let (sound, expected) = match word {
             Word::Name => (is_name(&text), "a name"),
@@ -305,7 +271,8 @@ impl<'t> Reader<'t> {
         None
     }
 
-    fn string(&mut self, value: &Value<'_>, what: &str) -> Option<(Arc<str>, Span)> {
+    /// Text as it is, with the place of its content.
+    pub fn string(&mut self, value: &Value<'_>, what: &str) -> Option<(Arc<str>, Span)> {
         let Value::StringLit(string) = value else {
             self.mistyped(value, what, "a string");
             return None;
@@ -342,6 +309,11 @@ pub(super) fn opening(whole: Span) -> Span {
 /// Stands where a name is missing.
 pub(super) fn nameless(place: Span) -> Name {
     Name::new(Arc::from(""), opening(place))
+}
+
+/// Stands where a value is missing; the reason was reported.
+pub(super) fn missing(place: Span) -> Expr {
+    Expr::new(opening(place), ExprKind::Error)
 }
 
 /// Whether the language can write the text as a name, in back quotes where need be.
@@ -383,9 +355,9 @@ fn wanted(slot: Slot) -> &'static str {
         Slot::Text => "a text",
         Slot::Flag => "true or false",
         Slot::Word(_) => "a word",
-        Slot::Type => "a type such as \"string\"",
+        Slot::Type | Slot::ObjectType => "a type such as \"string\"",
         Slot::Pattern => "a pattern such as \"_\"",
-        Slot::Value | Slot::Settings => {
+        Slot::Value | Slot::Message | Slot::Members | Slot::Settings(_) => {
             "an expression in a string, a text such as {\"text\": \"…\"}, or a value"
         }
         Slot::Tool | Slot::Callee => "a tool such as \"mail.send\"",

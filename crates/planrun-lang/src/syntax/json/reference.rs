@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::shapes::{CALL, CLAUSES, Choice, FILE, Key, Shape, Slot, Word};
+use super::shapes::{CLAUSES, Choice, FILE, Key, Shape, Slot, Word};
 
 /// Every object of the form with its keys, in Markdown.
 #[must_use]
@@ -33,7 +33,7 @@ pub fn reference() -> String {
             text,
             "| {} | {} |",
             keys(std::slice::from_ref(key), &mut alone),
-            key.about
+            key.about()
         );
     }
     text.push_str("\n### Objects without a kind\n\n| | | keys |\n| --- | --- | --- |\n");
@@ -77,24 +77,7 @@ fn are_clauses(keys: &[Key]) -> bool {
 
 fn keys(keys: &'static [Key], alone: &mut Vec<&'static Shape>) -> String {
     let written = keys.iter().map(|key| {
-        let referred = match key.slot {
-            Slot::Object(shape) | Slot::Objects(shape) => Some(shape),
-            Slot::Call => Some(&CALL),
-            Slot::Name
-            | Slot::Names(_)
-            | Slot::Text
-            | Slot::Flag
-            | Slot::Word(_)
-            | Slot::Type
-            | Slot::Pattern
-            | Slot::Value
-            | Slot::Settings
-            | Slot::Tool
-            | Slot::Callee
-            | Slot::Arguments
-            | Slot::Choice(_)
-            | Slot::Choices(_) => None,
-        };
+        let referred = key.slot.shape();
         alone.extend(
             referred.filter(|shape| !alone.iter().any(|other| std::ptr::eq(*other, *shape))),
         );
@@ -119,10 +102,10 @@ fn held(key: &Key) -> String {
         Slot::Flag => "bool".to_owned(),
         Slot::Word(Word::Class) => "class".to_owned(),
         Slot::Word(word) => word.known().join(" | "),
-        Slot::Type => "type".to_owned(),
+        Slot::Type | Slot::ObjectType => "type".to_owned(),
         Slot::Pattern => "pattern".to_owned(),
-        Slot::Value => "value".to_owned(),
-        Slot::Settings => "settings".to_owned(),
+        Slot::Value | Slot::Message | Slot::Members => "value".to_owned(),
+        Slot::Settings(_) => "settings".to_owned(),
         Slot::Tool | Slot::Callee => "tool".to_owned(),
         Slot::Arguments => "{ name: value }".to_owned(),
         Slot::Call => "call".to_owned(),

@@ -108,7 +108,7 @@ fn property(key: &Key, shared: &mut Vec<&'static Shape>) -> Value {
         json!({ "anyOf": [held, { "type": "null" }] })
     };
     if let Value::Object(map) = &mut property {
-        map.insert("description".to_owned(), key.about.into());
+        map.insert("description".to_owned(), key.about().into());
     }
     property
 }
@@ -118,9 +118,13 @@ fn slot(slot: Slot, shared: &mut Vec<&'static Shape>) -> Value {
         Slot::Name => word(Word::Name),
         Slot::Names(kind) => json!({ "type": "array", "items": word(kind) }),
         Slot::Word(kind) => word(kind),
-        Slot::Text | Slot::Type | Slot::Pattern | Slot::Callee => json!({ "type": "string" }),
+        Slot::Text | Slot::Type | Slot::ObjectType | Slot::Pattern | Slot::Callee => {
+            json!({ "type": "string" })
+        }
         Slot::Flag => json!({ "type": "boolean" }),
-        Slot::Value | Slot::Settings => json!({ "$ref": "#/$defs/value" }),
+        Slot::Value | Slot::Message | Slot::Members | Slot::Settings(_) => {
+            json!({ "$ref": "#/$defs/value" })
+        }
         Slot::Tool => json!({ "type": "string", "pattern": "^.+\\..+$" }),
         Slot::Arguments => json!({ "$ref": "#/$defs/arguments" }),
         Slot::Call => json!({ "anyOf": [refer(&CALL, shared), { "type": "string" }] }),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jsonc_parser::ast::{Object, Value};
 
 use super::document::span;
-use super::reader::{Fields, Reader, is_name, key_of, name_span, nameless, opening};
+use super::reader::{Fields, Reader, is_name, key_of, missing, name_span, nameless, opening};
 use super::relocate::Relocate;
 use super::shapes::CALL;
 use super::strings::{Extract, content};
@@ -13,8 +13,7 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast::{
-    Argument, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, Name, Pattern, PatternKind,
-    TypeExpr, TypeExprKind,
+    Argument, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, Name,
 };
 use crate::syntax::part::{self, Part};
 
@@ -24,158 +23,53 @@ pub(super) const MAX_VALUE_DEPTH: usize = 32;
 pub(super) const TEXT: &str = "text";
 
 impl Reader<'_> {
-    /// A value; an error node where it is missing, which was reported.
-    pub fn value(&mut self, fields: &Fields<'_>, key: &str) -> Expr {
-        self.optional_value(fields, key)
-            .unwrap_or_else(|| missing(fields.span))
-    }
-
-    pub fn optional_value(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
-        fields
-            .get(key)
-            .map(|value| read_expression(self, value, false, 0))
-    }
-
-    /// The settings of a plan: an object whose members that are null are left out.
-    pub fn settings(&mut self, fields: &Fields<'_>, key: &str) -> Expr {
-        let Some(value) = fields.get(key) else {
-            return missing(fields.span);
-        };
-        let settings = read_expression(self, value, true, 0);
-        only_object(self, settings, value, key)
-    }
-
-    pub fn optional_settings(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
-        fields
-            .get(key)
-            .map(|value| read_expression(self, value, true, 0))
-    }
-
-    pub fn optional_object(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
-        let value = fields.get(key)?;
-        let object = read_expression(self, value, false, 0);
-        Some(only_object(self, object, value, key))
-    }
-
-    /// What is said to people: an expression that begins with a text, as the language asks for.
-    pub fn message(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
-        let value = fields.get(key)?;
-        let message = read_expression(self, value, false, 0);
-        if begins_with_text(&message) {
-            return Some(message);
-        }
-        let finding = Diagnostic::new(
-            &codes::JSON_SHAPE,
-            message.span,
-            format!("`{key}` must begin with a text"),
-        );
-        self.report(finding.help("write {\"text\": \"…\"}, with `${…}` around what is no text"));
-        Some(missing(message.span))
-    }
-
-    /// The type of a task's context, which the language writes out as an object.
-    pub fn context_type(&mut self, fields: &Fields<'_>) -> Option<TypeExpr> {
-        let context = self.optional_type(fields, "context")?;
-        if matches!(context.kind, TypeExprKind::Object(_) | TypeExprKind::Error) {
-            return Some(context);
-        }
-        let finding = Diagnostic::new(
-            &codes::JSON_SHAPE,
-            context.span,
-            "`context` must be an object type, written out",
-        );
-        self.report(finding.help("write its fields, such as { emp_id: string }"));
-        Some(TypeExpr {
-            span: context.span,
-            kind: TypeExprKind::Error,
-        })
-    }
-
-    pub fn ty(&mut self, fields: &Fields<'_>, key: &str) -> TypeExpr {
-        let place = opening(fields.span);
-        self.optional_type(fields, key).unwrap_or(TypeExpr {
-            span: place,
-            kind: TypeExprKind::Error,
-        })
-    }
-
-    pub fn optional_type(&mut self, fields: &Fields<'_>, key: &str) -> Option<TypeExpr> {
-        let extract = source_in_string(self, fields, key, "a string with a type in it")?;
-        Some(read_part(self, &extract))
-    }
-
-    pub fn pattern(&mut self, fields: &Fields<'_>, key: &str) -> Pattern {
-        let Some(extract) = source_in_string(self, fields, key, "a string with a pattern in it")
-        else {
-            return Pattern {
-                span: opening(fields.span),
-                kind: PatternKind::Any,
-            };
-        };
-        read_part(self, &extract)
-    }
-
     /// A call, as the expression that it is in the language.
-    pub fn call(&mut self, fields: &Fields<'_>, key: &str) -> Expr {
-        self.optional_call(fields, key)
-            .unwrap_or_else(|| missing(fields.span))
-    }
-
-    pub fn optional_call(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
-        let value = fields.get(key)?;
+    pub fn call(&mut self, value: &Value<'_>) -> Expr {
         if matches!(value, Value::StringLit(_)) {
-            return Some(read_expression(self, value, false, 0));
+            return read_expression(self, value, false, 0);
         }
         let Some(call) = self.fields(value, &CALL) else {
-            return Some(missing(span(value)));
+            return missing(span(value));
         };
-        if let Some(plan) = read_plan_name(self, &call, "tool") {
-            let arguments = self.arguments(&call, "arguments").unwrap_or_default();
-            let whole = arguments
-                .last()
-                .map_or(plan.span, |last| plan.span.to(last.span));
-            return Some(Expr::new(
-                whole,
-                ExprKind::Call {
-                    function: plan,
-                    arguments,
-                },
-            ));
+        let plan = read_plan_name(self, &call, "tool");
+        let (namespace, name) = match &plan {
+            Some(plan) => (plan.clone(), plan.clone()),
+            None => self.tool(&call, "tool"),
+        };
+        let arguments: Vec<Argument> = call.held(self, "arguments");
+        let end = arguments.last().map_or(name.span, |last| last.span);
+        let whole = namespace.span.to(end);
+        if let Some(function) = plan {
+            let kind = ExprKind::Call {
+                function,
+                arguments,
+            };
+            return Expr::new(whole, kind);
         }
-        let (namespace, name) = self.tool(&call, "tool");
-        let arguments = self.arguments(&call, "arguments").unwrap_or_default();
-        let whole = match arguments.last() {
-            Some(last) => namespace.span.to(last.span),
-            None => namespace.span.to(name.span),
-        };
         let base = Box::new(Expr::new(namespace.span, ExprKind::Name(namespace.text)));
-        let link_span = Span::from(name.span.start..whole.end.max(name.span.end));
         let link = Link {
-            span: link_span,
+            span: Span::from(name.span.start..whole.end.max(name.span.end)),
             kind: LinkKind::Call {
                 name,
                 safe: false,
                 arguments,
             },
         };
-        Some(Expr::new(
-            whole,
-            ExprKind::Path {
-                base,
-                links: vec![link],
-            },
-        ))
+        let links = vec![link];
+        Expr::new(whole, ExprKind::Path { base, links })
+    }
+
+    /// The namespace and the name of a tool; nameless where they are missing, which was reported.
+    pub fn tool(&mut self, fields: &Fields<'_>, key: &str) -> (Name, Name) {
+        let tool = fields.get(key).and_then(|value| self.tool_name(value, key));
+        tool.unwrap_or_else(|| (nameless(fields.span), nameless(fields.span)))
     }
 
     /// The namespace and the name of a tool.
-    pub fn tool(&mut self, fields: &Fields<'_>, key: &str) -> (Name, Name) {
-        let nothing = || (nameless(fields.span), nameless(fields.span));
-        let Some(value) = fields.get(key) else {
-            return nothing();
-        };
+    pub fn tool_name(&mut self, value: &Value<'_>, key: &str) -> Option<(Name, Name)> {
         let Value::StringLit(string) = value else {
             self.mistyped(value, &format!("`{key}`"), "a string such as \"mail.send\"");
-            return nothing();
+            return None;
         };
         let extract = Extract::of(self.text, span(string));
         if let Some((namespace, name)) = halves(&extract.text) {
@@ -189,7 +83,7 @@ impl Reader<'_> {
                     .trim_matches('`');
                 Name::new(Arc::from(text), place(range))
             };
-            return (half(namespace), half(name));
+            return Some((half(namespace), half(name)));
         }
         let message = format!(
             "`{}` is no tool: its namespace or its name is missing",
@@ -199,12 +93,11 @@ impl Reader<'_> {
         self.report(
             finding.help("write namespace and name with a dot between, such as `mail.send`"),
         );
-        nothing()
+        None
     }
 
-    /// Named arguments; `None` where the key is left out.
-    pub fn arguments(&mut self, fields: &Fields<'_>, key: &str) -> Option<Vec<Argument>> {
-        let value = fields.get(key)?;
+    /// Named arguments.
+    pub fn arguments(&mut self, value: &Value<'_>, key: &str) -> Option<Vec<Argument>> {
         let Value::Object(object) = value else {
             self.mistyped(
                 value,
@@ -227,15 +120,6 @@ impl Reader<'_> {
         }
         Some(arguments)
     }
-}
-
-/// The language writes an object out in this place.
-fn only_object(reader: &mut Reader<'_>, expr: Expr, value: &Value<'_>, key: &str) -> Expr {
-    if matches!(expr.kind, ExprKind::Object(_) | ExprKind::Error) {
-        return expr;
-    }
-    reader.mistyped(value, &format!("`{key}`"), "an object, written out");
-    missing(expr.span)
 }
 
 pub(super) fn read_expression(
@@ -323,23 +207,8 @@ fn named_members<'v>(
     members
 }
 
-fn source_in_string(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    key: &str,
-    expected: &str,
-) -> Option<Extract> {
-    match fields.get(key)? {
-        Value::StringLit(string) => Some(Extract::of(reader.text, span(string))),
-        other => {
-            reader.mistyped(other, &format!("`{key}`"), expected);
-            None
-        }
-    }
-}
-
 /// Reads a text of the language and moves what came of it to its place.
-fn read_part<T: Part + Relocate>(reader: &mut Reader<'_>, extract: &Extract) -> T {
+pub(super) fn read_part<T: Part + Relocate>(reader: &mut Reader<'_>, extract: &Extract) -> T {
     let (mut tree, mut diagnostics): (T, _) =
         part::parse(&SourceFile::new("", extract.text.as_str()));
     tree.relocate(extract);
@@ -363,12 +232,8 @@ fn read_plan_name(reader: &Reader<'_>, fields: &Fields<'_>, key: &str) -> Option
     is_name(name).then(|| Name::new(Arc::from(name), place()))
 }
 
-/// Stands where a value is missing; the reason was reported.
-pub(super) fn missing(place: Span) -> Expr {
-    Expr::new(opening(place), ExprKind::Error)
-}
-
-fn begins_with_text(expr: &Expr) -> bool {
+/// Whether an expression begins with a text, as the language asks for where something is said to people.
+pub(super) fn begins_with_text(expr: &Expr) -> bool {
     let mut expr = expr;
     loop {
         expr = match &expr.kind {

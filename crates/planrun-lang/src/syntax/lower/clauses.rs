@@ -8,7 +8,9 @@ use super::{Children, DamageKind, Lowering, Node, missing, name};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
-use crate::syntax::ast::{Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, TypeExpr, Undo};
+use crate::syntax::ast::{
+    CLAUSE_WORDS, Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, TypeExpr, Undo,
+};
 use crate::syntax::grammar::parse::Rule;
 use crate::syntax::place::Place;
 
@@ -44,11 +46,13 @@ pub(super) fn lower_clauses(
 pub(super) fn add_clause(cx: &mut Lowering<'_>, node: Node<'_>, clauses: &mut Vec<Clause>) {
     let span = cx.trim(cx.span(&node));
     let kind = lower_clause(cx, node, span);
-    if let Some(word) = clause_word(&kind)
-        && let Some(first) = clauses
-            .iter()
-            .find(|other| clause_word(&other.kind) == Some(word))
+    let once = !matches!(kind, ClauseKind::Recover { .. } | ClauseKind::Error);
+    let rank = kind.rank();
+    if let Some(first) = clauses
+        .iter()
+        .find(|other| once && other.kind.rank() == rank)
     {
+        let word = CLAUSE_WORDS.get(rank).copied().unwrap_or_default();
         repeated_clause(cx, word, span, first.span);
     }
     clauses.push(Clause { span, kind });
@@ -231,23 +235,4 @@ fn error_pattern(node: Node<'_>) -> ErrorPattern {
         return ErrorPattern::Any;
     }
     ErrorPattern::Classes(parts.nodes.map(|node| name(Some(node))).collect())
-}
-
-/// The word of a clause that may stand once; `recover` may be repeated.
-fn clause_word(kind: &ClauseKind) -> Option<&'static str> {
-    match kind {
-        ClauseKind::When(_) => Some("when"),
-        ClauseKind::After(_) => Some("after"),
-        ClauseKind::Confirm { .. } => Some("confirm"),
-        ClauseKind::Timeout(_) => Some("timeout"),
-        ClauseKind::By(_) => Some("by"),
-        // Two names of one bound: whoever writes both has written it twice.
-        ClauseKind::Within(_) | ClauseKind::Expires(_) => Some("within"),
-        ClauseKind::Retry(_) => Some("retry"),
-        ClauseKind::Until { .. } => Some("until"),
-        ClauseKind::Cache(_) => Some("cache"),
-        ClauseKind::Verify { .. } => Some("verify"),
-        ClauseKind::Undo(_) => Some("undo"),
-        ClauseKind::Recover { .. } | ClauseKind::Error => None,
-    }
 }

@@ -19,7 +19,7 @@ use crate::source::Span;
 
 pub(super) use tokens::{Delimiter, Token, TokenKind};
 use words::begins_item;
-pub(super) use words::{CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS};
+pub(super) use words::{ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS, clause_words, is_clause_word};
 
 /// How deep blocks may nest.
 pub const MAX_BLOCKS: usize = 128;

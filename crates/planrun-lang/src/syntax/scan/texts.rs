@@ -2,7 +2,7 @@
 
 use super::mend::Mend;
 use super::tokens::{Lexer, OpenText, Origin, TokenKind};
-use super::words::{CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS};
+use super::words::{ITEM_WORDS, STATEMENT_WORDS, is_clause_word};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
@@ -164,7 +164,7 @@ impl Lexer<'_> {
             .unwrap_or("");
         code.starts_with(['}', ')', ']'])
             || STATEMENT_WORDS.contains(&word)
-            || CLAUSE_WORDS.contains(&word)
+            || is_clause_word(word)
             || ITEM_WORDS.contains(&word)
     }
 

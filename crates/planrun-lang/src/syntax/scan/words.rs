@@ -1,18 +1,24 @@
 //! The words that begin things, and what tells such a word from a key or a variable.
 
 use super::tokens::{Delimiter, Token, TokenKind};
+use crate::syntax::ast::CLAUSE_WORDS;
 
 pub(in crate::syntax) const STATEMENT_WORDS: [&str; 14] = [
     "step", "let", "if", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next",
     "policy", "allow", "parallel",
 ];
-pub(in crate::syntax) const CLAUSE_WORDS: [&str; 11] = [
-    "when", "after", "confirm", "timeout", "within", "retry", "until", "cache", "verify",
-    "recover", "undo",
-];
 pub(in crate::syntax) const ITEM_WORDS: [&str; 5] = ["plan", "use", "type", "tool", "test"];
 pub(in crate::syntax) const TEST_WORDS: [&str; 6] =
     ["given", "mock", "answer", "signal", "expect", "snapshot"];
+
+/// The words that begin a clause of any step; `by` has a meaning of its own in the head of an `each`.
+pub(in crate::syntax) fn clause_words() -> impl Iterator<Item = &'static str> + Clone {
+    CLAUSE_WORDS.into_iter().filter(|word| *word != "by")
+}
+
+pub(in crate::syntax) fn is_clause_word(word: &str) -> bool {
+    clause_words().any(|known| known == word)
+}
 
 /// Whether the token at `index` begins a statement, by itself and what follows.
 pub(super) fn begins_statement(text: &str, tokens: &[Token], index: usize) -> bool {
@@ -37,7 +43,7 @@ pub(super) fn begins_line(text: &str, tokens: &[Token], index: usize) -> bool {
     let Some(word) = word_at(text, tokens, index) else {
         return false;
     };
-    let known = CLAUSE_WORDS.contains(&word) || (TEST_WORDS.contains(&word) && word != "signal");
+    let known = is_clause_word(word) || (TEST_WORDS.contains(&word) && word != "signal");
     known && !continues_list(text, tokens, index) && value_follows(text, tokens, index)
 }
 

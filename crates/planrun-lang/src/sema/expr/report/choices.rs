@@ -4,7 +4,7 @@ use super::{meant, short};
 use crate::diag::codes::types::{NON_EXHAUSTIVE_MATCH, UNREACHABLE_ARM, WRONG_TYPE};
 use crate::diag::{Diagnostic, nearest};
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, canonical_name};
 use crate::types::{Field, Literal, Type};
 
 /// So many missing cases are told one by one; beyond, `_` is proposed.
@@ -112,7 +112,7 @@ fn pattern_of(case: &Type) -> String {
         Type::Object(object) => {
             let fixed = |field: &Field| match &field.ty {
                 Type::Literal(literal) => {
-                    Some(format!("{}: {literal}", super::written(&field.name)))
+                    Some(format!("{}: {literal}", canonical_name(&field.name)))
                 }
                 _ => None,
             };

@@ -25,6 +25,7 @@ pub(super) use values::{
 
 use crate::diag::{Diagnostic, Edit, Near, nearest};
 use crate::source::Span;
+use crate::syntax::canonical_name;
 use crate::types::{Literal, Type};
 
 /// Adds the names that exist, the nearest first, and the edit to it where one is near.
@@ -57,20 +58,7 @@ fn with_near(
         .filter(|name| *name != near.name);
     diagnostic
         .available(std::iter::once(near.name).chain(others))
-        .did_you_mean(near, place, written(near.name))
-}
-
-/// A name as it is written: in back quotes where it is no identifier.
-pub(super) fn written(name: &str) -> String {
-    let mut characters = name.chars();
-    let start = characters
-        .next()
-        .is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
-    if start && characters.all(unicode_ident::is_xid_continue) {
-        name.to_owned()
-    } else {
-        format!("`{name}`")
-    }
+        .did_you_mean(near, place, canonical_name(near.name))
 }
 
 /// A type in a message, cut off where it is long. The full one stands in `expected` and `actual`.

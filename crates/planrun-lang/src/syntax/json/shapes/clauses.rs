@@ -1,5 +1,7 @@
 //! Calls, clauses of steps, and what arms do.
 
+use crate::syntax::settings::RETRY;
+
 use super::{BODY, Choice, Key, Shape, Slot, Word, alone, may, must, shape};
 
 pub(super) static STEP: &[Key] = &[
@@ -29,11 +31,7 @@ pub(in crate::syntax::json) static CLAUSES: &[Key] = &[
         Slot::Value,
         "The longest that the step may take with all attempts, such as 5m.",
     ),
-    may(
-        "retry",
-        Slot::Settings,
-        "attempts, delay, factor, max_delay, jitter, on, on_exhausted.",
-    ),
+    may("retry", Slot::Settings(&RETRY), ""),
     may(
         "until",
         Slot::Object(&UNTIL),
@@ -61,7 +59,7 @@ pub(in crate::syntax::json) static CLAUSES: &[Key] = &[
     ),
 ];
 
-pub(in crate::syntax::json) static CONFIRM: Shape = alone(
+static CONFIRM: Shape = alone(
     "confirm",
     "a `confirm`",
     "A question to a person.",
@@ -76,7 +74,7 @@ pub(in crate::syntax::json) static CONFIRM: Shape = alone(
     ]],
 );
 
-pub(in crate::syntax::json) static UNTIL: Shape = alone(
+static UNTIL: Shape = alone(
     "until",
     "an `until`",
     "How a read is polled.",
@@ -90,7 +88,7 @@ pub(in crate::syntax::json) static UNTIL: Shape = alone(
     ]],
 );
 
-pub(in crate::syntax::json) static VERIFY: Shape = alone(
+static VERIFY: Shape = alone(
     "verify",
     "a `verify`",
     "How to see that an effect has happened.",
@@ -108,7 +106,7 @@ pub(in crate::syntax::json) static VERIFY: Shape = alone(
     ]],
 );
 
-pub(in crate::syntax::json) static RECOVER: Shape = alone(
+static RECOVER: Shape = alone(
     "recover",
     "a `recover`",
     "What to do instead where a step fails.",
@@ -152,7 +150,7 @@ const CALL_ACTION: Shape = shape(
     &[&[must("call", Slot::Call, "The tool and its arguments.")]],
 );
 
-pub(in crate::syntax::json) static ACTIONS: &[Shape] = &[
+pub(super) static ACTIONS: &[Shape] = &[
     CALL_ACTION,
     shape(
         "value",
@@ -181,7 +179,7 @@ pub(in crate::syntax::json) static ACTIONS: &[Shape] = &[
     shape("fail", "a `fail`", "An end.", &[FAILURE]),
 ];
 
-pub(in crate::syntax::json) static UNDOS: &[Shape] = &[
+pub(super) static UNDOS: &[Shape] = &[
     CALL_ACTION,
     shape(
         "do",
@@ -209,5 +207,5 @@ pub(super) static FAILURE: &[Key] = &[
         Slot::Word(Word::Class),
         "The error class, such as denied.policy.",
     ),
-    may("message", Slot::Value, "What is said."),
+    may("message", Slot::Message, "What is said."),
 ];

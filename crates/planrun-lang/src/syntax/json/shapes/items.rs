@@ -17,7 +17,7 @@ pub(in crate::syntax::json) static FILE: Shape = alone(
     ]],
 );
 
-pub(in crate::syntax::json) static ITEMS: &[Shape] = &[
+pub(super) static ITEMS: &[Shape] = &[
     shape(
         "use",
         "a `use`",
@@ -125,7 +125,7 @@ pub(in crate::syntax::json) static ITEMS: &[Shape] = &[
     ),
 ];
 
-pub(in crate::syntax::json) static NAMESPACE: Shape = alone(
+static NAMESPACE: Shape = alone(
     "namespace",
     "a namespace",
     "A namespace of tools.",
@@ -135,7 +135,7 @@ pub(in crate::syntax::json) static NAMESPACE: Shape = alone(
     ]],
 );
 
-pub(in crate::syntax::json) static PARAMETER: Shape = alone(
+static PARAMETER: Shape = alone(
     "parameter",
     "a parameter",
     "An input of a plan or a tool.",

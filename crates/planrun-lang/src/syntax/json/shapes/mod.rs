@@ -2,18 +2,19 @@
 
 mod clauses;
 mod items;
-mod settings;
 mod statements;
 mod test_lines;
 
 use clauses::{ACTIONS, UNDOS};
-pub(in crate::syntax::json) use clauses::{CALL, CLAUSES, CONFIRM, RECOVER, UNTIL, VERIFY};
+pub(in crate::syntax::json) use clauses::{CALL, CLAUSES};
+pub(in crate::syntax::json) use items::FILE;
 use items::ITEMS;
-pub(in crate::syntax::json) use items::{FILE, NAMESPACE, PARAMETER};
-pub(in crate::syntax::json) use settings::settings_of;
 use statements::STATEMENTS;
-pub(in crate::syntax::json) use statements::{ELSE_IF, INPUT_FIELD, MATCH_ARM, RACE_ARM};
 use test_lines::{OUTCOMES, TEST_STATEMENTS};
+
+use std::borrow::Cow;
+
+use crate::syntax::settings::Settings;
 
 /// An object of the form.
 pub(in crate::syntax::json) struct Shape {
@@ -33,7 +34,22 @@ pub(in crate::syntax::json) struct Key {
     pub name: &'static str,
     pub slot: Slot,
     pub required: bool,
-    pub about: &'static str,
+    /// What it is for; empty where [`Key::about`] makes it from what the key holds.
+    about: &'static str,
+}
+
+/// A key of an object of this shape.
+#[derive(Clone, Copy)]
+pub(in crate::syntax::json) struct Under {
+    pub shape: &'static Shape,
+    pub key: &'static Key,
+}
+
+impl Under {
+    /// What it is called in messages.
+    pub fn called(self) -> String {
+        format!("`{}`", self.key.name)
+    }
 }
 
 /// What a key holds.
@@ -48,10 +64,16 @@ pub(in crate::syntax::json) enum Slot {
     Word(Word),
     /// A type in the syntax of the language.
     Type,
+    /// A type that is an object, written out.
+    ObjectType,
     Pattern,
     Value,
-    /// A value whose members that are null count as left out.
-    Settings,
+    /// A value that begins with a text, for people.
+    Message,
+    /// A value that is an object, written out.
+    Members,
+    /// An object of settings; those that are null count as left out.
+    Settings(&'static Settings),
     /// `namespace.tool`
     Tool,
     /// `namespace.tool`, or the name of a plan of the file.
@@ -98,6 +120,45 @@ impl Shape {
     }
 }
 
+impl Key {
+    /// What it is for; of settings, which there are.
+    pub fn about(&self) -> Cow<'static, str> {
+        match self.slot {
+            Slot::Settings(settings) => {
+                (settings.names().collect::<Vec<_>>().join(", ") + ".").into()
+            }
+            _ => self.about.into(),
+        }
+    }
+}
+
+impl Slot {
+    /// The shape of the object that stands there, or of each that does.
+    pub fn shape(self) -> Option<&'static Shape> {
+        match self {
+            Self::Object(shape) | Self::Objects(shape) => Some(shape),
+            Self::Call => Some(&CALL),
+            Self::Name
+            | Self::Names(_)
+            | Self::Text
+            | Self::Flag
+            | Self::Word(_)
+            | Self::Type
+            | Self::ObjectType
+            | Self::Pattern
+            | Self::Value
+            | Self::Message
+            | Self::Members
+            | Self::Settings(_)
+            | Self::Tool
+            | Self::Callee
+            | Self::Arguments
+            | Self::Choice(_)
+            | Self::Choices(_) => None,
+        }
+    }
+}
+
 impl Choice {
     /// Every one, in the order of the reference.
     pub const ALL: [Self; 6] = [
@@ -118,6 +179,11 @@ impl Choice {
             Self::TestStatement => TEST_STATEMENTS,
             Self::Outcome => OUTCOMES,
         }
+    }
+
+    /// The shape of a kind.
+    pub fn shape(self, kind: &str) -> Option<&'static Shape> {
+        self.shapes().iter().find(|shape| shape.kind == kind)
     }
 
     /// With its article.

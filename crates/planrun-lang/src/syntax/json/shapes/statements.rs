@@ -1,9 +1,11 @@
 //! Statements and what stands in them.
 
 use super::clauses::{AGENT, CLAUSES, PROMPTED, STEP};
+use crate::syntax::settings::{ALLOW, POLICY};
+
 use super::{BODY, Choice, DOC, Shape, Slot, WHEN, Word, alone, may, must, shape};
 
-pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
+pub(super) static STATEMENTS: &[Shape] = &[
     shape(
         "step",
         "a `step`",
@@ -124,7 +126,7 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
         &[
             STEP,
             &[
-                must("prompt", Slot::Value, "What is asked."),
+                must("prompt", Slot::Message, "What is asked."),
                 may("by", Slot::Value, "The role of who answers."),
                 must("fields", Slot::Objects(&INPUT_FIELD), "The form."),
             ],
@@ -232,7 +234,7 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
                     Slot::Word(Word::Class),
                     "The error class, such as denied.policy.",
                 ),
-                may("message", Slot::Value, "What is said."),
+                may("message", Slot::Message, "What is said."),
             ],
             WHEN,
         ],
@@ -269,7 +271,11 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
                     Slot::Names(Word::Name),
                     "Its statuses, where they are not the usual ones.",
                 ),
-                may("context", Slot::Type, "The type of its context: an object."),
+                may(
+                    "context",
+                    Slot::ObjectType,
+                    "The type of its context: an object.",
+                ),
                 may("external", Slot::Flag, "Whether others move it."),
             ],
         ],
@@ -283,7 +289,7 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
             &[
                 must("task", Slot::Name, "The task."),
                 must("status", Slot::Name, "Its new status."),
-                may("context", Slot::Value, "What is merged into its context."),
+                may("context", Slot::Members, "What is merged into its context."),
             ],
             WHEN,
             &[may(
@@ -315,32 +321,18 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
     shape(
         "policy",
         "a `policy`",
-        "Settings of the whole plan.",
-        &[
-            DOC,
-            &[must(
-                "settings",
-                Slot::Settings,
-                "retry, timeout, deadline, concurrency, on_failure, budget and more.",
-            )],
-        ],
+        POLICY.about,
+        &[DOC, &[must("settings", Slot::Settings(&POLICY), "")]],
     ),
     shape(
         "allow",
         "an `allow`",
-        "What the built-in tools may reach.",
-        &[
-            DOC,
-            &[must(
-                "settings",
-                Slot::Settings,
-                "net, read, write, run, env, tools, agents.",
-            )],
-        ],
+        ALLOW.about,
+        &[DOC, &[must("settings", Slot::Settings(&ALLOW), "")]],
     ),
 ];
 
-pub(in crate::syntax::json) static MATCH_ARM: Shape = alone(
+static MATCH_ARM: Shape = alone(
     "match_arm",
     "an arm",
     "One arm of a `match`.",
@@ -354,7 +346,7 @@ pub(in crate::syntax::json) static MATCH_ARM: Shape = alone(
     ]],
 );
 
-pub(in crate::syntax::json) static RACE_ARM: Shape = alone(
+static RACE_ARM: Shape = alone(
     "race_arm",
     "an arm",
     "One arm of a `race`.",
@@ -364,7 +356,7 @@ pub(in crate::syntax::json) static RACE_ARM: Shape = alone(
     ]],
 );
 
-pub(in crate::syntax::json) static ELSE_IF: Shape = alone(
+static ELSE_IF: Shape = alone(
     "else_if",
     "an `else_if`",
     "A further condition of an `if`.",
@@ -374,7 +366,7 @@ pub(in crate::syntax::json) static ELSE_IF: Shape = alone(
     ]],
 );
 
-pub(in crate::syntax::json) static INPUT_FIELD: Shape = alone(
+static INPUT_FIELD: Shape = alone(
     "input_field",
     "a field",
     "One field of a form.",

@@ -3,7 +3,7 @@
 use super::clauses::FAILURE;
 use super::{Choice, Key, Shape, Slot, Word, may, must, shape};
 
-pub(in crate::syntax::json) static TEST_STATEMENTS: &[Shape] = &[
+pub(super) static TEST_STATEMENTS: &[Shape] = &[
     shape(
         "given",
         "a `given`",
@@ -84,7 +84,7 @@ pub(super) static REPETITION: &[Key] = &[
     may("delay", Slot::Value, "How long it takes."),
 ];
 
-pub(in crate::syntax::json) static OUTCOMES: &[Shape] = &[
+pub(super) static OUTCOMES: &[Shape] = &[
     shape(
         "value",
         "a `value`",

@@ -1,0 +1,464 @@
+//! What a tree keeps under one key, read and printed as the key's slot says.
+
+use std::sync::Arc;
+
+use jsonc_parser::ast::Value;
+use serde_json::Value as Json;
+
+use super::document::span;
+use super::elements::Element;
+use super::print::{Encoder, Head, Object, dotted};
+use super::reader::{Fields, Reader, missing, nameless, opening};
+use super::relocate::Relocate;
+use super::shapes::{Choice, Slot, Under, Word};
+use super::strings::Extract;
+use super::trees::{Kinds, write_action};
+use super::values::{begins_with_text, read_expression, read_part};
+use crate::diag::Diagnostic;
+use crate::diag::codes::text as codes;
+use crate::source::Span;
+use crate::syntax::ast::{
+    Argument, ArmBody, Block, ErrorPattern, Expr, ExprKind, MockOutcome, MockOutcomeKind,
+    MockTarget, Name, Pattern, PatternKind, Text, TypeExpr, TypeExprKind, Undo,
+};
+use crate::syntax::part::Part;
+use crate::syntax::{MAX_BLOCKS, canonical_pattern, canonical_type};
+
+/// What a tree keeps under a key.
+pub(super) trait Held: Sized {
+    /// `None` where it cannot be read, which was reported.
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self>;
+
+    /// Stands in an object at this place where the key is left out or cannot be read.
+    fn left_out(object: Span) -> Self;
+
+    /// `None` where the key is left out.
+    fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json>;
+}
+
+impl<T: Held> Held for Option<T> {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        T::read(reader, value, under).map(Some)
+    }
+
+    fn left_out(_: Span) -> Self {
+        None
+    }
+
+    fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json> {
+        self.as_ref().and_then(|held| held.write(encoder, under))
+    }
+}
+
+impl<T: Held> Held for Box<T> {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        T::read(reader, value, under).map(Self::new)
+    }
+
+    fn left_out(object: Span) -> Self {
+        Self::new(T::left_out(object))
+    }
+
+    fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json> {
+        (**self).write(encoder, under)
+    }
+}
+
+impl Held for Expr {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        let settings = matches!(under.key.slot, Slot::Settings(_));
+        // The language writes an object out in these places.
+        let object = matches!(under.key.slot, Slot::Members) || (settings && under.key.required);
+        if matches!(under.key.slot, Slot::Call) {
+            return Some(reader.call(value));
+        }
+        let read = read_expression(reader, value, settings, 0);
+        if object && !matches!(read.kind, ExprKind::Object(_) | ExprKind::Error) {
+            reader.mistyped(value, &under.called(), "an object, written out");
+            return Some(missing(read.span));
+        }
+        if matches!(under.key.slot, Slot::Message) && !begins_with_text(&read) {
+            let message = format!("{} must begin with a text", under.called());
+            let finding = Diagnostic::new(&codes::JSON_SHAPE, read.span, message);
+            reader.report(
+                finding.help("write {\"text\": \"…\"}, with `${…}` around what is no text"),
+            );
+            return Some(missing(read.span));
+        }
+        Some(read)
+    }
+
+    fn left_out(object: Span) -> Self {
+        missing(object)
+    }
+
+    fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json> {
+        Some(match under.key.slot {
+            Slot::Call => encoder.call(self),
+            Slot::Settings(_) => encoder.settings(self),
+            _ => encoder.value(self),
+        })
+    }
+}
+
+impl Held for Name {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        let word = match under.key.slot {
+            Slot::Word(word) => word,
+            _ => Word::Name,
+        };
+        reader.word(value, &under.called(), word)
+    }
+
+    fn left_out(object: Span) -> Self {
+        nameless(object)
+    }
+
+    fn write(&self, _: &mut Encoder, _: Under) -> Option<Json> {
+        Some(Json::from(&*self.text))
+    }
+}
+
+impl Held for Vec<Name> {
+    /// A list that may be left out is left out where it is empty.
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        let Slot::Names(word) = under.key.slot else {
+            return None;
+        };
+        let what = format!("each of {}", under.called());
+        let elements = reader.elements(value, under).iter();
+        let names: Self = elements
+            .filter_map(|element| reader.word(element, &what, word))
+            .collect();
+        (!names.is_empty()).then_some(names)
+    }
+
+    fn left_out(_: Span) -> Self {
+        Self::new()
+    }
+
+    fn write(&self, _: &mut Encoder, under: Under) -> Option<Json> {
+        let names = self.iter().map(|name| Json::from(&*name.text));
+        (under.key.required || !self.is_empty()).then(|| names.collect())
+    }
+}
+
+impl Held for ErrorPattern {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        Vec::read(reader, value, under).map(Self::Classes)
+    }
+
+    fn left_out(_: Span) -> Self {
+        Self::Any
+    }
+
+    fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json> {
+        match self {
+            Self::Any => None,
+            Self::Classes(classes) => classes.write(encoder, under),
+        }
+    }
+}
+
+/// Documentation.
+impl Held for Arc<str> {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        reader.string(value, &under.called()).map(|(text, _)| text)
+    }
+
+    fn left_out(_: Span) -> Self {
+        Self::from("")
+    }
+
+    fn write(&self, encoder: &mut Encoder, _: Under) -> Option<Json> {
+        encoder.documents.then(|| Json::from(&**self))
+    }
+}
+
+impl Held for Text {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        let (text, span) = reader.string(value, &under.called())?;
+        Some(Self { text, span })
+    }
+
+    fn left_out(object: Span) -> Self {
+        let Name { text, span } = nameless(object);
+        Self { text, span }
+    }
+
+    fn write(&self, _: &mut Encoder, _: Under) -> Option<Json> {
+        Some(Json::from(&*self.text))
+    }
+}
+
+/// A flag, left out where it is false; or which of two moments it is.
+impl Held for bool {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        match (value, under.key.slot) {
+            (_, Slot::Word(word)) => {
+                let moment = reader.word(value, &under.called(), word)?;
+                Some(word.known().last() == Some(&&*moment.text))
+            }
+            (Value::BooleanLit(flag), _) => Some(flag.value),
+            _ => {
+                reader.mistyped(value, &under.called(), "true or false");
+                None
+            }
+        }
+    }
+
+    fn left_out(_: Span) -> Self {
+        false
+    }
+
+    fn write(&self, _: &mut Encoder, under: Under) -> Option<Json> {
+        match under.key.slot {
+            Slot::Word(word) => word
+                .known()
+                .get(usize::from(*self))
+                .copied()
+                .map(Json::from),
+            _ => self.then_some(Json::Bool(true)),
+        }
+    }
+}
+
+/// A tree that is written in the syntax of the language, in a string.
+fn read_syntax<T: Part + Relocate>(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    under: Under,
+    expected: &str,
+) -> Option<T> {
+    let Value::StringLit(string) = value else {
+        reader.mistyped(value, &under.called(), expected);
+        return None;
+    };
+    let extract = Extract::of(reader.text, span(string));
+    Some(read_part(reader, &extract))
+}
+
+impl Held for TypeExpr {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        let ty: Self = read_syntax(reader, value, under, "a string with a type in it")?;
+        let object = matches!(ty.kind, TypeExprKind::Object(_) | TypeExprKind::Error);
+        if object || !matches!(under.key.slot, Slot::ObjectType) {
+            return Some(ty);
+        }
+        let message = format!("{} must be an object type, written out", under.called());
+        let finding = Diagnostic::new(&codes::JSON_SHAPE, ty.span, message);
+        reader.report(finding.help("write its fields, such as { emp_id: string }"));
+        Some(Self::missing(ty.span))
+    }
+
+    fn left_out(object: Span) -> Self {
+        Self::missing(opening(object))
+    }
+
+    fn write(&self, _: &mut Encoder, _: Under) -> Option<Json> {
+        Some(canonical_type(self).into())
+    }
+}
+
+impl Held for Pattern {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        read_syntax(reader, value, under, "a string with a pattern in it")
+    }
+
+    fn left_out(object: Span) -> Self {
+        Self {
+            span: opening(object),
+            kind: PatternKind::Any,
+        }
+    }
+
+    fn write(&self, _: &mut Encoder, _: Under) -> Option<Json> {
+        Some(canonical_pattern(self).into())
+    }
+}
+
+impl Held for Vec<Argument> {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        reader.arguments(value, under.key.name)
+    }
+
+    fn left_out(_: Span) -> Self {
+        Self::new()
+    }
+
+    fn write(&self, encoder: &mut Encoder, _: Under) -> Option<Json> {
+        encoder.arguments(self)
+    }
+}
+
+impl Held for MockTarget {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        let (namespace, tool) = reader
+            .tool_name(value, under.key.name)
+            .unwrap_or_else(|| (nameless(span(value)), nameless(span(value))));
+        Some(Self::Tool { namespace, tool })
+    }
+
+    fn left_out(_: Span) -> Self {
+        Self::Every
+    }
+
+    fn write(&self, _: &mut Encoder, _: Under) -> Option<Json> {
+        match self {
+            Self::Every => None,
+            Self::Tool { namespace, tool } => Some(dotted(&namespace.text, &tool.text).into()),
+        }
+    }
+}
+
+impl Held for Block {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        let whole = span(value);
+        if reader.blocks >= MAX_BLOCKS {
+            let message = format!("bodies nest at most {MAX_BLOCKS} deep");
+            let finding = Diagnostic::new(&codes::TOO_DEEP, opening(whole), message);
+            reader.report(finding.help("split the plan into several that call each other"));
+            return Some(Self {
+                span: whole,
+                statements: Vec::new(),
+            });
+        }
+        let around = reader.place;
+        reader.place = around.of_body(under.shape.kind);
+        reader.blocks += 1;
+        let statements = Vec::read(reader, value, under).unwrap_or_default();
+        reader.blocks -= 1;
+        reader.place = around;
+        Some(Self {
+            span: whole,
+            statements,
+        })
+    }
+
+    fn left_out(object: Span) -> Self {
+        Self {
+            span: opening(object),
+            statements: Vec::new(),
+        }
+    }
+
+    fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json> {
+        let statements = self.statements.iter();
+        let written = statements.map(|statement| statement.write_in(encoder, under));
+        Some(written.collect())
+    }
+}
+
+impl<T: Element> Held for Vec<T> {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        let elements = reader.elements(value, under).iter();
+        Some(
+            elements
+                .filter_map(|element| T::read_in(reader, element, under))
+                .collect(),
+        )
+    }
+
+    fn left_out(_: Span) -> Self {
+        Self::new()
+    }
+
+    fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json> {
+        let elements = self.iter();
+        (under.key.required || !self.is_empty()).then(|| {
+            elements
+                .map(|element| element.write_in(encoder, under))
+                .collect()
+        })
+    }
+}
+
+impl Held for MockOutcome {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, under: Under) -> Option<Self> {
+        Self::read_in(reader, value, under)
+    }
+
+    fn left_out(object: Span) -> Self {
+        Self {
+            span: object,
+            kind: MockOutcomeKind::Generated,
+            times: None,
+            delay: None,
+        }
+    }
+
+    fn write(&self, encoder: &mut Encoder, under: Under) -> Option<Json> {
+        Some(self.write_in(encoder, under))
+    }
+}
+
+impl Held for ArmBody {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, _: Under) -> Option<Self> {
+        let fields = reader.choice(value, Choice::Action);
+        Some(match fields {
+            Some(fields) => Kinds::read_kind(reader, &fields),
+            None => Self::left_out(span(value)),
+        })
+    }
+
+    fn left_out(object: Span) -> Self {
+        Self::Expr(missing(object))
+    }
+
+    fn write(&self, encoder: &mut Encoder, _: Under) -> Option<Json> {
+        write_action(encoder, self).map(Object::done)
+    }
+}
+
+impl Held for Undo {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>, _: Under) -> Option<Self> {
+        let fields = reader.choice(value, Choice::Undo);
+        Some(match fields {
+            Some(fields) => Kinds::read_kind(reader, &fields),
+            None => Self::left_out(span(value)),
+        })
+    }
+
+    fn left_out(object: Span) -> Self {
+        Self::Call(missing(object))
+    }
+
+    fn write(&self, encoder: &mut Encoder, _: Under) -> Option<Json> {
+        Kinds::write_kind(self, encoder, Head::default()).map(Object::done)
+    }
+}
+
+impl Fields<'_> {
+    /// What stands under a key of the object.
+    pub fn held<T: Held>(&self, reader: &mut Reader<'_>, name: &str) -> T {
+        let key = self.shape.all_keys().find(|key| key.name == name);
+        let shape = self.shape;
+        let read = key
+            .zip(self.get(name))
+            .and_then(|(key, value)| T::read(reader, value, Under { shape, key }));
+        read.unwrap_or_else(|| T::left_out(self.span))
+    }
+}
+
+impl Object {
+    /// Puts what stands under a key of the object there, unless it is left out.
+    pub fn hold<T: Held>(&mut self, encoder: &mut Encoder, name: &str, held: &T) {
+        let shape = self.shape;
+        let key = shape.all_keys().find(|key| key.name == name);
+        if let Some(json) = key.and_then(|key| held.write(encoder, Under { shape, key })) {
+            self.put(name, json);
+        }
+    }
+
+    /// As [`Object::hold`], for a list that is left out where it is empty.
+    pub fn hold_list<T: Element>(&mut self, encoder: &mut Encoder, name: &str, list: &[T]) {
+        let shape = self.shape;
+        let key = shape.all_keys().find(|key| key.name == name);
+        if let Some(key) = key.filter(|_| !list.is_empty()) {
+            let written = list
+                .iter()
+                .map(|element| element.write_in(encoder, Under { shape, key }));
+            self.put(name, written.collect::<Vec<_>>());
+        }
+    }
+}
