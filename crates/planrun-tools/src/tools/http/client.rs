@@ -178,7 +178,11 @@ pub(in crate::tools) fn error(
     }
 }
 
-fn build() -> Result<Client, String> {
+/// A client that follows no redirect, tries nothing again and goes through no proxy.
+///
+/// # Errors
+/// Why there can be none, in one sentence.
+pub(in crate::tools) fn build() -> Result<Client, String> {
     // A second installation is refused because the first one stands, which is what is wanted.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {

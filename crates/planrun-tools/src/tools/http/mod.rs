@@ -4,7 +4,7 @@ mod client;
 mod fetch;
 mod status;
 
-pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, shown};
+pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, build, shown};
 pub use client::{HttpClient, HttpRequest, HttpResponse, Limits};
 pub use fetch::{Fetch, fetch_signature};
 pub use status::failure;

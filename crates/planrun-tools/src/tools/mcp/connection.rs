@@ -23,6 +23,7 @@ use super::program::Program;
 use super::server::McpError;
 use crate::contract::{Annotations, OfferedServer, OfferedTool};
 use crate::host::Host;
+use crate::tools::http::build;
 
 /// How long a server may take until it can be called.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -82,11 +83,7 @@ impl Connection {
     }
 
     async fn reach(url: &str, headers: &[(String, String)]) -> Result<Self, McpError> {
-        // A redirect would send what is meant for this server to another one.
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|problem| McpError::new(problem.to_string()))?;
+        let client = build().map_err(McpError::new)?;
         let mut custom = HashMap::new();
         for (name, value) in headers {
             let header = HeaderName::try_from(name).ok().zip({
