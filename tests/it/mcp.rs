@@ -320,6 +320,32 @@ fn variables_reach_a_server_where_the_project_lists_them() {
 }
 
 #[test]
+fn servers_come_from_files_of_other_programs_and_a_name_means_one_of_them() {
+    let server = |program: &str| json!({ "command": program, "args": ["x"] });
+    let claude = json!({ "mcpServers": { "notes": server("one"), "desk": server("two") } });
+    let code = json!({ "servers": { "desk": server("three") }, "inputs": [] });
+    let place = folder([
+        (
+            "planrun.yaml",
+            "mcp: [.mcp.json, .vscode/mcp.json]\n".to_owned(),
+        ),
+        (".mcp.json", claude.to_string()),
+        (".vscode/mcp.json", code.to_string()),
+        ("a.plan", "plan a() {}\n".to_owned()),
+    ]);
+    let checked = run(&place, &["check", "--format", "short"]);
+    let expected =
+        ".vscode/mcp.json:1:1: error[ambiguous-tool] there are tools with the name desk already\n";
+    assert!(checked.stdout.contains(expected), "{checked:?}");
+    let locked = run(&place, &["tools", "lock"]);
+    for program in ["one", "two"] {
+        let expected = format!("there is no program `{program}`");
+        assert!(locked.stderr.contains(&expected), "{}", locked.stderr);
+    }
+    assert!(!locked.stderr.contains("three"), "{}", locked.stderr);
+}
+
+#[test]
 fn a_lock_that_was_changed_by_hand_is_refused() {
     let Some(place) = project(&calling("notes.echo(text: \"x\")")) else {
         return;

@@ -125,15 +125,16 @@ impl<'l> Line<'l> {
                 "at" => at = Some(parse_timestamp(text.trim_matches('"')).unwrap_or(0)),
                 "event" => event = Some(parsed(serde_json::from_str(text))?),
                 "sensitive" => sensitive = parsed(serde_json::from_str(text))?,
-                _ => match Form::of(name) {
-                    Some(form) => value = Some((form, raw)).filter(|_| text != "null"),
-                    None => {
-                        if name == "for" {
-                            what = parsed(serde_json::from_str(text))?;
-                        }
-                        fields.push((name, raw));
+                _ => {
+                    if let Some(form) = Form::of(name) {
+                        value = Some((form, raw)).filter(|_| text != "null");
+                        continue;
                     }
-                },
+                    if name == "for" {
+                        what = parsed(serde_json::from_str(text))?;
+                    }
+                    fields.push((name, raw));
+                }
             }
         }
         let missing = |field| EventError::unreadable(format!("missing field `{field}`"));
@@ -263,15 +264,14 @@ impl<'de> MapAccess<'de> for KindFields<'de> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Fault> {
-        let name = match self.kind {
-            Some(_) => "event",
-            None => {
-                self.raw = self.rest.next();
-                let Some((name, _)) = self.raw else {
-                    return Ok(None);
-                };
-                name
-            }
+        let name = if self.kind.is_some() {
+            "event"
+        } else {
+            self.raw = self.rest.next();
+            let Some((name, _)) = self.raw else {
+                return Ok(None);
+            };
+            name
         };
         seed.deserialize(BorrowedStrDeserializer::new(name))
             .map(Some)

@@ -9,10 +9,9 @@ use super::finding::quoted;
 #[must_use]
 pub fn declaration(tool: &Signature) -> String {
     let description = tool.description.as_deref().unwrap_or_default();
-    let lines = description.trim().lines();
-    let doc: String = lines
-        .map(|line| format!("/// {}\n", line.trim_end()))
-        .collect();
+    let doc = description.trim().lines().fold(String::new(), |doc, line| {
+        format!("{doc}/// {}\n", line.trim_end())
+    });
     let parameters: Vec<String> = tool.parameters.iter().map(parameter).collect();
     let fails: Vec<String> = tool.raises.iter().map(|name| quoted(name)).collect();
     let mut clauses = String::new();

@@ -59,6 +59,12 @@ pub enum LockError {
     Edited(String),
 }
 
+/// What every version of the file has.
+#[derive(Deserialize)]
+struct Head {
+    version: u32,
+}
+
 impl Default for Lock {
     fn default() -> Self {
         Self {
@@ -140,10 +146,6 @@ impl Lock {
     /// Where it is none, is of a newer planrun, or does not fit its own hashes.
     pub fn parse(text: &str) -> Result<Self, LockError> {
         let malformed = |problem: serde_json::Error| LockError::Malformed(problem.to_string());
-        #[derive(Deserialize)]
-        struct Head {
-            version: u32,
-        }
         let head: Head = serde_json::from_str(text).map_err(malformed)?;
         if head.version > VERSION {
             return Err(LockError::Newer(head.version));

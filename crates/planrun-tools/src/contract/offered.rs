@@ -82,9 +82,8 @@ impl Annotations {
     pub fn class(&self, accepted: bool) -> Effect {
         match self.claim() {
             Some(claimed) if accepted => claimed,
-            Some(_) => Effect::Effect,
             None if self.destructive == Some(true) => Effect::Irreversible,
-            None => Effect::Effect,
+            Some(_) | None => Effect::Effect,
         }
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, CONFIG_KEY, CONFIG_VARIABLE, NOT_YET};
 use planrun_lang::diag::{Diagnostic, Severity};
-use planrun_lang::source::{MAX_FILE_BYTES, SourceFile};
+use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 use planrun_lang::types::Effect;
 
 use super::settings::Read;
-use super::shown;
+use super::{Location, shown};
 use crate::host::Host;
 use crate::tools::BUILT_IN;
 use crate::tools::app::section::Section;
@@ -44,22 +44,57 @@ pub(super) fn all(
     apps: &[App],
     found: &mut Vec<Findings>,
 ) -> Vec<ServerSettings> {
-    let mut servers = std::mem::take(&mut read.servers);
     let mut taken: BTreeSet<Arc<str>> = apps.iter().map(|app| app.name.clone()).collect();
-    servers.retain(|server| taken.insert(server.name.clone()));
+    let mut servers = Vec::new();
+    add(
+        std::mem::take(&mut read.servers),
+        &mut servers,
+        &mut taken,
+        &root.join(Location::FILE),
+        found,
+    );
     let reader = ServerReader {
         host,
         root,
         variables: &read.variables,
     };
     for (path, _) in &read.server_files {
-        for server in reader.file(&root.join(path), found) {
-            if taken.insert(server.name.clone()) {
-                servers.push(server);
-            }
-        }
+        let file = root.join(path);
+        let further = reader.file(&file, found);
+        add(further, &mut servers, &mut taken, &file, found);
     }
     servers
+}
+
+/// Adds the servers of a file. One whose name is taken is left out, and that is a finding: which of two was meant must not hang on
+/// the order of files.
+fn add(
+    further: Vec<ServerSettings>,
+    servers: &mut Vec<ServerSettings>,
+    taken: &mut BTreeSet<Arc<str>>,
+    file: &Path,
+    found: &mut Vec<Findings>,
+) {
+    let mut twice = Vec::new();
+    for server in further {
+        if taken.insert(server.name.clone()) {
+            servers.push(server);
+            continue;
+        }
+        let message = format!("there are tools with the name {} already", server.name);
+        let finding = Diagnostic::new(&AMBIGUOUS_TOOL, Span::at(0), message);
+        twice.push(
+            finding
+                .note("this server is left out")
+                .help("give one of them another name"),
+        );
+    }
+    if !twice.is_empty() {
+        found.push(Findings {
+            source: Arc::new(SourceFile::new(shown(file), "")),
+            diagnostics: twice,
+        });
+    }
 }
 
 /// Reads where servers are, with the variables of the environment that the project lets its configuration read.
@@ -124,11 +159,7 @@ impl ServerReader<'_> {
             Ok(text) => self.text(&text, &mut own),
             Err(problem) => {
                 let message = format!("this file of MCP servers cannot be read: {problem}");
-                own.push(Diagnostic::new(
-                    &CONFIG_KEY,
-                    planrun_lang::source::Span::at(0),
-                    message,
-                ));
+                own.push(Diagnostic::new(&CONFIG_KEY, Span::at(0), message));
                 Vec::new()
             }
         };
@@ -273,23 +304,20 @@ impl ServerReader<'_> {
             if !self.variables.contains(&name) {
                 found.push(not_listed(&name, node.span));
             }
-            match self.host.variable(&name) {
-                Some(value) => {
-                    secrets.push(value.clone());
-                    environment.push((name, value));
-                }
-                None => {
-                    let message = format!("the environment variable {name} is not set");
-                    let help = format!("set {name}, or take it out of `env`");
-                    found.push(Diagnostic::new(&CONFIG_VARIABLE, node.span, message).help(help));
-                }
+            if let Some(value) = self.host.variable(&name) {
+                secrets.push(value.clone());
+                environment.push((name, value));
+            } else {
+                let message = format!("the environment variable {name} is not set");
+                let help = format!("set {name}, or take it out of `env`");
+                found.push(Diagnostic::new(&CONFIG_VARIABLE, node.span, message).help(help));
             }
         }
         environment
     }
 }
 
-fn not_listed(name: &str, span: planrun_lang::source::Span) -> Diagnostic {
+fn not_listed(name: &str, span: Span) -> Diagnostic {
     let message =
         format!("{name} is read from the environment, and `env` of planrun.yaml does not list it");
     let help =
@@ -346,17 +374,14 @@ fn classes(section: &Section, found: &mut Vec<Diagnostic>) -> BTreeMap<String, E
     let node = section.get("classes");
     let mut classes = BTreeMap::new();
     for (tool, class) in written {
-        match Effect::find(&class) {
-            Some(effect) => {
-                classes.insert(tool, effect);
-            }
-            None => {
-                let span = node.map_or(section.span(), |node| node.span);
-                let names = Effect::ALL.map(Effect::name).join(", ");
-                let message = format!("`{class}` of {tool} is no effect class: they are {names}");
-                section.report(span, message, found);
-            }
+        if let Some(effect) = Effect::find(&class) {
+            classes.insert(tool, effect);
+            continue;
         }
+        let span = node.map_or(section.span(), |node| node.span);
+        let names = Effect::ALL.map(Effect::name).join(", ");
+        let message = format!("`{class}` of {tool} is no effect class: they are {names}");
+        section.report(span, message, found);
     }
     classes
 }

@@ -151,6 +151,7 @@ impl Node {
     }
 
     /// Whether what stands at this place is a part of it.
+    #[must_use]
     pub fn has_part_at(&self, place: Span) -> bool {
         match &self.content {
             Content::List(items) => items.iter().any(|item| item.has_part_at(place)),

@@ -164,16 +164,12 @@ async fn inputs(
 ) -> Result<BTreeMap<String, Json>, CallError> {
     let mut responses = BTreeMap::new();
     for (name, wanted) in asks.input_requests.into_iter().flatten() {
-        let response = match wanted {
-            InputRequest::Elicitation(elicitation) => {
-                serde_json::to_value(elicit(elicitation.params, events).await)
-            }
-            _ => {
-                let message = "the server wants input that nobody here gives";
-                let class = ErrorClass::Validation(Validation::Result);
-                return Err(CallError::new(class, message, Sent::Maybe));
-            }
+        let InputRequest::Elicitation(elicitation) = wanted else {
+            let message = "the server wants input that nobody here gives";
+            let class = ErrorClass::Validation(Validation::Result);
+            return Err(CallError::new(class, message, Sent::Maybe));
         };
+        let response = serde_json::to_value(elicit(elicitation.params, events).await);
         responses.insert(name, response.unwrap_or_default());
     }
     Ok(responses)

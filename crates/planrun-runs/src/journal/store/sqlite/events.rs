@@ -140,9 +140,8 @@ impl Events {
         while bytes < READ_AT_ONCE {
             let segment = match rows.next().and_then(|row| row.map(Segment::of).transpose()) {
                 Ok(Some(segment)) => segment,
-                Ok(None) => break,
                 Err(error) if self.ahead.is_empty() => return Err(error),
-                Err(_) => break,
+                Ok(None) | Err(_) => break,
             };
             bytes += segment.text.len();
             self.ahead.push_back(segment);
