@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use planrun_runs::journal::Log;
 use planrun_runs::journal::store::{Created, Digest, Journal, JournalError, Settings, Synchronous};
 use planrun_tools::host::RealHost;
 
@@ -243,32 +242,6 @@ fn what_waits_for_no_disk_is_written_before_the_flush_returns() {
         numbers(&stage.read().unwrap(), "r1", 1),
         ((1..=100).collect(), None)
     );
-}
-
-#[test]
-fn a_driver_that_may_wait_for_the_disk_writes_its_events_in_order() {
-    let stage = Stage::new();
-    let journal = stage.open();
-    let mut driver = create(&journal, "r1");
-    let mut written_here = 0;
-    for round in 1..=50 {
-        append(&mut driver, 2);
-        driver.flush_here();
-        written_here += u32::from(Log::durable(&driver) == round * 2);
-        // The thread may have been just about to look for work, or to listen; then it writes what waits.
-        wait_durable(&driver, round * 2);
-    }
-    assert!(written_here > 0);
-    let mut other = create(&journal, "r2");
-    append(&mut other, 1);
-    other.flush_here();
-    append(&mut driver, 1);
-    driver.flush_here();
-    driver.close().unwrap();
-    other.close().unwrap();
-    let reader = stage.read().unwrap();
-    assert_eq!(numbers(&reader, "r1", 1), ((1..=101).collect(), None));
-    assert_eq!(numbers(&reader, "r2", 1), (vec![1], None));
 }
 
 #[test]

@@ -12,7 +12,6 @@ use planrun_core::run::{
 use planrun_lang::value::Value;
 use planrun_tools::host::{Host, runtime_now};
 use planrun_tools::tools::{Callee, Conversation, Handle, Request};
-use tokio::runtime::RuntimeFlavor;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -71,9 +70,6 @@ struct Driver<'a> {
     wake: Option<Duration>,
     epoch: Instant,
     now: Moment,
-    /// The runtime has no other thread, and nobody is kept from anything while the run waits for its journal. Waking the
-    /// thread that writes, and being woken by it, costs a good part of what the disk takes.
-    owns_thread: bool,
     /// The line of an event that is being written.
     line: Vec<u8>,
     spans: Option<StepSpans>,
@@ -123,8 +119,6 @@ impl<'a> Driver<'a> {
             wake: None,
             epoch,
             now,
-            owns_thread: tokio::runtime::Handle::try_current()
-                .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::CurrentThread),
             line: Vec::new(),
             spans: StepSpans::new(),
             ended: false,
@@ -371,11 +365,7 @@ impl<'a> Driver<'a> {
     /// Hands the events so far to whoever writes, and tells the run how many of them are safe.
     fn flush(&mut self) {
         let Some(log) = &mut self.log else { return };
-        if self.owns_thread && self.attempts.is_empty() {
-            log.flush_here();
-        } else {
-            log.flush();
-        }
+        log.flush();
         let durable = log.durable();
         if durable > self.durable {
             self.durable = durable;

@@ -19,11 +19,6 @@ pub trait Log: Send {
     /// Hands what was taken to whoever writes; [`Self::durable`] tells when it is on disk.
     fn flush(&mut self);
 
-    /// The same for a caller that has nothing else to do, and may be held up for as long as the disk takes.
-    fn flush_here(&mut self) {
-        self.flush();
-    }
-
     /// The number of the last event that is on disk.
     fn durable(&self) -> u64;
 

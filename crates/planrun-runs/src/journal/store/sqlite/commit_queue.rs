@@ -38,17 +38,7 @@ impl CommitQueue {
 
     /// Sees to it that what waits is written: here, or by the thread where that would mean to wait for anybody.
     pub(super) fn attend(&self) {
-        self.write_or_wake(self.at_once);
-    }
-
-    /// The same for a driver that may wait for the disk; the events of several runs are left to the thread, which writes
-    /// them together.
-    pub(super) fn attend_here(&self) {
-        self.write_or_wake(self.at_once || self.queue.has_one_run());
-    }
-
-    fn write_or_wake(&self, here: bool) {
-        let written = here
+        let written = self.at_once
             && self
                 .writer
                 .try_lock()

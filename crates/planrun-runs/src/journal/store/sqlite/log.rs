@@ -7,7 +7,6 @@ use tokio::sync::watch;
 
 use super::super::digest::Digest;
 use super::SqliteLease;
-use super::commit_queue::CommitQueue;
 use super::queue;
 use crate::journal::Log;
 use planrun_core::journal::{Message, Summary};
@@ -41,10 +40,6 @@ impl Log for SqliteLease {
     fn flush(&mut self) {
         // What cannot be written is told by `broken`.
         let _ = Self::flush(self);
-    }
-
-    fn flush_here(&mut self) {
-        let _ = self.flush_by(CommitQueue::attend_here);
     }
 
     fn durable(&self) -> u64 {

@@ -236,11 +236,6 @@ impl Queue {
         entry.pending.extend(batch);
     }
 
-    /// Whether a single run is driven.
-    pub(super) fn has_one_run(&self) -> bool {
-        self.state().entries.len() == 1
-    }
-
     /// Wakes the thread that writes.
     pub(super) fn wake(&self) {
         self.work.notify_one();

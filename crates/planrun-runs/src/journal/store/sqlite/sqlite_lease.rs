@@ -125,13 +125,9 @@ impl SqliteLease {
     /// # Errors
     /// Why nothing can be written any more.
     pub fn flush(&mut self) -> Result<(), JournalError> {
-        self.flush_by(CommitQueue::attend)
-    }
-
-    pub(super) fn flush_by(&mut self, attend: fn(&CommitQueue)) -> Result<(), JournalError> {
         if !self.batch.is_empty() && self.misused.is_none() {
             self.commits.queue.hand_over(self.key, &mut self.batch);
-            attend(&self.commits);
+            self.commits.attend();
         }
         self.failure().map_or(Ok(()), Err)
     }
