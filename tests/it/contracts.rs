@@ -444,12 +444,12 @@ async fn b15_who_lists_fields_without_a_type_means_an_object() {
     assert_eq!(ran.reply(), json!("x"));
     for seed in 0..40 {
         let contract = Contract::of_result(bare.clone());
-        let examples = planrun_lang::types::Examples::new(contract.meant()).unwrap();
+        let examples = planrun_lang::example::Examples::new(contract.meant()).unwrap();
         let made = examples
             .make(
                 &serde_json::Map::new(),
                 seed,
-                planrun_lang::types::Choice::Usual,
+                planrun_lang::example::Choice::Usual,
             )
             .unwrap();
         assert!(made.is_object(), "{made}");

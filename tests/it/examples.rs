@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use planrun_lang::types::{Choice, Examples, Validator, decode, from_schema, to_schema};
+use planrun_lang::example::{Choice, Examples};
+use planrun_lang::types::{Validator, decode, from_schema, to_schema};
 use planrun_tools::host::RealHost;
 use planrun_tools::tools::app::{app_files, load_apps};
 use serde_json::{Map, Value as Json, json};

@@ -10,7 +10,6 @@ mod adversarial;
 mod allow;
 mod bad_input;
 mod breaking;
-mod cache;
 mod cel;
 mod check;
 mod ci;

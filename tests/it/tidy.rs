@@ -30,7 +30,7 @@ const CRATES: &[Crate] = &[
         rows: &[
             &["source", "value"],
             &["diag", "types", "permission", "protocol", "secrets"],
-            &["syntax", "builtins", "call"],
+            &["syntax", "builtins", "call", "example"],
             &["format", "sema"],
             &["graph", "eval"],
             &["lint"],

@@ -8,6 +8,7 @@ pub mod builtins;
 pub mod call;
 pub mod diag;
 pub mod eval;
+pub mod example;
 pub mod format;
 pub mod graph;
 pub mod lint;

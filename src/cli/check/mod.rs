@@ -1,6 +1,5 @@
 //! `planrun check`: every finding in every plan, before anything runs.
 
-mod cache;
 mod files;
 mod fix;
 mod projects;
@@ -35,10 +34,6 @@ Examples:
 /// Check plans without running them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of its own on the command line"
-)]
 pub struct Arguments {
     /// Files and folders; `-` is standard input. Folders are searched for *.plan, *.plan.json and *.plantest, except what git ignores.
     #[arg(value_name = "PATH", default_value = ".")]
@@ -63,9 +58,6 @@ pub struct Arguments {
     /// Check again whenever a plan, an app file or the project's file changes, until Ctrl-C.
     #[arg(long, conflicts_with_all = ["fix", "unsafe_fix", "diff"])]
     pub watch: bool,
-    /// Do not use, and do not write, what earlier checks of unchanged plans found.
-    #[arg(long)]
-    pub no_cache: bool,
     /// Do not use the network; a check never does.
     #[arg(long)]
     pub offline: bool,
@@ -127,14 +119,10 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let severities = Severities::parse(&arguments.deny, &arguments.allow, &arguments.enable)
         .map_err(|unknown| Failure::Usage(unknown.to_string()))?;
-    let wish = arguments.fixes.wish();
-    // What was counted and mended is not remembered.
-    let cached = !arguments.no_cache && !arguments.stats && wish.is_none();
     let task = Task {
         folder: project,
         severities: &severities,
-        wish,
-        cached,
+        wish: arguments.fixes.wish(),
     };
     if !arguments.watch {
         return once(arguments, task, terminal);

@@ -6,10 +6,11 @@ use std::process::Command;
 use std::sync::Arc;
 
 use planrun_lang::call::Answer;
+use planrun_lang::example::{Choice, Examples};
 use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{self, Call, Files, Plan, StepKind, Target, Tools};
 use planrun_lang::source::SourceFile;
-use planrun_lang::types::{Choice, Examples, Signature, decode, encode};
+use planrun_lang::types::{Signature, decode, encode};
 use planrun_lang::value::Value;
 use planrun_test::plantest::coverage::{Coverage, Goals, Seen, html, json, lcov, text};
 use planrun_tools::host::{Host, MemoryHost, RealHost};

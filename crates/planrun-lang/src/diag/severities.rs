@@ -61,18 +61,6 @@ impl Severities {
         })
     }
 
-    /// Whether any code is asked for that is reported on request only.
-    #[must_use]
-    pub fn asks_for_more(&self) -> bool {
-        self.layers.iter().any(|layer| {
-            layer
-                .enable
-                .iter()
-                .chain(&layer.deny)
-                .any(|asked| asked.optional)
-        })
-    }
-
     /// Whether a code that is reported on request only is asked for.
     #[must_use]
     pub fn enables(&self, code: &Code) -> bool {

@@ -33,9 +33,10 @@ pub use failure_kind::FailureKind;
 pub use fit::{Fit, fit};
 pub use mismatch::{Misfit, Mismatch, PathPart};
 pub use refine::{Refinement, refine};
+pub(crate) use schema::TYPE_KEYWORD;
 pub use schema::{
-    Choice, Contract, Examples, Known, KnownField, NoExample, SchemaError, Validator, Verdict,
-    Violation, from_schema, placed_field, to_schema,
+    Contract, Known, KnownField, SchemaError, Validator, Verdict, Violation, from_schema,
+    placed_field, to_schema,
 };
 pub use sensitive::{sensitive_arguments, sensitive_result, sounds_secret};
 pub use shape::{FieldLookup, error_object, field, field_names, result_union};

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::example::{Choice, Examples};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Choice, ErrorClass, Examples, Signature, Validation};
+use planrun_lang::types::{ErrorClass, Signature, Validation};
 use serde_json::Map;
 
 use super::world::Call;

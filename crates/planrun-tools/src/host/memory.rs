@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use planrun_lang::permission::PathResolver;
 
-use super::{FileKind, Host, Stamp};
+use super::{FileKind, Host};
 
 /// A host in memory. Its clock stands still until it is moved, and its chance is the same for the same seed.
 #[derive(Debug)]
@@ -19,8 +19,6 @@ pub struct MemoryHost {
 #[derive(Debug)]
 struct State {
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// When files were written, by the clock of the time.
-    written: BTreeMap<PathBuf, i128>,
     variables: BTreeMap<String, String>,
     now: i128,
     elapsed: Duration,
@@ -32,10 +30,9 @@ impl MemoryHost {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let now = 1_767_225_600_000_000_000;
-        let (files, written, variables) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (files, variables) = (BTreeMap::new(), BTreeMap::new());
         let state = State {
             files,
-            written,
             variables,
             now,
             elapsed: Duration::ZERO,
@@ -151,8 +148,6 @@ impl Host for MemoryHost {
 
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         let mut state = self.state();
-        let now = state.now;
-        state.written.insert(plain(path), now);
         state.files.insert(plain(path), content.to_vec());
         Ok(())
     }
@@ -163,8 +158,6 @@ impl Host for MemoryHost {
 
     fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         let mut state = self.state();
-        let now = state.now;
-        state.written.insert(plain(path), now);
         state
             .files
             .entry(plain(path))
@@ -178,25 +171,8 @@ impl Host for MemoryHost {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         let mut state = self.state();
-        state.written.remove(&plain(path));
         state.files.remove(&plain(path));
         Ok(())
-    }
-
-    fn stamp(&self, path: &Path) -> io::Result<Stamp> {
-        let state = self.state();
-        let content = state
-            .files
-            .get(&plain(path))
-            .ok_or(io::ErrorKind::NotFound)?;
-        let written = state.written.get(&plain(path)).copied().unwrap_or_default();
-        let written = i64::try_from(written).unwrap_or(i64::MAX);
-        Ok(Stamp {
-            size: content.len() as u64,
-            modified: written,
-            changed: written,
-            inode: 0,
-        })
     }
 
     fn make_folder(&self, _: &Path) -> io::Result<()> {
@@ -205,10 +181,6 @@ impl Host for MemoryHost {
 
     fn make_private_folder(&self, _: &Path) -> io::Result<()> {
         Ok(())
-    }
-
-    fn program(&self) -> io::Result<PathBuf> {
-        Ok(PathBuf::from("/bin/planrun"))
     }
 
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {

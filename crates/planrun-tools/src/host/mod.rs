@@ -28,18 +28,6 @@ pub enum FileKind {
     Folder,
 }
 
-/// What tells that a file is as it was, without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Stamp {
-    pub size: u64,
-    /// When its content was changed, in nanoseconds since 1970.
-    pub modified: i64,
-    /// When anything of it was changed, which nobody can set; as `modified` where the system does not say.
-    pub changed: i64,
-    /// Which file of its disk it is; zero where the system does not say.
-    pub inode: u64,
-}
-
 /// What planrun asks of the machine it runs on.
 pub trait Host: PathResolver {
     /// Nanoseconds since 1970-01-01T00:00:00Z by the wall clock.
@@ -86,11 +74,6 @@ pub trait Host: PathResolver {
     /// # Errors
     /// Of kind `NotFound` where nothing stands there.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
-    /// What tells whether a file is as it was, links followed.
-    ///
-    /// # Errors
-    /// Of kind `NotFound` where nothing stands there.
-    fn stamp(&self, path: &Path) -> io::Result<Stamp>;
     /// Makes a folder and those above it, where they are not there yet.
     ///
     /// # Errors
@@ -101,11 +84,6 @@ pub trait Host: PathResolver {
     /// # Errors
     /// Whatever the file system says.
     fn make_private_folder(&self, path: &Path) -> io::Result<()>;
-    /// The file of the running program.
-    ///
-    /// # Errors
-    /// Where the system does not say.
-    fn program(&self) -> io::Result<PathBuf>;
     /// The paths in a folder, sorted by name.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::time::Duration;
 use planrun_lang::permission::PathResolver;
 use serde::{Deserialize, Serialize};
 
-use super::{FileKind, Host, Stamp};
+use super::{FileKind, Host};
 
 /// What was read, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,20 +131,12 @@ impl Host for PinnedHost {
         self.inner.remove_file(path)
     }
 
-    fn stamp(&self, path: &Path) -> io::Result<Stamp> {
-        self.inner.stamp(path)
-    }
-
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         self.inner.make_folder(path)
     }
 
     fn make_private_folder(&self, path: &Path) -> io::Result<()> {
         self.inner.make_private_folder(path)
-    }
-
-    fn program(&self) -> io::Result<PathBuf> {
-        self.inner.program()
     }
 
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {

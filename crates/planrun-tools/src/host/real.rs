@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use planrun_lang::permission::PathResolver;
 
-use super::{FileKind, Host, Stamp};
+use super::{FileKind, Host};
 
 /// The machine itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,10 +85,6 @@ impl Host for RealHost {
         fs::remove_file(path)
     }
 
-    fn stamp(&self, path: &Path) -> io::Result<Stamp> {
-        Ok(stamp_of(&fs::metadata(path)?))
-    }
-
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         fs::create_dir_all(path)
     }
@@ -101,49 +97,12 @@ impl Host for RealHost {
         builder.create(path)
     }
 
-    fn program(&self) -> io::Result<PathBuf> {
-        std::env::current_exe()
-    }
-
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         let mut paths = fs::read_dir(path)?
             .map(|entry| Ok(entry?.path()))
             .collect::<io::Result<Vec<_>>>()?;
         paths.sort();
         Ok(paths)
-    }
-}
-
-#[cfg(unix)]
-fn stamp_of(metadata: &fs::Metadata) -> Stamp {
-    use std::os::unix::fs::MetadataExt as _;
-    let moment = |seconds: i64, nanoseconds: i64| {
-        seconds
-            .saturating_mul(1_000_000_000)
-            .saturating_add(nanoseconds)
-    };
-    Stamp {
-        size: metadata.len(),
-        modified: moment(metadata.mtime(), metadata.mtime_nsec()),
-        changed: moment(metadata.ctime(), metadata.ctime_nsec()),
-        inode: metadata.ino(),
-    }
-}
-
-#[cfg(not(unix))]
-fn stamp_of(metadata: &fs::Metadata) -> Stamp {
-    let since = metadata
-        .modified()
-        .ok()
-        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    let modified = since
-        .and_then(|since| i64::try_from(since.as_nanos()).ok())
-        .unwrap_or(i64::MAX);
-    Stamp {
-        size: metadata.len(),
-        modified,
-        changed: modified,
-        inode: 0,
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use planrun_lang::permission::PathResolver;
 
-use super::{FileKind, Host, Stamp};
+use super::{FileKind, Host};
 
 /// How many links lead from one to the next at most.
 const MOST_LINKS: usize = 16;
@@ -273,20 +273,12 @@ impl Host for Revision {
         Self::read_only()
     }
 
-    fn stamp(&self, _: &Path) -> io::Result<Stamp> {
-        Self::read_only()
-    }
-
     fn make_folder(&self, _: &Path) -> io::Result<()> {
         Self::read_only()
     }
 
     fn make_private_folder(&self, _: &Path) -> io::Result<()> {
         Self::read_only()
-    }
-
-    fn program(&self) -> io::Result<PathBuf> {
-        self.inner.program()
     }
 
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use planrun_lang::permission::PathResolver;
 use tokio::time::Instant;
 
-use super::{FileKind, Host, MemoryHost, Stamp};
+use super::{FileKind, Host, MemoryHost};
 
 /// A host in memory that begins at a moment and follows the runtime from there.
 #[derive(Debug)]
@@ -82,10 +82,6 @@ impl Host for VirtualHost {
         self.memory.append_file(path, content)
     }
 
-    fn stamp(&self, path: &Path) -> io::Result<Stamp> {
-        self.memory.stamp(path)
-    }
-
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.memory.remove_file(path)
     }
@@ -96,10 +92,6 @@ impl Host for VirtualHost {
 
     fn make_private_folder(&self, path: &Path) -> io::Result<()> {
         self.memory.make_private_folder(path)
-    }
-
-    fn program(&self) -> io::Result<PathBuf> {
-        self.memory.program()
     }
 
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use planrun_lang::diag::closest;
-use planrun_lang::types::{Choice, Contract, Examples, SchemaError, Signature};
+use planrun_lang::example::{Choice, Examples};
+use planrun_lang::types::{Contract, SchemaError, Signature};
 use planrun_lang::value::timestamp_text;
 use serde_json::{Map, Value as Json, json};
 

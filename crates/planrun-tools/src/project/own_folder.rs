@@ -27,7 +27,7 @@ pub fn make_own_folder(host: &dyn Host, project: &Path) -> io::Result<()> {
     let folder = own_folder(project);
     let ignore = folder.join(".gitignore");
     host.make_private_folder(&folder)?;
-    if host.stamp(&ignore).is_err() {
+    if host.kind(&ignore).is_err() {
         host.write_private_file(&ignore, b"*\n")?;
     }
     Ok(())

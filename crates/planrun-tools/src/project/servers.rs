@@ -47,7 +47,7 @@ pub(super) fn all(
     let mut taken: BTreeSet<Arc<str>> = apps.iter().map(|app| app.name.clone()).collect();
     let mut servers = Vec::new();
     add(
-        std::mem::take(&mut read.servers),
+        std::mem::take(&mut read.listed.servers),
         &mut servers,
         &mut taken,
         &root.join(Location::FILE),
@@ -60,7 +60,12 @@ pub(super) fn all(
     };
     for (path, _) in &read.server_files {
         let file = root.join(path);
-        let further = reader.file(&file, found);
+        let mut further = reader.file(&file, found);
+        for server in &mut further {
+            if let Some(classes) = read.listed.classes.get(&*server.name) {
+                server.classes.clone_from(classes);
+            }
+        }
         add(further, &mut servers, &mut taken, &file, found);
     }
     servers
@@ -97,6 +102,14 @@ fn add(
     }
 }
 
+/// What stands under `tools`.
+#[derive(Default)]
+pub(super) struct Listed {
+    pub servers: Vec<ServerSettings>,
+    /// The classes of tools of servers that other files name.
+    pub classes: BTreeMap<String, BTreeMap<String, Effect>>,
+}
+
 /// Reads where servers are, with the variables of the environment that the project lets its configuration read.
 pub(super) struct ServerReader<'a> {
     pub host: &'a dyn Host,
@@ -107,22 +120,23 @@ pub(super) struct ServerReader<'a> {
 }
 
 impl ServerReader<'_> {
-    /// The servers under the key `tools` of `planrun.yaml`, whose variables have been filled in.
+    /// The servers under the key `tools` of `planrun.yaml`, whose variables have been filled in, and the classes that stand
+    /// there for tools of servers from elsewhere.
     pub(super) fn listed(
         &self,
         node: &Node,
         filled: &[Filled],
         found: &mut Vec<Diagnostic>,
-    ) -> Vec<ServerSettings> {
+    ) -> Listed {
         let Some(entries) = node.entries() else {
             let message = format!(
                 "`tools` must be a mapping from names, and is {}",
                 node.kind()
             );
             found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
-            return Vec::new();
+            return Listed::default();
         };
-        let mut servers = Vec::new();
+        let mut listed = Listed::default();
         for entry in entries {
             let what = format!("the tools `{}`", entry.name);
             let Some(section) = Section::new(what, &entry.value, &CONFIG_KEY, found) else {
@@ -138,15 +152,16 @@ impl ServerReader<'_> {
                     found.push(Diagnostic::new(&NOT_YET, node.span, message).help(help));
                 }
             }
+            let classes = classes(&section, found);
             let Some(server) = section.get("mcp") else {
+                listed.classes.insert(entry.name.clone(), classes);
                 continue;
             };
-            let classes = classes(&section, found);
             if let Some(server) = self.server(&entry.name, server, filled, found) {
-                servers.push(ServerSettings { classes, ..server });
+                listed.servers.push(ServerSettings { classes, ..server });
             }
         }
-        servers
+        listed
     }
 
     /// The servers in a file that other programs read too: of Claude and Cursor under `mcpServers`, of VS Code under

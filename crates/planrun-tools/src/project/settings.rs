@@ -12,7 +12,7 @@ use planrun_lang::syntax::settings::{ALLOW, POLICY, RETRY, Settings as Table, Ta
 use serde_json::{Map, Value as Json};
 
 use super::Fault;
-use super::servers::{ServerReader, ServerSettings};
+use super::servers::{Listed, ServerReader};
 use crate::host::Host;
 use crate::tools::app::section::Section;
 use crate::tools::app::variables;
@@ -60,7 +60,7 @@ pub(super) struct Read {
     /// The paths of app files, where the file lists them.
     pub apps: Option<Vec<(String, Span)>>,
     /// The servers that it names itself.
-    pub servers: Vec<ServerSettings>,
+    pub listed: Listed,
     /// The files of other programs that name further servers.
     pub server_files: Vec<(String, Span)>,
     /// The variables of the environment that configuration may read.
@@ -105,7 +105,7 @@ pub(super) fn read(
         root,
         variables: &variables,
     };
-    let servers = part("tools").map(|node| reader.listed(node, &filled, found));
+    let listed = part("tools").map(|node| reader.listed(node, &filled, found));
     Ok(Read {
         settings: Settings {
             allow,
@@ -116,7 +116,7 @@ pub(super) fn read(
             language,
         },
         apps,
-        servers: servers.unwrap_or_default(),
+        listed: listed.unwrap_or_default(),
         server_files: server_files.unwrap_or_default(),
         variables,
     })

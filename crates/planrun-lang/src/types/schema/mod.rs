@@ -2,7 +2,6 @@
 
 mod contract;
 mod dialect;
-mod example;
 mod intersect;
 mod judge;
 mod read;
@@ -10,11 +9,10 @@ mod validator;
 mod write;
 
 pub use contract::Contract;
-pub use example::{Choice, Examples, NoExample};
 pub use judge::{Known, KnownField, Verdict, placed_field};
 pub use read::from_schema;
 pub use validator::{SchemaError, Validator, Violation};
 pub use write::to_schema;
 
 /// The keyword that keeps a type which JSON has no word for.
-const TYPE_KEYWORD: &str = "x-planrun-type";
+pub(crate) const TYPE_KEYWORD: &str = "x-planrun-type";

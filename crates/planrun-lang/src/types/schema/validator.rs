@@ -92,7 +92,7 @@ impl Validator {
     ///
     /// # Errors
     /// As for [`Validator::new`].
-    pub(super) fn with_formats(
+    pub(crate) fn with_formats(
         schema: &Json,
         documents: &[(String, Json)],
     ) -> Result<Self, SchemaError> {
@@ -167,7 +167,7 @@ impl Validator {
 }
 
 impl SchemaError {
-    pub(super) fn new(reason: &impl ToString) -> Self {
+    pub(crate) fn new(reason: &impl ToString) -> Self {
         Self(reason.to_string())
     }
 }

@@ -22,8 +22,7 @@ use self::build::Builder;
 use self::edges::Twist;
 use self::place::Places;
 use self::reference::Documents;
-use super::{SchemaError, Validator, from_schema, to_schema};
-use crate::types::{Type, decode};
+use crate::types::{SchemaError, Type, Validator, decode, from_schema, to_schema};
 
 /// So often a value is made before the schema counts as one that cannot be met.
 const MAX_TRIES: u64 = 300;

@@ -6,7 +6,7 @@ use super::kinds::Kinds;
 use super::negate::negate;
 use super::number::Bounds;
 use super::reference::{Documents, Part};
-use crate::types::schema::TYPE_KEYWORD;
+use crate::types::TYPE_KEYWORD;
 
 /// Schemas of one place beyond this number are left to the validator.
 const MAX_PARTS: usize = 400;
