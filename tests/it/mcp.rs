@@ -2,11 +2,13 @@
 //! ones do to their clients.
 
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
+use planrun_tools::contract::{OfferedTool, ToolIndex, suspicions};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use crate::support::{Output, folder, left_out, planrun, root};
+use crate::support::{Output, cases, folder, left_out, planrun, root};
 
 /// A project with the scripted server as `notes`, its contracts pinned with all that they claim; nothing where there is no
 /// Python to run the server.
@@ -357,4 +359,89 @@ fn a_lock_that_was_changed_by_hand_is_refused() {
     assert_eq!(checked.status, 3, "{checked:?}");
     let expected = "planrun.lock cannot be used: the contract of notes.echo was changed by hand; `planrun tools lock` writes it again";
     assert!(checked.stderr.contains(expected), "{}", checked.stderr);
+}
+
+/// A file of the cases that others wrote about tools.
+fn written(name: &str) -> Option<Vec<Json>> {
+    let path = cases("mcp")?.join(name);
+    Some(serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
+}
+
+#[test]
+fn plain_words_find_the_tool_that_is_meant() {
+    let (Some(tools), Some(queries)) = (written("tools-45.json"), written("queries.json")) else {
+        return;
+    };
+    let text = |json: &Json| json.as_str().unwrap().to_owned();
+    let signatures: Vec<_> = tools
+        .iter()
+        .map(|tool| {
+            let offered = OfferedTool {
+                description: Some(text(&tool["description"])),
+                input: tool["schema"].clone(),
+                ..OfferedTool::default()
+            };
+            let class = offered.annotations.class(false);
+            let namespace = text(&tool["server"]).into();
+            Arc::new(offered.signature(&namespace, &text(&tool["tool"]), class))
+        })
+        .collect();
+    let index = ToolIndex::new(&signatures);
+    let mut recall = 0.0;
+    for query in &queries {
+        let found = index.find(query["query"].as_str().unwrap());
+        let first: Vec<String> = found.iter().take(5).map(|tool| tool.path()).collect();
+        let wanted = query["labels"].as_array().unwrap();
+        let is_found = |label: &&Json| first.contains(&text(&label["tool_id"]).replace(':', "."));
+        let hits = u32::try_from(wanted.iter().filter(is_found).count()).unwrap();
+        recall += f64::from(hits) / f64::from(u32::try_from(wanted.len()).unwrap());
+    }
+    recall /= f64::from(u32::try_from(queries.len()).unwrap());
+    assert!(recall >= 0.75, "recall in the first five: {recall}");
+}
+
+#[test]
+fn descriptions_that_speak_to_a_model_are_told_from_those_that_describe() {
+    let Some(poisoned) = written("poisoned.json") else {
+        return;
+    };
+    let (mut malicious, mut missed, mut wrong) = (0, Vec::new(), Vec::new());
+    for case in &poisoned {
+        let description = case["description"].as_str().unwrap();
+        let is_told = !suspicions(description).is_empty();
+        if case["label"] == "malicious" {
+            malicious += 1;
+            missed.extend((!is_told).then_some(description));
+        } else {
+            wrong.extend(is_told.then_some(description));
+        }
+    }
+    assert!(
+        malicious > 0 && missed.len() * 10 <= malicious,
+        "{missed:#?}"
+    );
+    assert_eq!(wrong, Vec::<&str>::new());
+}
+
+#[test]
+fn tools_are_listed_as_much_as_is_wanted_of_them() {
+    let Some(place) = project(&calling("notes.echo(text: \"x\")")) else {
+        return;
+    };
+    let list = |more: &[&str]| run(&place, &[&["tools", "list"], more].concat()).stdout;
+    assert!(list(&["--query", "count the letters"]).starts_with("notes.count "));
+    assert_eq!(list(&["--query", "banana"]), "");
+    assert_eq!(list(&["--query", "banana", "--format", "json"]), "{}\n");
+    let brief = list(&["--query", "keep a note", "--brief"]);
+    assert_eq!(brief.lines().next(), Some("notes.keep-note"));
+    let full = list(&["--query", "letters", "--full"]);
+    assert!(
+        full.contains("tool notes.count(text: string) -> { letters: int } read"),
+        "{full}"
+    );
+    let json: Json =
+        serde_json::from_str(&list(&["--query", "letters", "--format", "json"])).unwrap();
+    let expected = json!(["text"]);
+    assert_eq!(json["notes.count"]["input"]["required"], expected);
+    assert_eq!(json["notes.count"]["description"], json!("Counts letters."));
 }

@@ -1,18 +1,32 @@
-//! `planrun tools list`: every tool that plans of the project can call.
+//! `planrun tools list`: the tools that plans of the project can call, all or those that some words speak of.
 
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::render::visible_line;
-use planrun_lang::types::Signature;
+use planrun_lang::types::{Signature, to_schema};
 use planrun_runs::runs::Workspace;
+use planrun_tools::contract::ToolIndex;
 use serde_json::{Map, Value as Json, json};
 
+use super::show::contract;
 use crate::cli::{Exit, Failure, Terminal};
 
-/// List every tool that plans of the project can call.
+/// How many tools are listed of those that some words speak of.
+const MAX_FOUND: usize = 20;
+
+/// List the tools that plans of the project can call.
 #[derive(Debug, Args)]
 pub struct ListArguments {
+    /// Only those that these words speak of, the best first.
+    #[arg(long, value_name = "WORDS")]
+    query: Option<String>,
+    /// Their names only.
+    #[arg(long, conflicts_with = "full")]
+    brief: bool,
+    /// Their whole contracts.
+    #[arg(long)]
+    full: bool,
     /// How the list is printed.
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: Format,
@@ -34,29 +48,71 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let workspace = Workspace::open(Path::new("-"), project)?;
     let catalog = workspace.catalog(None);
-    if arguments.format == Format::Json {
-        let tools: Map<String, Json> = catalog
-            .signatures()
-            .map(|tool| (tool.path(), described(tool)))
-            .collect();
-        let text = serde_json::to_string_pretty(&tools).unwrap_or_default();
-        terminal.print_json(&text)?;
-        return Ok(Exit::Fine);
+    let mut tools: Vec<&Signature> = match &arguments.query {
+        Some(query) => ToolIndex::new(catalog.signatures()).find(query),
+        None => catalog.signatures().map(AsRef::as_ref).collect(),
+    };
+    if arguments.query.is_some() {
+        tools.truncate(MAX_FOUND);
     }
-    let width = catalog.signatures().map(|tool| tool.path().chars().count());
-    let width = width.max().unwrap_or_default();
-    let lines = catalog.signatures().map(|tool| {
-        let (path, class) = (tool.path(), tool.effect.name());
-        let line = format!("{path:width$}  {class:12}  {}", first_sentence(tool));
-        format!("{}\n", line.trim_end())
-    });
-    terminal.print(&lines.collect::<String>())?;
+    match arguments.format {
+        Format::Human => terminal.print(&arguments.lines(&tools))?,
+        Format::Json => {
+            let text = serde_json::to_string_pretty(&arguments.document(&tools));
+            terminal.print_json(&format!("{}\n", text.unwrap_or_default()))?;
+        }
+    }
     Ok(Exit::Fine)
 }
 
-/// A tool as models are shown it.
-fn described(tool: &Signature) -> Json {
-    json!({ "description": tool.description, "input": tool.arguments_schema() })
+impl ListArguments {
+    fn lines(&self, tools: &[&Signature]) -> String {
+        if self.full {
+            let contracts: Vec<String> = tools.iter().map(|tool| contract(tool)).collect();
+            return contracts.join("\n");
+        }
+        let width = tools.iter().map(|tool| tool.path().chars().count()).max();
+        let width = width.unwrap_or_default();
+        let lines = tools.iter().map(|tool| {
+            let path = visible_line(&tool.path()).into_owned();
+            if self.brief {
+                return format!("{path}\n");
+            }
+            let line = format!(
+                "{path:width$}  {:12}  {}",
+                tool.effect.name(),
+                first_sentence(tool)
+            );
+            format!("{}\n", line.trim_end())
+        });
+        lines.collect()
+    }
+
+    /// Each tool by its name: its first sentence, or what models are shown of it, or everything.
+    fn document(&self, tools: &[&Signature]) -> Map<String, Json> {
+        let entry = |tool: &Signature| {
+            if self.brief {
+                return Json::from(first_sentence(tool));
+            }
+            let mut entry =
+                json!({ "description": tool.description, "input": tool.arguments_schema() });
+            if self.full {
+                let declared = tool.output_schema.as_ref();
+                let output = declared.map_or_else(
+                    || to_schema(&tool.returns),
+                    |contract| contract.schema().clone(),
+                );
+                entry["output"] = output;
+                entry["effect"] = tool.effect.name().into();
+                entry["contract"] = tool.digest().into();
+            }
+            entry
+        };
+        tools
+            .iter()
+            .map(|tool| (tool.path(), entry(tool)))
+            .collect()
+    }
 }
 
 /// What the tool is for, in one line.

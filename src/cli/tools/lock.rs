@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::types::Effect;
 use planrun_runs::runs::Workspace;
-use planrun_tools::contract::{Lock, LockedServer, LockedTool};
+use planrun_tools::contract::{Lock, LockedServer, LockedTool, suspicions};
 
 use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
@@ -116,6 +116,14 @@ fn report(before: &Lock, after: &Lock) -> String {
         for (tool, pinned) in &server.tools {
             let change = change(known.tools.get(tool), pinned);
             lines.extend(change.map(|change| format!("  {name}.{} {change}", visible_line(tool))));
+            let description = pinned.offered.description.as_deref().unwrap_or_default();
+            let warnings = suspicions(description).into_iter().map(|what| {
+                format!(
+                    "  warning: the description of {name}.{} {what}",
+                    visible_line(tool)
+                )
+            });
+            lines.extend(warnings);
         }
         let gone = known
             .tools

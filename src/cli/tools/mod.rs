@@ -13,6 +13,7 @@ use super::{Exit, Failure, Terminal};
 const EXAMPLES: &str = "\
 Examples:
   planrun tools list                    every tool that plans of this project can call
+  planrun tools list --query 'customers by name'    those that these words speak of
   planrun tools show notes.search       its contract, in the language of plans
   planrun tools lock                    connect to the servers and pin what they offer
   planrun tools lock --check            in CI: fail where a server offers something else";

@@ -7,6 +7,7 @@ use planrun_lang::diag::nearest;
 use planrun_lang::format::format;
 use planrun_lang::sema::declaration;
 use planrun_lang::source::SourceFile;
+use planrun_lang::types::Signature;
 use planrun_runs::runs::Workspace;
 
 use crate::cli::{Exit, Failure, Terminal};
@@ -34,8 +35,13 @@ pub(super) fn run(
         let near = near.unwrap_or_else(|| "; `planrun tools list` lists them".to_owned());
         return Err(Failure::Usage(format!("there is no tool `{wanted}`{near}")));
     };
+    terminal.print(&contract(tool))?;
+    Ok(Exit::Fine)
+}
+
+/// The contract of a tool with its documentation, as a plan would declare it.
+pub(super) fn contract(tool: &Signature) -> String {
     let text = declaration(tool);
     let formatted = format(&SourceFile::new("contract", text.clone()));
-    terminal.print(&formatted.unwrap_or(text))?;
-    Ok(Exit::Fine)
+    formatted.unwrap_or(text)
 }

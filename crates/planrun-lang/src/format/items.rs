@@ -7,7 +7,7 @@ use super::parts::{Part, present, print_parts};
 use super::printer::{Brackets, Printer};
 use super::statements::{lines_of, print_block};
 use super::test_items::print_test;
-use super::texts::print_plain_text;
+use super::texts::{print_doc, print_plain_text};
 use super::type_expressions::print_type;
 use crate::source::Span;
 use crate::syntax::ast::{
@@ -83,14 +83,6 @@ fn header<'a>(out: &mut Printer<'a>, mut gap: Gap<'a>, first: u32) -> Gap<'a> {
         gap.blank = false;
     }
     gap
-}
-
-/// Documentation that a tree without a text brings along.
-pub(super) fn print_doc(out: &mut Printer<'_>, marker: &'static str, doc: Option<&str>) {
-    for line in doc.iter().flat_map(|doc| doc.split('\n')) {
-        out.word(format!("{marker}{line}").trim_end().to_owned());
-        out.line(Break::Hard);
-    }
 }
 
 fn print_item<'a>(out: &mut Printer<'a>, item: &'a Item) {

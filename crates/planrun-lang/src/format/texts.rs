@@ -340,3 +340,11 @@ fn stands_as_block(text: &str) -> bool {
     };
     text.contains('\n') && lines().all(sound) && lines().any(|line| !line.starts_with([' ', '\t']))
 }
+
+/// Documentation that a tree without a text brings along.
+pub(super) fn print_doc(out: &mut Printer<'_>, marker: &'static str, doc: Option<&str>) {
+    for line in doc.iter().flat_map(|doc| doc.split('\n')) {
+        out.word(format!("{marker}{line}").trim_end().to_owned());
+        out.line(Break::Hard);
+    }
+}

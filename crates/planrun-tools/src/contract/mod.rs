@@ -4,7 +4,11 @@ mod arguments;
 mod documentation;
 mod lock;
 mod offered;
+mod search;
+mod suspicion;
 
 pub use arguments::Arguments;
 pub use lock::{Lock, LockError, LockedServer, LockedTool};
 pub use offered::{Annotations, OfferedServer, OfferedTool};
+pub use search::ToolIndex;
+pub use suspicion::suspicions;

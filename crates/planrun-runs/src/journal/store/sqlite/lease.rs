@@ -6,21 +6,10 @@ use super::super::digest::{Digest, Origin};
 use super::super::failure::{Damage, JournalError};
 use super::super::run_row::RunRow;
 use super::super::run_row::{Holder, NewRun};
+use super::granted_lease::GrantedLease;
 use super::process::{self, Life};
 use super::rows;
 use super::{Inner, nanos};
-
-/// A run that this process drives.
-pub(super) struct GrantedLease {
-    pub id: i64,
-    pub run: String,
-    pub epoch: i64,
-    /// The number of the last event and the chain after it.
-    pub last: u64,
-    pub head: Digest,
-    /// The driver before ended without giving the run back.
-    pub after_crash: bool,
-}
 
 /// What becomes of a wish to create a run.
 pub(super) enum Creation {

@@ -8,6 +8,7 @@ mod digest_column;
 mod events;
 mod failure;
 mod file;
+mod granted_lease;
 mod inbox;
 mod lease;
 mod log;
@@ -27,6 +28,8 @@ use std::{fmt, io};
 use planrun_lang::protocol::run_id_fault;
 use planrun_tools::host::Host;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
+
+use granted_lease::GrantedLease;
 
 pub use events::Events;
 pub use queue::{Durable, Summary};
@@ -212,7 +215,7 @@ impl Journal {
         }
     }
 
-    fn begin(&self, lease: lease::GrantedLease) -> Result<SqliteLease, JournalError> {
+    fn begin(&self, lease: GrantedLease) -> Result<SqliteLease, JournalError> {
         let mut writer = self.inner.writer();
         let writer = self.inner.started(&mut writer)?;
         Ok(SqliteLease::new(

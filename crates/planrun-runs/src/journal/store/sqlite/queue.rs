@@ -14,7 +14,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 
 use super::super::digest::Digest;
 use super::super::failure::JournalError;
-use super::lease::GrantedLease;
+use super::granted_lease::GrantedLease;
 
 /// Beyond so many bytes that wait, whoever hands over waits, too. Little where it is tried, so that it comes to that.
 const MAX_WAITING: usize = if cfg!(test) { 8 } else { 64 << 20 };

@@ -10,7 +10,7 @@ use super::super::failure::JournalError;
 use super::super::message::Message;
 use super::Inner;
 use super::commit_queue::CommitQueue;
-use super::lease::GrantedLease;
+use super::granted_lease::GrantedLease;
 use super::queue::{Batch, Durable, Summary};
 
 /// Rows of segments are numbered by the events of a run with so many bits.
