@@ -322,6 +322,26 @@ fn variables_reach_a_server_where_the_project_lists_them() {
 }
 
 #[test]
+fn a_project_that_says_what_may_be_reached_says_it_of_servers_too() {
+    let servers = "tools:\n  near: { mcp: { command: [./bin/near] } }\n  far: { mcp: { url: \"http://127.0.0.1:9/mcp\" } }\n";
+    let told = |allow: &str| {
+        let place = folder([("planrun.yaml", format!("{allow}{servers}"))]);
+        run(&place, &["tools", "lock"]).stderr
+    };
+    let refused = told("allow: { run: [git], net: [example.com] }\n");
+    for why in ["running ./bin/near is not allowed", "is not allowed"] {
+        assert!(refused.contains(why), "{refused}");
+    }
+    assert!(!refused.contains("there is no program"), "{refused}");
+    let tried = told("allow: { run: [./bin/near], net: [\"127.0.0.1:9\"] }\n");
+    assert!(
+        tried.contains("there is no program `./bin/near`"),
+        "{tried}"
+    );
+    assert!(!tried.contains("allowed"), "{tried}");
+}
+
+#[test]
 fn servers_come_from_files_of_other_programs_and_a_name_means_one_of_them() {
     let server = |program: &str| json!({ "command": program, "args": ["x"] });
     let claude = json!({ "mcpServers": { "notes": server("one"), "desk": server("two") } });

@@ -19,7 +19,7 @@ use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
 use crate::tools::Catalog;
 use crate::tools::app::{App, Findings, load_apps};
-use crate::tools::mcp::{McpError, McpServer};
+use crate::tools::mcp::{McpAddress, McpError, McpServer};
 
 pub use app_paths::load_app_paths;
 pub use locate::Location;
@@ -164,8 +164,7 @@ impl Project {
                 let class = class.unwrap_or_else(|| tool.class());
                 Arc::new(tool.offered.signature(&server.name, name, class))
             });
-            let (name, address) = (server.name.clone(), server.address.clone());
-            let connection = Arc::new(McpServer::new(name, address, host.clone()));
+            let connection = Arc::new(self.server(server, host));
             catalog.add_server(&connection, tools, &server.secrets);
         }
         catalog
@@ -176,12 +175,41 @@ impl Project {
 pub type Offer = (Arc<str>, Result<OfferedServer, McpError>);
 
 impl Project {
+    /// A server, which nothing reaches where the project's own `allow` does not let it.
+    fn server(&self, settings: &ServerSettings, host: &Arc<dyn Host>) -> McpServer {
+        let (name, address) = (settings.name.clone(), settings.address.clone());
+        let permitted = self.permits(&address, &**host);
+        let server = McpServer::new(name, address, host.clone());
+        match permitted {
+            Ok(()) => server,
+            Err(why) => server.denied(why),
+        }
+    }
+
+    /// Whether the project's own `allow` lets a server be reached; without one, naming the server does.
+    fn permits(&self, address: &McpAddress, host: &dyn Host) -> Result<(), String> {
+        let Some(grant) = &self.settings.allow else {
+            return Ok(());
+        };
+        let permissions = Permissions::new(grant, &self.root, host);
+        let permissions = permissions.map_err(|error| error.to_string())?;
+        let permitted = match address {
+            McpAddress::Program { command, .. } => {
+                permissions.run(command.first().map_or("", String::as_str))
+            }
+            McpAddress::Url { url, .. } => {
+                let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
+                permissions.net(&url)
+            }
+        };
+        permitted.map_err(|denial| denial.message)
+    }
+
     /// What these servers offer now, asked all at once, in the order of their names.
     pub async fn offered(&self, host: &Arc<dyn Host>, names: &[Arc<str>]) -> Vec<Offer> {
         let mut asking = JoinSet::new();
         for server in self.servers.iter().filter(|one| names.contains(&one.name)) {
-            let (name, address) = (server.name.clone(), server.address.clone());
-            let server = McpServer::new(name.clone(), address, host.clone());
+            let (name, server) = (server.name.clone(), self.server(server, host));
             asking.spawn(async move {
                 let offered = server.offered().await;
                 server.close().await;

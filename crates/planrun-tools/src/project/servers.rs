@@ -234,7 +234,8 @@ impl ServerReader<'_> {
         let environment = self.environment(&section, &mut secrets, found);
         let address = match (section.get("command"), section.get("url")) {
             (Some(command), None) => McpAddress::Program {
-                command: self.command(command, &section, found)?,
+                command: command_of(command, &section, found)?,
+                root: self.root.to_owned(),
                 environment,
                 folder: self.folder(&section, found),
             },
@@ -261,39 +262,6 @@ impl ServerReader<'_> {
             classes: BTreeMap::new(),
             secrets,
         })
-    }
-
-    /// `command: [PROGRAM, ARGUMENT…]`, or a program with `args` beside it.
-    fn command(
-        &self,
-        node: &Node,
-        section: &Section,
-        found: &mut Vec<Diagnostic>,
-    ) -> Option<Vec<String>> {
-        let nodes = match node.items() {
-            Some(items) => items.iter().chain(&[]),
-            None => std::slice::from_ref(node)
-                .iter()
-                .chain(section.list("args", found)),
-        };
-        let mut command: Vec<String> = Vec::new();
-        for node in nodes {
-            let Some(word) = node.scalar() else {
-                let message = format!("a word of a command must be text, and is {}", node.kind());
-                found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
-                return None;
-            };
-            command.push(word);
-        }
-        // A path is meant from the folder of the project, whatever folder the program runs in.
-        if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
-            *program = shown(&self.root.join(&*program));
-        }
-        if command.is_empty() {
-            section.report(node.span, "`command` is empty".to_owned(), found);
-            return None;
-        }
-        Some(command)
     }
 
     fn folder(&self, section: &Section, found: &mut Vec<Diagnostic>) -> PathBuf {
@@ -330,6 +298,30 @@ impl ServerReader<'_> {
         }
         environment
     }
+}
+
+/// `command: [PROGRAM, ARGUMENT…]`, or a program with `args` beside it.
+fn command_of(node: &Node, section: &Section, found: &mut Vec<Diagnostic>) -> Option<Vec<String>> {
+    let nodes = match node.items() {
+        Some(items) => items.iter().chain(&[]),
+        None => std::slice::from_ref(node)
+            .iter()
+            .chain(section.list("args", found)),
+    };
+    let mut command: Vec<String> = Vec::new();
+    for node in nodes {
+        let Some(word) = node.scalar() else {
+            let message = format!("a word of a command must be text, and is {}", node.kind());
+            found.push(Diagnostic::new(&CONFIG_KEY, node.span, message));
+            return None;
+        };
+        command.push(word);
+    }
+    if command.is_empty() {
+        section.report(node.span, "`command` is empty".to_owned(), found);
+        return None;
+    }
+    Some(command)
 }
 
 fn not_listed(name: &str, span: Span) -> Diagnostic {

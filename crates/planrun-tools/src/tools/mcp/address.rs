@@ -7,8 +7,10 @@ use std::path::PathBuf;
 pub enum McpAddress {
     /// A program, started without a shell.
     Program {
-        /// The program and its arguments; the program first.
+        /// The program and its arguments as they are written; the program first.
         command: Vec<String>,
+        /// Where a program with a slash is looked for.
+        root: PathBuf,
         /// What it gets in its environment beside the search path and the home folder.
         environment: Vec<(String, String)>,
         folder: PathBuf,

@@ -44,6 +44,7 @@ impl Program {
     pub(super) fn start(address: &McpAddress, host: &dyn Host) -> Result<(Self, Pipes), String> {
         let McpAddress::Program {
             command,
+            root,
             environment,
             folder,
         } = address
@@ -56,7 +57,12 @@ impl Program {
         let inherited = INHERITED
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), host.variable(name)?)));
-        let mut command = Command::new(name);
+        let path = if name.contains('/') {
+            root.join(name)
+        } else {
+            name.into()
+        };
+        let mut command = Command::new(path);
         command
             .args(arguments)
             .current_dir(folder)

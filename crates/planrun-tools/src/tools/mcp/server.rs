@@ -11,12 +11,17 @@ use crate::host::Host;
 
 /// Why a server cannot be called, in one sentence. Parts of it may be text from outside.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct McpError(String);
+pub enum McpError {
+    /// The project does not let it be reached.
+    #[error("{0}")]
+    Denied(String),
+    #[error("{0}")]
+    Unavailable(String),
+}
 
 impl McpError {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
+        Self::Unavailable(message.into())
     }
 }
 
@@ -25,6 +30,8 @@ pub struct McpServer {
     pub name: Arc<str>,
     address: McpAddress,
     host: Arc<dyn Host>,
+    /// Why the project does not let it be reached, where it does not.
+    denial: Option<String>,
     /// `None` before it is first needed, and after it was closed.
     connection: Mutex<Option<Arc<Connection>>>,
 }
@@ -36,7 +43,17 @@ impl McpServer {
             name,
             address,
             host,
+            denial: None,
             connection: Mutex::new(None),
+        }
+    }
+
+    /// The same, which nothing reaches for this reason.
+    #[must_use]
+    pub fn denied(self, why: String) -> Self {
+        Self {
+            denial: Some(why),
+            ..self
         }
     }
 
@@ -48,6 +65,10 @@ impl McpServer {
 
     /// The connection; made where there is none, or where it was lost. Those that ask at once share one.
     pub(super) async fn connection(&self) -> Result<Arc<Connection>, McpError> {
+        if let Some(why) = &self.denial {
+            let message = format!("the MCP server `{}` cannot be used: {why}", self.name);
+            return Err(McpError::Denied(message));
+        }
         let mut kept = self.connection.lock().await;
         if let Some(connection) = kept.as_ref().filter(|connection| !connection.is_lost()) {
             return Ok(connection.clone());

@@ -40,6 +40,7 @@ impl Transport for McpTransport {
         match self.server.address() {
             McpAddress::Program {
                 command,
+                root,
                 environment,
                 folder,
             } => {
@@ -48,7 +49,9 @@ impl Transport for McpTransport {
                     .iter()
                     .chain(variables)
                     .for_each(|part| identity.add(part.as_bytes()));
-                identity.add(folder.as_os_str().as_encoded_bytes());
+                for path in [root, folder] {
+                    identity.add(path.as_os_str().as_encoded_bytes());
+                }
             }
             McpAddress::Url { url, headers } => {
                 let headers = headers.iter().flat_map(|(name, value)| [name, value]);
