@@ -81,7 +81,7 @@ impl ListArguments {
             let line = format!(
                 "{path:width$}  {:12}  {}",
                 tool.effect.name(),
-                first_sentence(tool)
+                visible_line(tool.first_sentence())
             );
             format!("{}\n", line.trim_end())
         });
@@ -92,7 +92,7 @@ impl ListArguments {
     fn document(&self, tools: &[&Signature]) -> Map<String, Json> {
         let entry = |tool: &Signature| {
             if self.brief {
-                return Json::from(first_sentence(tool));
+                return Json::from(tool.first_sentence());
             }
             let mut entry =
                 json!({ "description": tool.description, "input": tool.arguments_schema() });
@@ -113,13 +113,4 @@ impl ListArguments {
             .map(|tool| (tool.path(), entry(tool)))
             .collect()
     }
-}
-
-/// What the tool is for, in one line.
-fn first_sentence(tool: &Signature) -> String {
-    let text = tool.description.as_deref().unwrap_or_default();
-    let line = text.lines().find(|line| !line.trim().is_empty());
-    let line = line.unwrap_or_default().trim();
-    let end = line.find(". ").map_or(line.len(), |end| end + 1);
-    visible_line(&line[..end]).to_string()
 }

@@ -72,6 +72,9 @@ pub(super) fn run(
             Err(problem) => refused.push(problem.to_string()),
         }
     }
+    if configured.is_empty() {
+        terminal.say("planrun.yaml names no server");
+    }
     terminal.print(&report(before, &lock))?;
     for problem in &refused {
         terminal.complain(&visible_line(problem));
@@ -136,11 +139,8 @@ fn report(before: &Lock, after: &Lock) -> String {
         .keys()
         .filter(|name| !after.servers.contains_key(*name));
     lines.extend(gone.map(|name| format!("{name} is not configured any more")));
-    if lines.is_empty() {
-        lines.push("planrun.yaml names no server".to_owned());
-    }
     lines.extend(awaiting(after));
-    lines.join("\n") + "\n"
+    lines.into_iter().map(|line| line + "\n").collect()
 }
 
 fn change(before: Option<&LockedTool>, after: &LockedTool) -> Option<&'static str> {

@@ -160,6 +160,17 @@ impl Signature {
         hash.finalize().to_hex().to_string()
     }
 
+    /// The first sentence of the documentation, within its first line; empty where there is none.
+    #[must_use]
+    pub fn first_sentence(&self) -> &str {
+        let text = self.description.as_deref().unwrap_or_default().trim();
+        let line = text.lines().next().unwrap_or_default();
+        line.split_inclusive(". ")
+            .next()
+            .unwrap_or_default()
+            .trim_end()
+    }
+
     /// The JSON Schema of all arguments: the contract's own, or one that says what the types of the parameters say.
     #[must_use]
     pub fn arguments_schema(&self) -> Json {

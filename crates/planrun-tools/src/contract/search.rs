@@ -122,9 +122,6 @@ impl<'t> ToolIndex<'t> {
 impl<'t> Document<'t> {
     fn new(tool: &'t Signature, words: &Words) -> Self {
         let documentation = tool.description.as_deref().unwrap_or_default().trim();
-        let first = documentation
-            .find(". ")
-            .map_or(documentation.len(), |end| end + 1);
         let parameters = tool
             .parameters
             .iter()
@@ -132,7 +129,7 @@ impl<'t> Document<'t> {
         let parts = [
             (&*tool.name, NAME),
             (&*tool.namespace, 1.0),
-            (&documentation[..first], FIRST_SENTENCE),
+            (tool.first_sentence(), FIRST_SENTENCE),
             (documentation, 1.0),
         ];
         let mut weights: BTreeMap<String, f64> = BTreeMap::new();

@@ -193,16 +193,20 @@ impl Project {
         };
         let permissions = Permissions::new(grant, &self.root, host);
         let permissions = permissions.map_err(|error| error.to_string())?;
-        let permitted = match address {
+        let (setting, place, permitted) = match address {
             McpAddress::Program { command, .. } => {
-                permissions.run(command.first().map_or("", String::as_str))
+                let program = command.first().map_or("", String::as_str);
+                ("run", program.to_owned(), permissions.run(program))
             }
             McpAddress::Url { url, .. } => {
                 let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
-                permissions.net(&url)
+                let place = url.authority().rsplit('@').next().unwrap_or_default();
+                ("net", place.to_owned(), permissions.net(&url))
             }
         };
-        permitted.map_err(|denial| denial.message)
+        permitted.map_err(|_| {
+            format!("`allow` of planrun.yaml does not let it be reached; add \"{place}\" to `allow.{setting}` there")
+        })
     }
 
     /// What these servers offer now, asked all at once, in the order of their names.
