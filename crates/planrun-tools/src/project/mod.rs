@@ -17,14 +17,14 @@ use tokio::task::JoinSet;
 
 use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
-use crate::tools::Catalog;
 use crate::tools::app::{App, Findings, load_apps};
-use crate::tools::mcp::{McpAddress, McpError, McpServer};
+use crate::tools::mcp::{McpAddress, McpServer};
+use crate::tools::{Catalog, DeniedServer, Server, ServerError};
 
 pub use app_paths::load_app_paths;
 pub use locate::Location;
 pub use own_folder::{journal_file, make_own_folder, own_folder};
-pub use servers::ServerSettings;
+pub use servers::{ServerSettings, ToolSource};
 pub use settings::{CheckSettings, Settings};
 
 /// The largest lock: that of some 10,000 tools.
@@ -164,41 +164,42 @@ impl Project {
                 let class = class.unwrap_or_else(|| tool.class());
                 Arc::new(tool.offered.signature(&server.name, name, class))
             });
-            let connection = Arc::new(self.server(server, host));
-            catalog.add_server(&connection, tools, &server.secrets);
+            catalog.add_server(&self.server(server, host), tools, &server.secrets);
         }
         catalog
     }
 }
 
 /// A server by its name, with what it offers now.
-pub type Offer = (Arc<str>, Result<OfferedServer, McpError>);
+pub type Offer = (Arc<str>, Result<OfferedServer, ServerError>);
 
 impl Project {
     /// A server, which nothing reaches where the project's own `allow` does not let it.
-    fn server(&self, settings: &ServerSettings, host: &Arc<dyn Host>) -> McpServer {
-        let (name, address) = (settings.name.clone(), settings.address.clone());
-        let permitted = self.permits(&address, &**host);
-        let server = McpServer::new(name, address, host.clone());
-        match permitted {
-            Ok(()) => server,
-            Err(why) => server.denied(why),
+    fn server(&self, settings: &ServerSettings, host: &Arc<dyn Host>) -> Arc<dyn Server> {
+        let name = settings.name.clone();
+        if let Err(why) = self.permits(&settings.source, &**host) {
+            return Arc::new(DeniedServer::new(name, why));
+        }
+        match &settings.source {
+            ToolSource::Mcp(address) => {
+                Arc::new(McpServer::new(name, address.clone(), host.clone()))
+            }
         }
     }
 
     /// Whether the project's own `allow` lets a server be reached; without one, naming the server does.
-    fn permits(&self, address: &McpAddress, host: &dyn Host) -> Result<(), String> {
+    fn permits(&self, source: &ToolSource, host: &dyn Host) -> Result<(), String> {
         let Some(grant) = &self.settings.allow else {
             return Ok(());
         };
         let permissions = Permissions::new(grant, &self.root, host);
         let permissions = permissions.map_err(|error| error.to_string())?;
-        let (setting, place, permitted) = match address {
-            McpAddress::Program { command, .. } => {
+        let (setting, place, permitted) = match source {
+            ToolSource::Mcp(McpAddress::Program { command, .. }) => {
                 let program = command.first().map_or("", String::as_str);
                 ("run", program.to_owned(), permissions.run(program))
             }
-            McpAddress::Url { url, .. } => {
+            ToolSource::Mcp(McpAddress::Url { url, .. }) => {
                 let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
                 let place = url.authority().rsplit('@').next().unwrap_or_default();
                 ("net", place.to_owned(), permissions.net(&url))

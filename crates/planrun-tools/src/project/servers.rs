@@ -25,11 +25,17 @@ const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
 const LATER: [&str; 3] = ["openapi", "a2a", "process"];
 const MCP: [&str; 6] = ["command", "url", "env", "headers", "cwd", "type"];
 
+/// Where the tools of a name come from.
+#[derive(Clone, Debug)]
+pub enum ToolSource {
+    Mcp(McpAddress),
+}
+
 /// A server under the name that the project gives it.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
     pub name: Arc<str>,
-    pub address: McpAddress,
+    pub source: ToolSource,
     /// The classes that the project itself gives to tools.
     pub classes: BTreeMap<String, Effect>,
     /// What is sent to the server, and must not come back from it.
@@ -258,7 +264,7 @@ impl ServerReader<'_> {
         };
         Some(ServerSettings {
             name: name.into(),
-            address,
+            source: ToolSource::Mcp(address),
             classes: BTreeMap::new(),
             secrets,
         })

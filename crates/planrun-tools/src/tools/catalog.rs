@@ -9,14 +9,14 @@ use planrun_lang::secrets::Redactor;
 use planrun_lang::types::Signature;
 use tokio::task::JoinSet;
 
-use super::Transport;
 use super::app::{App, AppTransport};
 use super::credential::{Credentials, in_variable};
 use super::files::{FileWorld, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
-use super::mcp::{McpServer, McpTransport};
 use super::process::{ProcessTool, process_signature};
+use super::server::Server;
 use super::system::system_tools;
+use super::transport::Transport;
 use crate::host::Host;
 
 /// One tool: what a plan is checked against, and the way to call it.
@@ -39,7 +39,7 @@ pub struct Catalog {
     credentials: Credentials,
     namespaces: BTreeMap<Arc<str>, Namespace>,
     /// The servers behind some of them, connected when they are first called.
-    servers: Vec<Arc<McpServer>>,
+    servers: Vec<Arc<dyn Server>>,
 }
 
 /// The namespaces that every plan has.
@@ -113,7 +113,7 @@ impl Catalog {
     /// Adds the tools of a server, of which these are known. What is sent to it does not come back from any tool.
     pub fn add_server(
         &mut self,
-        server: &Arc<McpServer>,
+        server: &Arc<dyn Server>,
         tools: impl IntoIterator<Item = Arc<Signature>>,
         secrets: &[String],
     ) {
@@ -123,8 +123,8 @@ impl Catalog {
         }
         self.credentials.join(&sent);
         for signature in tools {
-            let transport = McpTransport::new(server.clone(), signature.clone());
-            self.add(signature, Arc::new(transport));
+            let transport = server.clone().transport(signature.clone());
+            self.add(signature, transport);
         }
         self.servers.push(server.clone());
     }

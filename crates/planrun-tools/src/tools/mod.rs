@@ -12,6 +12,7 @@ pub mod pages;
 mod process;
 mod process_group;
 mod required_permission;
+mod server;
 mod system;
 mod transport;
 
@@ -23,6 +24,7 @@ pub use conversation::{
     Question, TooLarge, Usage, broken_off,
 };
 pub use required_permission::{FilePath, Origin, RequiredPermission};
+pub use server::{DeniedServer, Server, ServerError};
 pub use transport::{
     BoxFuture, Callee, DescribeError, Described, Identity, Request, StandIn, Transport, described,
 };

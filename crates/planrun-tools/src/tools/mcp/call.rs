@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Signature, Transient, Validation};
+use planrun_lang::types::{ErrorClass, Signature, Transient, Validation};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ElicitRequestParams,
@@ -14,10 +14,10 @@ use rmcp::model::{
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::Value as Json;
 
+use super::McpServer;
 use super::connection::Connection;
 use super::open_calls::{Elicitation, Registration, Word};
 use super::result::outcome;
-use super::{McpError, McpServer};
 use crate::tools::{AskReply, EventSender, Progress, Question, Request};
 
 /// The key of `_meta` under which a server finds the idempotency key of a call.
@@ -35,13 +35,7 @@ pub(super) async fn converse(
     let connecting = request.cancel.run_until_cancelled(server.connection());
     let connection = match connecting.await {
         Some(Ok(connection)) => connection,
-        Some(Err(error)) => {
-            let class = match &error {
-                McpError::Denied(_) => ErrorClass::Denied(Denied::Policy),
-                McpError::Unavailable(_) => ErrorClass::Transient(Transient::Unavailable),
-            };
-            return Err(CallError::new(class, error.to_string(), Sent::No));
-        }
+        Some(Err(error)) => return Err(error.into_call_error()),
         None => return Err(stopped(Sent::No)),
     };
     let mut params = CallToolRequestParams::new(signature.name.to_string());

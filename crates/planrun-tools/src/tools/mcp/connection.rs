@@ -20,7 +20,6 @@ use rmcp::{ClientHandler, RoleClient};
 use super::McpAddress;
 use super::open_calls::OpenCalls;
 use super::program::Program;
-use super::server::McpError;
 use crate::contract::{Annotations, OfferedServer, OfferedTool};
 use crate::host::Host;
 use crate::tools::http::build;
@@ -48,8 +47,8 @@ struct Handler {
 }
 
 impl Connection {
-    /// Connects, within [`CONNECT_TIMEOUT`].
-    pub(super) async fn open(address: &McpAddress, host: &dyn Host) -> Result<Self, McpError> {
+    /// Connects, within [`CONNECT_TIMEOUT`]. What keeps it from being made is told in one sentence.
+    pub(super) async fn open(address: &McpAddress, host: &dyn Host) -> Result<Self, String> {
         let connecting = async {
             match address {
                 McpAddress::Program { .. } => Self::start(address, host).await,
@@ -59,12 +58,12 @@ impl Connection {
         let in_time = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
         in_time.unwrap_or_else(|_| {
             let seconds = CONNECT_TIMEOUT.as_secs();
-            Err(McpError::new(format!("it is not ready after {seconds} s")))
+            Err(format!("it is not ready after {seconds} s"))
         })
     }
 
-    async fn start(address: &McpAddress, host: &dyn Host) -> Result<Self, McpError> {
-        let (program, pipes) = Program::start(address, host).map_err(McpError::new)?;
+    async fn start(address: &McpAddress, host: &dyn Host) -> Result<Self, String> {
+        let (program, pipes) = Program::start(address, host)?;
         match Handler::default()
             .serve_with_lifecycle(pipes, lifecycle())
             .await
@@ -77,13 +76,13 @@ impl Connection {
                 let words = program.last_words().await;
                 let words = words.map(|words| format!("; it says: {words}"));
                 let words = words.unwrap_or_default();
-                Err(McpError::new(format!("{}{words}", why(&problem))))
+                Err(format!("{}{words}", why(&problem)))
             }
         }
     }
 
-    async fn reach(url: &str, headers: &[(String, String)]) -> Result<Self, McpError> {
-        let client = build().map_err(McpError::new)?;
+    async fn reach(url: &str, headers: &[(String, String)]) -> Result<Self, String> {
+        let client = build()?;
         let mut custom = HashMap::new();
         for (name, value) in headers {
             let header = HeaderName::try_from(name).ok().zip({
@@ -93,8 +92,7 @@ impl Connection {
                 }
                 value
             });
-            let (name, value) =
-                header.ok_or_else(|| McpError::new(format!("`{name}` is no header")))?;
+            let (name, value) = header.ok_or_else(|| format!("`{name}` is no header"))?;
             custom.insert(name, value);
         }
         let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(custom);
@@ -103,7 +101,7 @@ impl Connection {
             .serve_with_lifecycle(transport, lifecycle())
             .await;
         Ok(Self {
-            service: service.map_err(|problem| McpError::new(why(&problem)))?,
+            service: service.map_err(|problem| why(&problem))?,
             program: None,
         })
     }

@@ -10,5 +10,5 @@ mod server;
 mod transport;
 
 pub use address::McpAddress;
-pub use server::{McpError, McpServer};
-pub use transport::McpTransport;
+pub use server::McpServer;
+use transport::McpTransport;

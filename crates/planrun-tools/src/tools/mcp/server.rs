@@ -2,36 +2,20 @@
 
 use std::sync::Arc;
 
+use planrun_lang::types::Signature;
 use tokio::sync::Mutex;
 
-use super::McpAddress;
 use super::connection::Connection;
+use super::{McpAddress, McpTransport};
 use crate::contract::OfferedServer;
 use crate::host::Host;
-
-/// Why a server cannot be called, in one sentence. Parts of it may be text from outside.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum McpError {
-    /// The project does not let it be reached.
-    #[error("{0}")]
-    Denied(String),
-    #[error("{0}")]
-    Unavailable(String),
-}
-
-impl McpError {
-    pub(super) fn new(message: impl Into<String>) -> Self {
-        Self::Unavailable(message.into())
-    }
-}
+use crate::tools::{BoxFuture, Server, ServerError, Transport};
 
 /// A server that the project configures, under the name that the project gives it.
 pub struct McpServer {
-    pub name: Arc<str>,
+    name: Arc<str>,
     address: McpAddress,
     host: Arc<dyn Host>,
-    /// Why the project does not let it be reached, where it does not.
-    denial: Option<String>,
     /// `None` before it is first needed, and after it was closed.
     connection: Mutex<Option<Arc<Connection>>>,
 }
@@ -43,17 +27,7 @@ impl McpServer {
             name,
             address,
             host,
-            denial: None,
             connection: Mutex::new(None),
-        }
-    }
-
-    /// The same, which nothing reaches for this reason.
-    #[must_use]
-    pub fn denied(self, why: String) -> Self {
-        Self {
-            denial: Some(why),
-            ..self
         }
     }
 
@@ -64,47 +38,45 @@ impl McpServer {
     }
 
     /// The connection; made where there is none, or where it was lost. Those that ask at once share one.
-    pub(super) async fn connection(&self) -> Result<Arc<Connection>, McpError> {
-        if let Some(why) = &self.denial {
-            let message = format!("the MCP server `{}` cannot be used: {why}", self.name);
-            return Err(McpError::Denied(message));
-        }
+    pub(super) async fn connection(&self) -> Result<Arc<Connection>, ServerError> {
         let mut kept = self.connection.lock().await;
         if let Some(connection) = kept.as_ref().filter(|connection| !connection.is_lost()) {
             return Ok(connection.clone());
         }
         let opened = Connection::open(&self.address, &*self.host).await;
-        let opened = opened.map_err(|error| {
-            McpError::new(format!(
-                "the MCP server `{}` cannot be used: {error}",
-                self.name
-            ))
-        })?;
+        let opened = opened.map_err(|why| self.unavailable("cannot be used", &why))?;
         Ok(kept.insert(Arc::new(opened)).clone())
     }
 
-    /// What it offers now.
-    ///
-    /// # Errors
-    /// Where it cannot be reached, or does not list its tools.
-    pub async fn offered(&self) -> Result<OfferedServer, McpError> {
-        let connection = self.connection().await?;
-        let offered = connection.offered().await;
-        offered.map_err(|problem| {
-            McpError::new(format!(
-                "the MCP server `{}` does not list its tools: {problem}",
-                self.name
-            ))
+    fn unavailable(&self, what: &str, why: &dyn std::fmt::Display) -> ServerError {
+        ServerError::Unavailable(format!("the MCP server `{}` {what}: {why}", self.name))
+    }
+}
+
+impl Server for McpServer {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn offered(&self) -> BoxFuture<'_, Result<OfferedServer, ServerError>> {
+        Box::pin(async {
+            let offered = self.connection().await?.offered().await;
+            offered.map_err(|why| self.unavailable("does not list its tools", &why))
         })
     }
 
-    /// Lets go of it. The next call connects again.
-    pub async fn close(&self) {
-        let connection = self.connection.lock().await.take();
-        // A call in flight keeps its connection until it has ended.
-        if let Some(connection) = connection.and_then(Arc::into_inner) {
-            connection.close().await;
-        }
+    fn transport(self: Arc<Self>, signature: Arc<Signature>) -> Arc<dyn Transport> {
+        Arc::new(McpTransport::new(self, signature))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let connection = self.connection.lock().await.take();
+            // A call in flight keeps its connection until it has ended.
+            if let Some(connection) = connection.and_then(Arc::into_inner) {
+                connection.close().await;
+            }
+        })
     }
 }
 

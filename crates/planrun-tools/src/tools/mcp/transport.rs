@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use planrun_lang::types::{ErrorClass, Signature, Transient};
+use planrun_lang::types::Signature;
 
 use super::call::converse;
 use super::{McpAddress, McpServer};
 use crate::tools::{
-    BoxFuture, Conversation, DescribeError, Described, Identity, Request, Transport,
+    BoxFuture, Conversation, Described, Identity, Request, Server, ServerError, Transport,
 };
 
 /// One tool of a server.
@@ -65,13 +65,11 @@ impl Transport for McpTransport {
 
     fn describe(&self) -> BoxFuture<'_, Described> {
         Box::pin(async {
-            let offered = self.server.offered().await.map_err(|error| DescribeError {
-                class: ErrorClass::Transient(Transient::Unavailable),
-                message: error.to_string(),
-            })?;
+            let offered = self.server.offered().await;
+            let offered = offered.map_err(ServerError::into_describe_error)?;
             let tools = offered.tools.iter().map(|(name, tool)| {
                 let class = tool.annotations.class(false);
-                Arc::new(tool.signature(&self.server.name, name, class))
+                Arc::new(tool.signature(self.server.name(), name, class))
             });
             Ok(tools.collect())
         })
