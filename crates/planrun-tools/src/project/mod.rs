@@ -3,6 +3,7 @@
 mod app_paths;
 mod locate;
 mod own_folder;
+mod programs;
 mod servers;
 mod settings;
 
@@ -17,13 +18,16 @@ use tokio::task::JoinSet;
 
 use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
+use crate::tools::a2a::AgentServer;
 use crate::tools::app::{App, Findings, load_apps};
-use crate::tools::mcp::{McpAddress, McpServer};
+use crate::tools::mcp::McpServer;
+use crate::tools::process::Program;
 use crate::tools::{Catalog, DeniedServer, Server, ServerError};
 
 pub use app_paths::load_app_paths;
 pub use locate::Location;
 pub use own_folder::{journal_file, make_own_folder, own_folder};
+use servers::Reach;
 pub use servers::{ServerSettings, ToolSource};
 pub use settings::{CheckSettings, Settings};
 
@@ -39,7 +43,9 @@ pub struct Project {
     pub apps: Vec<App>,
     /// The servers whose tools plans call, by name.
     pub servers: Vec<ServerSettings>,
-    /// The contracts of those tools.
+    /// The programs that are tools, by name.
+    pub programs: Vec<Arc<Program>>,
+    /// The contracts of the tools of servers.
     pub lock: Lock,
 }
 
@@ -99,7 +105,7 @@ impl Project {
         };
         let loaded = load_apps(host, &files);
         findings.extend(loaded.findings);
-        let servers = servers::all(host, &root, &mut read, &loaded.apps, &mut findings);
+        let (servers, programs) = servers::all(host, &root, &mut read, &loaded.apps, &mut findings);
         Ok((
             Self {
                 lock: read_lock(host, &location.folder.join(Lock::FILE))?,
@@ -107,6 +113,7 @@ impl Project {
                 settings: read.settings,
                 apps: loaded.apps,
                 servers,
+                programs,
             },
             findings,
         ))
@@ -166,6 +173,11 @@ impl Project {
             });
             catalog.add_server(&self.server(server, host), tools, &server.secrets);
         }
+        for program in &self.programs {
+            let name = program.command.first().map_or("", String::as_str);
+            let denied = self.permits(Reach::Program(name), &**host).err();
+            catalog.add_program(program, denied);
+        }
         catalog
     }
 }
@@ -177,29 +189,40 @@ impl Project {
     /// A server, which nothing reaches where the project's own `allow` does not let it.
     fn server(&self, settings: &ServerSettings, host: &Arc<dyn Host>) -> Arc<dyn Server> {
         let name = settings.name.clone();
-        if let Err(why) = self.permits(&settings.source, &**host) {
+        if let Err(why) = self.permits(settings.source.reach(), &**host) {
             return Arc::new(DeniedServer::new(name, why));
         }
         match &settings.source {
             ToolSource::Mcp(address) => {
                 Arc::new(McpServer::new(name, address.clone(), host.clone()))
             }
+            ToolSource::A2a(address) => {
+                let elsewhere = self.grant(&**host).unwrap_or_default();
+                Arc::new(AgentServer::new(
+                    name,
+                    address.clone(),
+                    elsewhere,
+                    host.clone(),
+                ))
+            }
         }
     }
 
-    /// Whether the project's own `allow` lets a server be reached; without one, naming the server does.
-    fn permits(&self, source: &ToolSource, host: &dyn Host) -> Result<(), String> {
-        let Some(grant) = &self.settings.allow else {
+    /// What the project's own `allow` grants, where it has one.
+    fn grant(&self, host: &dyn Host) -> Result<Option<Permissions>, String> {
+        let grant = self.settings.allow.as_ref();
+        let permissions = grant.map(|grant| Permissions::new(grant, &self.root, host));
+        permissions.transpose().map_err(|error| error.to_string())
+    }
+
+    /// Whether the project's own `allow` lets something be reached; without one, naming it does.
+    fn permits(&self, reach: Reach, host: &dyn Host) -> Result<(), String> {
+        let Some(permissions) = self.grant(host)? else {
             return Ok(());
         };
-        let permissions = Permissions::new(grant, &self.root, host);
-        let permissions = permissions.map_err(|error| error.to_string())?;
-        let (setting, place, permitted) = match source {
-            ToolSource::Mcp(McpAddress::Program { command, .. }) => {
-                let program = command.first().map_or("", String::as_str);
-                ("run", program.to_owned(), permissions.run(program))
-            }
-            ToolSource::Mcp(McpAddress::Url { url, .. }) => {
+        let (setting, place, permitted) = match reach {
+            Reach::Program(program) => ("run", program.to_owned(), permissions.run(program)),
+            Reach::Url(url) => {
                 let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
                 let place = url.authority().rsplit('@').next().unwrap_or_default();
                 ("net", place.to_owned(), permissions.net(&url))

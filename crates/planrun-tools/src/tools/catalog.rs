@@ -13,8 +13,8 @@ use super::app::{App, AppTransport};
 use super::credential::{Credentials, in_variable};
 use super::files::{FileWorld, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
-use super::process::{ProcessTool, process_signature};
-use super::server::Server;
+use super::process::{ProcessTool, Program, ProgramTransport, process_signature};
+use super::server::{DeniedServer, Server};
 use super::system::system_tools;
 use super::transport::Transport;
 use crate::host::Host;
@@ -117,16 +117,37 @@ impl Catalog {
         tools: impl IntoIterator<Item = Arc<Signature>>,
         secrets: &[String],
     ) {
-        let mut sent = Redactor::default();
-        for secret in secrets {
-            sent.add(secret);
-        }
-        self.credentials.join(&sent);
+        self.sends(secrets);
         for signature in tools {
             let transport = server.clone().transport(signature.clone());
             self.add(signature, transport);
         }
         self.servers.push(server.clone());
+    }
+
+    /// Adds the tools of a program, which nothing starts where it is denied for this reason. What it gets does not come back
+    /// from any tool.
+    pub fn add_program(&mut self, program: &Arc<Program>, denied: Option<String>) {
+        self.sends(&program.secrets);
+        let denied = denied.map(|why| Arc::new(DeniedServer::new(program.name.clone(), why)));
+        for tool in &program.tools {
+            let transport: Arc<dyn Transport> = match &denied {
+                Some(denied) => denied.clone(),
+                None => {
+                    let host = self.host.clone();
+                    Arc::new(ProgramTransport::new(program.clone(), tool.clone(), host))
+                }
+            };
+            self.add(tool.signature.clone(), transport);
+        }
+    }
+
+    fn sends(&mut self, secrets: &[String]) {
+        let mut sent = Redactor::default();
+        for secret in secrets {
+            sent.add(secret);
+        }
+        self.credentials.join(&sent);
     }
 
     /// Lets go of all servers at once. A call that is made later connects again.

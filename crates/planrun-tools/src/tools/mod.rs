@@ -1,5 +1,6 @@
 //! Calling the world: the transport trait, the catalog and one file per transport.
 
+pub mod a2a;
 mod allowed;
 pub mod app;
 mod catalog;
@@ -9,8 +10,7 @@ mod files;
 pub mod http;
 pub mod mcp;
 pub mod pages;
-mod process;
-mod process_group;
+pub mod process;
 mod required_permission;
 mod server;
 mod system;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Field, Rest, Signature, Type, Validation, encode};
+use planrun_lang::types::{Denied, ErrorClass, Signature, Type, Validation, encode};
 use planrun_lang::value::Value;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json, json};
 
 use super::{App, AppTool, Reason};
+use crate::contract::arguments_type;
 use crate::host::Host;
 use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
 use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
@@ -128,16 +129,6 @@ impl Transport for AppTransport {
     fn describe(&self) -> BoxFuture<'_, Described> {
         described([self.signature.clone()])
     }
-}
-
-/// All parameters of a tool as the fields of one object.
-fn arguments_type(signature: &Signature) -> Type {
-    let field = |parameter: &planrun_lang::types::Parameter| Field {
-        name: parameter.name.clone(),
-        ty: parameter.ty.clone(),
-        required: parameter.required,
-    };
-    Type::object(signature.parameters.iter().map(field).collect(), Rest::Open)
 }
 
 /// An app is called where its file says. A redirect may not lead elsewhere.
