@@ -6,6 +6,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod a2a;
 mod adversarial;
 mod allow;
 mod bad_input;
@@ -48,6 +49,7 @@ mod orders;
 mod plans;
 mod plantest;
 mod readme;
+mod process_tools;
 mod recordings;
 mod remedies;
 mod render;

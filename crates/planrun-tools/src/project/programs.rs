@@ -11,7 +11,7 @@ use planrun_lang::value::parse_duration;
 
 use super::servers::{ServerReader, command_of};
 use crate::tools::app::section::Section;
-use crate::tools::app::tool::{CONTRACT_KEYS, Shared, contract, errors};
+use crate::tools::app::tool::{CONTRACT_KEYS, Shared, contract};
 use crate::tools::app::variables::Filled;
 use crate::tools::app::yaml::Node;
 use crate::tools::process::{Bounds, Input, Output, Program, ProgramTool, Surroundings, Word};
@@ -91,8 +91,7 @@ fn tool(
     section.rename(format!("the tool {namespace}.{name}"));
     let keys = [&CONTRACT_KEYS[..], &OWN_KEYS].concat();
     section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
-    let errors = errors(&section, "exit", found);
-    let signature = contract(&section, (&Shared { namespace }, name), &errors, found);
+    let (signature, errors) = contract(&section, (&Shared { namespace }, name), "exit", found);
     let words = section.texts("arguments", found).into_iter();
     let words: Vec<(Word, Span)> = words
         .filter_map(|(text, span)| Some((word(&section, &text, span, found)?, span)))

@@ -39,11 +39,10 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     let keys = [&CONTRACT_KEYS[..], &OWN_KEYS].concat();
     section.expect_keys(&keys, &APP_INVALID, Severity::Warning, found);
     let endpoint = endpoint(&section, found);
-    let errors = errors(&section, "reason", found);
-    let signature = Arc::new(contract(&section, (shared, name), &errors, found));
+    let (signature, errors) = contract(&section, (shared, name), "reason", found);
     let mock = section.get("mock").map(Node::to_json);
     Some(AppTool {
-        signature,
+        signature: Arc::new(signature),
         endpoint,
         errors,
         mock,
@@ -68,15 +67,16 @@ pub(crate) const CONTRACT_KEYS: [&str; 14] = [
     "deprecated",
 ];
 
-/// The contract of a tool with this name and these errors.
+/// The contract of a tool with this name, and what its failures mean, which are told apart by what stands under the key `code`.
 pub(crate) fn contract(
     section: &Section,
     (shared, name): (&Shared, Arc<str>),
-    errors: &[Reason],
+    code: &str,
     found: &mut Vec<Diagnostic>,
-) -> Signature {
+) -> (Signature, Vec<Reason>) {
     let arguments = arguments(section, found);
     let output_schema = schema(section, "returns", found);
+    let errors = errors(section, code, found);
     let (key_ttl, key_argument) = key(section, &arguments, found).unzip();
     let key_argument = key_argument.flatten();
     let effect = effect(section, key_ttl.is_some(), found);
@@ -96,8 +96,8 @@ pub(crate) fn contract(
         returns: output_schema.as_ref().map_or(Type::Any, from_schema),
         effect: effect.unwrap_or_default(),
         effect_declared: effect.is_some(),
-        raises: raises(errors),
-        may_have_happened: may_have_happened(errors),
+        raises: raises(&errors),
+        may_have_happened: may_have_happened(&errors),
         sensitive: safety::sensitive(
             section,
             arguments.schema.as_ref(),
@@ -120,12 +120,9 @@ pub(crate) fn contract(
         output_schema: output_schema.map(|schema| Arc::new(Contract::of_result(schema))),
         extra_arguments: arguments.extra,
         name,
-        parameters: Vec::new(),
+        parameters: parameters.clone(),
     };
-    Signature {
-        parameters,
-        ..contract
-    }
+    (contract, errors)
 }
 
 /// `usage: { tokens: PATH, cost: PATH }`
@@ -203,8 +200,7 @@ fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<
     }
 }
 
-/// What failures mean, told apart by what stands under the key `code`.
-pub(crate) fn errors(section: &Section, code: &str, found: &mut Vec<Diagnostic>) -> Vec<Reason> {
+fn errors(section: &Section, code: &str, found: &mut Vec<Diagnostic>) -> Vec<Reason> {
     let mut errors = Vec::new();
     for node in section.list("errors", found) {
         // One word alone is the reason and the name of the error.
