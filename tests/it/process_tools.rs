@@ -83,7 +83,10 @@ fn json_goes_in_and_json_of_the_contract_comes_out() {
     assert_eq!(checked.status, 0, "{checked:?}");
     assert_eq!(replied(&place), json!({ "words": 2 }));
     let given = std::fs::read_to_string(place.path().join("given.json")).unwrap();
-    assert_eq!(given, r#"{"text":"入职 表"}"#, "what is not given is not there");
+    assert_eq!(
+        given, r#"{"text":"入职 表"}"#,
+        "what is not given is not there"
+    );
     for (wrong, told) in [
         ("printf '{\"words\": \"two\"}'", "words"),
         ("echo two", "text.count wrote what is no JSON"),
@@ -98,12 +101,34 @@ fn json_goes_in_and_json_of_the_contract_comes_out() {
 #[test]
 fn the_text_of_an_argument_is_its_input_and_the_end_of_lines_is_no_output() {
     let settings = "      input: \"{text}\"\n";
-    let tools = COUNT.replace("properties: { text: { type: string }, least: { type: integer } }", "properties: { text: { type: string } }");
-    let tools = tools.replace("returns: { type: object, properties: { words: { type: integer } }, required: [words] }", "returns: { type: string }");
-    let place = project("cat; echo; echo", settings, &tools, "text.count(text: \"a\\n b\")");
+    let tools = COUNT.replace(
+        "properties: { text: { type: string }, least: { type: integer } }",
+        "properties: { text: { type: string } }",
+    );
+    let tools = tools.replace(
+        "returns: { type: object, properties: { words: { type: integer } }, required: [words] }",
+        "returns: { type: string }",
+    );
+    let place = project(
+        "cat; echo; echo",
+        settings,
+        &tools,
+        "text.count(text: \"a\\n b\")",
+    );
     assert_eq!(replied(&place), json!("a\n b"));
-    let (class, message) = failed(&project("printf '\\377'", settings, &tools, "text.count(text: \"a\")"));
-    assert_eq!((class.as_str(), message.as_str()), ("validation.result", "text.count wrote what is no UTF-8 text"));
+    let (class, message) = failed(&project(
+        "printf '\\377'",
+        settings,
+        &tools,
+        "text.count(text: \"a\")",
+    ));
+    assert_eq!(
+        (class.as_str(), message.as_str()),
+        (
+            "validation.result",
+            "text.count wrote what is no UTF-8 text"
+        )
+    );
 }
 
 #[test]
@@ -132,17 +157,32 @@ fn exit_codes_mean_what_the_project_says() {
 fn a_program_gets_the_variables_that_it_was_given_and_its_key() {
     let tools = "        - { name: show, effect: effect }\n";
     let settings = "      env: [TOKEN]\n      cwd: bin\n";
-    let place = project("env | cut -d= -f1 | sort | tr '\\n' ' '; echo $TOKEN; basename \"$(pwd)\"", settings, tools, "text.show()");
+    let place = project(
+        "env | cut -d= -f1 | sort | tr '\\n' ' '; echo $TOKEN; basename \"$(pwd)\"",
+        settings,
+        tools,
+        "text.show()",
+    );
     let settings = std::fs::read_to_string(place.path().join("planrun.yaml")).unwrap();
-    std::fs::write(place.path().join("planrun.yaml"), format!("env: [TOKEN]\n{settings}")).unwrap();
+    std::fs::write(
+        place.path().join("planrun.yaml"),
+        format!("env: [TOKEN]\n{settings}"),
+    )
+    .unwrap();
     let program = planrun(["run", "a.plan", "--format", "json"]).within(place.path());
-    let output = program.variable("TOKEN", "hunter2-token").variable("SECRET_WORD", "x").run();
+    let output = program
+        .variable("TOKEN", "hunter2-token")
+        .variable("SECRET_WORD", "x")
+        .run();
     assert_eq!(output.status, 0, "{output:?}");
     let shown = output.json()["reply"].as_str().unwrap().to_owned();
     for name in ["HOME", "PATH", "PLANRUN_IDEMPOTENCY_KEY", "TOKEN"] {
         assert!(shown.contains(name), "{shown}");
     }
-    assert!(!shown.contains("SECRET_WORD") && !shown.contains("hunter2"), "{shown}");
+    assert!(
+        !shown.contains("SECRET_WORD") && !shown.contains("hunter2"),
+        "{shown}"
+    );
     assert!(shown.ends_with("\nbin"), "{shown}");
 }
 
@@ -151,18 +191,32 @@ fn a_program_keeps_to_its_bounds() {
     let tools = "        - { name: show, effect: read }\n";
     let bounded = |script: &str, limits: &str| {
         let settings = format!("      limits: {limits}\n");
-        failed(&project(script, &settings, tools, "text.show() retry { attempts: 1 }"))
+        failed(&project(
+            script,
+            &settings,
+            tools,
+            "text.show() retry { attempts: 1 }",
+        ))
     };
     let (class, message) = bounded("while :; do echo yes; done", "{ output: 64KiB }");
     assert_eq!(class, "validation.result", "{message}");
-    assert!(message.ends_with("bin/text wrote more than 65536 bytes"), "{message}");
+    assert!(
+        message.ends_with("bin/text wrote more than 65536 bytes"),
+        "{message}"
+    );
     let (class, message) = bounded("sleep 60", "{ time: 300ms }");
     assert_eq!(class, "transient.timeout", "{message}");
-    assert!(message.ends_with("bin/text has not ended within 300ms"), "{message}");
+    assert!(
+        message.ends_with("bin/text has not ended within 300ms"),
+        "{message}"
+    );
     if cfg!(target_os = "linux") {
         let hog = "sleep 0.2; x=$(head -c 300000000 /dev/zero | tr '\\0' 'a'); echo ${#x}";
         let (class, message) = bounded(hog, "{ memory: 64MiB }");
-        assert!(["tool.failed", "transient.unavailable"].contains(&class.as_str()), "{class}: {message}");
+        assert!(
+            ["tool.failed", "transient.unavailable"].contains(&class.as_str()),
+            "{class}: {message}"
+        );
     }
 }
 
@@ -171,9 +225,16 @@ fn what_a_program_leaves_running_ends_with_it() {
     let tools = "        - { name: show, effect: read }\n";
     let script = "(sleep 60; echo late) & echo $! > left; echo done";
     let place = project(script, "", tools, "text.show()");
-    assert_eq!(replied(&place), json!("done"), "its outputs are not held open");
+    assert_eq!(
+        replied(&place),
+        json!("done"),
+        "its outputs are not held open"
+    );
     let left = std::fs::read_to_string(place.path().join("left")).unwrap();
-    let alive = std::process::Command::new("kill").args(["-0", left.trim()]).output().unwrap();
+    let alive = std::process::Command::new("kill")
+        .args(["-0", left.trim()])
+        .output()
+        .unwrap();
     assert!(!alive.status.success(), "{left} is still running");
 }
 
@@ -186,7 +247,10 @@ fn a_project_that_says_what_may_be_run_says_it_of_these_programs_too() {
     std::fs::write(&file, format!("allow: {{ run: [git] }}\n{settings}")).unwrap();
     let (class, message) = failed(&place);
     assert_eq!(class, "denied.policy");
-    assert!(message.contains("add \"./bin/text\" to `allow.run` there"), "{message}");
+    assert!(
+        message.contains("add \"./bin/text\" to `allow.run` there"),
+        "{message}"
+    );
     std::fs::write(&file, format!("allow: {{ run: [./bin/text] }}\n{settings}")).unwrap();
     assert_eq!(replied(&place), json!("done"));
 }
@@ -221,8 +285,14 @@ fn what_is_wrong_is_told_where_it_is() {
     let both = "tools:\n  text: { a2a: \"http://127.0.0.1:9\", process: { command: [x], tools: [] } }\n  sys: { process: { command: [x], tools: [] } }\n";
     let place = folder([("planrun.yaml", both), ("a.plan", "plan a() {}\n")]);
     let told = run(&place, &["check", "--format", "short"]).stdout;
-    assert!(told.contains("the tools `text` are of `a2a` and of `process`"), "{told}");
-    assert!(told.contains("`sys` is a namespace of planrun itself"), "{told}");
+    assert!(
+        told.contains("the tools `text` are of `a2a` and of `process`"),
+        "{told}"
+    );
+    assert!(
+        told.contains("`sys` is a namespace of planrun itself"),
+        "{told}"
+    );
 }
 
 /// The fenced block of the page that follows this line.
@@ -252,16 +322,38 @@ test "counted" {
     let program = place.path().join("bin/count");
     std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let checked = run(&place, &["check", "a.plan"]);
-    assert_eq!((checked.status, checked.stderr.as_str()), (0, ""), "{checked:?}");
-    let output = run(&place, &["run", "a.plan", "-i", "file=letter.txt", "--format", "json"]);
+    assert_eq!(
+        (checked.status, checked.stderr.as_str()),
+        (0, ""),
+        "{checked:?}"
+    );
+    let output = run(
+        &place,
+        &["run", "a.plan", "-i", "file=letter.txt", "--format", "json"],
+    );
     assert_eq!(output.json()["reply"], json!(3), "{output:?}");
-    let gone = run(&place, &["run", "a.plan", "-i", "file=gone.txt", "--format", "json"]);
+    let gone = run(
+        &place,
+        &["run", "a.plan", "-i", "file=gone.txt", "--format", "json"],
+    );
     assert_eq!(gone.json()["reply"], json!(0), "{gone:?}");
     let shown = run(&place, &["tools", "show", "text.count"]).stdout;
-    assert!(shown.contains("tool text.count(file: string) -> { words: int } read fails failed, no_such_file"), "{shown}");
-    assert!(run(&place, &["tools", "list"]).stdout.contains("text.count"));
+    assert!(
+        shown.contains(
+            "tool text.count(file: string) -> { words: int } read fails failed, no_such_file"
+        ),
+        "{shown}"
+    );
+    assert!(
+        run(&place, &["tools", "list"])
+            .stdout
+            .contains("text.count")
+    );
     let locked = run(&place, &["tools", "lock"]);
-    assert_eq!(locked.status, 0, "what the project declares itself needs no lock: {locked:?}");
+    assert_eq!(
+        locked.status, 0,
+        "what the project declares itself needs no lock: {locked:?}"
+    );
     let tested = run(&place, &["test"]);
     assert_eq!(tested.status, 0, "{tested:?}");
 }

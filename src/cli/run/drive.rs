@@ -1,7 +1,9 @@
 //! Driving a run in this process, for whoever sits at the command line.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
+use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, UpTo};
@@ -115,17 +117,18 @@ fn tell_stuck(run: &str, (deaths, event): (u32, u64), terminal: Terminal) {
     ));
 }
 
-/// What a future comes to.
+/// What a future comes to. All of a process are waited for by one runtime, so that a connection which one of them has made
+/// serves the next.
 ///
 /// # Errors
 /// When the process has nothing left to run it with.
 pub fn wait<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime =
-        runtime.map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
-    Ok(runtime.block_on(future))
+    static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
+    let runtime = RUNTIME.get_or_init(|| Builder::new_current_thread().enable_all().build());
+    match runtime {
+        Ok(runtime) => Ok(runtime.block_on(future)),
+        Err(error) => Err(Failure::Environment(format!("cannot start: {error}"))),
+    }
 }
 
 /// The first Ctrl-C stops gracefully: effects in flight are awaited. The second ends the process.

@@ -1,7 +1,9 @@
 //! `planrun tools`: the tools of a project, and the file that pins their contracts.
 
+mod diff;
 mod list;
 mod lock;
+mod renewal;
 mod show;
 
 use std::path::Path;
@@ -16,7 +18,8 @@ Examples:
   planrun tools list --query 'customers by name'    those that these words speak of
   planrun tools show notes.search       its contract, in the language of plans
   planrun tools lock                    connect to the servers and pin what they offer
-  planrun tools lock --check            in CI: fail where a server offers something else";
+  planrun tools lock --check            in CI: fail where a server offers something else
+  planrun tools diff                    what has changed at the servers, and which plans that breaks";
 
 /// Look at the tools of the project, and pin their contracts.
 #[derive(Debug, Args)]
@@ -28,6 +31,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Diff(diff::DiffArguments),
     List(list::ListArguments),
     Lock(lock::LockArguments),
     Show(show::ShowArguments),
@@ -43,6 +47,7 @@ pub fn run(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     match &arguments.command {
+        Command::Diff(arguments) => diff::run(arguments, project, terminal),
         Command::List(arguments) => list::run(arguments, project, terminal),
         Command::Lock(arguments) => lock::run(arguments, project, terminal),
         Command::Show(arguments) => show::run(arguments, project, terminal),

@@ -46,7 +46,7 @@ pub struct Project {
     /// The programs that are tools, by name.
     pub programs: Vec<Arc<Program>>,
     /// The contracts of the tools of servers.
-    pub lock: Lock,
+    pub lock: Arc<Lock>,
 }
 
 /// A project that cannot be used, in one sentence for the user.
@@ -108,7 +108,7 @@ impl Project {
         let (servers, programs) = servers::all(host, &root, &mut read, &loaded.apps, &mut findings);
         Ok((
             Self {
-                lock: read_lock(host, &location.folder.join(Lock::FILE))?,
+                lock: Arc::new(read_lock(host, &location.folder.join(Lock::FILE))?),
                 root,
                 settings: read.settings,
                 apps: loaded.apps,
@@ -171,7 +171,12 @@ impl Project {
                 let class = class.unwrap_or_else(|| tool.class());
                 Arc::new(tool.offered.signature(&server.name, name, class))
             });
-            catalog.add_server(&self.server(server, host), tools, &server.secrets);
+            catalog.add_server(
+                &self.server(server, host),
+                tools,
+                &self.lock,
+                &server.secrets,
+            );
         }
         for program in &self.programs {
             let name = program.command.first().map_or("", String::as_str);
@@ -179,6 +184,14 @@ impl Project {
             catalog.add_program(program, denied);
         }
         catalog
+    }
+}
+
+impl Project {
+    /// The servers that have no contracts in the lock.
+    pub fn unlocked(&self) -> impl Iterator<Item = &Arc<str>> {
+        let names = self.servers.iter().map(|server| &server.name);
+        names.filter(|name| !self.lock.servers.contains_key(&***name))
     }
 }
 

@@ -1,28 +1,36 @@
 //! An agent of the project: its card is fetched when it is first needed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use planrun_lang::call::CallError;
 use planrun_lang::permission::Permissions;
-use planrun_lang::types::Signature;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use tokio::sync::Mutex;
 
 use super::AgentAddress;
-use super::card::{interface, offered};
+use super::card::{Binding, interface, offered};
 use super::client::Agent;
 use super::transport::AgentTransport;
 use super::wire::AgentCard;
-use crate::contract::OfferedServer;
+use crate::contract::{OfferedServer, OfferedTool};
 use crate::host::Host;
 use crate::tools::http::{HttpClient, HttpRequest, body, shown};
-use crate::tools::{BoxFuture, Server, ServerError, Transport};
+use crate::tools::{BoxFuture, PinnedTool, Server, ServerError, Transport};
 
 /// How long an agent may take to tell what it is.
 const CARD_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest card.
 const MAX_CARD_BYTES: usize = 1024 * 1024;
+
+/// What an agent has told of itself.
+pub(super) struct Known {
+    /// The place where it is called.
+    pub agent: Agent,
+    tools: BTreeMap<String, Arc<OfferedTool>>,
+}
 
 /// An agent that the project configures, under the name that the project gives it.
 pub struct AgentServer {
@@ -33,7 +41,7 @@ pub struct AgentServer {
     host: Arc<dyn Host>,
     client: HttpClient,
     /// `None` before it is first needed, and after it was let go.
-    agent: Mutex<Option<Arc<Agent>>>,
+    known: Mutex<Option<Arc<Known>>>,
 }
 
 impl AgentServer {
@@ -50,7 +58,7 @@ impl AgentServer {
             elsewhere,
             host,
             client: HttpClient::default(),
-            agent: Mutex::new(None),
+            known: Mutex::new(None),
         }
     }
 
@@ -60,16 +68,13 @@ impl AgentServer {
         &self.address
     }
 
-    /// The agent at the place where it is called. Those that ask at once share one.
-    pub(super) async fn agent(&self) -> Result<Arc<Agent>, ServerError> {
-        let mut kept = self.agent.lock().await;
-        if let Some(agent) = kept.as_ref() {
-            return Ok(agent.clone());
+    /// What it has told of itself, which it is asked for once. Those that ask at once share one answer.
+    pub(super) async fn known(&self) -> Result<Arc<Known>, ServerError> {
+        let mut kept = self.known.lock().await;
+        if let Some(known) = kept.as_ref() {
+            return Ok(known.clone());
         }
-        let (card, at) = self.card().await?;
-        let elsewhere = self.elsewhere.as_ref();
-        let place = interface(&card, &at, elsewhere).map_err(|why| self.unusable(&why))?;
-        let (url, binding, tenant) = place;
+        let (card, url, binding, tenant) = self.card().await?;
         let agent = Agent {
             client: self.client.clone(),
             host: self.host.clone(),
@@ -79,11 +84,13 @@ impl AgentServer {
             headers: self.headers()?,
             streams: card.capabilities.streaming,
         };
-        Ok(kept.insert(Arc::new(agent)).clone())
+        let tools = offered(card).tools.into_iter();
+        let tools = tools.map(|(name, tool)| (name, Arc::new(tool))).collect();
+        Ok(kept.insert(Arc::new(Known { agent, tools })).clone())
     }
 
-    /// What it says of itself now, and where.
-    async fn card(&self) -> Result<(AgentCard, Url), ServerError> {
+    /// What it says of itself now, and where and how it is called by that.
+    async fn card(&self) -> Result<(AgentCard, Url, Binding, Option<String>), ServerError> {
         let url = self.address.card().map_err(|why| self.unusable(&why))?;
         let mut headers = self.headers()?;
         let json = HeaderValue::from_static("application/json");
@@ -98,16 +105,13 @@ impl AgentServer {
             let mut response = self.client.open(request).await?;
             let status = response.status();
             let body = body(&mut response, MAX_CARD_BYTES, |_| {}).await?;
-            Ok((status, body))
+            Ok::<_, CallError>((status, body))
         };
         let fetched = tokio::time::timeout(CARD_TIMEOUT, fetching).await;
         let place = shown(&url);
         let (status, body) = match fetched {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => {
-                let error: planrun_lang::call::CallError = error;
-                return Err(self.unusable(&error.message));
-            }
+            Ok(Err(error)) => return Err(self.unusable(&error.message)),
             Err(_) => {
                 let seconds = CARD_TIMEOUT.as_secs();
                 return Err(self.unusable(&format!("{place} does not answer within {seconds} s")));
@@ -122,7 +126,10 @@ impl AgentServer {
                 "what is at {place} is no card of an agent: {problem}"
             ))
         })?;
-        Ok((card, url))
+        let elsewhere = self.elsewhere.as_ref();
+        let place = interface(&card, &url, elsewhere).map_err(|why| self.unusable(&why))?;
+        let (url, binding, tenant) = place;
+        Ok((card, url, binding, tenant))
     }
 
     fn headers(&self) -> Result<HeaderMap, ServerError> {
@@ -152,20 +159,25 @@ impl Server for AgentServer {
 
     fn offered(&self) -> BoxFuture<'_, Result<OfferedServer, ServerError>> {
         Box::pin(async {
-            let (card, at) = self.card().await?;
-            let elsewhere = self.elsewhere.as_ref();
-            interface(&card, &at, elsewhere).map_err(|why| self.unusable(&why))?;
+            let (card, ..) = self.card().await?;
             Ok(offered(card))
         })
     }
 
-    fn transport(self: Arc<Self>, signature: Arc<Signature>) -> Arc<dyn Transport> {
-        Arc::new(AgentTransport::new(self, signature))
+    fn current<'a>(
+        &'a self,
+        tool: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Arc<OfferedTool>>, ServerError>> {
+        Box::pin(async move { Ok(self.known().await?.tools.get(tool).cloned()) })
+    }
+
+    fn transport(self: Arc<Self>, tool: PinnedTool) -> Arc<dyn Transport> {
+        Arc::new(AgentTransport::new(self, tool))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            *self.agent.lock().await = None;
+            *self.known.lock().await = None;
         })
     }
 }

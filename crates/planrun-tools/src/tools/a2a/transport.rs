@@ -4,33 +4,48 @@ use std::sync::Arc;
 
 use planrun_lang::call::CallError;
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Signature, Type, encode};
+use planrun_lang::types::{ErrorClass, Type, encode};
 use serde_json::{Map, Value as Json};
 
 use super::AgentServer;
 use super::call::Talk;
 use super::card::SEND;
+use super::server::Known;
 use crate::contract::arguments_type;
 use crate::tools::{
-    BoxFuture, Conversation, Described, Identity, Request, Server, ServerError, Transport,
+    BoxFuture, Conversation, Described, Identity, PinnedTool, Request, Server, ServerError,
+    Transport,
 };
 
 /// One tool of an agent.
 pub(super) struct AgentTransport {
     server: Arc<AgentServer>,
-    signature: Arc<Signature>,
+    tool: PinnedTool,
     arguments: Type,
 }
 
 impl AgentTransport {
-    /// The tool with this contract; its name is the skill that is meant.
-    pub(super) fn new(server: Arc<AgentServer>, signature: Arc<Signature>) -> Self {
+    /// The tool whose name is the skill that is meant.
+    pub(super) fn new(server: Arc<AgentServer>, tool: PinnedTool) -> Self {
         Self {
             server,
-            arguments: arguments_type(&signature),
-            signature,
+            arguments: arguments_type(&tool.signature),
+            tool,
         }
     }
+}
+
+/// What the agent has told of itself. A call that begins needs the contract that plans were checked against; one that was begun
+/// is taken up whatever has become of that.
+async fn known(
+    server: &AgentServer,
+    tool: &PinnedTool,
+    request: &Request,
+) -> Result<Arc<Known>, CallError> {
+    if request.handle.is_none() {
+        tool.holds(server).await?;
+    }
+    server.known().await.map_err(ServerError::into_call_error)
 }
 
 impl Transport for AgentTransport {
@@ -39,34 +54,26 @@ impl Transport for AgentTransport {
             Json::Object(arguments) => arguments,
             _ => Map::new(),
         };
-        let (server, signature) = (self.server.clone(), self.signature.clone());
+        let (server, tool) = (self.server.clone(), self.tool.clone());
         Conversation::with_events(move |events| async move {
-            let agent = request.cancel.run_until_cancelled(server.agent()).await;
-            let agent = match agent {
-                Some(Ok(agent)) => agent,
+            let connecting = request
+                .cancel
+                .run_until_cancelled(known(&server, &tool, &request));
+            let known = connecting.await.unwrap_or_else(|| {
+                let message = "the call was stopped before the agent was reached";
+                Err(CallError::new(ErrorClass::Cancelled, message, Sent::No))
+            });
+            let known = known.map_err(|error| match &request.handle {
                 // What was begun before may have had its effect, whether the agent is there now or not.
-                Some(Err(error)) if request.handle.is_some() => {
-                    let error = error.into_call_error();
-                    return Err(CallError {
-                        sent: Sent::Maybe,
-                        ..error
-                    });
-                }
-                Some(Err(error)) => return Err(error.into_call_error()),
-                None => {
-                    let message = "the call was stopped before it was sent";
-                    let sent = if request.handle.is_some() {
-                        Sent::Maybe
-                    } else {
-                        Sent::No
-                    };
-                    return Err(CallError::new(ErrorClass::Cancelled, message, sent));
-                }
-            };
-            let skill = Some(&*signature.name).filter(|name| *name != SEND);
-            Talk::new(&agent, skill, &request, events)
-                .run(&arguments)
-                .await
+                Some(_) => CallError {
+                    sent: Sent::Maybe,
+                    ..error
+                },
+                None => error,
+            })?;
+            let skill = Some(&*tool.signature.name).filter(|name| *name != SEND);
+            let talk = Talk::new(&known.agent, skill, &request, events);
+            talk.run(&arguments).await
         })
     }
 
