@@ -7,9 +7,6 @@ use tempfile::TempDir;
 
 use crate::support::{Output, folder, planrun};
 
-/// The example of `docs/processes.md`.
-const DOCUMENTED: &str = include_str!("../../docs/processes.md");
-
 /// A project whose namespace `text` is a script, with these tools and further settings of the program.
 fn project(script: &str, settings: &str, tools: &str, call: &str) -> TempDir {
     let plan = format!(
@@ -295,65 +292,30 @@ fn what_is_wrong_is_told_where_it_is() {
     );
 }
 
-/// The fenced block of the page that follows this line.
-fn block(language: &str) -> &'static str {
-    let (_, after) = DOCUMENTED.split_once(&format!("```{language}\n")).unwrap();
-    after.split_once("```").unwrap().0
-}
-
 #[test]
-fn the_documented_example_runs_is_shown_and_stands_in_for_itself_in_a_test() {
-    let test = r#"use "a.plan"
+fn a_double_answers_for_a_program_and_no_lock_pins_it() {
+    let test = r#"use "./a.plan" as a
 
-test "counted" {
+test "counted" for a.a {
     mock text.count => { words: 7 }
-    run a(file: "none.txt")
-    expect reply == 7
+    expect reply == { words: 7 }
 }
 "#;
-    let plan = block("plan");
-    let place = folder([
-        ("planrun.yaml", block("yaml")),
-        ("a.plan", plan),
-        ("a.test.plan", test),
-        ("bin/count", block("sh")),
-        ("letter.txt", "dear Ada\nwelcome\n"),
-    ]);
-    let program = place.path().join("bin/count");
-    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let checked = run(&place, &["check", "a.plan"]);
-    assert_eq!(
-        (checked.status, checked.stderr.as_str()),
-        (0, ""),
-        "{checked:?}"
+    let place = project(
+        "exit 1",
+        "      input: stdin\n",
+        COUNT,
+        "text.count(text: \"x\")",
     );
-    let output = run(
-        &place,
-        &["run", "a.plan", "-i", "file=letter.txt", "--format", "json"],
-    );
-    assert_eq!(output.json()["reply"], json!(3), "{output:?}");
-    let gone = run(
-        &place,
-        &["run", "a.plan", "-i", "file=gone.txt", "--format", "json"],
-    );
-    assert_eq!(gone.json()["reply"], json!(0), "{gone:?}");
-    let shown = run(&place, &["tools", "show", "text.count"]).stdout;
-    assert!(
-        shown.contains(
-            "tool text.count(file: string) -> { words: int } read fails failed, no_such_file"
-        ),
-        "{shown}"
-    );
+    std::fs::write(place.path().join("a.plantest"), test).unwrap();
+    let tested = run(&place, &["test", "a.plantest"]);
+    assert_eq!(tested.status, 0, "{tested:?}");
     assert!(
         run(&place, &["tools", "list"])
             .stdout
-            .contains("text.count")
+            .contains("text.count ")
     );
     let locked = run(&place, &["tools", "lock"]);
-    assert_eq!(
-        locked.status, 0,
-        "what the project declares itself needs no lock: {locked:?}"
-    );
-    let tested = run(&place, &["test"]);
-    assert_eq!(tested.status, 0, "{tested:?}");
+    assert_eq!(locked.status, 0, "{locked:?}");
+    assert!(!place.path().join("planrun.lock").exists());
 }

@@ -425,8 +425,8 @@ async fn a_card_that_cannot_be_used_says_why() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_double_answers_for_an_agent_in_a_test() {
     let place = project(&Agent::default(), "desk.draft(text: \"x\")").await;
-    let test = "use \"a.plan\"\n\ntest \"drafted\" {\n    mock desk.draft => \"a letter\"\n    run a()\n    expect reply == \"a letter\"\n}\n";
-    std::fs::write(place.path().join("a.test.plan"), test).unwrap();
-    let tested = run(&place, &["test"]);
+    let test = "use \"./a.plan\" as a\n\ntest \"drafted\" for a.a {\n    mock desk.draft => \"a letter\"\n    expect reply == \"a letter\"\n}\n";
+    std::fs::write(place.path().join("a.plantest"), test).unwrap();
+    let tested = run(&place, &["test", "a.plantest"]);
     assert_eq!(tested.status, 0, "{tested:?}");
 }
