@@ -71,7 +71,7 @@ plan all() -> any {
     }
 }
 PLAN
-    "$planrun" check "$namespace.plan" > findings || { cat findings; exit 1; }
+    "$planrun" check "$namespace.plan" > findings 2>&1 || { cat findings; exit 1; }
     "$planrun" run "$namespace.plan" --format json > ran 2> warned || { cat ran warned; exit 1; }
     "$python" - <<'PYTHON'
 import json
@@ -98,7 +98,7 @@ for namespace in painter remote; do
     "$planrun" run slow.plan --run-id "slow-$namespace" > /dev/null 2>&1 &
     driver=$!
     for _ in $(seq 200); do
-        ! "$planrun" runs events "slow-$namespace" --kind handle.given 2> /dev/null | grep -q . || break
+        ! "$planrun" runs events "slow-$namespace" --format ndjson 2> /dev/null | grep -q handle.given || break
         sleep 0.05
     done
     kill -9 "$driver"
@@ -112,7 +112,7 @@ done
 # A call that takes too long is cancelled at the agent.
 rm -f told told.go
 sed -i 's/slow(text: "x")/slow(text: "x") timeout 500ms/' slow.plan
-"$planrun" run slow.plan > late && exit 1
+"$planrun" run slow.plan > late 2>&1 && exit 1
 grep -q "no answer within 500ms" late
 grep -q cancelled told
 echo "A2A: plans over an agent of the Python SDK, over JSON-RPC with streams and over HTTP+JSON without"

@@ -23,8 +23,6 @@ use crate::tools::process::{Program, Surroundings};
 
 /// The kinds of tools that a name in `tools` can have.
 const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
-/// Those that nothing reads yet.
-const LATER: [&str; 1] = ["openapi"];
 const A2A: [&str; 2] = ["url", "headers"];
 const MCP: [&str; 6] = ["command", "url", "env", "headers", "cwd", "type"];
 
@@ -179,51 +177,65 @@ impl ServerReader<'_> {
         };
         let mut listed = Listed::default();
         for entry in entries {
-            let what = format!("the tools `{}`", entry.name);
-            let Some(section) = Section::new(what, &entry.value, &CONFIG_KEY, found) else {
-                continue;
-            };
-            let mut keys = KINDS.to_vec();
-            keys.push("classes");
-            section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
-            for kind in LATER {
-                if let Some(node) = section.get(kind) {
-                    let message = format!("`{kind}` in planrun.yaml is not supported yet");
-                    let help = "nothing reads it; take it out for now";
-                    found.push(Diagnostic::new(&NOT_YET, node.span, message).help(help));
-                }
-            }
-            let classes = classes(&section, found);
-            let mut kinds = KINDS.into_iter().filter(|kind| section.get(kind).is_some());
-            let kind = kinds.next();
-            if let (Some(one), Some(other)) = (kind, kinds.next()) {
-                let message = format!("the tools `{}` are of `{one}` and of `{other}`", entry.name);
-                let help = "give each of them a name of its own";
-                found.push(Diagnostic::new(&CONFIG_KEY, entry.span, message).help(help));
-                continue;
-            }
-            let Some((kind, node)) = kind.zip(kind.and_then(|kind| section.get(kind))) else {
-                listed.classes.insert(entry.name.clone(), classes);
-                continue;
-            };
-            if is_built_in(&entry.name, node, found) {
-                continue;
-            }
-            let server = match kind {
-                "mcp" => self.server(&entry.name, node, filled, found),
-                "a2a" => self.agent(&entry.name, node, filled, found),
-                "process" => {
-                    let program = self.program(&entry.name, node, filled, found);
-                    listed.programs.extend(program.map(Arc::new));
-                    continue;
-                }
-                _ => continue,
-            };
-            listed
-                .servers
-                .extend(server.map(|server| ServerSettings { classes, ..server }));
+            self.named(entry, filled, &mut listed, found);
         }
         listed
+    }
+
+    /// Adds what stands under one name.
+    fn named(
+        &self,
+        entry: &Entry,
+        filled: &[Filled],
+        listed: &mut Listed,
+        found: &mut Vec<Diagnostic>,
+    ) {
+        let name = &*entry.name;
+        let what = format!("the tools `{name}`");
+        let Some(section) = Section::new(what, &entry.value, &CONFIG_KEY, found) else {
+            return;
+        };
+        let mut keys = KINDS.to_vec();
+        keys.push("classes");
+        section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
+        let classes = classes(&section, found);
+        let named = KINDS
+            .iter()
+            .filter_map(|kind| Some((*kind, section.get(kind)?)));
+        let named: Vec<(&str, &Node)> = named.collect();
+        let (kind, node) = match *named {
+            [] => {
+                listed.classes.insert(name.to_owned(), classes);
+                return;
+            }
+            [one] => one,
+            [(one, _), (other, _), ..] => {
+                let message = format!("the tools `{name}` are of `{one}` and of `{other}`");
+                let help = "give each of them a name of its own";
+                found.push(Diagnostic::new(&CONFIG_KEY, entry.span, message).help(help));
+                return;
+            }
+        };
+        if is_built_in(name, node, found) {
+            return;
+        }
+        let server = match kind {
+            "mcp" => self.server(name, node, filled, found),
+            "a2a" => self.agent(name, node, filled, found),
+            "process" => {
+                let program = self.program(name, node, filled, found);
+                listed.programs.extend(program.map(Arc::new));
+                return;
+            }
+            _ => {
+                let message = format!("`{kind}` in planrun.yaml is not supported yet");
+                let help = "nothing reads it; take it out for now";
+                found.push(Diagnostic::new(&NOT_YET, node.span, message).help(help));
+                return;
+            }
+        };
+        let server = server.map(|server| ServerSettings { classes, ..server });
+        listed.servers.extend(server);
     }
 
     /// The servers in a file that other programs read too: of Claude and Cursor under `mcpServers`, of VS Code under

@@ -63,10 +63,12 @@ impl<'a> Talk<'a> {
             let message = format!("the call was stopped {sent}");
             Err(CallError::new(ErrorClass::Cancelled, message, Sent::Maybe))
         });
-        // Nobody comes back to a task whose call fails for good; to one that is out of reach somebody may.
+        // Nobody comes back to a task whose call fails for good. To one that is out of reach somebody may, and to one that waits
+        // for an answer the process that has it.
         if let Err(error) = &outcome
             && self.known.is_open()
             && !is_lost(error)
+            && error.class != ErrorClass::Expired
         {
             // An agent that cannot cancel goes on, which the failure of the call admits.
             let _ = self.agent.cancel(&self.known.id).await;
