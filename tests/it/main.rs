@@ -45,6 +45,7 @@ mod model;
 mod mutation;
 mod nestools;
 mod orders;
+mod plan_list;
 mod plans;
 mod plantest;
 mod readme;
