@@ -484,7 +484,7 @@ impl Job {
             (
                 &workspace.location.folder,
                 workspace.location.file.is_some(),
-                &workspace.pins(),
+                &plan.pins(),
             ),
             &self.inputs,
             (self.mock, self.max_steps, self.strict),
