@@ -75,7 +75,7 @@ fn a_lock_pins_what_a_server_offers_and_takes_nothing_on_trust() {
     assert!(
         first
             .stdout
-            .starts_with("notes (scripted 1.0.0): 14 tools\n"),
+            .starts_with("notes (scripted 1.0.0): 15 tools\n"),
         "{}",
         first.stdout
     );
@@ -87,10 +87,12 @@ fn a_lock_pins_what_a_server_offers_and_takes_nothing_on_trust() {
     assert!(
         first
             .stdout
-            .contains("3 of 14 tools say that they only read, and count as effects"),
+            .contains("3 of 15 tools say that they only read, and count as effects"),
         "{}",
         first.stdout
     );
+    let guess = "1 of 15 tools say nothing of their effect, count as effects, and sound as if they only read; where that is so, planrun.yaml can say it:\n  tools:\n    notes: { classes: { \"list-notes\": read } }\n";
+    assert!(first.stdout.ends_with(guess), "{}", first.stdout);
     let lock = || std::fs::read_to_string(place.path().join("planrun.lock")).unwrap();
     let before = lock();
     let class = |tool: &str| {

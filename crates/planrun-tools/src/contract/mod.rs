@@ -10,5 +10,5 @@ mod search;
 pub use arguments::Arguments;
 pub use change::Change;
 pub use lock::{Lock, LockError, LockedServer, LockedTool, ObservedResults};
-pub use offered::{Annotations, OfferedServer, OfferedTool};
+pub use offered::{Annotations, OfferedServer, OfferedTool, sounds_like_a_read};
 pub use search::ToolIndex;
