@@ -6,11 +6,9 @@ mod documentation;
 mod lock;
 mod offered;
 mod search;
-mod suspicion;
 
 pub use arguments::{Arguments, arguments_type};
 pub use change::Change;
-pub use lock::{Lock, LockError, LockedServer, LockedTool};
-pub use offered::{Annotations, OfferedServer, OfferedTool};
+pub use lock::{Lock, LockError, LockedServer, LockedTool, ObservedResults};
+pub use offered::{Annotations, OfferedServer, OfferedTool, sounds_like_a_read};
 pub use search::ToolIndex;
-pub use suspicion::suspicions;

@@ -183,6 +183,7 @@ impl Project {
             let denied = self.permits(Reach::Program(name), &**host).err();
             catalog.add_program(program, denied);
         }
+        catalog.observe(&self.lock.observed);
         catalog
     }
 }
