@@ -91,7 +91,7 @@ async fn a_card_is_a_namespace_with_a_tool_for_each_skill() {
         "{}",
         shown.stdout
     );
-    for part in ["text?: string", "bytes?: bytes", ") -> any effect"] {
+    for part in ["text?: string", "bytes?: bytes", ") -> any fails failed"] {
         assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
     }
     let listed = run(&place, &["tools", "list"]).stdout;
@@ -285,22 +285,8 @@ async fn a_killed_run_comes_back_to_its_task_and_sends_nothing_again() {
     let agent = Agent::default();
     let place = project(&agent, "desk.slow(text: \"x\")").await;
     let mut first = begun(&place);
-    let handed_over = || {
-        run(
-            &place,
-            &[
-                "runs",
-                "events",
-                "r1",
-                "--kind",
-                "handle.given",
-                "--format",
-                "ndjson",
-            ],
-        )
-        .stdout
-    };
-    while !handed_over().contains("task-slow") {
+    let handed_over = || run(&place, &["runs", "events", "r1", "--format", "ndjson"]).stdout;
+    while !handed_over().contains("handle.given") {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     first.kill().unwrap();

@@ -121,7 +121,7 @@ impl ProcessTool {
             return Err(wrong("argv has a zero byte".into()));
         }
         self.permissions.run(program)?;
-        let mut command = command(program, &self.root);
+        let mut command = command(program, &self.root, &*self.host);
         command.args(rest).current_dir(self.folder(arguments)?);
         self.set_environment(&mut command, request)?;
         Ok(command)

@@ -28,7 +28,7 @@ impl Surroundings {
         let inherited = INHERITED
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), host.variable(name)?)));
-        let mut command = command(program, &self.root);
+        let mut command = command(program, &self.root, host);
         command
             .current_dir(&self.folder)
             .envs(inherited)
@@ -62,8 +62,10 @@ impl std::fmt::Debug for Surroundings {
 
 /// A program with pipes and an empty environment, the leader of a group of its own. One with a slash means the same file
 /// whatever the folder that it runs in.
-pub(super) fn command(program: &str, root: &Path) -> Command {
+pub(super) fn command(program: &str, root: &Path, host: &dyn Host) -> Command {
     let path = if program.contains('/') {
+        // A relative path would begin at the folder that it runs in.
+        let root = host.canonical(root).unwrap_or_else(|_| root.to_owned());
         root.join(program)
     } else {
         PathBuf::from(program)
