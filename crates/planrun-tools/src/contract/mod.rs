@@ -7,7 +7,7 @@ mod offered;
 mod search;
 mod suspicion;
 
-pub use arguments::Arguments;
+pub use arguments::{Arguments, arguments_type};
 pub use lock::{Lock, LockError, LockedServer, LockedTool};
 pub use offered::{Annotations, OfferedServer, OfferedTool};
 pub use search::ToolIndex;

@@ -1,5 +1,6 @@
 //! `planrun.yaml`: where tools come from, what plans may reach, and the defaults.
 
+mod apis;
 mod app_paths;
 mod locate;
 mod own_folder;
@@ -11,16 +12,18 @@ use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::Language;
-use planrun_lang::permission::{Grant, PermissionError, Permissions};
+use planrun_lang::permission::{Denial, Grant, PermissionError, Permissions};
 use planrun_lang::source::{SourceFile, Span};
 use tokio::task::JoinSet;
 
 use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
 use crate::tools::app::{App, Findings, load_apps};
+use crate::tools::openapi::{CalledAt, Operation};
 use crate::tools::mcp::{McpAddress, McpServer};
 use crate::tools::{Catalog, DeniedServer, Server, ServerError};
 
+pub use apis::ApiSettings;
 pub use app_paths::load_app_paths;
 pub use locate::Location;
 pub use own_folder::{journal_file, make_own_folder, own_folder};
@@ -39,7 +42,9 @@ pub struct Project {
     pub apps: Vec<App>,
     /// The servers whose tools plans call, by name.
     pub servers: Vec<ServerSettings>,
-    /// The contracts of those tools.
+    /// The documents of `OpenAPI` whose operations plans call, by name.
+    pub apis: Vec<ApiSettings>,
+    /// The contracts of the tools of servers.
     pub lock: Lock,
 }
 
@@ -106,6 +111,7 @@ impl Project {
                 root,
                 settings: read.settings,
                 apps: loaded.apps,
+                apis: read.listed.apis,
                 servers,
             },
             findings,
@@ -156,6 +162,13 @@ impl Project {
             let endpoint = endpoint.map(|endpoint| endpoint(&app.name));
             catalog.add_app(app, endpoint.as_deref());
         }
+        for settings in &self.apis {
+            let endpoint = endpoint.map(|endpoint| endpoint(&settings.api.name));
+            catalog.add_api(settings.api.operations.iter().map(|operation| {
+                let place = self.called_at(settings, operation, endpoint.as_deref(), &**host);
+                (operation.clone(), place)
+            }), &settings.secrets);
+        }
         for server in &self.servers {
             let pinned = self.lock.servers.get(&*server.name);
             let tools = pinned.into_iter().flat_map(|pinned| &pinned.tools);
@@ -187,24 +200,58 @@ impl Project {
         }
     }
 
+    /// Where an operation is called. `endpoint` stands in for its server, for mocks, which get no credentials.
+    fn called_at(
+        &self,
+        settings: &ApiSettings,
+        operation: &Operation,
+        endpoint: Option<&str>,
+        host: &dyn Host,
+    ) -> CalledAt {
+        if let Some(endpoint) = endpoint {
+            return CalledAt {
+                base: Ok(endpoint.into()),
+                access: Arc::default(),
+            };
+        }
+        let base = settings.base(operation);
+        let base = base.ok_or_else(|| "nobody says where its server is".to_owned());
+        CalledAt {
+            base: base.and_then(|base| self.permits_net(&base, host).map(|()| base)),
+            access: settings.access.clone(),
+        }
+    }
+
     /// Whether the project's own `allow` lets a server be reached; without one, naming the server does.
     fn permits(&self, source: &ToolSource, host: &dyn Host) -> Result<(), String> {
+        match source {
+            ToolSource::Mcp(McpAddress::Program { command, .. }) => {
+                let program = command.first().map_or("", String::as_str);
+                self.permits_by("run", program, host, |permissions| permissions.run(program))
+            }
+            ToolSource::Mcp(McpAddress::Url { url, .. }) => self.permits_net(url, host),
+        }
+    }
+
+    /// The same for an address of the web.
+    fn permits_net(&self, url: &str, host: &dyn Host) -> Result<(), String> {
+        let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
+        let place = url.authority().rsplit('@').next().unwrap_or_default();
+        self.permits_by("net", place, host, |permissions| permissions.net(&url))
+    }
+
+    fn permits_by(
+        &self,
+        setting: &str,
+        place: &str,
+        host: &dyn Host,
+        asked: impl FnOnce(&Permissions) -> Result<(), Denial>,
+    ) -> Result<(), String> {
         let Some(grant) = &self.settings.allow else {
             return Ok(());
         };
         let permissions = Permissions::new(grant, &self.root, host);
-        let permissions = permissions.map_err(|error| error.to_string())?;
-        let (setting, place, permitted) = match source {
-            ToolSource::Mcp(McpAddress::Program { command, .. }) => {
-                let program = command.first().map_or("", String::as_str);
-                ("run", program.to_owned(), permissions.run(program))
-            }
-            ToolSource::Mcp(McpAddress::Url { url, .. }) => {
-                let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
-                let place = url.authority().rsplit('@').next().unwrap_or_default();
-                ("net", place.to_owned(), permissions.net(&url))
-            }
-        };
+        let permitted = asked(&permissions.map_err(|error| error.to_string())?);
         permitted.map_err(|_| {
             format!("`allow` of planrun.yaml does not let it be reached; add \"{place}\" to `allow.{setting}` there")
         })

@@ -9,6 +9,7 @@ use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 use planrun_lang::types::Effect;
 
+use super::apis::ApiSettings;
 use super::settings::Read;
 use super::{Location, shown};
 use crate::host::Host;
@@ -22,7 +23,9 @@ use crate::tools::mcp::McpAddress;
 /// The kinds of tools that a name in `tools` can have.
 const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
 /// Those that nothing reads yet.
-const LATER: [&str; 3] = ["openapi", "a2a", "process"];
+const LATER: [&str; 2] = ["a2a", "process"];
+/// What stands beside `openapi`.
+const OPENAPI: [&str; 2] = ["server", "auth"];
 const MCP: [&str; 6] = ["command", "url", "env", "headers", "cwd", "type"];
 
 /// Where the tools of a name come from.
@@ -51,7 +54,17 @@ pub(super) fn all(
     found: &mut Vec<Findings>,
 ) -> Vec<ServerSettings> {
     let mut taken: BTreeSet<Arc<str>> = apps.iter().map(|app| app.name.clone()).collect();
+    let mut twice = Vec::new();
+    read.listed.apis.retain(|one| {
+        let is_first = taken.insert(one.api.name.clone());
+        if !is_first {
+            twice.push(name_is_taken(&one.api.name));
+        }
+        is_first
+    });
+    report(&root.join(Location::FILE), twice, found);
     let mut servers = Vec::new();
+    found.append(&mut read.listed.documents);
     add(
         std::mem::take(&mut read.listed.servers),
         &mut servers,
@@ -92,18 +105,23 @@ fn add(
             servers.push(server);
             continue;
         }
-        let message = format!("there are tools with the name {} already", server.name);
-        let finding = Diagnostic::new(&AMBIGUOUS_TOOL, Span::at(0), message);
-        twice.push(
-            finding
-                .note("this server is left out")
-                .help("give one of them another name"),
-        );
+        twice.push(name_is_taken(&server.name));
     }
-    if !twice.is_empty() {
+    report(file, twice, found);
+}
+
+fn name_is_taken(name: &str) -> Diagnostic {
+    let message = format!("there are tools with the name {name} already");
+    Diagnostic::new(&AMBIGUOUS_TOOL, Span::at(0), message)
+        .note("this server is left out")
+        .help("give one of them another name")
+}
+
+fn report(file: &Path, diagnostics: Vec<Diagnostic>, found: &mut Vec<Findings>) {
+    if !diagnostics.is_empty() {
         found.push(Findings {
             source: Arc::new(SourceFile::new(shown(file), "")),
-            diagnostics: twice,
+            diagnostics,
         });
     }
 }
@@ -112,6 +130,9 @@ fn add(
 #[derive(Default)]
 pub(super) struct Listed {
     pub servers: Vec<ServerSettings>,
+    pub apis: Vec<ApiSettings>,
+    /// What is found in the documents of those.
+    pub documents: Vec<Findings>,
     /// The classes of tools of servers that other files name.
     pub classes: BTreeMap<String, BTreeMap<String, Effect>>,
 }
@@ -150,6 +171,9 @@ impl ServerReader<'_> {
             };
             let mut keys = KINDS.to_vec();
             keys.push("classes");
+            if section.get("openapi").is_some() {
+                keys.extend(OPENAPI);
+            }
             section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
             for kind in LATER {
                 if let Some(node) = section.get(kind) {
@@ -159,6 +183,13 @@ impl ServerReader<'_> {
                 }
             }
             let classes = classes(&section, found);
+            if section.get("openapi").is_some() {
+                let documents = &mut listed.documents;
+                let place = (&entry.value, filled);
+                let api = self.api((&entry.name, &section), place, &classes, (found, documents));
+                listed.apis.extend(api);
+                continue;
+            }
             let Some(server) = section.get("mcp") else {
                 listed.classes.insert(entry.name.clone(), classes);
                 continue;
@@ -220,23 +251,14 @@ impl ServerReader<'_> {
     ) -> Option<ServerSettings> {
         let what = format!("the MCP server `{name}`");
         let section = Section::new(what.clone(), node, &CONFIG_KEY, found)?;
-        if BUILT_IN.contains(&name) {
-            let message = format!("`{name}` is a namespace of planrun itself");
-            let help = "give the server another name";
-            found.push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
+        if self.is_built_in(name, node, found) {
             return None;
         }
         let mut known = MCP.to_vec();
         // As other programs write it, the arguments stand beside the command.
         known.push("args");
         section.expect_keys(&known, &CONFIG_KEY, Severity::Warning, found);
-        let mut secrets = Vec::new();
-        for variable in filled.iter().filter(|one| node.has_part_at(one.span)) {
-            if !self.variables.contains(&variable.name) {
-                found.push(not_listed(&variable.name, variable.span));
-            }
-            secrets.push(variable.value.clone());
-        }
+        let mut secrets = self.filled_in(node, filled, found);
         let environment = self.environment(&section, &mut secrets, found);
         let address = match (section.get("command"), section.get("url")) {
             (Some(command), None) => McpAddress::Program {
@@ -246,7 +268,7 @@ impl ServerReader<'_> {
                 folder: self.folder(&section, found),
             },
             (None, Some(_)) => McpAddress::Url {
-                url: address(&section, found)?,
+                url: address(&section, "url", found)?,
                 headers: pairs(&section, "headers", found),
             },
             (Some(_), Some(url)) => {
@@ -268,6 +290,34 @@ impl ServerReader<'_> {
             classes: BTreeMap::new(),
             secrets,
         })
+    }
+
+    /// Whether a name is one of planrun's own namespaces, which is reported.
+    pub(super) fn is_built_in(&self, name: &str, node: &Node, found: &mut Vec<Diagnostic>) -> bool {
+        let is_built_in = BUILT_IN.contains(&name);
+        if is_built_in {
+            let message = format!("`{name}` is a namespace of planrun itself");
+            let help = "give the server another name";
+            found.push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
+        }
+        is_built_in
+    }
+
+    /// The values of the variables that were filled in here. One that `env` does not list is reported.
+    pub(super) fn filled_in(
+        &self,
+        node: &Node,
+        filled: &[Filled],
+        found: &mut Vec<Diagnostic>,
+    ) -> Vec<String> {
+        let mut secrets = Vec::new();
+        for variable in filled.iter().filter(|one| node.has_part_at(one.span)) {
+            if !self.variables.contains(&variable.name) {
+                found.push(not_listed(&variable.name, variable.span));
+            }
+            secrets.push(variable.value.clone());
+        }
+        secrets
     }
 
     fn folder(&self, section: &Section, found: &mut Vec<Diagnostic>) -> PathBuf {
@@ -330,7 +380,7 @@ fn command_of(node: &Node, section: &Section, found: &mut Vec<Diagnostic>) -> Op
     Some(command)
 }
 
-fn not_listed(name: &str, span: Span) -> Diagnostic {
+pub(super) fn not_listed(name: &str, span: Span) -> Diagnostic {
     let message =
         format!("{name} is read from the environment, and `env` of planrun.yaml does not list it");
     let help =
@@ -340,16 +390,17 @@ fn not_listed(name: &str, span: Span) -> Diagnostic {
     finding
 }
 
-fn address(section: &Section, found: &mut Vec<Diagnostic>) -> Option<String> {
-    let text = section.required("url", found)?;
+/// The address of the web under a key.
+pub(super) fn address(section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
+    let text = section.required(key, found)?;
     let problem = match reqwest::Url::parse(&text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => return Some(text),
         Ok(url) => format!("it begins with `{}:`", url.scheme()),
         Err(problem) => problem.to_string(),
     };
     // Not the text: variables may have put credentials into it.
-    let span = section.get("url").map_or(section.span(), |node| node.span);
-    section.report(span, format!("`url` is no web address: {problem}"), found);
+    let span = section.get(key).map_or(section.span(), |node| node.span);
+    section.report(span, format!("`{key}` is no web address: {problem}"), found);
     None
 }
 

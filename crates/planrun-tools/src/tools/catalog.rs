@@ -13,6 +13,7 @@ use super::app::{App, AppTransport};
 use super::credential::{Credentials, in_variable};
 use super::files::{FileWorld, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
+use super::openapi::{CalledAt, OpenApiTransport, Operation};
 use super::process::{ProcessTool, process_signature};
 use super::server::Server;
 use super::system::system_tools;
@@ -110,6 +111,29 @@ impl Catalog {
         }
     }
 
+    /// Adds the operations of a document, each with where it is called. What is sent there does not come back from any tool.
+    pub fn add_api(
+        &mut self,
+        operations: impl IntoIterator<Item = (Arc<Operation>, CalledAt)>,
+        secrets: &[String],
+    ) {
+        self.join_secrets(secrets);
+        for (operation, place) in operations {
+            let signature = operation.signature.clone();
+            let (client, host) = (self.client.clone(), self.host.clone());
+            let transport = OpenApiTransport::new(client, host, operation, place);
+            self.add(signature, Arc::new(transport));
+        }
+    }
+
+    fn join_secrets(&self, secrets: &[String]) {
+        let mut sent = Redactor::default();
+        for secret in secrets {
+            sent.add(secret);
+        }
+        self.credentials.join(&sent);
+    }
+
     /// Adds the tools of a server, of which these are known. What is sent to it does not come back from any tool.
     pub fn add_server(
         &mut self,
@@ -117,11 +141,7 @@ impl Catalog {
         tools: impl IntoIterator<Item = Arc<Signature>>,
         secrets: &[String],
     ) {
-        let mut sent = Redactor::default();
-        for secret in secrets {
-            sent.add(secret);
-        }
-        self.credentials.join(&sent);
+        self.join_secrets(secrets);
         for signature in tools {
             let transport = server.clone().transport(signature.clone());
             self.add(signature, transport);

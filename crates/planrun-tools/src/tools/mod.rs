@@ -8,6 +8,7 @@ mod credential;
 mod files;
 pub mod http;
 pub mod mcp;
+pub mod openapi;
 pub mod pages;
 mod process;
 mod process_group;

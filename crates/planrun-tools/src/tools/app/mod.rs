@@ -2,7 +2,7 @@
 
 mod access;
 mod load;
-mod safety;
+pub(in crate::tools) mod safety;
 pub(crate) mod section;
 mod tool;
 mod transport;

@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Field, Rest, Signature, Type, Validation, encode};
-use planrun_lang::value::Value;
+use planrun_lang::types::{ErrorClass, Signature, Type, Validation, encode};
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json, json};
 
 use super::{App, AppTool, Reason};
+use crate::contract::arguments_type;
 use crate::host::Host;
-use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
+use crate::tools::http::{
+    HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure, same_host, told,
+};
 use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
-
-/// What a failure tells of an answer's body, in characters.
-const TOLD_OF_BODY: usize = 200;
 
 /// The transport of one app tool.
 pub struct AppTransport {
@@ -108,7 +107,7 @@ impl Transport for AppTransport {
         let (client, host, errors) = (self.client.clone(), self.host.clone(), self.errors.clone());
         Conversation::with_events(|mut events| async move {
             let limits = Limits {
-                gate: &|target: &Url| same_place(target, &url, &path),
+                gate: &|target: &Url| same_host(target, &url, &path),
                 max_bytes: MOST_BODY_BYTES,
                 cancel: &request.cancel,
             };
@@ -128,31 +127,6 @@ impl Transport for AppTransport {
     fn describe(&self) -> BoxFuture<'_, Described> {
         described([self.signature.clone()])
     }
-}
-
-/// All parameters of a tool as the fields of one object.
-fn arguments_type(signature: &Signature) -> Type {
-    let field = |parameter: &planrun_lang::types::Parameter| Field {
-        name: parameter.name.clone(),
-        ty: parameter.ty.clone(),
-        required: parameter.required,
-    };
-    Type::object(signature.parameters.iter().map(field).collect(), Rest::Open)
-}
-
-/// An app is called where its file says. A redirect may not lead elsewhere.
-fn same_place(target: &Url, endpoint: &Url, path: &str) -> Result<(), CallError> {
-    if target.origin() == endpoint.origin() {
-        return Ok(());
-    }
-    let host = target.host_str().unwrap_or_default();
-    let message =
-        format!("{path} was redirected to {host}, which is not the host that its app file names");
-    Err(failed(
-        ErrorClass::Denied(Denied::Policy),
-        message,
-        Sent::Answered,
-    ))
 }
 
 fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> CallOutcome {
@@ -207,29 +181,6 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
             ))
         }
     }
-}
-
-/// What the answer says of its failure: its `error`, else `message`, else `detail`, else `reason`, else its text.
-fn told(object: Option<&Map<String, Json>>, body: &[u8]) -> String {
-    let text = |name: &str| object?.get(name)?.as_str().filter(|text| !text.is_empty());
-    match text("error")
-        .or(text("message"))
-        .or(text("detail"))
-        .or(text("reason"))
-    {
-        Some(text) => shortened(text),
-        None if body.is_empty() => "an empty body".into(),
-        None => Value::from(&*String::from_utf8_lossy(body)).preview(TOLD_OF_BODY),
-    }
-}
-
-fn shortened(text: &str) -> String {
-    let mut characters = text.chars();
-    let mut short: String = characters.by_ref().take(4 * TOLD_OF_BODY).collect();
-    if characters.next().is_some() {
-        short.push('…');
-    }
-    short
 }
 
 fn failed(class: ErrorClass, message: String, sent: Sent) -> CallError {

@@ -1,10 +1,13 @@
 //! HTTP: one client for all, what statuses mean for a call, and the tool `http.fetch`.
 
+mod answer;
 mod client;
 mod fetch;
+pub mod percent;
 mod status;
 
 pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, build, shown};
+pub(in crate::tools) use answer::{same_host, told};
 pub use client::{HttpClient, HttpRequest, HttpResponse, Limits};
 pub use fetch::{Fetch, fetch_signature};
 pub use status::failure;
