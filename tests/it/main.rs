@@ -44,6 +44,7 @@ mod mock;
 mod model;
 mod mutation;
 mod nestools;
+mod openapi;
 mod orders;
 mod plans;
 mod plantest;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planrun_lang::types::{
-    Contract, Field, FieldLookup, Parameter, Rest, Signature, Type, decode, field, field_names, from_schema,
+    Contract, Field, FieldLookup, Parameter, Rest, Signature, Type, decode, field, field_names,
+    from_schema,
 };
 use serde_json::{Map, Value as Json};
 
@@ -95,8 +96,9 @@ fn standing_alone(property: &Json, schema: &Json) -> Json {
         let shared = match (&needed, shared) {
             (Some(needed), Json::Object(all)) => {
                 let used = all.iter().filter(|(key, _)| needed.contains(key.as_str()));
-                let used: Map<String, Json> =
-                    used.map(|(key, definition)| (key.clone(), definition.clone())).collect();
+                let used: Map<String, Json> = used
+                    .map(|(key, definition)| (key.clone(), definition.clone()))
+                    .collect();
                 if used.is_empty() {
                     continue;
                 }
@@ -114,14 +116,20 @@ fn standing_alone(property: &Json, schema: &Json) -> Json {
 fn needed<'a>(property: &'a Map<String, Json>, schema: &'a Json) -> Option<BTreeSet<&'a str>> {
     let mut names = BTreeSet::new();
     let mut pending: Vec<&Json> = property.values().collect();
-    let mut references: Vec<&str> = property.get("$ref").and_then(Json::as_str).into_iter().collect();
+    let mut references: Vec<&str> = property
+        .get("$ref")
+        .and_then(Json::as_str)
+        .into_iter()
+        .collect();
     loop {
         while let Some(part) = pending.pop() {
             match part {
                 Json::Object(object) => {
                     for (keyword, value) in object {
                         match value {
-                            Json::String(text) if keyword.ends_with("ef") && keyword.starts_with('$') => {
+                            Json::String(text)
+                                if keyword.ends_with("ef") && keyword.starts_with('$') =>
+                            {
                                 references.push(text);
                             }
                             other => pending.push(other),

@@ -85,8 +85,13 @@ impl ServerReader<'_> {
             Some(_) => Some(address(section, "server", found)?.into()),
             None => None,
         };
-        if server.is_none() && api.operations.iter().any(|one| one.server.is_none()) && api.server.is_none() {
-            let message = format!("nobody says where {name} is: `{path}` has no `servers` with a whole address");
+        if server.is_none()
+            && api.operations.iter().any(|one| one.server.is_none())
+            && api.server.is_none()
+        {
+            let message = format!(
+                "nobody says where {name} is: `{path}` has no `servers` with a whole address"
+            );
             let help = "add `server: \"https://…\"` beside `openapi`";
             found.push(Diagnostic::new(&CONFIG_KEY, place.span, message).help(help));
         }
@@ -107,7 +112,12 @@ impl ServerReader<'_> {
 impl Secrets<'_> {
     /// `auth: { bearer: VARIABLE }`, `{ basic: { user: VARIABLE, password: VARIABLE } }`, `{ key: VARIABLE }` or
     /// `{ key: { SCHEME: VARIABLE } }`.
-    fn read(&mut self, section: &Section, schemes: &[KeyScheme], found: &mut Vec<Diagnostic>) -> Access {
+    fn read(
+        &mut self,
+        section: &Section,
+        schemes: &[KeyScheme],
+        found: &mut Vec<Diagnostic>,
+    ) -> Access {
         let mut access = Access::default();
         let Some(node) = section.get("auth") else {
             return access;
@@ -115,16 +125,30 @@ impl Secrets<'_> {
         let Some(auth) = Section::new("`auth`", node, &CONFIG_KEY, found) else {
             return access;
         };
-        auth.expect_keys(&["bearer", "basic", "key"], &CONFIG_KEY, Severity::Error, found);
+        auth.expect_keys(
+            &["bearer", "basic", "key"],
+            &CONFIG_KEY,
+            Severity::Error,
+            found,
+        );
         if let (Some(_), Some(basic)) = (auth.get("bearer"), auth.get("basic")) {
             let message = "`bearer` and `basic` of `auth` are the same header";
-            found.push(Diagnostic::new(&CONFIG_KEY, basic.span, message).help("leave out the one that is not meant"));
+            found.push(
+                Diagnostic::new(&CONFIG_KEY, basic.span, message)
+                    .help("leave out the one that is not meant"),
+            );
             return access;
         }
-        if let Some(token) = auth.get("bearer").and_then(|node| self.variable(node, found)) {
+        if let Some(token) = auth
+            .get("bearer")
+            .and_then(|node| self.variable(node, found))
+        {
             access.bearer(&token);
         }
-        if let Some(basic) = auth.get("basic").and_then(|node| Section::new("`basic`", node, &CONFIG_KEY, found)) {
+        if let Some(basic) = auth
+            .get("basic")
+            .and_then(|node| Section::new("`basic`", node, &CONFIG_KEY, found))
+        {
             basic.expect_keys(&["user", "password"], &CONFIG_KEY, Severity::Error, found);
             let mut part = |name: &str| {
                 basic.required(name, found)?;
@@ -140,19 +164,32 @@ impl Secrets<'_> {
         access
     }
 
-    fn keys(&mut self, node: &Node, schemes: &[KeyScheme], access: &mut Access, found: &mut Vec<Diagnostic>) {
+    fn keys(
+        &mut self,
+        node: &Node,
+        schemes: &[KeyScheme],
+        access: &mut Access,
+        found: &mut Vec<Diagnostic>,
+    ) {
         let names = || schemes.iter().map(|one| one.scheme.as_str());
         let Some(entries) = node.entries() else {
             let [scheme] = schemes else {
                 let message = match schemes {
                     [] => "the document has no security scheme of the type `apiKey`".to_owned(),
-                    _ => format!("the document has {} security schemes of the type `apiKey`", schemes.len()),
+                    _ => format!(
+                        "the document has {} security schemes of the type `apiKey`",
+                        schemes.len()
+                    ),
                 };
                 let help = if schemes.is_empty() {
                     "write `bearer` or `basic`, as the server wants it".to_owned()
                 } else {
                     let listed: Vec<&str> = names().collect();
-                    format!("say which, as in `key: {{ {}: VARIABLE }}`; there are {}", listed.first().unwrap_or(&""), listed.join(", "))
+                    format!(
+                        "say which, as in `key: {{ {}: VARIABLE }}`; there are {}",
+                        listed.first().unwrap_or(&""),
+                        listed.join(", ")
+                    )
                 };
                 found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
                 return;
@@ -164,7 +201,10 @@ impl Secrets<'_> {
         };
         for entry in entries {
             let Some(scheme) = schemes.iter().find(|one| one.scheme == entry.name) else {
-                let message = format!("the document has no security scheme `{}` of the type `apiKey`", entry.name);
+                let message = format!(
+                    "the document has no security scheme `{}` of the type `apiKey`",
+                    entry.name
+                );
                 let finding = Diagnostic::new(&CONFIG_KEY, entry.span, message).available(names());
                 found.push(match nearest(&entry.name, names()) {
                     Some(near) => finding.did_you_mean(near, entry.span, near.name),
@@ -182,12 +222,15 @@ impl Secrets<'_> {
     fn variable(&mut self, node: &Node, found: &mut Vec<Diagnostic>) -> Option<String> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let name = node.scalar().filter(|name| {
-            !name.is_empty() && name.chars().all(plain) && !name.starts_with(|first: char| first.is_ascii_digit())
+            !name.is_empty()
+                && name.chars().all(plain)
+                && !name.starts_with(|first: char| first.is_ascii_digit())
         });
         let Some(name) = name else {
             // Not the text: somebody may have written the secret itself.
             let message = "here stands the name of a variable of the environment, and nothing else";
-            let help = "put the secret into a variable, list that in `env`, and write its name here";
+            let help =
+                "put the secret into a variable, list that in `env`, and write its name here";
             found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
             return None;
         };
@@ -195,12 +238,18 @@ impl Secrets<'_> {
             found.push(not_listed(&name, node.span));
             return None;
         }
-        let value = self.reader.host.variable(&name).filter(|value| !value.is_empty());
+        let value = self
+            .reader
+            .host
+            .variable(&name)
+            .filter(|value| !value.is_empty());
         if let Some(value) = &value {
             self.secrets.push(value.clone());
         } else {
             let message = format!("the environment variable {name} is not set");
-            let help = format!("set {name} where plans run; without it these tools are called without that credential");
+            let help = format!(
+                "set {name} where plans run; without it these tools are called without that credential"
+            );
             found.push(Diagnostic::new(&CONFIG_VARIABLE, node.span, message).help(help));
         }
         value
@@ -210,7 +259,11 @@ impl Secrets<'_> {
 /// Reports classes of operations that the document does not have.
 fn unknown_classes(section: &Section, api: &Api, found: &mut Vec<Diagnostic>) {
     let names = || api.operations.iter().map(|one| &*one.signature.name);
-    for entry in section.get("classes").and_then(Node::entries).unwrap_or_default() {
+    for entry in section
+        .get("classes")
+        .and_then(Node::entries)
+        .unwrap_or_default()
+    {
         if names().any(|name| *name == *entry.name) {
             continue;
         }

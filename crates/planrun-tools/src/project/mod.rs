@@ -19,8 +19,8 @@ use tokio::task::JoinSet;
 use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
 use crate::tools::app::{App, Findings, load_apps};
-use crate::tools::openapi::{CalledAt, Operation};
 use crate::tools::mcp::{McpAddress, McpServer};
+use crate::tools::openapi::{CalledAt, Operation};
 use crate::tools::{Catalog, DeniedServer, Server, ServerError};
 
 pub use apis::ApiSettings;
@@ -164,10 +164,13 @@ impl Project {
         }
         for settings in &self.apis {
             let endpoint = endpoint.map(|endpoint| endpoint(&settings.api.name));
-            catalog.add_api(settings.api.operations.iter().map(|operation| {
-                let place = self.called_at(settings, operation, endpoint.as_deref(), &**host);
-                (operation.clone(), place)
-            }), &settings.secrets);
+            catalog.add_api(
+                settings.api.operations.iter().map(|operation| {
+                    let place = self.called_at(settings, operation, endpoint.as_deref(), &**host);
+                    (operation.clone(), place)
+                }),
+                &settings.secrets,
+            );
         }
         for server in &self.servers {
             let pinned = self.lock.servers.get(&*server.name);

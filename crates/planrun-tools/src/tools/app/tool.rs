@@ -8,20 +8,22 @@ use planrun_lang::diag::{Diagnostic, Severity, closest};
 use planrun_lang::source::Span;
 use planrun_lang::types::{
     Contract, Effect, ErrorClass, KEY_TTL, Parameter, Signature, Type, UsagePaths, Validator,
-    from_schema,
+    from_schema, method_effect,
 };
 use planrun_lang::value::parse_duration;
 use serde_json::Value as Json;
 
 use super::section::Section;
 use super::yaml::Node;
-use super::{AppTool, Reason, safety};
+use super::{AppTool, Reason, rest, safety};
 use crate::contract::Arguments;
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 19] = [
     "name",
     "description",
     "endpoint",
+    "request",
+    "response",
     "parameters",
     "returns",
     "effect",
@@ -58,12 +60,15 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     let arguments = arguments(&section, found);
     let output_schema = schema(&section, "returns", found);
     let errors = errors(&section, found);
-    let parts = (arguments, output_schema, errors.as_slice());
+    let rest = rest::read(&section, &arguments, found).map(Arc::new);
+    let method = rest.as_ref().map(|rest| rest.method.as_str());
+    let parts = (arguments, output_schema, errors.as_slice(), method);
     let signature = Arc::new(signature(&section, (shared, name), parts, found));
     let mock = section.get("mock").map(Node::to_json);
     Some(AppTool {
         signature,
         endpoint,
+        rest,
         errors,
         mock,
     })
@@ -73,12 +78,12 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
 fn signature(
     section: &Section,
     (shared, name): (&Shared, Arc<str>),
-    (arguments, output_schema, errors): (Arguments, Option<Json>, &[Reason]),
+    (arguments, output_schema, errors, method): (Arguments, Option<Json>, &[Reason], Option<&str>),
     found: &mut Vec<Diagnostic>,
 ) -> Signature {
     let (key_ttl, key_argument) = key(section, &arguments, found).unzip();
     let key_argument = key_argument.flatten();
-    let effect = effect(section, key_ttl.is_some(), found);
+    let effect = effect(section, key_ttl.is_some(), found).or(method.map(method_effect));
     let mut parameters = arguments.parameters;
     for parameter in &mut parameters {
         // The engine gives the key, so the plan need not.

@@ -1,4 +1,5 @@
-//! Calls of app tools: `{tool, args}` is posted, `{success, data}` or `{success, reason, error}` comes back.
+//! Calls of app tools: a request as the app file has it, or else `{tool, args}` is posted and `{success, data}` or
+//! `{success, reason, error}` comes back.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json, json};
 
-use super::{App, AppTool, Reason};
+use super::{App, AppTool, Reason, Rest};
 use crate::contract::arguments_type;
 use crate::host::Host;
 use crate::tools::http::{
@@ -25,6 +26,7 @@ pub struct AppTransport {
     endpoint: Result<Url, String>,
     headers: HeaderMap,
     errors: Arc<[Reason]>,
+    rest: Option<Arc<Rest>>,
     signature: Arc<Signature>,
     /// All arguments as one object, for leaving out nulls that the tool does not take.
     arguments: Type,
@@ -52,6 +54,7 @@ impl AppTransport {
                 app.headers.clone()
             },
             errors: tool.errors.clone().into(),
+            rest: tool.rest.clone(),
             signature: tool.signature.clone(),
             arguments: arguments_type(&tool.signature),
         }
@@ -71,7 +74,21 @@ impl AppTransport {
         if let Ok(key) = HeaderValue::from_str(key) {
             headers.insert("idempotency-key", key);
         }
-        let body = Some(self.body(request, key).to_string().into_bytes());
+        let arguments = self.arguments(request, key);
+        if let Some(rest) = &self.rest {
+            let prepared = rest.request(url, headers, &arguments);
+            let prepared = prepared.map_err(|problem| {
+                let message = format!("{}: {problem}", self.signature.path());
+                failed(
+                    ErrorClass::Validation(Validation::Arguments),
+                    message,
+                    Sent::No,
+                )
+            })?;
+            return Ok((url.clone(), prepared));
+        }
+        let body = json!({"tool": &*request.signature().name, "args": arguments});
+        let body = Some(body.to_string().into_bytes());
         let method = Method::POST;
         Ok((
             url.clone(),
@@ -84,7 +101,7 @@ impl AppTransport {
         ))
     }
 
-    fn body(&self, request: &Request, key: &str) -> Json {
+    fn arguments(&self, request: &Request, key: &str) -> Map<String, Json> {
         let signature = request.signature();
         let mut arguments = match encode(&request.arguments, &self.arguments) {
             Json::Object(arguments) => arguments,
@@ -93,7 +110,7 @@ impl AppTransport {
         if let Some(name) = &signature.key_argument {
             arguments.entry(name.as_ref()).or_insert_with(|| key.into());
         }
-        json!({"tool": &*signature.name, "args": arguments})
+        arguments
     }
 }
 
@@ -105,6 +122,7 @@ impl Transport for AppTransport {
         };
         let path = self.signature.path();
         let (client, host, errors) = (self.client.clone(), self.host.clone(), self.errors.clone());
+        let rest = self.rest.clone();
         Conversation::with_events(|mut events| async move {
             let limits = Limits {
                 gate: &|target: &Url| same_host(target, &url, &path),
@@ -112,7 +130,10 @@ impl Transport for AppTransport {
                 cancel: &request.cancel,
             };
             let response = client.send(post, limits, &mut events).await?;
-            answer(&response, &path, &errors, host.now())
+            match rest {
+                Some(rest) => rest.outcome(&response, &path, &errors, host.now()),
+                None => answer(&response, &path, &errors, host.now()),
+            }
         })
     }
 
@@ -143,12 +164,7 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
         .find(|known| success == Some(false) && reason == Some(&known.reason));
     let told = told(object, &response.body);
     if let Some(known) = declared {
-        let sent = if known.may_have_happened {
-            Sent::Maybe
-        } else {
-            Sent::Refused
-        };
-        return Err(failed(known.class.clone(), format!("{path}: {told}"), sent));
+        return Err(known.error(format!("{path}: {told}")));
     }
     if let Some(error) = failure(response.status, &response.headers, now, path, &told) {
         return Err(error);

@@ -19,7 +19,8 @@ pub fn same_host(target: &Url, home: &Url, path: &str) -> Result<(), CallError> 
         return Ok(());
     }
     let host = target.host_str().unwrap_or_default();
-    let message = format!("{path} was redirected to {host}, which is not the host that the project names");
+    let message =
+        format!("{path} was redirected to {host}, which is not the host that the project names");
     Err(CallError::new(
         ErrorClass::Denied(Denied::Policy),
         message,

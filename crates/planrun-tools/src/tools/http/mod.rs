@@ -2,13 +2,17 @@
 
 mod answer;
 mod client;
+mod content;
 mod fetch;
+pub mod parameter;
+pub mod path;
 pub mod percent;
 mod status;
 
-pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, build, shown};
 pub(in crate::tools) use answer::{same_host, told};
+pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, build, shown};
 pub use client::{HttpClient, HttpRequest, HttpResponse, Limits};
+pub use content::{Content, value};
 pub use fetch::{Fetch, fetch_signature};
 pub use status::failure;
 

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::style::Place;
+use crate::tools::http::parameter::Place;
 
 /// The credentials that calls carry. Their values are secrets.
 #[derive(Clone, Default)]

@@ -16,7 +16,8 @@ use super::document::{At, Document};
 use super::naming;
 use super::operation::{self, Found, METHODS, Operation};
 use super::schema::{MOST_SCHEMAS, Schemas};
-use super::style::Place;
+
+use crate::tools::http::parameter::Place;
 
 /// A larger document is not read.
 pub const MAX_DOCUMENT_BYTES: u64 = 16 * 1024 * 1024;
@@ -48,7 +49,10 @@ pub fn read_api(
         Ok(document) => document,
         Err(problem) => {
             let message = format!("this is neither JSON nor YAML: {}", problem.message);
-            return (None, vec![Diagnostic::new(&OPENAPI_INVALID, problem.span, message)]);
+            return (
+                None,
+                vec![Diagnostic::new(&OPENAPI_INVALID, problem.span, message)],
+            );
         }
     };
     let api = Reader {
@@ -100,8 +104,14 @@ impl Reader<'_> {
             }
         }
         if schemas.left.get() == 0 {
-            let message = format!("its operations need more than {MOST_SCHEMAS} schemas; what is beyond is taken for anything");
-            self.document.warn("/paths", message, Some("leave operations out that no plan needs"));
+            let message = format!(
+                "its operations need more than {MOST_SCHEMAS} schemas; what is beyond is taken for anything"
+            );
+            self.document.warn(
+                "/paths",
+                message,
+                Some("leave operations out that no plan needs"),
+            );
         }
         Some(Api {
             name: self.name.clone(),
@@ -128,11 +138,20 @@ impl Reader<'_> {
             return is_3_0;
         }
         let (message, help) = if root.json.get("swagger").is_some() {
-            ("this is a document of Swagger 2.0", "convert it to OpenAPI 3, for instance with `npx swagger2openapi`")
+            (
+                "this is a document of Swagger 2.0",
+                "convert it to OpenAPI 3, for instance with `npx swagger2openapi`",
+            )
         } else if version.is_some() {
-            ("only OpenAPI 3.0 and 3.1 are understood", "write the document for one of them")
+            (
+                "only OpenAPI 3.0 and 3.1 are understood",
+                "write the document for one of them",
+            )
         } else {
-            ("this is no document of OpenAPI: it has no `openapi`", "name the document in which `openapi: 3.1.0` stands")
+            (
+                "this is no document of OpenAPI: it has no `openapi`",
+                "name the document in which `openapi: 3.1.0` stands",
+            )
         };
         let place = if version.is_some() { "/openapi" } else { "" };
         self.document.refuse(place, message, help);
@@ -152,11 +171,19 @@ impl Reader<'_> {
             let item = match self.document.follow(at.clone()) {
                 Ok(item) if path.starts_with('/') => item,
                 Ok(_) => {
-                    self.document.warn(&at.pointer, format!("`{path}` is no path: it does not begin with `/`"), None);
+                    self.document.warn(
+                        &at.pointer,
+                        format!("`{path}` is no path: it does not begin with `/`"),
+                        None,
+                    );
                     continue;
                 }
                 Err(problem) => {
-                    self.document.warn(&at.pointer, format!("the operations of {path} are no tools: {problem}"), None);
+                    self.document.warn(
+                        &at.pointer,
+                        format!("the operations of {path} are no tools: {problem}"),
+                        None,
+                    );
                     continue;
                 }
             };
@@ -182,22 +209,36 @@ impl Reader<'_> {
 
     /// What an operation is called. Where two have one `operationId`, the second goes by its method and path.
     fn operation_name(&self, found: &Found, taken: &BTreeSet<String>) -> String {
-        let name = naming::tool(found.operation.text("operationId"), &found.method, found.path);
+        let name = naming::tool(
+            found.operation.text("operationId"),
+            &found.method,
+            found.path,
+        );
         if !taken.contains(&name) {
             return name;
         }
         let by_path = naming::from_path(&found.method, found.path);
         if !taken.contains(&by_path) {
             let pointer = format!("{}/operationId", found.operation.pointer);
-            let message = format!("another operation has the `operationId` {name}; this one is called {by_path}");
-            self.document.warn(&pointer, message, Some("give each operation an `operationId` of its own"));
+            let message = format!(
+                "another operation has the `operationId` {name}; this one is called {by_path}"
+            );
+            self.document.warn(
+                &pointer,
+                message,
+                Some("give each operation an `operationId` of its own"),
+            );
             return by_path;
         }
         name
     }
 
     fn key_schemes(&self) -> Vec<KeyScheme> {
-        let schemes = self.document.root().get("components").and_then(|all| all.get("securitySchemes"));
+        let schemes = self
+            .document
+            .root()
+            .get("components")
+            .and_then(|all| all.get("securitySchemes"));
         let schemes = schemes.iter().flat_map(At::entries);
         let schemes = schemes.filter_map(|(scheme, at)| {
             let at = self.document.follow(at).ok()?;
@@ -217,7 +258,10 @@ fn server(at: &At) -> Option<Arc<str>> {
     let first = at.get("servers")?.items().next()?;
     let mut url = first.text("url")?.to_owned();
     for (name, variable) in first.get("variables").iter().flat_map(At::entries) {
-        url = url.replace(&format!("{{{name}}}"), variable.text("default").unwrap_or_default());
+        url = url.replace(
+            &format!("{{{name}}}"),
+            variable.text("default").unwrap_or_default(),
+        );
     }
     is_web_address(&url).then(|| url.into())
 }

@@ -8,7 +8,8 @@ use serde_json::{Map, Value as Json, json};
 use super::document::{At, Document};
 use super::naming::Arguments;
 use super::schema::{Schemas, bytes};
-use super::style::{Place, Style, Written};
+use crate::tools::http::Content;
+use crate::tools::http::parameter::{Place, Style, Written};
 
 /// Schemas that refer further are not taken apart.
 const MOST_DEPTH: usize = 16;
@@ -39,18 +40,6 @@ pub struct Body {
     pub content: Content,
     pub shape: Shape,
     pub is_required: bool,
-}
-
-/// How a body is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    Json,
-    /// `application/x-www-form-urlencoded`
-    Form,
-    /// `multipart/form-data`
-    Multipart,
-    Text,
-    Bytes,
 }
 
 /// The arguments that a body is made of.
@@ -89,23 +78,6 @@ impl BodyField {
             argument: name.into(),
             written: Written::field(name),
             media_type: None,
-        }
-    }
-}
-
-impl Content {
-    /// How a media type is written.
-    #[must_use]
-    pub fn of(media_type: &str) -> Self {
-        let plain = media_type.split(';').next().unwrap_or_default();
-        match plain.trim().to_ascii_lowercase().as_str() {
-            "application/json" => Self::Json,
-            json if json.ends_with("+json") => Self::Json,
-            "application/x-www-form-urlencoded" => Self::Form,
-            "multipart/form-data" => Self::Multipart,
-            "application/xml" | "application/x-ndjson" | "application/jsonl" => Self::Text,
-            text if text.starts_with("text/") || text.ends_with("+xml") => Self::Text,
-            _ => Self::Bytes,
         }
     }
 }
@@ -197,7 +169,9 @@ impl<'d> Fields<'d> {
         let says_more = |key: &str| !PLAIN.contains(&key) && !key.starts_with("x-");
         let is_object = object.get("type").is_none_or(|kind| kind == "object")
             && (object.contains_key("properties") || object.contains_key("allOf"));
-        let is_closed = object.get("additionalProperties").is_none_or(|rest| *rest == Json::Bool(false));
+        let is_closed = object
+            .get("additionalProperties")
+            .is_none_or(|rest| *rest == Json::Bool(false));
         if depth > MOST_DEPTH
             || !is_object
             || !is_closed
@@ -213,9 +187,12 @@ impl<'d> Fields<'d> {
             }
         }
         let required = object.get("required").and_then(Json::as_array);
-        self.required.extend(required.into_iter().flatten().filter_map(Json::as_str));
+        self.required
+            .extend(required.into_iter().flatten().filter_map(Json::as_str));
         let parts: Vec<At> = at.get("allOf").iter().flat_map(At::items).collect();
-        parts.into_iter().all(|part| self.add(document, part, depth + 1))
+        parts
+            .into_iter()
+            .all(|part| self.add(document, part, depth + 1))
     }
 
     /// An argument for each that travels to the server.

@@ -85,7 +85,9 @@ impl Document {
         let pointer = percent::decode(pointer);
         match self.json.pointer(&pointer) {
             Some(json) => Ok(At { json, pointer }),
-            None => Err(format!("`{reference}` refers to what is not in this document")),
+            None => Err(format!(
+                "`{reference}` refers to what is not in this document"
+            )),
         }
     }
 
@@ -212,7 +214,10 @@ impl<'a> At<'a> {
 
 /// The place of what a pointer leads to: the key for what stands under one, so that no finding covers half a file.
 fn span_of(tree: &Node, pointer: &str) -> Span {
-    let (mut node, mut span) = (tree, tree.entries().and_then(<[_]>::first).map(|one| one.span));
+    let (mut node, mut span) = (
+        tree,
+        tree.entries().and_then(<[_]>::first).map(|one| one.span),
+    );
     for part in pointer.split('/').skip(1) {
         let key = part.replace("~1", "/").replace("~0", "~");
         let entry = node

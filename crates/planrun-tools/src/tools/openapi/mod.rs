@@ -10,13 +10,13 @@ mod operation;
 mod request;
 mod response;
 mod schema;
-mod style;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 pub use access::{Access, KeyScheme};
 pub use api::{Api, MAX_DOCUMENT_BYTES, read_api};
-pub use body::{Body, BodyField, Content, Shape};
+pub use body::{Body, BodyField, Shape};
 pub use operation::{Operation, Parameter};
 pub use response::{Declared, Responses, Status};
-pub use style::{Place, Style, Written};
 pub use transport::{OpenApiTransport, Place as CalledAt};

@@ -4,7 +4,8 @@ use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
 use super::body::BodyField;
-use super::style::text;
+
+use crate::tools::http::parameter::text;
 
 /// A body that is being put together.
 pub(super) struct Multipart {
@@ -66,7 +67,12 @@ impl Multipart {
         let name = quoted(field.written.name.trim_end_matches("[]"));
         let media_type = field.media_type.as_deref();
         let media_type = media_type.unwrap_or("application/octet-stream");
-        self.part(field, &format!("; filename=\"{name}\""), Some(media_type), bytes);
+        self.part(
+            field,
+            &format!("; filename=\"{name}\""),
+            Some(media_type),
+            bytes,
+        );
     }
 
     fn plain(&mut self, field: &BodyField, json: &Json) {
@@ -90,7 +96,9 @@ impl Multipart {
 
 /// A name as it stands in quotes, as browsers write it.
 fn quoted(name: &str) -> String {
-    name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
+    name.replace('"', "%22")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 fn one_line(text: &str) -> String {

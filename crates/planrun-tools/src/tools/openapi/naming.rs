@@ -44,7 +44,11 @@ pub(super) fn failure(status: u16) -> Arc<str> {
             '_'
         }
     };
-    let name: String = reason.chars().filter(|letter| *letter != '\'').map(plain).collect();
+    let name: String = reason
+        .chars()
+        .filter(|letter| *letter != '\'')
+        .map(plain)
+        .collect();
     name.into()
 }
 
@@ -61,10 +65,11 @@ impl Arguments {
     /// Both are taken.
     pub(super) fn claim(&mut self, place: &str, name: &str) -> Result<Arc<str>, String> {
         let second = format!("{place}_{name}");
-        let free = [name, &second].into_iter().find(|name| !self.taken.contains(*name));
-        let free = free.ok_or_else(|| {
-            format!("`{name}` and `{second}` are both taken by other arguments")
-        })?;
+        let free = [name, &second]
+            .into_iter()
+            .find(|name| !self.taken.contains(*name));
+        let free = free
+            .ok_or_else(|| format!("`{name}` and `{second}` are both taken by other arguments"))?;
         self.taken.insert(free.to_owned());
         Ok(free.into())
     }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use planrun_lang::types::{
-    Contract, Effect, Signature, Type, from_schema, method_effect,
-};
+use planrun_lang::types::{Contract, Effect, Signature, Type, from_schema, method_effect};
 use reqwest::Method;
 use serde_json::{Map, Value as Json, json};
 
@@ -12,10 +10,11 @@ use super::body::{self, Argument, Body, all_of, preferred};
 use super::document::At;
 use super::naming;
 use super::response::{self, Responses};
-use super::schema::{Direction, Schemas};
-use super::style::{Place, Style, Written};
+use super::schema::{Bundle, Direction, Schemas};
 use crate::contract::Arguments;
 use crate::tools::app::safety::marks;
+use crate::tools::http::parameter::{Place, Style, Written};
+use crate::tools::http::{Content, path};
 
 /// Headers of which the specification says that no parameter sets them.
 const NOT_PARAMETERS: [&str; 3] = ["accept", "content-type", "authorization"];
@@ -92,9 +91,13 @@ pub(super) fn read(
     let body = body::read(schemas, &found.operation, &mut names, &mut arguments)?;
     let key_argument = parameters
         .iter()
-        .find(|one| one.place == Place::Header && one.written.name.eq_ignore_ascii_case("idempotency-key"))
+        .find(|one| {
+            one.place == Place::Header && one.written.name.eq_ignore_ascii_case("idempotency-key")
+        })
         .map(|one| one.argument.clone());
-    let input = input(schemas, arguments, key_argument.as_deref());
+    let is_form = body.as_ref().is_some_and(|body| body.content.is_form());
+    let bundle = schemas.bundle(Direction::Request).of_bytes(is_form);
+    let input = input(bundle, arguments, key_argument.as_deref());
     let (responses, output) = response::read(schemas, &found.operation)?;
     let taken = Arguments::of(input.clone());
     let effect = class.unwrap_or_else(|| method_effect(found.method.as_str()));
@@ -126,13 +129,22 @@ pub(super) fn read(
 
 /// The summary as the first line, and the description below.
 fn description(operation: &At) -> Option<String> {
-    let text = |key: &str| operation.text(key).map(str::trim).filter(|text| !text.is_empty());
+    let text = |key: &str| {
+        operation
+            .text(key)
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+    };
     match (text("summary"), text("description")) {
         (Some(summary), Some(description)) if description.starts_with(summary) => {
             Some(description.to_owned())
         }
         (Some(summary), Some(description)) => {
-            let end = if summary.ends_with(['.', '!', '?', '。']) { "" } else { "." };
+            let end = if summary.ends_with(['.', '!', '?', '。']) {
+                ""
+            } else {
+                "."
+            };
             Some(format!("{summary}{end}\n\n{description}"))
         }
         (one, other) => one.or(other).map(str::to_owned),
@@ -210,7 +222,7 @@ fn parameter(at: At) -> Result<Option<Unnamed>, String> {
     };
     let schema = match at.get("content").as_ref().and_then(preferred) {
         Some((_, content, media)) => {
-            if content == body::Content::Json {
+            if content == Content::Json {
                 written.style = Style::Json;
             }
             media.get("schema")
@@ -228,35 +240,42 @@ fn parameter(at: At) -> Result<Option<Unnamed>, String> {
 }
 
 /// Each name in braces has to be a parameter, and each parameter of the path a name in braces.
-fn check_path(path: &str, parameters: &[Parameter]) -> Result<(), String> {
-    let names: Vec<&str> = in_braces(path).collect();
+fn check_path(template: &str, parameters: &[Parameter]) -> Result<(), String> {
+    let names: Vec<&str> = path::names(template).collect();
     let own = || parameters.iter().filter(|one| one.place == Place::Path);
-    if let Some(name) = names.iter().find(|name| !own().any(|one| one.written.name == **name)) {
-        return Err(format!("its path has {{{name}}}, and no parameter says what that is"));
+    if let Some(name) = names
+        .iter()
+        .find(|name| !own().any(|one| one.written.name == **name))
+    {
+        return Err(format!(
+            "its path has {{{name}}}, and no parameter says what that is"
+        ));
     }
     match own().find(|one| !names.contains(&one.written.name.as_str())) {
-        Some(one) => Err(format!("its parameter `{}` is not in its path", one.written.name)),
+        Some(one) => Err(format!(
+            "its parameter `{}` is not in its path",
+            one.written.name
+        )),
         None => Ok(()),
     }
 }
 
-/// The names in braces of a path.
-pub(super) fn in_braces(path: &str) -> impl Iterator<Item = &str> {
-    let behind = path.split('{').skip(1);
-    behind.filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
-}
-
 /// The JSON Schema of all arguments.
-fn input(schemas: &Schemas, arguments: Vec<Argument>, key: Option<&str>) -> Json {
-    let mut bundle = schemas.bundle(Direction::Request);
+fn input(mut bundle: Bundle, arguments: Vec<Argument>, key: Option<&str>) -> Json {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for argument in arguments {
         let mut schema = argument.schema.unwrap_or_else(|| {
-            let all = argument.schemas.iter().map(|at| bundle.add(at.json)).collect();
+            let all = argument
+                .schemas
+                .iter()
+                .map(|at| bundle.add(at.json))
+                .collect();
             all_of(all)
         });
         if let (Some(schema), Some(description)) = (schema.as_object_mut(), argument.description) {
-            schema.entry("description").or_insert_with(|| description.into());
+            schema
+                .entry("description")
+                .or_insert_with(|| description.into());
         }
         // The engine gives the key, so that a plan need not.
         if argument.is_required && key != Some(&*argument.name) {

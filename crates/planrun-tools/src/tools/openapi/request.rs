@@ -9,11 +9,11 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value as Json};
 
 use super::access::Access;
-use super::body::{Body, BodyField, Content, Shape};
+use super::body::{Body, BodyField, Shape};
 use super::multipart::Multipart;
 use super::operation::Operation;
-use super::style::{Place, Style, text};
-use crate::tools::http::{HttpRequest, percent};
+use crate::tools::http::parameter::{Place, Style, text};
+use crate::tools::http::{Content, HttpRequest, path, percent};
 
 /// What a request is made of.
 pub(super) struct Call<'a> {
@@ -81,38 +81,12 @@ impl Call<'_> {
     }
 
     fn path(&self) -> Result<String, CallError> {
-        let mut path = String::new();
-        // A value that is nothing, or that leads up, would call another operation.
-        for segment in self.operation.path.split_inclusive('/') {
-            let filled = self.fill(segment)?;
-            let plain = filled.trim_end_matches('/');
-            let is_value = segment.contains('{');
-            if is_value && matches!(percent::decode(plain).as_str(), "" | "." | "..") {
-                let message = format!("`{plain}` cannot stand in its path for {}", segment.trim_end_matches('/'));
-                return Err(self.wrong(message));
-            }
-            path.push_str(&filled);
-        }
-        Ok(path)
-    }
-
-    fn fill(&self, segment: &str) -> Result<String, CallError> {
-        let (mut filled, mut rest) = (String::new(), segment);
-        while let Some((before, behind)) = rest.split_once('{') {
-            filled.push_str(before);
-            let Some((name, after)) = behind.split_once('}') else {
-                rest = behind;
-                break;
-            };
+        let value = |name: &str| {
             let mut given = self.given(Place::Path);
-            let (parameter, value) = given
-                .find(|(one, _)| one.written.name == name)
-                .ok_or_else(|| self.wrong(format!("its path needs `{name}`")))?;
-            filled.push_str(&parameter.written.path(value));
-            rest = after;
-        }
-        filled.push_str(rest);
-        Ok(filled)
+            let (parameter, value) = given.find(|(one, _)| one.written.name == name)?;
+            Some(parameter.written.path(value))
+        };
+        path::fill(&self.operation.path, value).map_err(|problem| self.wrong(problem))
     }
 
     fn headers(&self) -> Result<HeaderMap, CallError> {
@@ -127,7 +101,10 @@ impl Call<'_> {
             let name = HeaderName::from_bytes(parameter.written.name.as_bytes());
             let line = HeaderValue::from_str(&parameter.written.line(value));
             let (Ok(name), Ok(line)) = (name, line) else {
-                let message = format!("`{}` has characters that a header cannot have", parameter.argument);
+                let message = format!(
+                    "`{}` has characters that a header cannot have",
+                    parameter.argument
+                );
                 return Err(self.wrong(message));
             };
             headers.insert(name, line);
@@ -204,10 +181,13 @@ impl Call<'_> {
                     arguments: json.as_object().unwrap_or(self.arguments),
                     ..*self
                 };
-                call.fields(body, fields.map(|field| {
-                    let name = field.written.name.clone();
-                    (field, name)
-                }))
+                call.fields(
+                    body,
+                    fields.map(|field| {
+                        let name = field.written.name.clone();
+                        (field, name)
+                    }),
+                )
             }
         }
     }

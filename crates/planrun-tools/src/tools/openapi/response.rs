@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Validation};
-use planrun_lang::value::Value;
+use planrun_lang::types::ErrorClass;
 use reqwest::header::HeaderMap;
 use serde_json::{Value as Json, json};
 
-use super::body::{Content, preferred};
+use super::body::preferred;
 use super::document::At;
 use super::naming;
 use super::schema::{Direction, Schemas, bytes};
-use crate::tools::http::{HttpResponse, failure, told};
+use crate::tools::http::{Content, HttpResponse, failure, told, value};
 
 /// The answers that a document declares for an operation.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +29,7 @@ pub struct Declared {
 }
 
 /// For which statuses an answer is declared, the nearest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
     Exactly(u16),
     /// `4XX` by its first digit.
@@ -44,10 +43,16 @@ impl Status {
             return Some(Self::Default);
         }
         if let Some(digit) = written.strip_suffix("XX").or(written.strip_suffix("xx")) {
-            return digit.parse().ok().filter(|digit| (1..=5).contains(digit)).map(Self::Range);
+            return digit
+                .parse()
+                .ok()
+                .filter(|digit| (1..=5).contains(digit))
+                .map(Self::Range);
         }
         let status = written.parse().ok();
-        status.filter(|status| (100..=599).contains(status)).map(Self::Exactly)
+        status
+            .filter(|status| (100..=599).contains(status))
+            .map(Self::Exactly)
     }
 
     fn holds_for(self, status: u16) -> bool {
@@ -74,10 +79,7 @@ type Found<'d> = (Status, Option<(&'d str, Content, At<'d>)>);
 ///
 /// # Errors
 /// One that refers to nothing, in one sentence.
-pub(super) fn read(
-    schemas: &Schemas,
-    operation: &At,
-) -> Result<(Responses, Option<Json>), String> {
+pub(super) fn read(schemas: &Schemas, operation: &At) -> Result<(Responses, Option<Json>), String> {
     let mut found = Vec::new();
     for (status, at) in operation.get("responses").iter().flat_map(At::entries) {
         let Some(status) = Status::read(status) else {
@@ -111,7 +113,10 @@ pub(super) fn read(
 fn output(schemas: &Schemas, responses: &Responses, found: &[Found]) -> Option<Json> {
     let mut bundle = schemas.bundle(Direction::Response);
     let mut alternatives: Vec<Json> = Vec::new();
-    for (status, content) in found.iter().filter(|(status, _)| responses.is_success(*status)) {
+    for (status, content) in found
+        .iter()
+        .filter(|(status, _)| responses.is_success(*status))
+    {
         let schema = match content {
             None if *status == Status::Default => return None,
             None => json!({"type": "null"}),
@@ -135,12 +140,16 @@ impl Responses {
     /// The answer that is declared for a status.
     #[must_use]
     pub fn of(&self, status: u16) -> Option<&Declared> {
-        self.declared.iter().find(|one| one.status.holds_for(status))
+        self.declared
+            .iter()
+            .find(|one| one.status.holds_for(status))
     }
 
     /// The answers that are no failures.
     pub fn successes(&self) -> impl Iterator<Item = &Declared> {
-        self.declared.iter().filter(|one| self.is_success(one.status))
+        self.declared
+            .iter()
+            .filter(|one| self.is_success(one.status))
     }
 
     /// Without an answer for success, what holds for every status holds for that.
@@ -166,7 +175,9 @@ impl Responses {
     /// What a request says that it takes.
     pub(super) fn accept(&self) -> String {
         let types = self.successes().filter_map(|one| one.content.as_ref());
-        let mut types: Vec<&str> = types.map(|(media_type, _, _)| media_type.as_str()).collect();
+        let mut types: Vec<&str> = types
+            .map(|(media_type, _, _)| media_type.as_str())
+            .collect();
         types.dedup();
         if types.is_empty() {
             "*/*".to_owned()
@@ -179,7 +190,8 @@ impl Responses {
     pub(super) fn outcome(&self, response: &HttpResponse, path: &str, now: i128) -> CallOutcome {
         let declared = self.of(response.status);
         if (200..=299).contains(&response.status) {
-            return value(response, declared, path);
+            let content = declared.and_then(|one| one.content.as_ref());
+            return value(response, content.map(|(_, content, _)| *content), path);
         }
         let json = serde_json::from_slice::<Json>(&response.body);
         let told = told(json.as_ref().ok().and_then(Json::as_object), &response.body);
@@ -204,32 +216,4 @@ impl Responses {
 fn error_name(status: u16) -> Option<Arc<str>> {
     let has_class = failure(status, &HeaderMap::new(), 0, "", "").is_some();
     (status >= 300 && !has_class).then(|| naming::failure(status))
-}
-
-/// The value of an answer: by what is declared for its media type, else by the media type itself.
-fn value(response: &HttpResponse, declared: Option<&Declared>, path: &str) -> CallOutcome {
-    if response.body.is_empty() {
-        return Ok(Answer::Json(Json::Null));
-    }
-    let media_type = response.media_type();
-    let declared = declared.and_then(|one| one.content.as_ref()).map(|(_, content, _)| *content);
-    let content = if media_type.is_empty() {
-        declared.unwrap_or(Content::Bytes)
-    } else {
-        Content::of(&media_type)
-    };
-    match content {
-        Content::Json => match serde_json::from_slice(&response.body) {
-            Ok(json) => Ok(Answer::Json(json)),
-            Err(problem) => {
-                let message = format!("{path} answered with what is no JSON: {problem}");
-                let class = ErrorClass::Validation(Validation::Result);
-                Err(CallError::new(class, message, Sent::Answered))
-            }
-        },
-        Content::Text => Ok(Answer::Json(String::from_utf8_lossy(&response.body).into())),
-        Content::Bytes | Content::Form | Content::Multipart => {
-            Ok(Answer::Value(Value::Bytes(response.body.as_slice().into())))
-        }
-    }
 }

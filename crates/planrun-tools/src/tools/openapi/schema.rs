@@ -74,6 +74,8 @@ pub(super) struct Schemas<'a> {
 pub(super) struct Bundle<'a, 'd> {
     schemas: &'a Schemas<'d>,
     direction: Direction,
+    /// Whether binary texts are bytes, as in forms; in JSON they are text like any other.
+    takes_bytes: bool,
     /// By their pointers in the document.
     names: BTreeMap<String, String>,
     taken: BTreeSet<String>,
@@ -91,6 +93,7 @@ impl<'d> Schemas<'d> {
         Bundle {
             schemas: self,
             direction,
+            takes_bytes: false,
             names: BTreeMap::new(),
             taken: BTreeSet::new(),
             pending: Vec::new(),
@@ -110,6 +113,12 @@ impl<'d> Schemas<'d> {
 }
 
 impl<'d> Bundle<'_, 'd> {
+    /// The same, in which binary texts are bytes.
+    pub(super) fn of_bytes(mut self, takes_bytes: bool) -> Self {
+        self.takes_bytes = takes_bytes;
+        self
+    }
+
     /// A schema as it is written here. What it refers to is taken along with [`Self::finish`].
     pub(super) fn add(&mut self, schema: &Json) -> Json {
         self.copy(schema, 0)
@@ -126,8 +135,12 @@ impl<'d> Bundle<'_, 'd> {
         for name in without_end(&mut definitions) {
             let pointer = self.names.iter().find(|(_, known)| **known == name);
             let pointer = pointer.map_or("", |(pointer, _)| pointer);
-            let message = format!("the schema `{name}` leads back to itself without saying anything in between; there it is taken for anything");
-            self.schemas.document.warn_of_reference(&format!("#{pointer}"), message);
+            let message = format!(
+                "the schema `{name}` leads back to itself without saying anything in between; there it is taken for anything"
+            );
+            self.schemas
+                .document
+                .warn_of_reference(&format!("#{pointer}"), message);
         }
         if let (Json::Object(schema), false) = (&mut schema, definitions.is_empty()) {
             schema.insert("$defs".to_owned(), Json::Object(definitions));
@@ -144,6 +157,9 @@ impl<'d> Bundle<'_, 'd> {
             return json!({});
         }
         self.schemas.left.set(left - 1);
+        if self.takes_bytes && is_binary(object) {
+            return described(bytes(), object);
+        }
         let mut copied = Map::new();
         if let Some(reference) = object.get("$ref").and_then(Json::as_str) {
             if let Some(reference) = self.reference(reference) {
@@ -179,6 +195,9 @@ impl<'d> Bundle<'_, 'd> {
                 _ => value.clone(),
             };
             copied.insert(keyword.clone(), value);
+        }
+        if let Some(kind) = implied(object) {
+            copied.insert("type".to_owned(), kind.into());
         }
         self.discriminate(object, &mut copied);
         Json::Object(copied)
@@ -240,7 +259,13 @@ impl<'d> Bundle<'_, 'd> {
             return Some(format!("#/$defs/{name}"));
         }
         let last = target.pointer.rsplit('/').next().unwrap_or_default();
-        let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+        let plain = |letter: char| {
+            if letter.is_ascii_alphanumeric() {
+                letter
+            } else {
+                '_'
+            }
+        };
         let base: String = last.chars().map(plain).collect();
         let mut name = base.clone();
         let mut number = 1;
@@ -282,13 +307,48 @@ impl<'d> Bundle<'_, 'd> {
     /// Whether an alternative itself says which values its property can have.
     fn says_constant(&self, reference: &str, property: &str) -> bool {
         let document = self.schemas.document;
-        let target = document.target(reference).and_then(|at| document.follow(at));
+        let target = document
+            .target(reference)
+            .and_then(|at| document.follow(at));
         target.is_ok_and(|target| {
             let schema = target.get("properties").and_then(|all| all.get(property));
             schema.is_some_and(|schema| {
                 schema.json.get("const").is_some() || schema.json.get("enum").is_some()
             })
         })
+    }
+}
+
+/// Whether a schema is that of a file.
+fn is_binary(schema: &Map<String, Json>) -> bool {
+    let text = |key: &str| schema.get(key).and_then(Json::as_str);
+    let is_text = text("type").is_none_or(|kind| kind == "string");
+    let raw = text("contentMediaType").is_some() && text("contentEncoding").is_none();
+    is_text && (text("format") == Some("binary") || raw)
+}
+
+fn described(mut schema: Json, by: &Map<String, Json>) -> Json {
+    if let (Some(schema), Some(description)) = (schema.as_object_mut(), by.get("description")) {
+        schema.insert("description".to_owned(), description.clone());
+    }
+    schema
+}
+
+/// Who lists fields means an object, and who says what elements are a list, unless something else says the kind.
+fn implied(schema: &Map<String, Json>) -> Option<&'static str> {
+    let says_kind = ["type", "enum", "const", "not", "if", "$ref"]
+        .iter()
+        .chain(&LIST);
+    if says_kind
+        .into_iter()
+        .any(|keyword| schema.contains_key(*keyword))
+    {
+        return None;
+    }
+    match (schema.get("properties"), schema.get("items")) {
+        (Some(Json::Object(_)), _) => Some("object"),
+        (None, Some(Json::Object(_))) => Some("array"),
+        (Some(_) | None, _) => None,
     }
 }
 
@@ -362,7 +422,10 @@ fn at_once(schema: &Json, tell: &mut dyn FnMut(&str)) {
     }
     for keyword in ["allOf", "anyOf", "oneOf"] {
         let parts = schema.get(keyword).and_then(Json::as_array);
-        parts.into_iter().flatten().for_each(|part| at_once(part, tell));
+        parts
+            .into_iter()
+            .flatten()
+            .for_each(|part| at_once(part, tell));
     }
     for keyword in ["not", "if", "then", "else"] {
         if let Some(part) = schema.get(keyword) {
@@ -378,7 +441,10 @@ fn forget(schema: &mut Json, reference: &str) {
     }
     for keyword in ["allOf", "anyOf", "oneOf"] {
         let parts = object.get_mut(keyword).and_then(Json::as_array_mut);
-        parts.into_iter().flatten().for_each(|part| forget(part, reference));
+        parts
+            .into_iter()
+            .flatten()
+            .for_each(|part| forget(part, reference));
     }
     for keyword in ["not", "if", "then", "else"] {
         if let Some(part) = object.get_mut(keyword) {

@@ -55,7 +55,10 @@ impl OpenApiTransport {
     fn prepare(&self, request: &Request) -> Result<HttpRequest, CallError> {
         request.begins()?;
         let base = self.place.base.as_ref().map_err(|why| {
-            let message = format!("{} cannot be called: {why}", self.operation.signature.path());
+            let message = format!(
+                "{} cannot be called: {why}",
+                self.operation.signature.path()
+            );
             CallError::new(ErrorClass::Denied(Denied::Policy), message, Sent::No)
         })?;
         let arguments = match encode(&request.arguments, &self.arguments) {

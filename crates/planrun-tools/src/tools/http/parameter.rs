@@ -1,9 +1,9 @@
-//! How a parameter is written into a path, a query, a header or a cookie, and read from there.
+//! Parameters: how a value is written into a path, a query, a header or a cookie, and read from there.
 
 use planrun_lang::types::{FieldLookup, Type, field};
 use serde_json::{Map, Value as Json};
 
-use crate::tools::http::percent;
+use super::percent;
 
 /// Where a parameter stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,6 +103,16 @@ impl Written {
         }
     }
 
+    /// A part of a path, or a header: lists and objects with commas.
+    #[must_use]
+    pub fn simple(name: &str) -> Self {
+        Self {
+            style: Style::Simple,
+            explode: false,
+            ..Self::field(name)
+        }
+    }
+
     /// The `name=value` parts of a query, escaped.
     #[must_use]
     pub fn query(&self, value: &Json) -> Vec<String> {
@@ -126,11 +136,15 @@ impl Written {
             (_, Json::Array(_) | Json::Object(_)) if !self.explode => joined(","),
             (_, Json::Array(items)) => {
                 let items = items.iter();
-                items.map(|item| pair(&self.name, &self.escape(&text(item)))).collect()
+                items
+                    .map(|item| pair(&self.name, &self.escape(&text(item))))
+                    .collect()
             }
             (_, Json::Object(fields)) => {
                 let fields = fields.iter().filter(|(_, value)| !value.is_null());
-                fields.map(|(key, value)| pair(key, &self.escape(&text(value)))).collect()
+                fields
+                    .map(|(key, value)| pair(key, &self.escape(&text(value))))
+                    .collect()
             }
             (_, value) => vec![pair(&self.name, &self.escape(&text(value)))],
         }
@@ -140,10 +154,17 @@ impl Written {
     #[must_use]
     pub fn path(&self, value: &Json) -> String {
         let escape = |part: &String| percent::encode(part, b"");
-        let join = |separator: &str| flat(value).iter().map(escape).collect::<Vec<_>>().join(separator);
+        let join = |separator: &str| {
+            flat(value)
+                .iter()
+                .map(escape)
+                .collect::<Vec<_>>()
+                .join(separator)
+        };
         let pairs = |separator: &str| {
             let fields = value.as_object().into_iter().flatten();
-            let pairs = fields.map(|(key, value)| format!("{}={}", escape(key), escape(&text(value))));
+            let pairs =
+                fields.map(|(key, value)| format!("{}={}", escape(key), escape(&text(value))));
             pairs.collect::<Vec<_>>().join(separator)
         };
         let exploded = self.explode && value.is_object();
@@ -171,7 +192,9 @@ impl Written {
         match (self.style, value) {
             (Style::Json, _) => value.to_string(),
             (_, Json::Object(fields)) if self.explode => {
-                let pairs = fields.iter().map(|(key, value)| format!("{key}={}", text(value)));
+                let pairs = fields
+                    .iter()
+                    .map(|(key, value)| format!("{key}={}", text(value)));
                 pairs.collect::<Vec<_>>().join(",")
             }
             _ => flat(value).join(","),
@@ -199,7 +222,8 @@ impl Written {
 }
 
 /// The text of one value: itself where it is text, else its JSON.
-pub(super) fn text(value: &Json) -> String {
+#[must_use]
+pub fn text(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
         Json::Null => String::new(),
@@ -245,7 +269,9 @@ impl Written {
             }
             Kind::Object if self.explode => {
                 let names = planrun_lang::types::field_names(ty);
-                let fields = pairs.iter().filter(|(name, _)| names.iter().any(|known| **known == **name));
+                let fields = pairs
+                    .iter()
+                    .filter(|(name, _)| names.iter().any(|known| **known == **name));
                 let fields: Map<String, Json> = fields
                     .map(|(name, value)| (name.clone(), scalar(value, &field_type(ty, name))))
                     .collect();
@@ -270,7 +296,9 @@ impl Written {
                 let prefix = format!(";{}=", self.name);
                 let rest = decoded.strip_prefix(&prefix).unwrap_or(&decoded);
                 match kind(ty) {
-                    Kind::Object if self.explode => split(rest.trim_start_matches(';'), ";", true, ty),
+                    Kind::Object if self.explode => {
+                        split(rest.trim_start_matches(';'), ";", true, ty)
+                    }
                     Kind::List(_) if self.explode => split(rest, &prefix, false, ty),
                     _ => split(rest, ",", false, ty),
                 }
@@ -288,7 +316,9 @@ impl Written {
             let Some(inner) = inner else { continue };
             let ty = field_type(ty, inner);
             if let Kind::List(element) = kind(&ty) {
-                let list = fields.entry(inner).or_insert_with(|| Json::Array(Vec::new()));
+                let list = fields
+                    .entry(inner)
+                    .or_insert_with(|| Json::Array(Vec::new()));
                 if let Some(list) = list.as_array_mut() {
                     list.push(scalar(value, &element));
                 }
@@ -332,20 +362,28 @@ fn split(written: &str, separator: &str, is_exploded: bool, ty: &Type) -> Json {
         Kind::List(element) => parts.iter().map(|part| scalar(part, &element)).collect(),
         Kind::Object => {
             let pairs: Vec<(&str, &str)> = if is_exploded {
-                parts.iter().filter_map(|part| part.split_once('=')).collect()
+                parts
+                    .iter()
+                    .filter_map(|part| part.split_once('='))
+                    .collect()
             } else {
                 let pairs = parts.chunks(2);
-                pairs.filter_map(|pair| Some((*pair.first()?, *pair.get(1)?))).collect()
+                pairs
+                    .filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)))
+                    .collect()
             };
             let fields = pairs.into_iter();
-            fields.map(|(name, value)| (name.to_owned(), scalar(value, &field_type(ty, name)))).collect()
+            fields
+                .map(|(name, value)| (name.to_owned(), scalar(value, &field_type(ty, name))))
+                .collect()
         }
         Kind::Scalar => scalar(written, ty),
     }
 }
 
 /// The one value that a text is by its type; text where the type takes it as it is.
-pub(super) fn scalar(written: &str, ty: &Type) -> Json {
+#[must_use]
+pub fn scalar(written: &str, ty: &Type) -> Json {
     use planrun_lang::types::Literal;
     let read = || serde_json::from_str::<Json>(written).ok();
     let mut fitting = None;
@@ -395,7 +433,8 @@ mod tests {
 
     fn types() -> [Type; 3] {
         let number = json!({"type": "integer"});
-        let object = json!({"type": "object", "properties": {"R": number, "G": number, "B": number}});
+        let object =
+            json!({"type": "object", "properties": {"R": number, "G": number, "B": number}});
         let list = json!({"type": "array", "items": {"type": "string"}});
         [json!({"type": "string"}), list, object].map(|schema| from_schema(&schema))
     }
@@ -403,12 +442,44 @@ mod tests {
     #[test]
     fn paths_are_written_as_the_specification_has_it() {
         let cases = [
-            (Style::Simple, false, ["blue", "blue,black,brown", "R,100,G,200,B,150"]),
-            (Style::Simple, true, ["blue", "blue,black,brown", "R=100,G=200,B=150"]),
-            (Style::Label, false, [".blue", ".blue,black,brown", ".R,100,G,200,B,150"]),
-            (Style::Label, true, [".blue", ".blue.black.brown", ".R=100.G=200.B=150"]),
-            (Style::Matrix, false, [";color=blue", ";color=blue,black,brown", ";color=R,100,G,200,B,150"]),
-            (Style::Matrix, true, [";color=blue", ";color=blue;color=black;color=brown", ";R=100;G=200;B=150"]),
+            (
+                Style::Simple,
+                false,
+                ["blue", "blue,black,brown", "R,100,G,200,B,150"],
+            ),
+            (
+                Style::Simple,
+                true,
+                ["blue", "blue,black,brown", "R=100,G=200,B=150"],
+            ),
+            (
+                Style::Label,
+                false,
+                [".blue", ".blue,black,brown", ".R,100,G,200,B,150"],
+            ),
+            (
+                Style::Label,
+                true,
+                [".blue", ".blue.black.brown", ".R=100.G=200.B=150"],
+            ),
+            (
+                Style::Matrix,
+                false,
+                [
+                    ";color=blue",
+                    ";color=blue,black,brown",
+                    ";color=R,100,G,200,B,150",
+                ],
+            ),
+            (
+                Style::Matrix,
+                true,
+                [
+                    ";color=blue",
+                    ";color=blue;color=black;color=brown",
+                    ";R=100;G=200;B=150",
+                ],
+            ),
         ];
         for (style, explode, expected) in cases {
             let parameter = written(style, explode);
@@ -417,24 +488,55 @@ mod tests {
                 assert_eq!(parameter.from_text(expected, &ty), *value, "{expected}");
             }
         }
-        assert_eq!(written(Style::Simple, false).path(&json!("a/b c")), "a%2Fb%20c");
+        assert_eq!(
+            written(Style::Simple, false).path(&json!("a/b c")),
+            "a%2Fb%20c"
+        );
     }
 
     #[test]
     fn queries_are_written_as_the_specification_has_it() {
         let (list, object) = ("color=blue,black,brown", "color=R,100,G,200,B,150");
         let cases = [
-            (Style::Form, true, ["color=blue", "color=blue&color=black&color=brown", "R=100&G=200&B=150"]),
+            (
+                Style::Form,
+                true,
+                [
+                    "color=blue",
+                    "color=blue&color=black&color=brown",
+                    "R=100&G=200&B=150",
+                ],
+            ),
             (Style::Form, false, ["color=blue", list, object]),
-            (Style::Space, false, ["color=blue", "color=blue%20black%20brown", "color=R%20100%20G%20200%20B%20150"]),
-            (Style::Pipe, false, ["color=blue", "color=blue%7Cblack%7Cbrown", "color=R%7C100%7CG%7C200%7CB%7C150"]),
+            (
+                Style::Space,
+                false,
+                [
+                    "color=blue",
+                    "color=blue%20black%20brown",
+                    "color=R%20100%20G%20200%20B%20150",
+                ],
+            ),
+            (
+                Style::Pipe,
+                false,
+                [
+                    "color=blue",
+                    "color=blue%7Cblack%7Cbrown",
+                    "color=R%7C100%7CG%7C200%7CB%7C150",
+                ],
+            ),
         ];
         for (style, explode, expected) in cases {
             let parameter = written(style, explode);
             for ((value, ty), expected) in values().iter().zip(types()).zip(expected) {
                 assert_eq!(parameter.query(value).join("&"), expected);
                 let pairs = pairs(expected);
-                assert_eq!(parameter.from_pairs(&pairs, &ty).as_ref(), Some(value), "{expected}");
+                assert_eq!(
+                    parameter.from_pairs(&pairs, &ty).as_ref(),
+                    Some(value),
+                    "{expected}"
+                );
             }
         }
         let [_, _, object] = values();
@@ -442,13 +544,18 @@ mod tests {
         let text = "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150";
         assert_eq!(deep.query(&object).join("&"), text);
         assert_eq!(deep.from_pairs(&pairs(text), &types()[2]), Some(object));
-        let reserved = Written { reserved: true, ..written(Style::Form, true) };
+        let reserved = Written {
+            reserved: true,
+            ..written(Style::Form, true)
+        };
         assert_eq!(reserved.query(&json!("a/b&c")), ["color=a/b%26c"]);
     }
 
     fn pairs(query: &str) -> Vec<(String, String)> {
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.map(|(name, value)| (percent::decode(name), percent::decode(value))).collect()
+        pairs
+            .map(|(name, value)| (percent::decode(name), percent::decode(value)))
+            .collect()
     }
 
     #[test]
@@ -457,7 +564,13 @@ mod tests {
         assert_eq!(scalar("7", &ty(json!({"type": "integer"}))), json!(7));
         assert_eq!(scalar("7", &ty(json!({"type": "string"}))), json!("7"));
         assert_eq!(scalar("x", &ty(json!({"type": "integer"}))), json!("x"));
-        assert_eq!(scalar("true", &ty(json!({"type": ["boolean", "null"]}))), json!(true));
-        assert_eq!(scalar("", &ty(json!({"type": ["integer", "null"]}))), json!(null));
+        assert_eq!(
+            scalar("true", &ty(json!({"type": ["boolean", "null"]}))),
+            json!(true)
+        );
+        assert_eq!(
+            scalar("", &ty(json!({"type": ["integer", "null"]}))),
+            json!(null)
+        );
     }
 }
