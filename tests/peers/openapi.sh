@@ -63,7 +63,7 @@ assert reply == {
     "missing": "shop.find answered with status 404: no such order",
     "listed": ["open-7 open a b&c", "closed-7 closed a b&c"],
     "placed": {"id": "A2", "total": 5, "state": "open", "note": None, "tags": ["x"]},
-    "noted": ["a/b", "二 &"],
+    "noted": ["a b ä", "二 &"],
     "changed": "A3",
     "dropped": None,
     "me": {"client": "planrun", "session": "s-1"},

@@ -253,9 +253,10 @@ fn add_body(
     arguments: &mut Map<String, Json>,
 ) -> Result<(), Wrong> {
     if received.body.is_empty() {
-        return match body.is_required {
-            true => Err(Wrong("the request lacks its body".to_owned())),
-            false => Ok(()),
+        return if body.is_required {
+            Err(Wrong("the request lacks its body".to_owned()))
+        } else {
+            Ok(())
         };
     }
     let media_type = received

@@ -1,5 +1,7 @@
 //! A body of `multipart/form-data`.
 
+use std::fmt::Write as _;
+
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
@@ -85,7 +87,8 @@ impl Multipart {
         let name = quoted(&field.written.name);
         let mut part = format!("Content-Disposition: form-data; name=\"{name}\"{more}\r\n");
         if let Some(media_type) = media_type {
-            part.push_str(&format!("Content-Type: {}\r\n", one_line(media_type)));
+            // Writing to a text cannot fail.
+            let _ = write!(part, "Content-Type: {}\r\n", one_line(media_type));
         }
         part.push_str("\r\n");
         let mut part = part.into_bytes();

@@ -65,10 +65,10 @@ fn operations_are_typed_tools() {
     let api = shop();
     let contracts: Vec<String> = api.operations.iter().map(|one| contract(one)).collect();
     let expected = [
-        "find(id: string, query_id?: int, X-Trace?: string[], session?: string) -> { id: string, total: double, note?: string?, parent?: any } read fails failed not_found conflict",
-        "replace(id: string, secret: string, total: double, note?: string?, parent?: { secret: string, total: double, note?: string?, parent?: any }) -> null idempotent fails failed",
+        "find(id: string, query_id?: int, X-Trace?: string[], session?: string) -> { id: string, total: double, note: string?, parent?: any } read fails failed not_found conflict",
+        "replace(id: string, secret: string, total: double, note: string?, parent?: { secret: string, total: double, note: string?, parent?: any }) -> null idempotent fails failed",
         "delete_orders_id(id: string) -> null idempotent fails failed not_found",
-        "list(state?: (\"open\" | \"closed\")[], ids?: int[], filter?: { from?: string, limit?: int }) -> { id: string, total: double, note?: string?, parent?: any }[] read fails failed",
+        "list(state?: (\"open\" | \"closed\")[], ids?: int[], filter?: { from?: string, limit?: int }) -> { id: string, total: double, note: string?, parent?: any }[] read fails failed",
         "place(item: string, tags?: string[], to?: { city?: string }) -> string effect fails failed",
         "upload(Idempotency-Key?: string, file: bytes, note?: string, about?: { a?: int }) -> bytes effect fails failed",
         "adopt(body: { kind: \"cat\", lives?: int } | { kind: \"dog\", tricks?: string[] }) -> { kind: \"cat\", lives?: int } | { kind: \"dog\", tricks?: string[] } effect fails failed",
@@ -439,8 +439,8 @@ paths:
         "15:5 warning: PUT /b is no tool: no header can be called `a b`",
         "18:5 warning: PATCH /b is no tool: `#/components/parameters/Nothing` refers to what is not in this document",
         "21:5 warning: DELETE /b is no tool: the parameter `x` cannot have the style `matrix`",
-        "27:71 warning: `other.yaml#/X` refers to another document, and only this one is read; its values are taken for anything",
-        "28:99 warning: `#/components/schemas/None` refers to what is not in this document; its values are taken for anything",
+        "27:69 warning: `other.yaml#/X` refers to another document, and only this one is read; its values are taken for anything",
+        "28:92 warning: `#/components/schemas/None` refers to what is not in this document; its values are taken for anything",
         "29:12 warning: another operation has the `operationId` ok; this one is called put_c",
         "30:3 warning: `c` is no path: it does not begin with `/`",
     ];
