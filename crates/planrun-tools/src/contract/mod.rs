@@ -1,14 +1,14 @@
 //! Contracts of tools: how JSON Schemas become signatures, what servers say of their tools, and the file that pins it.
 
 mod arguments;
+mod change;
 mod documentation;
 mod lock;
 mod offered;
 mod search;
-mod suspicion;
 
 pub use arguments::{Arguments, arguments_type};
-pub use lock::{Lock, LockError, LockedServer, LockedTool};
+pub use change::Change;
+pub use lock::{Lock, LockError, LockedServer, LockedTool, ObservedResults};
 pub use offered::{Annotations, OfferedServer, OfferedTool};
 pub use search::ToolIndex;
-pub use suspicion::suspicions;

@@ -7,7 +7,7 @@ use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Denied, ErrorClass, Signature, Transient};
 
 use super::{BoxFuture, Conversation, DescribeError, Described, Request, Transport};
-use crate::contract::OfferedServer;
+use crate::contract::{Change, Lock, OfferedServer, OfferedTool};
 
 /// Why a server cannot be called, in one sentence. Parts of it may be text from outside.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,11 +30,29 @@ pub trait Server: Send + Sync {
     /// Where it cannot be reached, or does not tell what it offers.
     fn offered(&self) -> BoxFuture<'_, Result<OfferedServer, ServerError>>;
 
-    /// The way to call one of its tools. The name in the contract is the one by which the server knows it.
-    fn transport(self: Arc<Self>, signature: Arc<Signature>) -> Arc<dyn Transport>;
+    /// What it says of one tool now; nothing where it does not offer it. It is asked once a connection, and again after it
+    /// has said that its tools have changed.
+    ///
+    /// # Errors
+    /// As for [`Self::offered`].
+    fn current<'a>(
+        &'a self,
+        tool: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Arc<OfferedTool>>, ServerError>>;
+
+    /// The way to call one of its tools, whose contract is pinned.
+    fn transport(self: Arc<Self>, tool: PinnedTool) -> Arc<dyn Transport>;
 
     /// Lets go of it. The next call connects again.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// A tool with its contract as it was when plans were checked against it.
+#[derive(Clone, Debug)]
+pub struct PinnedTool {
+    /// Its name is the one by which the server knows it.
+    pub signature: Arc<Signature>,
+    pub lock: Arc<Lock>,
 }
 
 /// A server that the project does not let be reached.
@@ -67,6 +85,42 @@ impl ServerError {
     }
 }
 
+impl PinnedTool {
+    /// What has become of the contract at its server.
+    ///
+    /// # Errors
+    /// Where the server does not tell.
+    pub async fn change(&self, server: &dyn Server) -> Result<Change, ServerError> {
+        let Signature {
+            namespace, name, ..
+        } = &*self.signature;
+        let Some(pinned) = self.lock.tool(namespace, name) else {
+            return Ok(Change::None);
+        };
+        let now = server.current(name).await?;
+        Ok(pinned.change(now.as_deref()))
+    }
+
+    /// Passes where a call that was right by the pinned contract is right now.
+    ///
+    /// # Errors
+    /// `denied.contract` where it may not be, and where the server cannot be reached what that means for a step.
+    pub async fn holds(&self, server: &dyn Server) -> Result<(), CallError> {
+        match self.change(server).await {
+            Ok(Change::None | Change::Documentation | Change::Compatible) => Ok(()),
+            Ok(Change::Broken(why)) => {
+                let message = format!(
+                    "the contract of {} has changed since it was pinned: {why}",
+                    self.signature.path()
+                );
+                let class = ErrorClass::Denied(Denied::Contract);
+                Err(CallError::new(class, message, Sent::No))
+            }
+            Err(error) => Err(error.into_call_error()),
+        }
+    }
+}
+
 impl DeniedServer {
     /// The server with this name, and the reason in one sentence.
     #[must_use]
@@ -91,7 +145,14 @@ impl Server for DeniedServer {
         Box::pin(std::future::ready(Err(self.error())))
     }
 
-    fn transport(self: Arc<Self>, _signature: Arc<Signature>) -> Arc<dyn Transport> {
+    fn current<'a>(
+        &'a self,
+        _tool: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Arc<OfferedTool>>, ServerError>> {
+        Box::pin(std::future::ready(Err(self.error())))
+    }
+
+    fn transport(self: Arc<Self>, _tool: PinnedTool) -> Arc<dyn Transport> {
         self
     }
 
