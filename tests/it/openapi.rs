@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::{Mock, Output, cases, folder, planrun};
 
-const DOCUMENT: &str = r#"openapi: 3.1.0
+const DOCUMENT: &str = r##"openapi: 3.1.0
 info: { title: Shop, version: "1" }
 paths:
   /orders/{id}:
@@ -35,7 +35,7 @@ components:
       type: object
       required: [id, total]
       properties: { id: { type: string }, total: { type: integer, minimum: 1 } }
-"#;
+"##;
 
 const PLAN: &str = r#"use shop
 
@@ -85,7 +85,11 @@ plan ask(model: string = "gpt-4o") -> { text: string?, gone: bool } {
     for operation in &api.operations {
         let signature = &operation.signature;
         parameters += signature.parameters.len();
-        untyped += signature.parameters.iter().filter(|one| one.ty == Type::Any).count();
+        untyped += signature
+            .parameters
+            .iter()
+            .filter(|one| one.ty == Type::Any)
+            .count();
         if signature.returns == Type::Any {
             unknown.push(signature.name.to_string());
         }
@@ -98,7 +102,10 @@ plan ask(model: string = "gpt-4o") -> { text: string?, gone: bool } {
     );
     assert_eq!(api.operations.len() + api.left_out, 288);
     assert_eq!((api.left_out, findings.len()), (0, 0));
-    assert!(unknown.len() <= 4 && untyped * 50 < parameters, "{unknown:?}");
+    assert!(
+        unknown.len() <= 4 && untyped * 50 < parameters,
+        "{unknown:?}"
+    );
 }
 
 /// Answers each request with the next of these, and gives what was asked.
@@ -116,7 +123,9 @@ fn server(answers: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
                 let read = stream.read(&mut part).unwrap();
                 request.extend_from_slice(&part[..read]);
             }
-            kept.lock().unwrap().push(String::from_utf8(request).unwrap());
+            kept.lock()
+                .unwrap()
+                .push(String::from_utf8(request).unwrap());
             stream.write_all(answer.as_bytes()).unwrap();
         }
     });
@@ -128,7 +137,9 @@ fn is_whole(request: &[u8]) -> bool {
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
         return false;
     };
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
     length.is_none_or(|length| body.len() >= length.parse().unwrap())
 }
 
@@ -144,33 +155,68 @@ fn answered(status: &str, body: &Json) -> String {
 fn plans_call_operations_with_credentials_of_the_environment() {
     let (address, asked) = server(vec![
         answered("201 Created", &json!({"id": "A1", "total": 3})),
-        answered("404 Not Found", &json!({"detail": "none for hunter2-token"})),
+        answered(
+            "404 Not Found",
+            &json!({"detail": "none for hunter2-token"}),
+        ),
     ]);
     let settings = format!(
         "tools:\n  shop: {{ openapi: shop.yaml, server: \"{address}/v1\", auth: {{ bearer: SHOP_TOKEN }} }}\nenv: [SHOP_TOKEN]\n"
     );
-    let place = folder([("a.plan", PLAN), ("shop.yaml", DOCUMENT), ("planrun.yaml", settings.as_str())]);
+    let place = folder([
+        ("a.plan", PLAN),
+        ("shop.yaml", DOCUMENT),
+        ("planrun.yaml", settings.as_str()),
+    ]);
     let ran = planrun(["run", "a.plan", "--format", "jsonl"])
         .within(place.path())
         .variable("SHOP_TOKEN", "hunter2-token")
         .run();
     assert_eq!(ran.status, 0, "{ran:?}");
-    assert!(ran.stdout.contains("\"none\"") && !ran.stdout.contains("hunter2"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("\"none\"") && !ran.stdout.contains("hunter2"),
+        "{}",
+        ran.stdout
+    );
     let asked = asked.lock().unwrap().clone();
-    assert!(asked[0].starts_with("POST /v1/orders HTTP/1.1\r\n"), "{}", asked[0]);
-    assert!(asked[0].contains("authorization: Bearer hunter2-token\r\n"), "{}", asked[0]);
-    assert!(asked[1].starts_with("GET /v1/orders/A1 HTTP/1.1\r\n"), "{}", asked[1]);
+    assert!(
+        asked[0].starts_with("POST /v1/orders HTTP/1.1\r\n"),
+        "{}",
+        asked[0]
+    );
+    assert!(
+        asked[0].contains("authorization: Bearer hunter2-token\r\n"),
+        "{}",
+        asked[0]
+    );
+    assert!(
+        asked[1].starts_with("GET /v1/orders/A1 HTTP/1.1\r\n"),
+        "{}",
+        asked[1]
+    );
 }
 
 #[test]
 fn what_the_project_does_not_allow_is_not_called() {
     let settings = "tools:\n  shop: { openapi: shop.yaml, server: \"http://127.0.0.1:9\" }\nallow: { net: [api.shop.example] }\n";
-    let place = folder([("a.plan", PLAN), ("shop.yaml", DOCUMENT), ("planrun.yaml", settings)]);
+    let place = folder([
+        ("a.plan", PLAN),
+        ("shop.yaml", DOCUMENT),
+        ("planrun.yaml", settings),
+    ]);
     let ran = run(&place, &["run", "a.plan"]);
     assert_ne!(ran.status, 0);
     let told = "add \"127.0.0.1:9\" to `allow.net` there";
-    assert!(ran.stderr.contains("denied.policy") || ran.stdout.contains("denied.policy"), "{ran:?}");
-    assert!(format!("{}{}", ran.stdout, ran.stderr).replace("\n", " ").contains(told), "{ran:?}");
+    assert!(
+        ran.stderr.contains("denied.policy") || ran.stdout.contains("denied.policy"),
+        "{ran:?}"
+    );
+    assert!(
+        format!("{}{}", ran.stdout, ran.stderr)
+            .replace("\n", " ")
+            .contains(told),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -184,7 +230,11 @@ fn what_a_project_says_wrongly_of_a_document_is_found() {
   half: { openapi: shop.yaml, server: /v1, sever: x }
 env: [USER]
 "#;
-    let place = folder([("a.plan", "plan a() -> int {\n    reply 1\n}\n"), ("shop.yaml", DOCUMENT), ("planrun.yaml", settings)]);
+    let place = folder([
+        ("a.plan", "plan a() -> int {\n    reply 1\n}\n"),
+        ("shop.yaml", DOCUMENT),
+        ("planrun.yaml", settings),
+    ]);
     let checked = run(&place, &["check", "a.plan", "--format", "json"]);
     assert_eq!(checked.status, 1, "{checked:?}");
     for told in [
@@ -198,7 +248,11 @@ env: [USER]
         "`server` is no web address",
         "has no key `sever`",
     ] {
-        assert!(checked.stdout.contains(told), "{told:?} in {}", checked.stdout);
+        assert!(
+            checked.stdout.contains(told),
+            "{told:?} in {}",
+            checked.stdout
+        );
     }
     assert!(!checked.stdout.contains("not a name"), "{}", checked.stdout);
 }
@@ -212,17 +266,32 @@ fn tools_are_listed_checked_tried_and_doubled() {
 }
 "#;
     let settings = "tools:\n  shop: { openapi: shop.yaml, server: \"http://127.0.0.1:9\", classes: { place: idempotent } }\n";
-    let place = folder([("a.plan", PLAN), ("a.plantest", test), ("shop.yaml", DOCUMENT), ("planrun.yaml", settings)]);
+    let place = folder([
+        ("a.plan", PLAN),
+        ("a.plantest", test),
+        ("shop.yaml", DOCUMENT),
+        ("planrun.yaml", settings),
+    ]);
     let listed = run(&place, &["tools", "list", "--query", "orders place"]);
-    assert!(listed.stdout.starts_with("shop.place  idempotent"), "{}", listed.stdout);
+    assert!(
+        listed.stdout.starts_with("shop.place  idempotent"),
+        "{}",
+        listed.stdout
+    );
     let shown = run(&place, &["tools", "show", "shop.find"]);
-    assert_eq!(shown.stdout, "tool shop.find(id: string) -> { id: string, total: int } read\n    fails failed | not_found\n");
+    assert_eq!(
+        shown.stdout,
+        "tool shop.find(id: string) -> { id: string, total: int } read\n    fails failed | not_found\n"
+    );
     let checked = run(&place, &["check", "a.plan", "--deny", "warnings"]);
     assert_eq!(checked.status, 0, "{checked:?}");
     let wrong = PLAN.replace("total: total", "totl: total");
     std::fs::write(place.path().join("b.plan"), wrong).unwrap();
     let wrong = run(&place, &["check", "b.plan"]);
-    assert!(wrong.status == 1 && wrong.stdout.contains("totl"), "{wrong:?}");
+    assert!(
+        wrong.status == 1 && wrong.stdout.contains("totl"),
+        "{wrong:?}"
+    );
     let tested = run(&place, &["test", "a.plantest"]);
     assert_eq!(tested.status, 0, "{tested:?}");
     let tried = run(&place, &["run", "a.plan", "--mock", "--format", "json"]);
@@ -232,27 +301,36 @@ fn tools_are_listed_checked_tried_and_doubled() {
     assert_ne!(refused.status, 0, "{refused:?}");
 }
 
+/// Posts JSON to a path of a mock; the whole answer.
+fn posted(mock: &Mock, path: &str, body: &str) -> String {
+    let host = mock.address().strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 #[test]
 fn the_double_holds_requests_against_the_document() {
     let place = folder([("shop.yaml", DOCUMENT)]);
     let file = format!("shop={}", place.path().join("shop.yaml").display());
     let mock = Mock::start(["--openapi", file.as_str()]);
-    let host = mock.address().strip_prefix("http://").unwrap();
-    let post = |path: &str, body: &str| {
-        let mut stream = TcpStream::connect(host).unwrap();
-        let length = body.len();
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    };
+    let post = |path: &str, body: &str| posted(&mock, path, body);
     let placed = post("/shop/orders", r#"{"id": "A1", "total": 3}"#);
-    assert!(placed.contains("201 Created") && placed.contains(r#""id":"A1""#), "{placed}");
+    assert!(
+        placed.contains("201 Created") && placed.contains(r#""id":"A1""#),
+        "{placed}"
+    );
     let refused = post("/shop/orders", r#"{"id": "A1", "total": 0}"#);
-    assert!(refused.contains("422") && refused.contains("total must be at least 1"), "{refused}");
+    assert!(
+        refused.contains("422") && refused.contains("total must be at least 1"),
+        "{refused}"
+    );
     assert!(post("/shop/orders", "{").contains("422"));
     assert!(post("/shop/orders/A1", "{}").contains("405"));
     assert!(post("/shop/nothing", "{}").contains("404"));
@@ -312,13 +390,32 @@ fn a_request_of_an_app_file_is_what_it_says() {
     assert_eq!(ran.status, 0, "{ran:?}");
     assert_eq!(ran.json()["reply"], "was closed");
     let asked = asked.lock().unwrap().clone();
-    assert!(asked[0].starts_with("GET /v1/orders/A%2F1 HTTP/1.1\r\n"), "{}", asked[0]);
-    assert!(asked[1].starts_with("POST /v1/orders/A%2F1/close?notify=a&notify=b&source=plan HTTP/1.1\r\n"), "{}", asked[1]);
-    assert!(asked[1].ends_with("\r\n\r\n{\"by\":{\"name\":\"Ada\"},\"notes\":[\"{note}\"],\"fixed\":1}"), "{}", asked[1]);
+    assert!(
+        asked[0].starts_with("GET /v1/orders/A%2F1 HTTP/1.1\r\n"),
+        "{}",
+        asked[0]
+    );
+    assert!(
+        asked[1]
+            .starts_with("POST /v1/orders/A%2F1/close?notify=a&notify=b&source=plan HTTP/1.1\r\n"),
+        "{}",
+        asked[1]
+    );
+    assert!(
+        asked[1]
+            .ends_with("\r\n\r\n{\"by\":{\"name\":\"Ada\"},\"notes\":[\"{note}\"],\"fixed\":1}"),
+        "{}",
+        asked[1]
+    );
     assert!(!asked[1].contains("x-reason"), "{}", asked[1]);
     let tried = run(&place, &["run", "a.plan", "--mock", "--format", "json"]);
     assert_eq!(tried.json()["reply"], "closed by Ada", "{tried:?}");
-    let gone = run(&place, &["run", "a.plan", "--mock", "--format", "json", "-i", "id=gone"]);
+    let gone = run(
+        &place,
+        &[
+            "run", "a.plan", "--mock", "--format", "json", "-i", "id=gone",
+        ],
+    );
     assert_eq!(gone.json()["reply"], "was closed", "{gone:?}");
 }
 
@@ -343,13 +440,21 @@ tools:
     endpoint: http://127.0.0.1:9
     response: { value: /data }
 "#;
-    let place = folder([("a.plan", "plan a() -> int {\n    reply 1\n}\n"), ("apps/desk.yaml", app)]);
+    let place = folder([
+        ("a.plan", "plan a() -> int {\n    reply 1\n}\n"),
+        ("apps/desk.yaml", app),
+    ]);
     let checked = run(&place, &["check", "a.plan", "--format", "json"]);
     let found: Json = checked.json();
     let mut told: Vec<String> = Vec::new();
     for finding in found["diagnostics"].as_array().into_iter().flatten() {
         let place = &finding["span"]["start"];
-        told.push(format!("{}:{} {}", place["line"], place["column"], finding["message"].as_str().unwrap()));
+        told.push(format!(
+            "{}:{} {}",
+            place["line"],
+            place["column"],
+            finding["message"].as_str().unwrap()
+        ));
     }
     let expected = [
         "5:24 `method` of `request` cannot be `GTE`",

@@ -14,7 +14,7 @@ use super::multipart::parts;
 use crate::tools::app::Received;
 use crate::tools::http::parameter::{Place, scalar};
 use crate::tools::http::{Content, path};
-use crate::tools::openapi::{Api, Body, Declared, Operation, Parameter, Shape, Status};
+use crate::tools::openapi::{Api, Body, BodyField, Declared, Operation, Parameter, Shape, Status};
 
 /// Answers for the operations of some documents.
 pub(super) struct ApiResponder {
@@ -268,51 +268,46 @@ fn add_body(
     if body.content != Content::Bytes && is_other {
         return Err(Wrong(format!("the body must be {}", body.media_type)));
     }
-    let fields: Map<String, Json> = match (body.content, &body.shape) {
-        (Content::Json, Shape::Whole(name)) => {
-            Map::from_iter([(name.to_string(), json_of(&received.body)?)])
+    let given = match &body.shape {
+        Shape::Whole(name) => {
+            let value = whole_body(body, media_type, &received.body)?;
+            vec![(name.to_string(), value)]
         }
-        (Content::Json, Shape::Fields(fields)) => {
+        Shape::Fields(fields) if body.content.is_form() => {
+            let pairs = form_pairs(body.content, media_type, &received.body)?;
+            let value = |field: &BodyField| field.written.from_pairs(&pairs, &ty(&field.argument));
+            let given = fields.iter();
+            given
+                .filter_map(|field| Some((field.argument.to_string(), value(field)?)))
+                .collect()
+        }
+        Shape::Fields(fields) => {
             let Json::Object(object) = json_of(&received.body)? else {
                 return Err(Wrong("the body must be an object".to_owned()));
             };
-            let given = fields.iter().filter_map(|field| {
-                Some((
-                    field.argument.to_string(),
-                    object.get(&field.written.name)?.clone(),
-                ))
-            });
-            given.collect()
-        }
-        (Content::Form | Content::Multipart, Shape::Fields(fields)) => {
-            let pairs = form_pairs(body.content, media_type, &received.body)?;
-            let given = fields.iter().filter_map(|field| {
-                let value = field.written.from_pairs(&pairs, &ty(&field.argument))?;
-                Some((field.argument.to_string(), value))
-            });
-            given.collect()
-        }
-        (Content::Form | Content::Multipart, Shape::Whole(name)) => {
-            let pairs = form_pairs(body.content, media_type, &received.body)?;
-            let object: Map<String, Json> = pairs
-                .into_iter()
-                .map(|(name, value)| (name, scalar(&value, &Type::Any)))
-                .collect();
-            Map::from_iter([(name.to_string(), Json::Object(object))])
-        }
-        (Content::Text, Shape::Whole(name)) => {
-            let text = String::from_utf8_lossy(&received.body).into_owned();
-            Map::from_iter([(name.to_string(), text.into())])
-        }
-        (Content::Bytes | Content::Text, Shape::Whole(_) | Shape::Fields(_)) => {
-            let Shape::Whole(name) = &body.shape else {
-                return Ok(());
-            };
-            Map::from_iter([(name.to_string(), STANDARD.encode(&received.body).into())])
+            let value = |field: &BodyField| object.get(&field.written.name).cloned();
+            let given = fields.iter();
+            given
+                .filter_map(|field| Some((field.argument.to_string(), value(field)?)))
+                .collect()
         }
     };
-    arguments.extend(fields);
+    arguments.extend(given);
     Ok(())
+}
+
+/// A body that is one argument.
+fn whole_body(body: &Body, media_type: &str, received: &[u8]) -> Result<Json, Wrong> {
+    match body.content {
+        Content::Json => json_of(received),
+        Content::Form | Content::Multipart => {
+            let pairs = form_pairs(body.content, media_type, received)?;
+            let read = |(name, value): (String, String)| (name, scalar(&value, &Type::Any));
+            Ok(Json::Object(pairs.into_iter().map(read).collect()))
+        }
+        Content::Text => Ok(String::from_utf8_lossy(received).into()),
+        Content::Bytes => Ok(STANDARD.encode(received).into()),
+    }
 }
 
 fn json_of(body: &[u8]) -> Result<Json, Wrong> {

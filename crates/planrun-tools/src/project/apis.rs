@@ -55,23 +55,9 @@ impl ServerReader<'_> {
             return None;
         }
         let secrets = self.filled_in(node, filled, found);
-        let (path, place) = (section.required("openapi", found)?, section.get("openapi")?);
-        if path.contains("://") {
-            let message = "`openapi` must be a file of the project, which is its own pin";
-            let help = "download the document, check it in, and name that file";
-            found.push(Diagnostic::new(&CONFIG_KEY, place.span, message).help(help));
-            return None;
-        }
-        let file = self.root.join(&path);
-        let text = match self.host.read_bounded(&file, MAX_DOCUMENT_BYTES) {
-            Ok(text) => text,
-            Err(problem) => {
-                let message = format!("the document `{path}` cannot be read: {problem}");
-                found.push(Diagnostic::new(&CONFIG_KEY, place.span, message));
-                return None;
-            }
-        };
-        let source = Arc::new(SourceFile::new(shown(&file), text));
+        let place = section.get("openapi")?;
+        let path = section.required("openapi", found)?;
+        let source = self.document(&path, place, found)?;
         let (api, diagnostics) = read_api(&source, &name.into(), classes);
         if !diagnostics.is_empty() {
             documents.push(Findings {
@@ -106,6 +92,31 @@ impl ServerReader<'_> {
             access: Arc::new(granted),
             secrets: access.secrets,
         })
+    }
+}
+
+impl ServerReader<'_> {
+    fn document(
+        &self,
+        path: &str,
+        place: &Node,
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<Arc<SourceFile>> {
+        if path.contains("://") {
+            let message = "`openapi` must be a file of the project, which is its own pin";
+            let help = "download the document, check it in, and name that file";
+            found.push(Diagnostic::new(&CONFIG_KEY, place.span, message).help(help));
+            return None;
+        }
+        let file = self.root.join(path);
+        match self.host.read_bounded(&file, MAX_DOCUMENT_BYTES) {
+            Ok(text) => Some(Arc::new(SourceFile::new(shown(&file), text))),
+            Err(problem) => {
+                let message = format!("the document `{path}` cannot be read: {problem}");
+                found.push(Diagnostic::new(&CONFIG_KEY, place.span, message));
+                None
+            }
+        }
     }
 }
 

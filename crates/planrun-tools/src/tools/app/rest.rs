@@ -75,15 +75,7 @@ pub(super) fn read(
     }
     let query = pairs(&request, "query", &mut placeholders, found);
     let headers = pairs(&request, "headers", &mut placeholders, found);
-    let headers = headers.into_iter().filter_map(|(name, template, span)| {
-        let known = access::settable(&name);
-        if known.is_none() {
-            let message = format!("`{name}` is no header that an app file can set");
-            found.push(Diagnostic::new(&APP_INVALID, span, message));
-        }
-        Some((known?, template))
-    });
-    let headers = headers.collect();
+    let headers = settable(headers, found);
     if let Some(node) = body {
         placeholders.within(node, found);
     }
@@ -101,6 +93,22 @@ pub(super) fn read(
         value: pointer("value").unwrap_or_default(),
         error: pointer("error"),
     })
+}
+
+/// The headers that an app file can set; others are reported.
+fn settable(
+    headers: Vec<(String, Json, Span)>,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<(HeaderName, Json)> {
+    let known = headers.into_iter().filter_map(|(name, template, span)| {
+        let known = access::settable(&name);
+        if known.is_none() {
+            let message = format!("`{name}` is no header that an app file can set");
+            found.push(Diagnostic::new(&APP_INVALID, span, message));
+        }
+        Some((known?, template))
+    });
+    known.collect()
 }
 
 /// The arguments that stand in a request.

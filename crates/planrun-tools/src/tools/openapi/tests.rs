@@ -269,6 +269,12 @@ async fn requests_are_what_the_document_says() {
             "{name}"
         );
     }
+}
+
+#[tokio::test]
+async fn files_are_parts_of_a_form() {
+    let (address, asked) = serve().await;
+    let catalog = catalog(&address);
     let given =
         json!({"file": "aGVsbG8=", "note": "二", "about": {"a": 1}, "Idempotency-Key": "own"});
     let stored = call(&catalog, "upload", given).await.unwrap();
@@ -362,6 +368,12 @@ async fn statuses_are_failures_of_their_own() {
         );
         assert_eq!(error.message, message);
     }
+}
+
+#[tokio::test]
+async fn answers_are_bounded_and_redirects_stay_at_the_host() {
+    let (address, _) = serve().await;
+    let catalog = catalog(&address);
     let large = call(&catalog, "find", json!({"id": "large"}))
         .await
         .unwrap_err();
