@@ -87,8 +87,15 @@ for _ in $(seq 100); do
     [ ! -s address ] || break
     sleep 0.1
 done
-"$peers/venv/bin/schemathesis" run shop.json --url "$(cat address)/shop" --max-examples 25 --generation-deterministic \
-    --no-color > schemathesis.log 2>&1 || { tail -80 schemathesis.log; exit 1; }
+# The double keeps no orders, so that no test goes from one request to the next.
+examine() {
+    "$peers/venv/bin/schemathesis" run shop.json --url "$(cat address)/shop" --max-examples 25 --generation-deterministic \
+        --phases examples,coverage,fuzzing --no-color "$@" > schemathesis.log 2>&1 || { tail -80 schemathesis.log; exit 1; }
+    grep -A 1 "^Test cases" schemathesis.log | tail -1
+}
+echo "Schemathesis before the double:"
+examine --exclude-operation-id login --exclude-operation-id upload
+# In a form, one value and a list of one value are the same bytes, so that the one is not refused for the other.
+examine --include-operation-id login --include-operation-id upload --exclude-checks negative_data_rejection
 operations=$("$python" -c 'import json; print(sum(len(one) for one in json.load(open("shop.json"))["paths"].values()))')
-echo "OpenAPI: a plan over $operations operations of a FastAPI server, and Schemathesis before their double:"
-grep -E "passed|Test cases|No issues" schemathesis.log | tail -3
+echo "OpenAPI: a plan over $operations operations of a FastAPI server and over their double, which Schemathesis has examined"

@@ -206,6 +206,11 @@ fn arguments(
     }
     if let Some(body) = &operation.body {
         add_body(body, &ty, received, &mut arguments)?;
+        if let Shape::Fields(fields) = &body.shape
+            && body.content.is_form()
+        {
+            add_empty_lists(fields, operation, &mut arguments);
+        }
     }
     let contract = operation.signature.input_schema.as_ref();
     let json = Json::Object(arguments);
@@ -214,6 +219,17 @@ fn arguments(
         (Some(violation), _) => Err(Wrong(violation.to_string())),
         (None, Json::Object(arguments)) => Ok(arguments),
         (None, _) => Ok(Map::new()),
+    }
+}
+
+/// A form has no way to say an empty list but to leave it out.
+fn add_empty_lists(fields: &[BodyField], operation: &Operation, arguments: &mut Map<String, Json>) {
+    for field in fields {
+        let parameter = operation.signature.parameter(&field.argument);
+        if parameter.is_some_and(|one| one.required && matches!(one.ty, Type::List(_))) {
+            let list = arguments.entry(field.argument.to_string());
+            list.or_insert_with(|| Json::Array(Vec::new()));
+        }
     }
 }
 
