@@ -168,7 +168,7 @@ fn plans_call_operations_with_credentials_of_the_environment() {
         ("shop.yaml", DOCUMENT),
         ("planrun.yaml", settings.as_str()),
     ]);
-    let ran = planrun(["run", "a.plan", "--format", "jsonl"])
+    let ran = planrun(["run", "a.plan", "--format", "ndjson"])
         .within(place.path())
         .variable("SHOP_TOKEN", "hunter2-token")
         .run();
@@ -281,7 +281,7 @@ fn tools_are_listed_checked_tried_and_doubled() {
     let shown = run(&place, &["tools", "show", "shop.find"]);
     assert_eq!(
         shown.stdout,
-        "tool shop.find(id: string) -> { id: string, total: int } read\n    fails failed | not_found\n"
+        "tool shop.find(id: string) -> { id: string, total: int } read fails failed, not_found\n"
     );
     let checked = run(&place, &["check", "a.plan", "--deny", "warnings"]);
     assert_eq!(checked.status, 0, "{checked:?}");
@@ -466,7 +466,7 @@ tools:
         "12:18 `host` is no header that an app file can set",
         "13:13 a GET has no `body`",
         "14:24 `value` of `response` must be a JSON pointer, such as `/data`",
-        "15:50 the parameter `id` is used nowhere in `request`",
+        "15:47 the parameter `id` is used nowhere in `request`",
         "18:15 `response` says nothing without a `request`",
     ];
     assert_eq!(told, expected, "{}", checked.stdout);
