@@ -18,6 +18,7 @@ Examples:
 const MOCK_EXAMPLES: &str = "\
 Examples:
   planrun mock --apps apps
+  planrun mock --openapi shop=shop.yaml --bind 127.0.0.1:0
   planrun mock --apps apps --failures grant_access=3 --log calls.jsonl";
 
 const RUN_EXAMPLES: &str = "\
@@ -48,8 +49,11 @@ pub struct EvalArguments {
 #[command(after_help = MOCK_EXAMPLES)]
 pub struct MockArguments {
     /// The folder of app files.
-    #[arg(long, value_name = "DIR")]
-    pub apps: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "openapi")]
+    pub apps: Option<PathBuf>,
+    /// Serve the operations of an OpenAPI document below `/NAME`. May be repeated.
+    #[arg(long, value_name = "NAME=FILE", value_parser = key_value)]
+    pub openapi: Vec<(String, String)>,
     /// Where to listen; port 0 takes a free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8009")]
     pub bind: std::net::SocketAddr,

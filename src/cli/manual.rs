@@ -80,7 +80,7 @@ pub fn tools() -> String {
     for tool in &tools {
         let _ = write!(text, "\n## {}\n\n{}", tool.path(), pages::page(tool));
     }
-    text
+    text + "\n" + pages::REST
 }
 
 fn section(text: &mut String, command: &Command) {

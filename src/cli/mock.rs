@@ -1,4 +1,4 @@
-//! `planrun mock`: answers for app tools over HTTP until it is stopped.
+//! `planrun mock`: answers for app tools and for documents of `OpenAPI` over HTTP until it is stopped.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -6,9 +6,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::source::SourceFile;
 use planrun_tools::host::{FileKind, Host, RealHost};
 use planrun_tools::mock::{MockOptions, MockServer};
-use planrun_tools::tools::app::{App, Findings, app_files, load_apps};
+use planrun_tools::tools::app::{App, app_files, load_apps};
+use planrun_tools::tools::openapi::{Api, MAX_DOCUMENT_BYTES, read_api};
 
 use super::arguments::MockArguments;
 use super::terminal::written;
@@ -18,7 +21,9 @@ use super::{Exit, Failure};
 #[derive(Clone, Debug)]
 pub struct Mock {
     /// A folder of app files, or one file.
-    pub apps: PathBuf,
+    pub apps: Option<PathBuf>,
+    /// Documents of `OpenAPI` with the names below which they are served.
+    pub documents: Vec<(String, PathBuf)>,
     pub bind: SocketAddr,
     pub log: Option<PathBuf>,
     /// How many calls of a tool fail first.
@@ -33,6 +38,11 @@ pub struct Mock {
 pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
     let mock = Mock {
         apps: arguments.apps.clone(),
+        documents: arguments
+            .openapi
+            .iter()
+            .map(|(name, file)| (name.clone(), file.into()))
+            .collect(),
         bind: arguments.bind,
         log: arguments.log.clone(),
         failures: arguments.failures.iter().cloned().collect(),
@@ -54,12 +64,21 @@ pub fn run(
     out: &mut dyn Write,
     report: &mut dyn Write,
 ) -> Result<(), String> {
-    let apps = read_apps(&mock.apps, host.as_ref(), report)?;
+    let apps = match &mock.apps {
+        Some(path) => read_apps(path, host.as_ref(), report)?,
+        None => Vec::new(),
+    };
+    let mut apis = Vec::new();
+    for (name, path) in &mock.documents {
+        apis.push(read_document(name, path, host.as_ref(), report)?);
+    }
+    let served = names(&apps, &apis);
     let options = MockOptions {
         bind: mock.bind,
         seed: mock.seed,
         log: mock.log.clone(),
         failures: mock.failures.clone(),
+        apis,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -72,7 +91,7 @@ pub fn run(
             .map_err(|error| error.to_string())?;
         written(writeln!(out, "http://{}", server.address()).and_then(|()| out.flush()))
             .map_err(|no| no.to_string())?;
-        let _ = writeln!(report, "answering for {}; stop with Ctrl-C", names(&apps));
+        let _ = writeln!(report, "answering for {served}; stop with Ctrl-C");
         let ended = stopped().await;
         server.shutdown().await;
         ended.map_err(|error| format!("the server cannot wait to be stopped: {error}"))
@@ -91,22 +110,8 @@ fn read_apps(path: &Path, host: &dyn Host, report: &mut dyn Write) -> Result<Vec
         FileKind::File => vec![path.to_path_buf()],
     };
     let loaded = load_apps(host, &files);
-    for Findings {
-        source,
-        diagnostics,
-    } in &loaded.findings
-    {
-        for finding in diagnostics {
-            let place = source.position(finding.span.start);
-            let (severity, code) = (finding.severity, finding.code.name);
-            let (line, column) = (place.line, place.column);
-            let _ = writeln!(
-                report,
-                "{}:{line}:{column}: {severity}[{code}] {}",
-                source.name(),
-                finding.message
-            );
-        }
+    for findings in &loaded.findings {
+        tell(&findings.source, &findings.diagnostics, report);
     }
     if loaded.apps.is_empty() {
         return Err(format!(
@@ -117,16 +122,40 @@ fn read_apps(path: &Path, host: &dyn Host, report: &mut dyn Write) -> Result<Vec
     Ok(loaded.apps)
 }
 
-fn names(apps: &[App]) -> String {
-    let one = |app: &App| {
-        let count = app.tools.len();
-        format!(
-            "{} ({count} tool{})",
-            app.name,
-            if count == 1 { "" } else { "s" }
-        )
+fn read_document(
+    name: &str,
+    path: &Path,
+    host: &dyn Host,
+    report: &mut dyn Write,
+) -> Result<Api, String> {
+    let text = host.read_bounded(path, MAX_DOCUMENT_BYTES);
+    let text = text.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    let source = Arc::new(SourceFile::new(path.display().to_string(), text));
+    let (api, found) = read_api(&source, &name.into(), &BTreeMap::new());
+    tell(&source, &found, report);
+    api.ok_or_else(|| format!("{} is no document that can be served", path.display()))
+}
+
+fn tell(source: &SourceFile, found: &[Diagnostic], report: &mut dyn Write) {
+    for finding in found {
+        let place = source.position(finding.span.start);
+        let (severity, code) = (finding.severity, finding.code.name);
+        let (line, column) = (place.line, place.column);
+        let (name, message) = (source.name(), &finding.message);
+        let _ = writeln!(
+            report,
+            "{name}:{line}:{column}: {severity}[{code}] {message}"
+        );
+    }
+}
+
+fn names(apps: &[App], apis: &[Api]) -> String {
+    let one = |(name, count): (&Arc<str>, usize)| {
+        format!("{name} ({count} tool{})", if count == 1 { "" } else { "s" })
     };
-    apps.iter().map(one).collect::<Vec<_>>().join(", ")
+    let apps = apps.iter().map(|app| (&app.name, app.tools.len()));
+    let apis = apis.iter().map(|api| (&api.name, api.operations.len()));
+    apps.chain(apis).map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns when somebody wants the server to end.
@@ -154,8 +183,8 @@ mod tests {
             .with_file("empty/readme.md", "");
         let mut report = Vec::new();
         let mut read = |path: &str| read_apps(Path::new(path), &host, &mut report);
-        assert_eq!(names(&read("apps").unwrap()), "hr (1 tool)");
-        assert_eq!(names(&read("apps/hr.yaml").unwrap()), "hr (1 tool)");
+        assert_eq!(names(&read("apps").unwrap(), &[]), "hr (1 tool)");
+        assert_eq!(names(&read("apps/hr.yaml").unwrap(), &[]), "hr (1 tool)");
         assert_eq!(
             read("empty").unwrap_err(),
             "empty has no app file that can be used"

@@ -45,6 +45,7 @@ mod mock;
 mod model;
 mod mutation;
 mod nestools;
+mod openapi;
 mod orders;
 mod plan_list;
 mod plans;

@@ -60,6 +60,7 @@ fn tool(
     AppTool {
         signature: Arc::new(signature),
         endpoint: "http://127.0.0.1:8009/tool".into(),
+        rest: None,
         errors: Vec::new(),
         mock,
     }

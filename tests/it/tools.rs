@@ -465,6 +465,7 @@ fn app(address: &str) -> App {
     let tool = AppTool {
         signature: Arc::new(signature),
         endpoint: format!("http://{address}/tool").into(),
+        rest: None,
         errors: vec![
             reason("busy", "tool.busy", false),
             reason("lost", "transient.unavailable", true),

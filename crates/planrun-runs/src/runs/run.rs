@@ -570,17 +570,17 @@ impl Job {
 }
 
 impl Workspace {
-    /// The test double of the project's apps, on a free port of the loopback interface.
+    /// The test double of the project's apps and documents, on a free port of the loopback interface.
     ///
     /// # Errors
     /// When it cannot listen.
     pub async fn start_mock(&self) -> Result<MockServer, Error> {
-        let started = MockServer::start(
-            &self.project.apps,
-            MockOptions::default(),
-            self.host.clone(),
-        )
-        .await;
+        let apis = self.project.apis.iter().map(|one| one.api.clone());
+        let options = MockOptions {
+            apis: apis.collect(),
+            ..MockOptions::default()
+        };
+        let started = MockServer::start(&self.project.apps, options, self.host.clone()).await;
         started
             .map_err(|error| Error::Unusable(format!("the mock of the apps cannot start: {error}")))
     }

@@ -1,12 +1,13 @@
 //! The arguments of a tool, from the JSON Schema of all of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use planrun_lang::types::{
     Contract, Field, FieldLookup, Parameter, Rest, Signature, Type, decode, field, field_names,
     from_schema,
 };
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 /// The arguments of a tool.
 #[derive(Clone, Debug, Default)]
@@ -86,11 +87,68 @@ fn standing_alone(property: &Json, schema: &Json) -> Json {
     let Json::Object(property) = property else {
         return property.clone();
     };
-    let mut property = property.clone();
+    let mut alone = property.clone();
+    let needed = needed(property, schema);
     for name in ["$schema", "$defs", "definitions"] {
-        if let Some(shared) = schema.get(name).filter(|_| !property.contains_key(name)) {
-            property.insert(name.to_owned(), shared.clone());
+        let Some(shared) = schema.get(name).filter(|_| !alone.contains_key(name)) else {
+            continue;
+        };
+        let shared = match (&needed, shared) {
+            (Some(needed), Json::Object(all)) => {
+                let used = all.iter().filter(|(key, _)| needed.contains(key.as_str()));
+                let used: Map<String, Json> = used
+                    .map(|(key, definition)| (key.clone(), definition.clone()))
+                    .collect();
+                if used.is_empty() {
+                    continue;
+                }
+                Json::Object(used)
+            }
+            (_, shared) => shared.clone(),
+        };
+        alone.insert(name.to_owned(), shared);
+    }
+    Json::Object(alone)
+}
+
+/// The names of the definitions that a property needs, those that they need themselves included; nothing where it refers to
+/// something else than whole definitions.
+fn needed<'a>(property: &'a Map<String, Json>, schema: &'a Json) -> Option<BTreeSet<&'a str>> {
+    let mut names = BTreeSet::new();
+    let mut pending: Vec<&Json> = property.values().collect();
+    let mut references: Vec<&str> = property
+        .get("$ref")
+        .and_then(Json::as_str)
+        .into_iter()
+        .collect();
+    loop {
+        while let Some(part) = pending.pop() {
+            match part {
+                Json::Object(object) => {
+                    for (keyword, value) in object {
+                        match value {
+                            Json::String(text)
+                                if keyword.ends_with("ef") && keyword.starts_with('$') =>
+                            {
+                                references.push(text);
+                            }
+                            other => pending.push(other),
+                        }
+                    }
+                }
+                Json::Array(items) => pending.extend(items),
+                Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+            }
+        }
+        let Some(reference) = references.pop() else {
+            return Some(names);
+        };
+        let (around, name) = reference.strip_prefix("#/")?.split_once('/')?;
+        if !matches!(around, "$defs" | "definitions") || name.contains(['/', '~', '%']) {
+            return None;
+        }
+        if names.insert(name) {
+            pending.extend(schema.get(around)?.get(name));
         }
     }
-    Json::Object(property)
 }

@@ -1,6 +1,9 @@
-//! The test double of app tools: a real HTTP server that answers as the `mock:` sections of app files say.
+//! The test double of app tools and of documents of `OpenAPI`: a real HTTP server that answers as the `mock:` sections of app
+//! files and the schemas of documents say.
 
+mod api;
 mod calls;
+mod multipart;
 mod respond;
 mod script;
 mod server;

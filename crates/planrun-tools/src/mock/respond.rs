@@ -15,7 +15,7 @@ use super::calls::{Answer, Calls, Known, LoggedCall};
 use super::script::{Case, Reaction, Script};
 use super::template::fill;
 use crate::host::Host;
-use crate::tools::app::App;
+use crate::tools::app::{App, Received, Rest};
 
 /// Everything that answers need, shared by all connections.
 pub(super) struct Responder {
@@ -31,6 +31,8 @@ pub(super) struct Responder {
 struct MockTool {
     app: Arc<str>,
     signature: Arc<Signature>,
+    /// The request that a call is, where it is no envelope.
+    rest: Option<Arc<Rest>>,
     script: Script,
     /// Makes results up, prepared when the first is asked for.
     results: OnceLock<Result<Examples, SchemaError>>,
@@ -78,6 +80,7 @@ impl Responder {
             tools.push(MockTool {
                 app: app.name.clone(),
                 signature,
+                rest: tool.rest.clone(),
                 script,
                 results: OnceLock::new(),
             });
@@ -101,6 +104,54 @@ impl Responder {
     /// Whether an app bears this name.
     pub fn has_app(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| &*tool.app == name)
+    }
+
+    /// The answer to a request that is a call of a tool with a `request`, and how long it is held back; nothing for any other.
+    pub fn rest_answer(
+        &self,
+        received: &Received,
+        key: Option<&str>,
+    ) -> Option<(Answer, Duration)> {
+        let matching = self.tools.iter().filter_map(|tool| {
+            let rest = tool.rest.as_ref()?;
+            let arguments = rest.arguments(received, &tool.signature)?;
+            Some((rest.path.matches('{').count(), tool, rest, arguments))
+        });
+        // What is written out comes before what an argument can be.
+        let (_, tool, rest, arguments) = matching.min_by_key(|(count, ..)| *count)?;
+        let (answer, delay) = self.answer(&Call {
+            app: Some(&tool.app),
+            tool: &tool.signature.name,
+            arguments: &arguments,
+            key,
+        });
+        let text = |name: &str| answer.body.get(name).and_then(Json::as_str);
+        let is_success = answer.body.get("success") == Some(&Json::Bool(true));
+        let body = rest.answer(if is_success {
+            Ok(answer.body.get("data").cloned().unwrap_or_default())
+        } else {
+            Err((text("reason"), text("error").unwrap_or_default()))
+        });
+        let status = if is_success || answer.status != 200 {
+            answer.status
+        } else {
+            400
+        };
+        let answer = Answer {
+            status,
+            body,
+            ..answer
+        };
+        Some((answer, delay))
+    }
+
+    /// Whether an envelope that names this tool is a call of one.
+    pub fn takes_envelope(&self, tool: &str) -> bool {
+        let mut named = self
+            .tools
+            .iter()
+            .filter(|known| *known.signature.name == *tool);
+        named.any(|known| known.rest.is_none())
     }
 
     /// The answer to a call, and how long it is held back.

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -17,10 +17,13 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::api::{ApiAnswer, ApiResponder};
 use super::calls::{Answer, LoggedCall};
 use super::respond::{Call, Responder};
 use crate::host::Host;
-use crate::tools::app::App;
+use crate::tools::app::{App, Received};
+use crate::tools::http::percent;
+use crate::tools::openapi::Api;
 
 /// A larger request is refused.
 const MOST_BODY_BYTES: usize = 8 * 1024 * 1024;
@@ -38,6 +41,8 @@ pub struct MockOptions {
     pub log: Option<PathBuf>,
     /// How many calls of a tool fail first.
     pub failures: BTreeMap<String, u64>,
+    /// The documents whose operations it answers for as well, each below its name.
+    pub apis: Vec<Api>,
 }
 
 /// A running mock.
@@ -56,6 +61,7 @@ impl Default for MockOptions {
             seed: 0,
             log: None,
             failures: BTreeMap::new(),
+            apis: Vec::new(),
         }
     }
 }
@@ -86,7 +92,8 @@ impl MockServer {
         let listener = TcpListener::bind(options.bind).await.map_err(told)?;
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let server = axum::serve(listener, router(responder.clone()))
+        let apis = Arc::new(ApiResponder::new(options.apis, options.seed));
+        let server = axum::serve(listener, router(responder.clone(), apis))
             .with_graceful_shutdown(stop.clone().cancelled_owned());
         let task = tokio::spawn(async move { server.await });
         Ok(Self {
@@ -135,7 +142,7 @@ impl MockServer {
     }
 }
 
-fn router(responder: Arc<Responder>) -> Router {
+fn router(responder: Arc<Responder>, apis: Arc<ApiResponder>) -> Router {
     Router::new()
         .route(
             "/health",
@@ -144,8 +151,9 @@ fn router(responder: Arc<Responder>) -> Router {
         .route("/calls", get(calls))
         .route("/configure_failures", post(configure))
         .route("/reset_failures", post(reset))
-        .route("/", post(tool_at_root))
-        .route("/{*path}", post(tool))
+        .fallback(move |state, method, uri, headers, body| {
+            call(state, apis, method, uri, headers, body)
+        })
         .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
         .with_state(responder)
 }
@@ -178,27 +186,47 @@ async fn reset(State(responder): State<Arc<Responder>>) -> Json<serde_json::Valu
     Json(json!({"message": "Failure configuration reset"}))
 }
 
-async fn tool_at_root(
-    state: State<Arc<Responder>>,
-    headers: HeaderMap,
-    body: axum::body::Bytes,
-) -> Response {
-    tool(state, Path(String::new()), headers, body).await
+/// The body of a call that is no request of its own.
+#[derive(serde::Deserialize)]
+struct Envelope {
+    tool: String,
+    #[serde(default)]
+    args: Map<String, serde_json::Value>,
 }
 
-async fn tool(
+/// Any other request is a call: of an operation of a document, of a tool with a `request`, or in an envelope.
+async fn call(
     State(responder): State<Arc<Responder>>,
-    Path(path): Path<String>,
+    apis: Arc<ApiResponder>,
+    method: Method,
+    uri: Uri,
     headers: HeaderMap,
     body: axum::body::Bytes,
 ) -> Response {
-    #[derive(serde::Deserialize)]
-    struct Body {
-        tool: String,
-        #[serde(default)]
-        args: Map<String, serde_json::Value>,
+    let received = Received {
+        method,
+        path: uri.path().to_owned(),
+        query: Received::pairs(uri.query().unwrap_or_default()),
+        headers,
+        body: body.to_vec(),
+    };
+    if let Some(answer) = apis.answer(&received) {
+        return api_response(answer);
     }
-    let body = match serde_json::from_slice::<Body>(&body) {
+    let key = received.headers.get("idempotency-key");
+    let key = key.and_then(|key| key.to_str().ok());
+    let envelope = serde_json::from_slice::<Envelope>(&received.body);
+    let is_envelope = envelope
+        .as_ref()
+        .is_ok_and(|body| responder.takes_envelope(&body.tool));
+    if !is_envelope && let Some((answer, delay)) = responder.rest_answer(&received, key) {
+        return held_back(answer, delay).await;
+    }
+    if received.method != Method::POST {
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        return (status, [(header::ALLOW, "POST")]).into_response();
+    }
+    let body = match envelope {
         Ok(body) => body,
         Err(problem) => {
             return bad_request(&format!(
@@ -206,20 +234,39 @@ async fn tool(
             ));
         }
     };
+    let path = percent::decode(received.path.trim_start_matches('/'));
     let app = path.split('/').next().filter(|app| responder.has_app(app));
-    let key = headers
-        .get("idempotency-key")
-        .and_then(|key| key.to_str().ok());
     let (answer, delay) = responder.answer(&Call {
         app,
         tool: &body.tool,
         arguments: &body.args,
         key,
     });
+    held_back(answer, delay).await
+}
+
+async fn held_back(answer: Answer, delay: Duration) -> Response {
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
     }
     response(answer)
+}
+
+fn api_response(answer: ApiAnswer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, answer.body).into_response();
+    let headers = response.headers_mut();
+    headers.remove(header::CONTENT_TYPE);
+    let lines = [
+        (header::CONTENT_TYPE, answer.media_type),
+        (header::ALLOW, answer.allow),
+    ];
+    for (name, line) in lines {
+        if let Some(line) = line.and_then(|line| line.parse().ok()) {
+            headers.insert(name, line);
+        }
+    }
+    response
 }
 
 fn response(answer: Answer) -> Response {

@@ -1,5 +1,6 @@
 //! `planrun.yaml`: where tools come from, what plans may reach, and the defaults.
 
+mod apis;
 mod app_paths;
 mod locate;
 mod own_folder;
@@ -21,9 +22,11 @@ use crate::host::Host;
 use crate::tools::a2a::AgentServer;
 use crate::tools::app::{App, Findings, load_apps};
 use crate::tools::mcp::McpServer;
+use crate::tools::openapi::{CalledAt, Operation};
 use crate::tools::process::Program;
 use crate::tools::{Catalog, DeniedServer, Server, ServerError};
 
+pub use apis::ApiSettings;
 pub use app_paths::load_app_paths;
 pub use locate::Location;
 pub use own_folder::{journal_file, make_own_folder, own_folder};
@@ -45,6 +48,8 @@ pub struct Project {
     pub servers: Vec<ServerSettings>,
     /// The programs that are tools, by name.
     pub programs: Vec<Arc<Program>>,
+    /// The documents of `OpenAPI` whose operations plans call, by name.
+    pub apis: Vec<ApiSettings>,
     /// The contracts of the tools of servers.
     pub lock: Arc<Lock>,
 }
@@ -112,6 +117,7 @@ impl Project {
                 root,
                 settings: read.settings,
                 apps: loaded.apps,
+                apis: read.listed.apis,
                 servers,
                 programs,
             },
@@ -162,6 +168,16 @@ impl Project {
         for app in &self.apps {
             let endpoint = endpoint.map(|endpoint| endpoint(&app.name));
             catalog.add_app(app, endpoint.as_deref());
+        }
+        for settings in &self.apis {
+            let endpoint = endpoint.map(|endpoint| endpoint(&settings.api.name));
+            catalog.add_api(
+                settings.api.operations.iter().map(|operation| {
+                    let place = self.called_at(settings, operation, endpoint.as_deref(), &**host);
+                    (operation.clone(), place)
+                }),
+                &settings.secrets,
+            );
         }
         for server in &self.servers {
             let pinned = self.lock.servers.get(&*server.name);
@@ -227,6 +243,28 @@ impl Project {
         let grant = self.settings.allow.as_ref();
         let permissions = grant.map(|grant| Permissions::new(grant, &self.root, host));
         permissions.transpose().map_err(|error| error.to_string())
+    }
+
+    /// Where an operation is called. `endpoint` stands in for its server, for mocks, which get no credentials.
+    fn called_at(
+        &self,
+        settings: &ApiSettings,
+        operation: &Operation,
+        endpoint: Option<&str>,
+        host: &dyn Host,
+    ) -> CalledAt {
+        if let Some(endpoint) = endpoint {
+            return CalledAt {
+                base: Ok(endpoint.into()),
+                access: Arc::default(),
+            };
+        }
+        let base = settings.base(operation);
+        let base = base.ok_or_else(|| "nobody says where its server is".to_owned());
+        CalledAt {
+            base: base.and_then(|base| self.permits(Reach::Url(&base), host).map(|()| base)),
+            access: settings.access.clone(),
+        }
     }
 
     /// Whether the project's own `allow` lets something be reached; without one, naming it does.

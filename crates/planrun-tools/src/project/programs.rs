@@ -11,7 +11,7 @@ use planrun_lang::value::parse_duration;
 
 use super::servers::{ServerReader, command_of};
 use crate::tools::app::section::Section;
-use crate::tools::app::tool::{CONTRACT_KEYS, Shared, contract};
+use crate::tools::app::tool::{CONTRACT_KEYS, Shared, arguments, contract};
 use crate::tools::app::variables::Filled;
 use crate::tools::app::yaml::Node;
 use crate::tools::process::{Bounds, Input, Output, Program, ProgramTool, Surroundings, Word};
@@ -91,7 +91,8 @@ fn tool(
     section.rename(format!("the tool {namespace}.{name}"));
     let keys = [&CONTRACT_KEYS[..], &OWN_KEYS].concat();
     section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
-    let (signature, errors) = contract(&section, (&Shared { namespace }, name), "exit", found);
+    let parts = (arguments(&section, found), "exit", None);
+    let (signature, errors) = contract(&section, (&Shared { namespace }, name), parts, found);
     let words = section.texts("arguments", found).into_iter();
     let words: Vec<(Word, Span)> = words
         .filter_map(|(text, span)| Some((word(&section, &text, span, found)?, span)))

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, CONFIG_KEY, CONFIG_VARIABLE, NOT_YET};
+use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, CONFIG_KEY, CONFIG_VARIABLE};
 use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 use planrun_lang::types::Effect;
 
+use super::apis::ApiSettings;
 use super::settings::Read;
 use super::{Location, shown};
 use crate::host::Host;
@@ -23,6 +24,8 @@ use crate::tools::process::{Program, Surroundings};
 
 /// The kinds of tools that a name in `tools` can have.
 const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
+/// What stands beside `openapi`.
+const OPENAPI: [&str; 2] = ["server", "auth"];
 const A2A: [&str; 2] = ["url", "headers"];
 const MCP: [&str; 6] = ["command", "url", "env", "headers", "cwd", "type"];
 
@@ -77,8 +80,20 @@ pub(super) fn all(
     let mut taken: BTreeSet<Arc<str>> = apps.iter().map(|app| app.name.clone()).collect();
     let own = &root.join(Location::FILE);
     let Listed {
-        servers, programs, ..
+        servers,
+        programs,
+        apis,
+        documents,
+        ..
     } = &mut read.listed;
+    *apis = fresh(
+        std::mem::take(apis),
+        |one| &one.api.name,
+        &mut taken,
+        own,
+        found,
+    );
+    found.append(documents);
     let mut servers = fresh(
         std::mem::take(servers),
         |one| &one.name,
@@ -145,6 +160,9 @@ fn fresh<T>(
 pub(super) struct Listed {
     pub servers: Vec<ServerSettings>,
     pub programs: Vec<Arc<Program>>,
+    pub apis: Vec<ApiSettings>,
+    /// What is found in the documents of those.
+    pub documents: Vec<Findings>,
     /// The classes of tools of servers that other files name.
     pub classes: BTreeMap<String, BTreeMap<String, Effect>>,
 }
@@ -197,6 +215,9 @@ impl ServerReader<'_> {
         };
         let mut keys = KINDS.to_vec();
         keys.push("classes");
+        if section.get("openapi").is_some() {
+            keys.extend(OPENAPI);
+        }
         section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
         let classes = classes(&section, found);
         let named = KINDS
@@ -228,9 +249,10 @@ impl ServerReader<'_> {
                 return;
             }
             _ => {
-                let message = format!("`{kind}` in planrun.yaml is not supported yet");
-                let help = "nothing reads it; take it out for now";
-                found.push(Diagnostic::new(&NOT_YET, node.span, message).help(help));
+                let documents = &mut listed.documents;
+                let place = (&entry.value, filled);
+                let api = self.api((name, &section), place, &classes, (found, documents));
+                listed.apis.extend(api);
                 return;
             }
         };
@@ -306,7 +328,7 @@ impl ServerReader<'_> {
                 },
             },
             (None, Some(_)) => McpAddress::Url {
-                url: address(&section, found)?,
+                url: address(&section, "url", found)?,
                 headers: pairs(&section, "headers", found),
             },
             (Some(_), Some(url)) => {
@@ -344,7 +366,7 @@ impl ServerReader<'_> {
         } else {
             let section = Section::new(what, node, &CONFIG_KEY, found)?;
             section.expect_keys(&A2A, &CONFIG_KEY, Severity::Error, found);
-            let url = address(&section, found)?;
+            let url = address(&section, "url", found)?;
             (url, pairs(&section, "headers", found))
         };
         Some(ServerSettings {
@@ -436,7 +458,7 @@ pub(super) fn command_of(
     Some(command)
 }
 
-fn not_listed(name: &str, span: Span) -> Diagnostic {
+pub(super) fn not_listed(name: &str, span: Span) -> Diagnostic {
     let message =
         format!("{name} is read from the environment, and `env` of planrun.yaml does not list it");
     let help =
@@ -446,10 +468,11 @@ fn not_listed(name: &str, span: Span) -> Diagnostic {
     finding
 }
 
-fn address(section: &Section, found: &mut Vec<Diagnostic>) -> Option<String> {
-    let text = section.required("url", found)?;
-    let span = section.get("url").map_or(section.span(), |node| node.span);
-    web_address(&text, ("`url`", span), found)
+/// The address of the web under a key.
+pub(super) fn address(section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
+    let text = section.required(key, found)?;
+    let span = section.get(key).map_or(section.span(), |node| node.span);
+    web_address(&text, (&format!("`{key}`"), span), found)
 }
 
 /// The text, where it is the address of something on the web.

@@ -13,6 +13,7 @@ use super::app::{App, AppTransport};
 use super::credential::{Credentials, in_variable};
 use super::files::{FileWorld, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
+use super::openapi::{CalledAt, OpenApiTransport, Operation};
 use super::process::{ProcessTool, Program, ProgramTransport, process_signature};
 use super::server::{DeniedServer, PinnedTool, Server};
 use super::system::system_tools;
@@ -111,6 +112,29 @@ impl Catalog {
         }
     }
 
+    /// Adds the operations of a document, each with where it is called. What is sent there does not come back from any tool.
+    pub fn add_api(
+        &mut self,
+        operations: impl IntoIterator<Item = (Arc<Operation>, CalledAt)>,
+        secrets: &[String],
+    ) {
+        self.join_secrets(secrets);
+        for (operation, place) in operations {
+            let signature = operation.signature.clone();
+            let (client, host) = (self.client.clone(), self.host.clone());
+            let transport = OpenApiTransport::new(client, host, operation, place);
+            self.add(signature, Arc::new(transport));
+        }
+    }
+
+    fn join_secrets(&self, secrets: &[String]) {
+        let mut sent = Redactor::default();
+        for secret in secrets {
+            sent.add(secret);
+        }
+        self.credentials.join(&sent);
+    }
+
     /// Adds the tools of a server whose contracts are pinned. What is sent to it does not come back from any tool.
     pub fn add_server(
         &mut self,
@@ -119,7 +143,7 @@ impl Catalog {
         lock: &Arc<Lock>,
         secrets: &[String],
     ) {
-        self.sends(secrets);
+        self.join_secrets(secrets);
         for signature in tools {
             let tool = PinnedTool {
                 signature: signature.clone(),
@@ -165,7 +189,7 @@ impl Catalog {
     /// Adds the tools of a program, which nothing starts where it is denied for this reason. What it gets does not come back
     /// from any tool.
     pub fn add_program(&mut self, program: &Arc<Program>, denied: Option<String>) {
-        self.sends(&program.secrets);
+        self.join_secrets(&program.secrets);
         let denied = denied.map(|why| Arc::new(DeniedServer::new(program.name.clone(), why)));
         for tool in &program.tools {
             let transport: Arc<dyn Transport> = match &denied {
@@ -177,14 +201,6 @@ impl Catalog {
             };
             self.add(tool.signature.clone(), transport);
         }
-    }
-
-    fn sends(&mut self, secrets: &[String]) {
-        let mut sent = Redactor::default();
-        for secret in secrets {
-            sent.add(secret);
-        }
-        self.credentials.join(&sent);
     }
 
     /// Adds what results looked like to the contracts that do not describe them.

@@ -8,6 +8,7 @@ use planrun_lang::secrets::Redactor;
 use planrun_lang::types::sounds_secret;
 use reqwest::Url;
 
+use super::http::percent;
 use super::{BoxFuture, Conversation, Described, Identity, Request, Transport};
 
 /// The credentials that the tools of a run send. Clones share them.
@@ -116,19 +117,8 @@ pub(super) fn in_address(url: &Url) -> Vec<String> {
         ""
     };
     let written = url.password().unwrap_or(alone);
-    let bytes = written.as_bytes();
     // As it is sent in `Authorization`: read back.
-    let mut read = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let escape = (*byte == b'%')
-            .then(|| written.get(at + 1..at + 3))
-            .flatten();
-        let escape = escape.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        read.push(escape.unwrap_or(*byte));
-        at += if escape.is_some() { 3 } else { 1 };
-    }
-    let read = String::from_utf8_lossy(&read).into_owned();
+    let read = percent::decode(written);
     if read.is_empty() {
         Vec::new()
     } else {

@@ -9,6 +9,7 @@ mod credential;
 mod files;
 pub mod http;
 pub mod mcp;
+pub mod openapi;
 pub mod pages;
 pub mod process;
 mod required_permission;

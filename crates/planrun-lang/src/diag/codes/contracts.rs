@@ -6,6 +6,8 @@ pub static APP_INVALID: Code = Code::error("app-invalid", include_str!("pages/ap
 pub static CONFIG_KEY: Code = Code::error("config-key", include_str!("pages/config-key.md"));
 pub static CONFIG_VARIABLE: Code =
     Code::warning("config-variable", include_str!("pages/config-variable.md"));
+pub static OPENAPI_INVALID: Code =
+    Code::error("openapi-invalid", include_str!("pages/openapi-invalid.md"));
 pub static NOT_YET: Code = Code::error("not-yet", include_str!("pages/not-yet.md"));
 pub static DEPRECATED_TOOL: Code =
     Code::warning("deprecated-tool", include_str!("pages/deprecated-tool.md"));
@@ -30,6 +32,7 @@ pub static OBSERVED_READ: Code =
 
 pub(super) static ALL: &[&Code] = &[
     &APP_INVALID,
+    &OPENAPI_INVALID,
     &CONFIG_KEY,
     &CONFIG_VARIABLE,
     &NOT_YET,

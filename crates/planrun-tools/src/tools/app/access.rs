@@ -25,6 +25,12 @@ const OWN: [&str; 8] = [
     "transfer-encoding",
 ];
 
+/// The header with this name, if an app file can set it.
+pub(super) fn settable(name: &str) -> Option<HeaderName> {
+    let name = HeaderName::from_bytes(name.as_bytes()).ok();
+    name.filter(|name| !OWN.contains(&name.as_str()))
+}
+
 /// The headers that every call of the app carries.
 pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -40,8 +46,7 @@ pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderM
         return headers;
     };
     for entry in entries {
-        let name = HeaderName::from_bytes(entry.name.as_bytes()).ok();
-        let Some(name) = name.filter(|name| !OWN.contains(&name.as_str())) else {
+        let Some(name) = settable(&entry.name) else {
             let message = format!("`{}` is no header that an app file can set", entry.name);
             section.report(entry.span, message, found);
             continue;

@@ -2,7 +2,8 @@
 
 mod access;
 mod load;
-mod safety;
+mod rest;
+pub(in crate::tools) mod safety;
 pub(crate) mod section;
 pub(crate) mod tool;
 mod transport;
@@ -12,11 +13,14 @@ pub mod yaml;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use planrun_lang::call::CallError;
+use planrun_lang::protocol::Sent;
 use planrun_lang::secrets::Redactor;
 use planrun_lang::types::{ErrorClass, Signature};
 use reqwest::header::HeaderMap;
 
 pub use load::{Findings, Loaded, app_files, is_app_file, load_apps, read_app};
+pub use rest::{Received, Rest};
 pub use transport::AppTransport;
 
 /// One app file: a namespace of tools behind HTTP endpoints.
@@ -42,6 +46,8 @@ pub struct AppTool {
     pub signature: Arc<Signature>,
     /// Where calls are posted to, with its variables filled in.
     pub endpoint: Arc<str>,
+    /// The request that a call is; nothing where `{tool, args}` is posted.
+    pub rest: Option<Arc<Rest>>,
     /// What the reasons that it gives for failing mean. A reason that is not listed means `tool.failed`.
     pub errors: Vec<Reason>,
     /// How `planrun mock` answers, as written; nothing for answers made up from the result's schema.
@@ -55,6 +61,18 @@ pub struct Reason {
     pub class: ErrorClass,
     /// Whether the effect may have happened all the same.
     pub may_have_happened: bool,
+}
+
+impl Reason {
+    /// The failure with this reason.
+    fn error(&self, message: String) -> CallError {
+        let sent = if self.may_have_happened {
+            Sent::Maybe
+        } else {
+            Sent::Refused
+        };
+        CallError::new(self.class.clone(), message, sent)
+    }
 }
 
 impl App {

@@ -23,6 +23,17 @@ pub(super) fn sensitive(
         .into_iter()
         .map(|(path, _)| path.as_str().into())
         .collect();
+    for path in marks(parameters, returns) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+/// What the schemas of the arguments and of the result themselves mark as secret.
+pub(in crate::tools) fn marks(parameters: Option<&Json>, returns: Option<&Json>) -> Vec<Arc<str>> {
+    let mut paths: Vec<Arc<str>> = Vec::new();
     let mut add = |path: &str| {
         if !paths.iter().any(|known| **known == *path) {
             paths.push(path.into());

@@ -8,18 +8,18 @@ use planrun_lang::diag::{Code, Diagnostic, Severity, closest};
 use planrun_lang::source::Span;
 use planrun_lang::types::{
     Contract, Effect, ErrorClass, KEY_TTL, Parameter, Signature, Type, UsagePaths, Validator,
-    from_schema,
+    from_schema, method_effect,
 };
 use planrun_lang::value::parse_duration;
 use serde_json::Value as Json;
 
 use super::section::Section;
 use super::yaml::Node;
-use super::{AppTool, Reason, safety};
+use super::{AppTool, Reason, rest, safety};
 use crate::contract::Arguments;
 
 /// The keys of a tool beside [`CONTRACT_KEYS`].
-const OWN_KEYS: [&str; 3] = ["endpoint", "usage", "mock"];
+const OWN_KEYS: [&str; 5] = ["endpoint", "request", "response", "usage", "mock"];
 
 /// What the tools of one file have in common.
 pub(crate) struct Shared<'a> {
@@ -39,11 +39,16 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     let keys = [&CONTRACT_KEYS[..], &OWN_KEYS].concat();
     section.expect_keys(&keys, &APP_INVALID, Severity::Warning, found);
     let endpoint = endpoint(&section, found);
-    let (signature, errors) = contract(&section, (shared, name), "reason", found);
+    let arguments = arguments(&section, found);
+    let rest = rest::read(&section, &arguments, found).map(Arc::new);
+    let method = rest.as_ref().map(|rest| rest.method.as_str());
+    let parts = (arguments, "reason", method);
+    let (signature, errors) = contract(&section, (shared, name), parts, found);
     let mock = section.get("mock").map(Node::to_json);
     Some(AppTool {
         signature: Arc::new(signature),
         endpoint,
+        rest,
         errors,
         mock,
     })
@@ -67,19 +72,19 @@ pub(crate) const CONTRACT_KEYS: [&str; 14] = [
     "deprecated",
 ];
 
-/// The contract of a tool with this name, and what its failures mean, which are told apart by what stands under the key `code`.
+/// The contract of a tool with this name and these arguments, and what its failures mean, which are told apart by what stands
+/// under the key `code`. Where nothing says what it changes, the method of its request does.
 pub(crate) fn contract(
     section: &Section,
     (shared, name): (&Shared, Arc<str>),
-    code: &str,
+    (arguments, code, method): (Arguments, &str, Option<&str>),
     found: &mut Vec<Diagnostic>,
 ) -> (Signature, Vec<Reason>) {
-    let arguments = arguments(section, found);
     let output_schema = schema(section, "returns", found);
     let errors = errors(section, code, found);
     let (key_ttl, key_argument) = key(section, &arguments, found).unzip();
     let key_argument = key_argument.flatten();
-    let effect = effect(section, key_ttl.is_some(), found);
+    let effect = effect(section, key_ttl.is_some(), found).or(method.map(method_effect));
     let mut parameters = arguments.parameters;
     for parameter in &mut parameters {
         // The engine gives the key, so the plan need not.
@@ -162,7 +167,7 @@ fn endpoint(section: &Section, found: &mut Vec<Diagnostic>) -> Arc<str> {
     text.into()
 }
 
-fn arguments(section: &Section, found: &mut Vec<Diagnostic>) -> Arguments {
+pub(crate) fn arguments(section: &Section, found: &mut Vec<Diagnostic>) -> Arguments {
     match schema(section, "parameters", found) {
         Some(schema) => Arguments::of(schema),
         None => Arguments {

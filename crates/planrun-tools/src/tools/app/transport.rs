@@ -1,23 +1,22 @@
-//! Calls of app tools: `{tool, args}` is posted, `{success, data}` or `{success, reason, error}` comes back.
+//! Calls of app tools: a request as the app file has it, or else `{tool, args}` is posted and `{success, data}` or
+//! `{success, reason, error}` comes back.
 
 use std::sync::Arc;
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Signature, Type, Validation, encode};
-use planrun_lang::value::Value;
+use planrun_lang::types::{ErrorClass, Signature, Type, Validation, encode};
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json, json};
 
-use super::{App, AppTool, Reason};
+use super::{App, AppTool, Reason, Rest};
 use crate::contract::arguments_type;
 use crate::host::Host;
-use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
+use crate::tools::http::{
+    HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure, same_host, told,
+};
 use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
-
-/// What a failure tells of an answer's body, in characters.
-const TOLD_OF_BODY: usize = 200;
 
 /// The transport of one app tool.
 pub struct AppTransport {
@@ -27,6 +26,7 @@ pub struct AppTransport {
     endpoint: Result<Url, String>,
     headers: HeaderMap,
     errors: Arc<[Reason]>,
+    rest: Option<Arc<Rest>>,
     signature: Arc<Signature>,
     /// All arguments as one object, for leaving out nulls that the tool does not take.
     arguments: Type,
@@ -54,6 +54,7 @@ impl AppTransport {
                 app.headers.clone()
             },
             errors: tool.errors.clone().into(),
+            rest: tool.rest.clone(),
             signature: tool.signature.clone(),
             arguments: arguments_type(&tool.signature),
         }
@@ -73,7 +74,21 @@ impl AppTransport {
         if let Ok(key) = HeaderValue::from_str(key) {
             headers.insert("idempotency-key", key);
         }
-        let body = Some(self.body(request, key).to_string().into_bytes());
+        let arguments = self.arguments(request, key);
+        if let Some(rest) = &self.rest {
+            let prepared = rest.request(url, headers, &arguments);
+            let prepared = prepared.map_err(|problem| {
+                let message = format!("{}: {problem}", self.signature.path());
+                failed(
+                    ErrorClass::Validation(Validation::Arguments),
+                    message,
+                    Sent::No,
+                )
+            })?;
+            return Ok((url.clone(), prepared));
+        }
+        let body = json!({"tool": &*request.signature().name, "args": arguments});
+        let body = Some(body.to_string().into_bytes());
         let method = Method::POST;
         Ok((
             url.clone(),
@@ -86,7 +101,7 @@ impl AppTransport {
         ))
     }
 
-    fn body(&self, request: &Request, key: &str) -> Json {
+    fn arguments(&self, request: &Request, key: &str) -> Map<String, Json> {
         let signature = request.signature();
         let mut arguments = match encode(&request.arguments, &self.arguments) {
             Json::Object(arguments) => arguments,
@@ -95,7 +110,7 @@ impl AppTransport {
         if let Some(name) = &signature.key_argument {
             arguments.entry(name.as_ref()).or_insert_with(|| key.into());
         }
-        json!({"tool": &*signature.name, "args": arguments})
+        arguments
     }
 }
 
@@ -107,14 +122,18 @@ impl Transport for AppTransport {
         };
         let path = self.signature.path();
         let (client, host, errors) = (self.client.clone(), self.host.clone(), self.errors.clone());
+        let rest = self.rest.clone();
         Conversation::with_events(|mut events| async move {
             let limits = Limits {
-                gate: &|target: &Url| same_place(target, &url, &path),
+                gate: &|target: &Url| same_host(target, &url, &path),
                 max_bytes: MOST_BODY_BYTES,
                 cancel: &request.cancel,
             };
             let response = client.send(post, limits, &mut events).await?;
-            answer(&response, &path, &errors, host.now())
+            match rest {
+                Some(rest) => rest.outcome(&response, &path, &errors, host.now()),
+                None => answer(&response, &path, &errors, host.now()),
+            }
         })
     }
 
@@ -131,21 +150,6 @@ impl Transport for AppTransport {
     }
 }
 
-/// An app is called where its file says. A redirect may not lead elsewhere.
-fn same_place(target: &Url, endpoint: &Url, path: &str) -> Result<(), CallError> {
-    if target.origin() == endpoint.origin() {
-        return Ok(());
-    }
-    let host = target.host_str().unwrap_or_default();
-    let message =
-        format!("{path} was redirected to {host}, which is not the host that its app file names");
-    Err(failed(
-        ErrorClass::Denied(Denied::Policy),
-        message,
-        Sent::Answered,
-    ))
-}
-
 fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> CallOutcome {
     let body = serde_json::from_slice::<Json>(&response.body);
     let object = body.as_ref().ok().and_then(Json::as_object);
@@ -160,12 +164,7 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
         .find(|known| success == Some(false) && reason == Some(&known.reason));
     let told = told(object, &response.body);
     if let Some(known) = declared {
-        let sent = if known.may_have_happened {
-            Sent::Maybe
-        } else {
-            Sent::Refused
-        };
-        return Err(failed(known.class.clone(), format!("{path}: {told}"), sent));
+        return Err(known.error(format!("{path}: {told}")));
     }
     if let Some(error) = failure(response.status, &response.headers, now, path, &told) {
         return Err(error);
@@ -198,29 +197,6 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
             ))
         }
     }
-}
-
-/// What the answer says of its failure: its `error`, else `message`, else `detail`, else `reason`, else its text.
-fn told(object: Option<&Map<String, Json>>, body: &[u8]) -> String {
-    let text = |name: &str| object?.get(name)?.as_str().filter(|text| !text.is_empty());
-    match text("error")
-        .or(text("message"))
-        .or(text("detail"))
-        .or(text("reason"))
-    {
-        Some(text) => shortened(text),
-        None if body.is_empty() => "an empty body".into(),
-        None => Value::from(&*String::from_utf8_lossy(body)).preview(TOLD_OF_BODY),
-    }
-}
-
-fn shortened(text: &str) -> String {
-    let mut characters = text.chars();
-    let mut short: String = characters.by_ref().take(4 * TOLD_OF_BODY).collect();
-    if characters.next().is_some() {
-        short.push('…');
-    }
-    short
 }
 
 fn failed(class: ErrorClass, message: String, sent: Sent) -> CallError {

@@ -66,6 +66,9 @@ pub fn page(signature: &Signature) -> String {
     text + "\n" + &prose(&signature.path())
 }
 
+/// How a tool of an app file is called by a request of its own.
+pub const REST: &str = include_str!("rest.md");
+
 /// The contract as a plan would declare it.
 fn declared(signature: &Signature) -> String {
     let mut parameters = String::new();

@@ -1,0 +1,285 @@
+//! Documents of `OpenAPI` that `planrun.yaml` names: where their operations are called, and with which credentials.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planrun_lang::diag::codes::contracts::{CONFIG_KEY, CONFIG_VARIABLE};
+use planrun_lang::diag::{Diagnostic, Severity, nearest};
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::Effect;
+
+use super::servers::{ServerReader, address, not_listed};
+use super::shown;
+use crate::tools::app::Findings;
+use crate::tools::app::section::Section;
+use crate::tools::app::variables::Filled;
+use crate::tools::app::yaml::Node;
+use crate::tools::openapi::{Access, Api, KeyScheme, MAX_DOCUMENT_BYTES, Operation, read_api};
+
+/// The operations of a document, where they are called, and as whom.
+#[derive(Clone, Debug)]
+pub struct ApiSettings {
+    pub api: Api,
+    /// The address that the project says; it counts more than those of the document.
+    pub server: Option<Arc<str>>,
+    pub access: Arc<Access>,
+    /// What is sent, and must not come back.
+    pub secrets: Vec<String>,
+}
+
+impl ApiSettings {
+    /// The address to which the path of an operation is added.
+    #[must_use]
+    pub fn base(&self, operation: &Operation) -> Option<Arc<str>> {
+        let own = || operation.server.clone().or_else(|| self.api.server.clone());
+        self.server.clone().or_else(own)
+    }
+}
+
+/// Where the secrets of one entry go while it is read.
+struct Secrets<'a> {
+    reader: &'a ServerReader<'a>,
+    secrets: Vec<String>,
+}
+
+impl ServerReader<'_> {
+    /// The document of one entry of `tools`, its findings beside those of `planrun.yaml`.
+    pub(super) fn api(
+        &self,
+        (name, section): (&str, &Section),
+        (node, filled): (&Node, &[Filled]),
+        classes: &BTreeMap<String, Effect>,
+        (found, documents): (&mut Vec<Diagnostic>, &mut Vec<Findings>),
+    ) -> Option<ApiSettings> {
+        let secrets = self.secrets(node, filled, found);
+        let place = section.get("openapi")?;
+        let path = section.required("openapi", found)?;
+        let source = self.document(&path, place, found)?;
+        let (api, diagnostics) = read_api(&source, &name.into(), classes);
+        if !diagnostics.is_empty() {
+            documents.push(Findings {
+                source,
+                diagnostics,
+            });
+        }
+        let api = api?;
+        unknown_classes(section, &api, found);
+        let server = match section.get("server") {
+            Some(_) => Some(address(section, "server", found)?.into()),
+            None => None,
+        };
+        if server.is_none()
+            && api.operations.iter().any(|one| one.server.is_none())
+            && api.server.is_none()
+        {
+            let message = format!(
+                "nobody says where {name} is: `{path}` has no `servers` with a whole address"
+            );
+            let help = "add `server: \"https://…\"` beside `openapi`";
+            found.push(Diagnostic::new(&CONFIG_KEY, place.span, message).help(help));
+        }
+        let mut access = Secrets {
+            reader: self,
+            secrets,
+        };
+        let granted = access.read(section, &api.key_schemes, found);
+        Some(ApiSettings {
+            api,
+            server,
+            access: Arc::new(granted),
+            secrets: access.secrets,
+        })
+    }
+}
+
+impl ServerReader<'_> {
+    fn document(
+        &self,
+        path: &str,
+        place: &Node,
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<Arc<SourceFile>> {
+        if path.contains("://") {
+            let message = "`openapi` must be a file of the project, which is its own pin";
+            let help = "download the document, check it in, and name that file";
+            found.push(Diagnostic::new(&CONFIG_KEY, place.span, message).help(help));
+            return None;
+        }
+        let file = self.root.join(path);
+        match self.host.read_bounded(&file, MAX_DOCUMENT_BYTES) {
+            Ok(text) => Some(Arc::new(SourceFile::new(shown(&file), text))),
+            Err(problem) => {
+                let message = format!("the document `{path}` cannot be read: {problem}");
+                found.push(Diagnostic::new(&CONFIG_KEY, place.span, message));
+                None
+            }
+        }
+    }
+}
+
+impl Secrets<'_> {
+    /// `auth: { bearer: VARIABLE }`, `{ basic: { user: VARIABLE, password: VARIABLE } }`, `{ key: VARIABLE }` or
+    /// `{ key: { SCHEME: VARIABLE } }`.
+    fn read(
+        &mut self,
+        section: &Section,
+        schemes: &[KeyScheme],
+        found: &mut Vec<Diagnostic>,
+    ) -> Access {
+        let mut access = Access::default();
+        let Some(node) = section.get("auth") else {
+            return access;
+        };
+        let Some(auth) = Section::new("`auth`", node, &CONFIG_KEY, found) else {
+            return access;
+        };
+        auth.expect_keys(
+            &["bearer", "basic", "key"],
+            &CONFIG_KEY,
+            Severity::Error,
+            found,
+        );
+        if let (Some(_), Some(basic)) = (auth.get("bearer"), auth.get("basic")) {
+            let message = "`bearer` and `basic` of `auth` are the same header";
+            found.push(
+                Diagnostic::new(&CONFIG_KEY, basic.span, message)
+                    .help("leave out the one that is not meant"),
+            );
+            return access;
+        }
+        if let Some(token) = auth
+            .get("bearer")
+            .and_then(|node| self.variable(node, found))
+        {
+            access.bearer(&token);
+        }
+        if let Some(basic) = auth
+            .get("basic")
+            .and_then(|node| Section::new("`basic`", node, &CONFIG_KEY, found))
+        {
+            basic.expect_keys(&["user", "password"], &CONFIG_KEY, Severity::Error, found);
+            let mut part = |name: &str| {
+                basic.required(name, found)?;
+                self.variable(basic.get(name)?, found)
+            };
+            if let (Some(user), Some(password)) = (part("user"), part("password")) {
+                self.secrets.push(access.basic(&user, &password));
+            }
+        }
+        if let Some(key) = auth.get("key") {
+            self.keys(key, schemes, &mut access, found);
+        }
+        access
+    }
+
+    fn keys(
+        &mut self,
+        node: &Node,
+        schemes: &[KeyScheme],
+        access: &mut Access,
+        found: &mut Vec<Diagnostic>,
+    ) {
+        let names = || schemes.iter().map(|one| one.scheme.as_str());
+        let Some(entries) = node.entries() else {
+            let [scheme] = schemes else {
+                let message = match schemes {
+                    [] => "the document has no security scheme of the type `apiKey`".to_owned(),
+                    _ => format!(
+                        "the document has {} security schemes of the type `apiKey`",
+                        schemes.len()
+                    ),
+                };
+                let help = if schemes.is_empty() {
+                    "write `bearer` or `basic`, as the server wants it".to_owned()
+                } else {
+                    let listed: Vec<&str> = names().collect();
+                    format!(
+                        "say which, as in `key: {{ {}: VARIABLE }}`; there are {}",
+                        listed.first().unwrap_or(&""),
+                        listed.join(", ")
+                    )
+                };
+                found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+                return;
+            };
+            if let Some(value) = self.variable(node, found) {
+                access.key(scheme, &value);
+            }
+            return;
+        };
+        for entry in entries {
+            let Some(scheme) = schemes.iter().find(|one| one.scheme == entry.name) else {
+                let message = format!(
+                    "the document has no security scheme `{}` of the type `apiKey`",
+                    entry.name
+                );
+                let finding = Diagnostic::new(&CONFIG_KEY, entry.span, message).available(names());
+                found.push(match nearest(&entry.name, names()) {
+                    Some(near) => finding.did_you_mean(near, entry.span, near.name),
+                    None => finding,
+                });
+                continue;
+            };
+            if let Some(value) = self.variable(&entry.value, found) {
+                access.key(scheme, &value);
+            }
+        }
+    }
+
+    /// The value of a variable that stands here by its name.
+    fn variable(&mut self, node: &Node, found: &mut Vec<Diagnostic>) -> Option<String> {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let name = node.scalar().filter(|name| {
+            !name.is_empty()
+                && name.chars().all(plain)
+                && !name.starts_with(|first: char| first.is_ascii_digit())
+        });
+        let Some(name) = name else {
+            // Not the text: somebody may have written the secret itself.
+            let message = "here stands the name of a variable of the environment, and nothing else";
+            let help =
+                "put the secret into a variable, list that in `env`, and write its name here";
+            found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+            return None;
+        };
+        if !self.reader.variables.contains(&name) {
+            found.push(not_listed(&name, node.span));
+            return None;
+        }
+        let value = self
+            .reader
+            .host
+            .variable(&name)
+            .filter(|value| !value.is_empty());
+        if let Some(value) = &value {
+            self.secrets.push(value.clone());
+        } else {
+            let message = format!("the environment variable {name} is not set");
+            let help = format!(
+                "set {name} where plans run; without it these tools are called without that credential"
+            );
+            found.push(Diagnostic::new(&CONFIG_VARIABLE, node.span, message).help(help));
+        }
+        value
+    }
+}
+
+/// Reports classes of operations that the document does not have.
+fn unknown_classes(section: &Section, api: &Api, found: &mut Vec<Diagnostic>) {
+    let names = || api.operations.iter().map(|one| &*one.signature.name);
+    for entry in section
+        .get("classes")
+        .and_then(Node::entries)
+        .unwrap_or_default()
+    {
+        if names().any(|name| *name == *entry.name) {
+            continue;
+        }
+        let message = format!("{} has no tool `{}`", api.name, entry.name);
+        let finding = Diagnostic::new(&CONFIG_KEY, entry.span, message);
+        found.push(match nearest(&entry.name, names()) {
+            Some(near) => finding.did_you_mean(near, entry.span, near.name),
+            None => finding.help("`planrun tools list` lists its tools"),
+        });
+    }
+}

@@ -1,0 +1,528 @@
+//! Plain REST in an app file: the request that a call is, and where its answer has the value and the reason of a failure.
+
+use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::diag::codes::contracts::APP_INVALID;
+use planrun_lang::diag::{Diagnostic, Severity, closest};
+use planrun_lang::protocol::Sent;
+use planrun_lang::source::Span;
+use planrun_lang::types::{ErrorClass, Parameter, Signature, Type, Validation};
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
+use serde_json::{Map, Value as Json};
+
+use super::section::Section;
+use super::yaml::{Content as NodeContent, Node};
+use super::{Reason, access};
+use crate::contract::Arguments;
+use crate::tools::http::parameter::{Written, scalar};
+use crate::tools::http::{Content, HttpRequest, HttpResponse, failure, path, percent, told, value};
+
+const METHODS: [&str; 7] = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
+const REQUEST: [&str; 5] = ["method", "path", "query", "headers", "body"];
+
+/// How a tool is called and answers. A text that is `{argument}` and nothing else stands for that argument; where the
+/// argument is not given, what it stands for is left out.
+#[derive(Clone, Debug)]
+pub struct Rest {
+    pub method: Method,
+    /// Added to the endpoint, with arguments in braces.
+    pub path: String,
+    query: Vec<(String, Json)>,
+    headers: Vec<(HeaderName, Json)>,
+    body: Option<Json>,
+    /// A JSON pointer to the value in an answer.
+    value: String,
+    /// A JSON pointer to the reason of a failure. Where it leads to something the call has failed, whatever the status.
+    error: Option<String>,
+}
+
+/// Reads `request` and `response` of a tool, if it has them.
+pub(super) fn read(
+    section: &Section,
+    arguments: &Arguments,
+    found: &mut Vec<Diagnostic>,
+) -> Option<Rest> {
+    let Some(node) = section.get("request") else {
+        if let Some(node) = section.get("response") {
+            let message = "`response` says nothing without a `request`";
+            found.push(
+                Diagnostic::new(&APP_INVALID, node.span, message)
+                    .help("add `request: { method: GET, path: \"/…\" }`"),
+            );
+        }
+        return None;
+    };
+    let request = Section::new("`request`", node, &APP_INVALID, found)?;
+    request.expect_keys(&REQUEST, &APP_INVALID, Severity::Warning, found);
+    request.required("method", found)?;
+    let method = |word: &str| {
+        METHODS
+            .contains(&word)
+            .then(|| Method::from_bytes(word.as_bytes()).ok())
+            .flatten()
+    };
+    let method = request.word("method", &METHODS, method, found)?;
+    let path = request.required("path", found)?;
+    let mut placeholders = Placeholders {
+        arguments,
+        used: Vec::new(),
+    };
+    placeholders.path(&request, &path, found);
+    let body = request.get("body");
+    if let (Some(node), true) = (body, matches!(method, Method::GET | Method::HEAD)) {
+        let message = format!("a {method} has no `body`");
+        found.push(Diagnostic::new(&APP_INVALID, node.span, message).help("put it into `query`"));
+    }
+    let query = pairs(&request, "query", &mut placeholders, found);
+    let headers = pairs(&request, "headers", &mut placeholders, found);
+    let headers = settable(headers, found);
+    if let Some(node) = body {
+        placeholders.within(node, found);
+    }
+    placeholders.report_unused(section, found);
+    let mut pointer = |name: &str| pointer(section, name, found);
+    Some(Rest {
+        method,
+        path,
+        query: query
+            .into_iter()
+            .map(|(name, template, _)| (name, template))
+            .collect(),
+        headers,
+        body: body.map(Node::to_json),
+        value: pointer("value").unwrap_or_default(),
+        error: pointer("error"),
+    })
+}
+
+/// The headers that an app file can set; others are reported.
+fn settable(
+    headers: Vec<(String, Json, Span)>,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<(HeaderName, Json)> {
+    let known = headers.into_iter().filter_map(|(name, template, span)| {
+        let known = access::settable(&name);
+        if known.is_none() {
+            let message = format!("`{name}` is no header that an app file can set");
+            found.push(Diagnostic::new(&APP_INVALID, span, message));
+        }
+        Some((known?, template))
+    });
+    known.collect()
+}
+
+/// The arguments that stand in a request.
+struct Placeholders<'a> {
+    arguments: &'a Arguments,
+    used: Vec<String>,
+}
+
+impl Placeholders<'_> {
+    fn parameter(&self, name: &str) -> Option<&Parameter> {
+        self.arguments
+            .parameters
+            .iter()
+            .find(|one| *one.name == *name)
+    }
+
+    fn expect(&mut self, name: &str, span: Span, found: &mut Vec<Diagnostic>) {
+        self.used.push(name.to_owned());
+        let names = || self.arguments.parameters.iter().map(|one| &*one.name);
+        if self.arguments.extra || names().any(|known| known == name) {
+            return;
+        }
+        let message = format!("`request` names `{{{name}}}`, which is no parameter");
+        let finding = Diagnostic::new(&APP_INVALID, span, message).available(names());
+        found.push(match closest(name, names()) {
+            Some(near) => finding.help(format!("did you mean `{{{near}}}`?")),
+            None => finding.help("list it under `parameters`; `{{name}}` is the text `{name}`"),
+        });
+    }
+
+    fn path(&mut self, request: &Section, template: &str, found: &mut Vec<Diagnostic>) {
+        let span = request.get("path").map_or(request.span(), |node| node.span);
+        if !template.starts_with('/') {
+            found.push(Diagnostic::new(
+                &APP_INVALID,
+                span,
+                "`path` begins with `/`; it is added to the endpoint",
+            ));
+        }
+        for name in path::names(template) {
+            self.expect(name, span, found);
+            let optional = self
+                .parameter(name)
+                .is_some_and(|one| !one.required && one.default.is_none());
+            if optional {
+                let message = format!("`{name}` stands in the path and need not be given");
+                found.push(
+                    Diagnostic::new(&APP_INVALID, span, message)
+                        .help("add it to `required` of `parameters`, or put it into `query`"),
+                );
+            }
+        }
+    }
+
+    /// Every text of a template.
+    fn within(&mut self, node: &Node, found: &mut Vec<Diagnostic>) {
+        match &node.content {
+            NodeContent::Text(text) => {
+                if let Some(name) = argument(text) {
+                    self.expect(name, node.span, found);
+                } else if !is_literal(text)
+                    && let Some(name) =
+                        path::names(text).find(|name| self.parameter(name).is_some())
+                {
+                    let message =
+                        format!("`{{{name}}}` stands within a text, which is sent as it is");
+                    let mut finding = Diagnostic::new(&APP_INVALID, node.span, message).help(
+                        "an argument stands alone, as \"{name}\"; let plans put texts together",
+                    );
+                    finding.severity = Severity::Warning;
+                    found.push(finding);
+                }
+            }
+            NodeContent::List(items) => items.iter().for_each(|item| self.within(item, found)),
+            NodeContent::Map(entries) => {
+                entries
+                    .iter()
+                    .for_each(|entry| self.within(&entry.value, found));
+            }
+            NodeContent::Null | NodeContent::Bool(_) | NodeContent::Number(_) => {}
+        }
+    }
+
+    fn report_unused(&self, section: &Section, found: &mut Vec<Diagnostic>) {
+        let key = section
+            .get("key")
+            .and_then(|key| key.get("argument")?.scalar());
+        let properties = section
+            .get("parameters")
+            .and_then(|node| node.get("properties")?.entries());
+        for entry in properties.unwrap_or_default() {
+            if self.used.contains(&entry.name) || key.as_ref() == Some(&entry.name) {
+                continue;
+            }
+            let message = format!(
+                "the parameter `{}` is used nowhere in `request`",
+                entry.name
+            );
+            found.push(
+                Diagnostic::new(&APP_INVALID, entry.span, message).help(format!(
+                    "put \"{{{}}}\" into `path`, `query`, `headers` or `body`, or take it out",
+                    entry.name
+                )),
+            );
+        }
+    }
+}
+
+/// The names and templates under a key of `request`.
+fn pairs(
+    request: &Section,
+    key: &str,
+    placeholders: &mut Placeholders,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<(String, Json, Span)> {
+    let Some(node) = request.get(key) else {
+        return Vec::new();
+    };
+    let Some(entries) = node.entries() else {
+        let message = format!(
+            "`{key}` of `request` must be a mapping, and is {}",
+            node.kind()
+        );
+        request.report(node.span, message, found);
+        return Vec::new();
+    };
+    placeholders.within(node, found);
+    let entries = entries.iter();
+    entries
+        .map(|entry| (entry.name.clone(), entry.value.to_json(), entry.span))
+        .collect()
+}
+
+/// A JSON pointer of `response`.
+fn pointer(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
+    let node = section.get("response")?;
+    let response = Section::new("`response`", node, &APP_INVALID, found)?;
+    if name == "value" {
+        response.expect_keys(&["value", "error"], &APP_INVALID, Severity::Warning, found);
+    }
+    let pointer = response.text(name, found)?;
+    if !pointer.is_empty() && !pointer.starts_with('/') {
+        let span = response.get(name)?.span;
+        let message = format!("`{name}` of `response` must be a JSON pointer, such as `/data`");
+        response.report(span, message, found);
+        return None;
+    }
+    Some(pointer)
+}
+
+/// The argument that a text stands for.
+fn argument(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('{')?.strip_suffix('}')?;
+    (!name.is_empty() && !name.contains(['{', '}', ' '])).then_some(name)
+}
+
+/// Whether a text is one in double braces, which stands for itself in single ones.
+fn is_literal(text: &str) -> bool {
+    text.starts_with("{{") && text.ends_with("}}")
+}
+
+/// The template with its arguments; nothing where it stands for one that is not given.
+fn filled(template: &Json, arguments: &Map<String, Json>) -> Option<Json> {
+    Some(match template {
+        Json::String(text) => match argument(text) {
+            Some(name) => arguments.get(name)?.clone(),
+            None if is_literal(text) => text.get(1..text.len() - 1)?.into(),
+            None => template.clone(),
+        },
+        Json::Array(items) => items
+            .iter()
+            .filter_map(|item| filled(item, arguments))
+            .collect(),
+        Json::Object(fields) => {
+            let fields = fields.iter();
+            fields
+                .filter_map(|(name, field)| Some((name.clone(), filled(field, arguments)?)))
+                .collect()
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) => template.clone(),
+    })
+}
+
+impl Rest {
+    /// The request of a call with these arguments.
+    ///
+    /// # Errors
+    /// An argument that cannot be sent, in words that follow the name of the tool.
+    pub(super) fn request(
+        &self,
+        endpoint: &Url,
+        headers: HeaderMap,
+        arguments: &Map<String, Json>,
+    ) -> Result<HttpRequest, String> {
+        let path = path::fill(&self.path, |name| {
+            let value = arguments.get(name).filter(|value| !value.is_null())?;
+            Some(Written::simple(name).path(value))
+        })?;
+        let (mut url, mut headers) = (endpoint.clone(), headers);
+        url.set_query(None);
+        let mut url = Url::parse(&format!("{}{path}", url.as_str().trim_end_matches('/')))
+            .map_err(|problem| format!("its address cannot be called: {problem}"))?;
+        let own = endpoint.query().into_iter().map(str::to_owned);
+        let given = self.query.iter().flat_map(|(name, template)| {
+            let value = filled(template, arguments).filter(|value| !value.is_null());
+            value
+                .map(|value| Written::field(name).query(&value))
+                .unwrap_or_default()
+        });
+        let query: Vec<String> = own.chain(given).collect();
+        url.set_query((!query.is_empty()).then(|| query.join("&")).as_deref());
+        for (name, template) in &self.headers {
+            let Some(value) = filled(template, arguments).filter(|value| !value.is_null()) else {
+                continue;
+            };
+            let line = Written::simple(name.as_str()).line(&value);
+            let line = HeaderValue::from_str(&line).map_err(|_| {
+                format!("the header {name} has characters that a header cannot have")
+            })?;
+            headers.insert(name.clone(), line);
+        }
+        let body = self.body.as_ref().and_then(|body| filled(body, arguments));
+        if body.is_none() {
+            headers.remove(header::CONTENT_TYPE);
+        }
+        Ok(HttpRequest {
+            method: self.method.clone(),
+            url,
+            headers,
+            body: body.map(|body| body.to_string().into_bytes()),
+        })
+    }
+
+    /// What an answer comes to.
+    pub(super) fn outcome(
+        &self,
+        response: &HttpResponse,
+        path: &str,
+        errors: &[Reason],
+        now: i128,
+    ) -> CallOutcome {
+        let json = serde_json::from_slice::<Json>(&response.body).ok();
+        let reason = self
+            .error
+            .as_ref()
+            .and_then(|pointer| json.as_ref()?.pointer(pointer));
+        let reason = reason
+            .filter(|reason| !reason.is_null())
+            .map(|reason| match reason {
+                Json::String(text) => text.clone(),
+                other => other.to_string(),
+            });
+        let is_success = (200..=299).contains(&response.status) && reason.is_none();
+        if is_success {
+            return self.value(response, json, path);
+        }
+        let told = told(json.as_ref().and_then(Json::as_object), &response.body);
+        let known = errors
+            .iter()
+            .find(|one| reason.as_deref() == Some(&one.reason));
+        if let Some(known) = known {
+            return Err(known.error(format!("{path}: {told}")));
+        }
+        if let Some(error) = failure(response.status, &response.headers, now, path, &told) {
+            return Err(error);
+        }
+        let message = format!("{path} answered with status {}: {told}", response.status);
+        Err(CallError::new(
+            ErrorClass::Tool("failed".into()),
+            message,
+            Sent::Answered,
+        ))
+    }
+
+    fn value(&self, response: &HttpResponse, json: Option<Json>, path: &str) -> CallOutcome {
+        if self.value.is_empty() {
+            return value(response, Some(Content::Json), path);
+        }
+        let value = json.and_then(|json| json.pointer(&self.value).cloned());
+        value.map(Answer::Json).ok_or_else(|| {
+            let message = format!("{path} answered without a value at `{}`", self.value);
+            CallError::new(
+                ErrorClass::Validation(Validation::Result),
+                message,
+                Sent::Answered,
+            )
+        })
+    }
+
+    /// The arguments of a request that is one of this tool; nothing where it is another one. Whatever stands before the path
+    /// counts for nothing.
+    #[must_use]
+    pub fn arguments(
+        &self,
+        received: &Received,
+        signature: &Signature,
+    ) -> Option<Map<String, Json>> {
+        let wanted = self.path.matches('/').count();
+        let slashes: Vec<usize> = received.path.match_indices('/').map(|(at, _)| at).collect();
+        let own = received
+            .path
+            .get(*slashes.get(slashes.len().checked_sub(wanted)?)?..)?;
+        let in_path = path::matched(&self.path, own).filter(|_| received.method == self.method)?;
+        let ty = |name: &str| {
+            signature
+                .parameter(name)
+                .map_or(Type::Any, |one| one.ty.clone())
+        };
+        let mut arguments = Map::new();
+        for (name, written) in in_path {
+            arguments.insert(
+                name.to_owned(),
+                Written::simple(name).from_text(written, &ty(name)),
+            );
+        }
+        for (name, template) in &self.query {
+            let Some(argument) = template.as_str().and_then(argument) else {
+                continue;
+            };
+            let value = Written::field(name).from_pairs(&received.query, &ty(argument));
+            arguments.extend(value.map(|value| (argument.to_owned(), value)));
+        }
+        for (name, template) in &self.headers {
+            let Some(argument) = template.as_str().and_then(argument) else {
+                continue;
+            };
+            let line = received
+                .headers
+                .get(name)
+                .and_then(|line| line.to_str().ok());
+            arguments.extend(line.map(|line| (argument.to_owned(), scalar(line, &ty(argument)))));
+        }
+        if let Some(body) = &self.body {
+            let received = serde_json::from_slice(&received.body).unwrap_or(Json::Null);
+            collect(body, &received, &mut arguments);
+        }
+        Some(arguments)
+    }
+
+    /// An answer with this value, or with the reason and the message of a failure.
+    #[must_use]
+    pub fn answer(&self, outcome: Result<Json, (Option<&str>, &str)>) -> Json {
+        match outcome {
+            Ok(value) => placed(&self.value, value),
+            Err((reason, message)) => {
+                let reason = reason.unwrap_or("failed");
+                let mut answer = placed(self.error.as_deref().unwrap_or("/reason"), reason.into());
+                if let Some(answer) = answer.as_object_mut() {
+                    answer.entry("message").or_insert_with(|| message.into());
+                }
+                answer
+            }
+        }
+    }
+}
+
+/// A request as it came over the wire.
+pub struct Received {
+    pub method: Method,
+    /// Still escaped.
+    pub path: String,
+    pub query: Vec<(String, String)>,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Received {
+    /// The pairs of a query or of a form.
+    #[must_use]
+    pub fn pairs(text: &str) -> Vec<(String, String)> {
+        let plain = |text: &str| percent::decode(&text.replace('+', " "));
+        let pairs = text.split('&').filter(|pair| !pair.is_empty());
+        pairs
+            .map(|pair| {
+                let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                (plain(name), plain(value))
+            })
+            .collect()
+    }
+}
+
+/// Takes out of a body what stands where its template has an argument.
+fn collect(template: &Json, received: &Json, arguments: &mut Map<String, Json>) {
+    match (template, received) {
+        (Json::String(text), _) => {
+            if let Some(name) = argument(text).filter(|_| !received.is_null()) {
+                arguments.insert(name.to_owned(), received.clone());
+            }
+        }
+        (Json::Object(fields), _) => {
+            for (name, field) in fields {
+                collect(field, received.get(name).unwrap_or(&Json::Null), arguments);
+            }
+        }
+        (Json::Array(items), Json::Array(received)) => {
+            items
+                .iter()
+                .zip(received)
+                .for_each(|(item, received)| collect(item, received, arguments));
+        }
+        _ => {}
+    }
+}
+
+/// A value at the place to which a JSON pointer leads.
+fn placed(pointer: &str, value: Json) -> Json {
+    let parts = pointer
+        .split('/')
+        .skip(1)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev();
+    parts.fold(value, |value, part| {
+        let name = part.replace("~1", "/").replace("~0", "~");
+        Json::Object(Map::from_iter([(name, value)]))
+    })
+}

@@ -1,0 +1,74 @@
+//! The bodies of requests and answers by their media types.
+
+use planrun_lang::call::{Answer, CallError, CallOutcome};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::{ErrorClass, Validation};
+use planrun_lang::value::Value;
+use serde_json::Value as Json;
+
+use super::HttpResponse;
+
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Json,
+    /// `application/x-www-form-urlencoded`
+    Form,
+    /// `multipart/form-data`
+    Multipart,
+    Text,
+    Bytes,
+}
+
+impl Content {
+    /// How a body of a media type is written.
+    #[must_use]
+    pub fn of(media_type: &str) -> Self {
+        let plain = media_type.split(';').next().unwrap_or_default();
+        match plain.trim().to_ascii_lowercase().as_str() {
+            "application/json" => Self::Json,
+            json if json.ends_with("+json") => Self::Json,
+            "application/x-www-form-urlencoded" => Self::Form,
+            "multipart/form-data" => Self::Multipart,
+            "application/xml" | "application/x-ndjson" | "application/jsonl" => Self::Text,
+            text if text.starts_with("text/") || text.ends_with("+xml") => Self::Text,
+            _ => Self::Bytes,
+        }
+    }
+
+    /// Whether it consists of fields that can be files.
+    #[must_use]
+    pub const fn is_form(self) -> bool {
+        matches!(self, Self::Form | Self::Multipart)
+    }
+}
+
+/// The value of an answer that is no failure: by its own media type, else by the one that was expected; nothing is null.
+///
+/// # Errors
+/// JSON that is none.
+pub fn value(response: &HttpResponse, expected: Option<Content>, path: &str) -> CallOutcome {
+    if response.body.is_empty() {
+        return Ok(Answer::Json(Json::Null));
+    }
+    let media_type = response.media_type();
+    let content = if media_type.is_empty() {
+        expected.unwrap_or(Content::Bytes)
+    } else {
+        Content::of(&media_type)
+    };
+    match content {
+        Content::Json => match serde_json::from_slice(&response.body) {
+            Ok(json) => Ok(Answer::Json(json)),
+            Err(problem) => {
+                let message = format!("{path} answered with what is no JSON: {problem}");
+                let class = ErrorClass::Validation(Validation::Result);
+                Err(CallError::new(class, message, Sent::Answered))
+            }
+        },
+        Content::Text => Ok(Answer::Json(String::from_utf8_lossy(&response.body).into())),
+        Content::Bytes | Content::Form | Content::Multipart => {
+            Ok(Answer::Value(Value::Bytes(response.body.as_slice().into())))
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! A whole document: where its operations are called, the tools that they are, and what cannot be one.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use planrun_lang::diag::Diagnostic;
+use planrun_lang::diag::codes::contracts::OPENAPI_INVALID;
+use planrun_lang::source::SourceFile;
+use planrun_lang::types::Effect;
+use reqwest::Url;
+use serde_json::Value as Json;
+
+use super::access::KeyScheme;
+use super::document::{At, Document};
+use super::naming;
+use super::operation::{self, Found, METHODS, Operation};
+use super::schema::{MOST_SCHEMAS, Schemas};
+
+use crate::tools::http::parameter::Place;
+
+/// A larger document is not read.
+pub const MAX_DOCUMENT_BYTES: u64 = 16 * 1024 * 1024;
+/// So many operations of one document become tools.
+const MOST_OPERATIONS: usize = 10_000;
+
+/// The operations of one document, under the name that the project gives them.
+#[derive(Clone, Debug)]
+pub struct Api {
+    /// The namespace of the tools.
+    pub name: Arc<str>,
+    pub operations: Vec<Arc<Operation>>,
+    /// How many operations cannot be tools; each is a finding.
+    pub left_out: usize,
+    /// The address that the document says for all of them, if it says a whole one.
+    pub server: Option<Arc<str>>,
+    /// Where the document wants API keys.
+    pub key_schemes: Vec<KeyScheme>,
+}
+
+/// Reads a document. Its operations become tools of the namespace `name`, with the classes that the project knows better.
+#[must_use]
+pub fn read_api(
+    source: &Arc<SourceFile>,
+    name: &Arc<str>,
+    classes: &BTreeMap<String, Effect>,
+) -> (Option<Api>, Vec<Diagnostic>) {
+    let document = match Document::parse(source.clone()) {
+        Ok(document) => document,
+        Err(problem) => {
+            let message = format!("this is neither JSON nor YAML: {}", problem.message);
+            return (
+                None,
+                vec![Diagnostic::new(&OPENAPI_INVALID, problem.span, message)],
+            );
+        }
+    };
+    let api = Reader {
+        document: &document,
+        name,
+        classes,
+    }
+    .read();
+    (api, document.into_findings())
+}
+
+struct Reader<'a> {
+    document: &'a Document,
+    name: &'a Arc<str>,
+    classes: &'a BTreeMap<String, Effect>,
+}
+
+impl Reader<'_> {
+    fn read(&self) -> Option<Api> {
+        let is_3_0 = self.version()?;
+        let schemas = Schemas {
+            document: self.document,
+            is_3_0,
+            left: Cell::new(MOST_SCHEMAS),
+        };
+        let found = self.operations();
+        let (mut operations, mut taken) = (Vec::new(), BTreeSet::new());
+        let mut left_out = 0;
+        for found in &found {
+            let name = self.operation_name(found, &taken);
+            let class = self.classes.get(&name).copied();
+            let read = if operations.len() == MOST_OPERATIONS {
+                Err(format!("a document has at most {MOST_OPERATIONS} tools"))
+            } else if taken.contains(&name) {
+                Err(format!("its name {name} is taken by another operation"))
+            } else {
+                operation::read(&schemas, found, (self.name, &name), class)
+            };
+            match read {
+                Ok(operation) => {
+                    taken.insert(name);
+                    operations.push(Arc::new(operation));
+                }
+                Err(why) => {
+                    left_out += 1;
+                    let message = format!("{} {} is no tool: {why}", found.method, found.path);
+                    self.document.warn(&found.operation.pointer, message, None);
+                }
+            }
+        }
+        if schemas.left.get() == 0 {
+            let message = format!(
+                "its operations need more than {MOST_SCHEMAS} schemas; what is beyond is taken for anything"
+            );
+            self.document.warn(
+                "/paths",
+                message,
+                Some("leave operations out that no plan needs"),
+            );
+        }
+        Some(Api {
+            name: self.name.clone(),
+            operations,
+            left_out,
+            server: server(&self.document.root()),
+            key_schemes: self.key_schemes(),
+        })
+    }
+
+    /// Whether it is `OpenAPI` 3.0; nothing where it is no document that can be used.
+    fn version(&self) -> Option<bool> {
+        let root = self.document.root();
+        let version = root.json.get("openapi").map(|version| match version {
+            Json::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        let is_3_0 = match version.as_deref() {
+            Some(version) if version.starts_with("3.0") => Some(true),
+            Some(version) if version.starts_with("3.1") => Some(false),
+            _ => None,
+        };
+        if is_3_0.is_some() {
+            return is_3_0;
+        }
+        let (message, help) = if root.json.get("swagger").is_some() {
+            (
+                "this is a document of Swagger 2.0",
+                "convert it to OpenAPI 3, for instance with `npx swagger2openapi`",
+            )
+        } else if version.is_some() {
+            (
+                "only OpenAPI 3.0 and 3.1 are understood",
+                "write the document for one of them",
+            )
+        } else {
+            (
+                "this is no document of OpenAPI: it has no `openapi`",
+                "name the document in which `openapi: 3.1.0` stands",
+            )
+        };
+        let place = if version.is_some() { "/openapi" } else { "" };
+        self.document.refuse(place, message, help);
+        None
+    }
+
+    /// Every operation of the document, in its order.
+    fn operations(&self) -> Vec<Found<'_>> {
+        let root = self.document.root();
+        let needs_access = |at: &At| at.get("security").map(|one| one.items().count() > 0);
+        let usual_is_public = needs_access(&root) == Some(false);
+        let mut found = Vec::new();
+        for (path, at) in root.get("paths").iter().flat_map(At::entries) {
+            if path.starts_with("x-") {
+                continue;
+            }
+            let item = match self.document.follow(at.clone()) {
+                Ok(item) if path.starts_with('/') => item,
+                Ok(_) => {
+                    self.document.warn(
+                        &at.pointer,
+                        format!("`{path}` is no path: it does not begin with `/`"),
+                        None,
+                    );
+                    continue;
+                }
+                Err(problem) => {
+                    self.document.warn(
+                        &at.pointer,
+                        format!("the operations of {path} are no tools: {problem}"),
+                        None,
+                    );
+                    continue;
+                }
+            };
+            for (word, method) in METHODS {
+                let Some(operation) = item.get(word) else {
+                    continue;
+                };
+                found.push(Found {
+                    method,
+                    path,
+                    server: server(&operation).or_else(|| server(&item)),
+                    is_public: needs_access(&operation).map_or(usual_is_public, |needs| !needs),
+                    item: item.clone(),
+                    operation,
+                });
+            }
+            if let Some(trace) = item.get("trace") {
+                self.document.warn(&trace.pointer, format!("TRACE {path} is no tool: it would give back what is sent, credentials included"), None);
+            }
+        }
+        found
+    }
+
+    /// What an operation is called. Where two have one `operationId`, the second goes by its method and path.
+    fn operation_name(&self, found: &Found, taken: &BTreeSet<String>) -> String {
+        let name = naming::tool(
+            found.operation.text("operationId"),
+            &found.method,
+            found.path,
+        );
+        if !taken.contains(&name) {
+            return name;
+        }
+        let by_path = naming::from_path(&found.method, found.path);
+        if !taken.contains(&by_path) {
+            let pointer = format!("{}/operationId", found.operation.pointer);
+            let message = format!(
+                "another operation has the `operationId` {name}; this one is called {by_path}"
+            );
+            self.document.warn(
+                &pointer,
+                message,
+                Some("give each operation an `operationId` of its own"),
+            );
+            return by_path;
+        }
+        name
+    }
+
+    fn key_schemes(&self) -> Vec<KeyScheme> {
+        let schemes = self
+            .document
+            .root()
+            .get("components")
+            .and_then(|all| all.get("securitySchemes"));
+        let schemes = schemes.iter().flat_map(At::entries);
+        let schemes = schemes.filter_map(|(scheme, at)| {
+            let at = self.document.follow(at).ok()?;
+            let place = Place::find(at.text("in")?).filter(|place| *place != Place::Path)?;
+            (at.text("type") == Some("apiKey")).then_some(KeyScheme {
+                scheme: scheme.to_owned(),
+                place,
+                name: at.text("name")?.to_owned(),
+            })
+        });
+        schemes.collect()
+    }
+}
+
+/// The first of the addresses that stand here, its variables filled with their defaults; nothing where it is no whole one.
+fn server(at: &At) -> Option<Arc<str>> {
+    let first = at.get("servers")?.items().next()?;
+    let mut url = first.text("url")?.to_owned();
+    for (name, variable) in first.get("variables").iter().flat_map(At::entries) {
+        url = url.replace(
+            &format!("{{{name}}}"),
+            variable.text("default").unwrap_or_default(),
+        );
+    }
+    is_web_address(&url).then(|| url.into())
+}
+
+/// Whether a text is a whole address of the web.
+fn is_web_address(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}

@@ -1,0 +1,22 @@
+//! Documents of `OpenAPI`: each operation is a tool, called as the document says.
+
+mod access;
+mod api;
+mod body;
+mod document;
+mod multipart;
+mod naming;
+mod operation;
+mod request;
+mod response;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+pub use access::{Access, KeyScheme};
+pub use api::{Api, MAX_DOCUMENT_BYTES, read_api};
+pub use body::{Body, BodyField, Shape};
+pub use operation::{Operation, Parameter};
+pub use response::{Declared, Responses, Status};
+pub use transport::{OpenApiTransport, Place as CalledAt};

@@ -1,0 +1,122 @@
+//! Names of tools and of their arguments, from what a document calls operations, parameters and fields.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reqwest::Method;
+
+/// A longer `operationId` is no name.
+const LONGEST: usize = 128;
+
+/// The name of an operation: its `operationId`, else what its method and its path make.
+pub(super) fn tool(id: Option<&str>, method: &Method, path: &str) -> String {
+    let usable = |id: &&str| {
+        let letters = id.chars().count();
+        (1..=LONGEST).contains(&letters) && !id.chars().any(|one| one.is_control() || one == '`')
+    };
+    id.filter(usable)
+        .map_or_else(|| from_path(method, path), str::to_owned)
+}
+
+/// `GET /orders/{id}/items` is `get_orders_id_items`.
+pub(super) fn from_path(method: &Method, path: &str) -> String {
+    let words = path.split(|letter: char| !letter.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty());
+    let mut name = method.as_str().to_ascii_lowercase();
+    for word in words {
+        name.push('_');
+        name.push_str(word);
+    }
+    name
+}
+
+/// The name of the class of a declared failure: `not_found` for 404.
+pub(super) fn failure(status: u16) -> Arc<str> {
+    let reason = reqwest::StatusCode::from_u16(status).ok();
+    let reason = reason.and_then(|status| status.canonical_reason());
+    let Some(reason) = reason else {
+        return format!("status_{status}").into();
+    };
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() {
+            letter.to_ascii_lowercase()
+        } else {
+            '_'
+        }
+    };
+    let name: String = reason
+        .chars()
+        .filter(|letter| *letter != '\'')
+        .map(plain)
+        .collect();
+    name.into()
+}
+
+/// The arguments of one tool: who comes first has the plain name.
+#[derive(Default)]
+pub(super) struct Arguments {
+    taken: BTreeSet<String>,
+}
+
+impl Arguments {
+    /// The argument for `name` at a place: `name`, or `PLACE_name` where another place has that already.
+    ///
+    /// # Errors
+    /// Both are taken.
+    pub(super) fn claim(&mut self, place: &str, name: &str) -> Result<Arc<str>, String> {
+        let second = format!("{place}_{name}");
+        let free = [name, &second]
+            .into_iter()
+            .find(|name| !self.taken.contains(*name));
+        let free = free
+            .ok_or_else(|| format!("`{name}` and `{second}` are both taken by other arguments"))?;
+        self.taken.insert(free.to_owned());
+        Ok(free.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_have_the_name_of_their_operation_or_of_their_path() {
+        let cases = [
+            (Some("listOrders"), "listOrders"),
+            (Some("orders/list"), "orders/list"),
+            (Some(""), "get_orders_id_items"),
+            (Some("a`b"), "get_orders_id_items"),
+            (Some("a\nb"), "get_orders_id_items"),
+            (None, "get_orders_id_items"),
+        ];
+        for (id, expected) in cases {
+            assert_eq!(tool(id, &Method::GET, "/orders/{id}/items"), expected);
+        }
+        assert_eq!(from_path(&Method::PUT, "/"), "put");
+    }
+
+    #[test]
+    fn the_first_place_has_the_plain_name() {
+        let mut arguments = Arguments::default();
+        let mut claim = |place: &str, name: &str| arguments.claim(place, name);
+        assert_eq!(claim("path", "id").as_deref(), Ok("id"));
+        assert_eq!(claim("query", "id").as_deref(), Ok("query_id"));
+        assert_eq!(claim("body", "id").as_deref(), Ok("body_id"));
+        assert_eq!(claim("body", "query_id").as_deref(), Ok("body_query_id"));
+        assert!(claim("query", "id").is_err());
+    }
+
+    #[test]
+    fn failures_are_named_after_their_status() {
+        let names = [400, 404, 409, 418, 422, 499].map(|status| failure(status).to_string());
+        let expected = [
+            "bad_request",
+            "not_found",
+            "conflict",
+            "im_a_teapot",
+            "unprocessable_entity",
+            "status_499",
+        ];
+        assert_eq!(names, expected);
+    }
+}

@@ -1,0 +1,219 @@
+//! What the answers of an operation mean: the value, or the class of the failure.
+
+use std::sync::Arc;
+
+use planrun_lang::call::{CallError, CallOutcome};
+use planrun_lang::protocol::Sent;
+use planrun_lang::types::ErrorClass;
+use reqwest::header::HeaderMap;
+use serde_json::{Value as Json, json};
+
+use super::body::preferred;
+use super::document::At;
+use super::naming;
+use super::schema::{Direction, Schemas, bytes};
+use crate::tools::http::{Content, HttpResponse, failure, told, value};
+
+/// The answers that a document declares for an operation.
+#[derive(Clone, Debug, Default)]
+pub struct Responses {
+    pub declared: Vec<Declared>,
+}
+
+/// One declared answer.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    pub status: Status,
+    /// What it brings: its media type, how that is read, and the schema; nothing for an empty body.
+    pub content: Option<(String, Content, Option<Json>)>,
+}
+
+/// For which statuses an answer is declared, the nearest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Status {
+    Exactly(u16),
+    /// `4XX` by its first digit.
+    Range(u16),
+    Default,
+}
+
+impl Status {
+    fn read(written: &str) -> Option<Self> {
+        if written == "default" {
+            return Some(Self::Default);
+        }
+        if let Some(digit) = written.strip_suffix("XX").or(written.strip_suffix("xx")) {
+            return digit
+                .parse()
+                .ok()
+                .filter(|digit| (1..=5).contains(digit))
+                .map(Self::Range);
+        }
+        let status = written.parse().ok();
+        status
+            .filter(|status| (100..=599).contains(status))
+            .map(Self::Exactly)
+    }
+
+    fn holds_for(self, status: u16) -> bool {
+        match self {
+            Self::Exactly(own) => own == status,
+            Self::Range(digit) => status / 100 == digit,
+            Self::Default => true,
+        }
+    }
+
+    fn is_success(self) -> bool {
+        match self {
+            Self::Exactly(status) => (200..=299).contains(&status),
+            Self::Range(digit) => digit == 2,
+            Self::Default => false,
+        }
+    }
+}
+
+/// An answer with what it brings, before its schema is copied.
+type Found<'d> = (Status, Option<(&'d str, Content, At<'d>)>);
+
+/// Reads the answers of an operation, and the schema of its result.
+///
+/// # Errors
+/// One that refers to nothing, in one sentence.
+pub(super) fn read(schemas: &Schemas, operation: &At) -> Result<(Responses, Option<Json>), String> {
+    let mut found = Vec::new();
+    for (status, at) in operation.get("responses").iter().flat_map(At::entries) {
+        let Some(status) = Status::read(status) else {
+            continue;
+        };
+        let at = schemas.document.follow(at)?;
+        let content = at.get("content").as_ref().and_then(preferred);
+        found.push((status, content));
+    }
+    found.sort_by_key(|(status, _)| *status);
+    let alone = |media: &At| {
+        let mut bundle = schemas.bundle(Direction::Response);
+        let copied = bundle.add(media.get("schema")?.json);
+        Some(bundle.finish(copied))
+    };
+    let declared = found.iter().map(|(status, content)| Declared {
+        status: *status,
+        content: content.as_ref().map(|(media_type, content, media)| {
+            let schema = (*content == Content::Json).then(|| alone(media)).flatten();
+            ((*media_type).to_owned(), *content, schema)
+        }),
+    });
+    let responses = Responses {
+        declared: declared.collect(),
+    };
+    let output = output(schemas, &responses, &found);
+    Ok((responses, output))
+}
+
+/// The schema of the result; nothing where nothing is said of it.
+fn output(schemas: &Schemas, responses: &Responses, found: &[Found]) -> Option<Json> {
+    let mut bundle = schemas.bundle(Direction::Response);
+    let mut alternatives: Vec<Json> = Vec::new();
+    for (status, content) in found
+        .iter()
+        .filter(|(status, _)| responses.is_success(*status))
+    {
+        let schema = match content {
+            None if *status == Status::Default => return None,
+            None => json!({"type": "null"}),
+            Some((_, Content::Json, media)) => bundle.add(media.get("schema")?.json),
+            Some((_, Content::Text, _)) => json!({"type": "string"}),
+            Some((_, Content::Bytes | Content::Form | Content::Multipart, _)) => bytes(),
+        };
+        if !alternatives.contains(&schema) {
+            alternatives.push(schema);
+        }
+    }
+    let schema = match alternatives.len() {
+        0 => return None,
+        1 => alternatives.pop()?,
+        _ => json!({ "anyOf": alternatives }),
+    };
+    Some(bundle.finish(schema))
+}
+
+impl Responses {
+    /// The answer that is declared for a status.
+    #[must_use]
+    pub fn of(&self, status: u16) -> Option<&Declared> {
+        self.declared
+            .iter()
+            .find(|one| one.status.holds_for(status))
+    }
+
+    /// The answers that are no failures.
+    pub fn successes(&self) -> impl Iterator<Item = &Declared> {
+        self.declared
+            .iter()
+            .filter(|one| self.is_success(one.status))
+    }
+
+    /// Without an answer for success, what holds for every status holds for that.
+    fn is_success(&self, status: Status) -> bool {
+        let says_success = || self.declared.iter().any(|one| one.status.is_success());
+        status.is_success() || (status == Status::Default && !says_success())
+    }
+
+    /// The names of the errors that are declared.
+    pub(super) fn raises(&self) -> Vec<Arc<str>> {
+        let mut names: Vec<Arc<str>> = vec!["failed".into()];
+        for declared in &self.declared {
+            if let Status::Exactly(status) = declared.status
+                && let Some(name) = error_name(status)
+                && !names.contains(&name)
+            {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// What a request says that it takes.
+    pub(super) fn accept(&self) -> String {
+        let types = self.successes().filter_map(|one| one.content.as_ref());
+        let mut types: Vec<&str> = types
+            .map(|(media_type, _, _)| media_type.as_str())
+            .collect();
+        types.dedup();
+        if types.is_empty() {
+            "*/*".to_owned()
+        } else {
+            types.join(", ")
+        }
+    }
+
+    /// What an answer comes to. `now` is the wall clock in nanoseconds.
+    pub(super) fn outcome(&self, response: &HttpResponse, path: &str, now: i128) -> CallOutcome {
+        let declared = self.of(response.status);
+        if (200..=299).contains(&response.status) {
+            let content = declared.and_then(|one| one.content.as_ref());
+            return value(response, content.map(|(_, content, _)| *content), path);
+        }
+        let json = serde_json::from_slice::<Json>(&response.body);
+        let told = told(json.as_ref().ok().and_then(Json::as_object), &response.body);
+        if let Some(error) = failure(response.status, &response.headers, now, path, &told) {
+            return Err(error);
+        }
+        let exact = declared.is_some_and(|one| matches!(one.status, Status::Exactly(_)));
+        let name = error_name(response.status).filter(|_| exact);
+        // Who declares a refusal says that nothing has happened; of any other answer nobody knows.
+        let sent = if name.is_some() && (400..=499).contains(&response.status) {
+            Sent::Refused
+        } else {
+            Sent::Answered
+        };
+        let class = ErrorClass::Tool(name.unwrap_or_else(|| "failed".into()));
+        let message = format!("{path} answered with status {}: {told}", response.status);
+        Err(CallError::new(class, message, sent))
+    }
+}
+
+/// The name of the error that a declared status is; nothing where it has a class of its own, declared or not.
+fn error_name(status: u16) -> Option<Arc<str>> {
+    let has_class = failure(status, &HeaderMap::new(), 0, "", "").is_some();
+    (status >= 300 && !has_class).then(|| naming::failure(status))
+}

@@ -1,0 +1,473 @@
+//! Documents of OpenAPI and plain REST as tools: what a project says of them, plans over them, and their test double.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use planrun_lang::types::Type;
+use planrun_tools::host::{Host, RealHost};
+use planrun_tools::project::{Location, Project};
+use serde_json::{Value as Json, json};
+
+use crate::support::{Mock, Output, cases, folder, planrun};
+
+const DOCUMENT: &str = r##"openapi: 3.1.0
+info: { title: Shop, version: "1" }
+paths:
+  /orders/{id}:
+    get:
+      operationId: find
+      parameters: [{ name: id, in: path, required: true, schema: { type: string } }]
+      responses:
+        "200": { description: it, content: { application/json: { schema: { $ref: "#/components/schemas/Order" } } } }
+        "404": { description: none }
+  /orders:
+    post:
+      operationId: place
+      requestBody: { required: true, content: { application/json: { schema: { $ref: "#/components/schemas/Order" } } } }
+      responses:
+        "201": { description: it, content: { application/json: { schema: { $ref: "#/components/schemas/Order" } } } }
+        "422": { description: no, content: { application/json: { schema: { type: object, required: [detail], properties: { detail: { type: string } } } } } }
+components:
+  schemas:
+    Order:
+      type: object
+      required: [id, total]
+      properties: { id: { type: string }, total: { type: integer, minimum: 1 } }
+"##;
+
+const PLAN: &str = r#"use shop
+
+plan order(id: string = "A1", total: int = 3) -> string {
+    step placed = shop.place(id: id, total: total)
+    step found = shop.find(id: placed.id)
+        recover tool.not_found => { id: "none", total: 1 }
+    reply found.id
+}
+"#;
+
+fn run(place: &tempfile::TempDir, arguments: &[&str]) -> Output {
+    planrun(arguments)
+        .within(place.path())
+        .without_variable("SHOP_TOKEN")
+        .run()
+}
+
+#[test]
+fn every_operation_of_a_large_document_is_a_tool() {
+    let Some(path) = cases("openapi/openai.json") else {
+        return;
+    };
+    let plan = r#"use openai
+
+plan ask(model: string = "gpt-4o") -> { text: string?, gone: bool } {
+    step models = openai.listModels()
+    step answer = openai.createChatCompletion(
+        model: model,
+        messages: [{ role: "user", content: "${size(models.data)} models" }],
+    )
+    step file = openai.createFile(file: b"hello", purpose: "assistants")
+    step gone = openai.deleteFile(file_id: file.id)
+    reply { text: answer.choices[0].message.content, gone: gone.deleted }
+}
+"#;
+    let path = std::fs::canonicalize(path).unwrap();
+    let settings = format!("tools:\n  openai: {{ openapi: {} }}\n", json!(path));
+    let place = folder([("a.plan", plan), ("planrun.yaml", settings.as_str())]);
+    let checked = run(&place, &["check", "a.plan", "--deny", "warnings"]);
+    assert_eq!(checked.status, 0, "{checked:?}");
+    let host: Arc<dyn Host> = Arc::new(RealHost);
+    let location = Location::of(&*host, None, Some(place.path())).unwrap();
+    let (project, findings) = Project::open(&*host, &location).unwrap();
+    let api = &project.apis[0].api;
+    let (mut parameters, mut untyped, mut unknown) = (0, 0, Vec::new());
+    for operation in &api.operations {
+        let signature = &operation.signature;
+        parameters += signature.parameters.len();
+        untyped += signature
+            .parameters
+            .iter()
+            .filter(|one| one.ty == Type::Any)
+            .count();
+        if signature.returns == Type::Any {
+            unknown.push(signature.name.to_string());
+        }
+    }
+    println!(
+        "{} tools, {} left out, {} findings; {parameters} arguments, {untyped} of them any; results that are any: {unknown:?}",
+        api.operations.len(),
+        api.left_out,
+        findings.len(),
+    );
+    assert_eq!(api.operations.len() + api.left_out, 288);
+    assert_eq!((api.left_out, findings.len()), (0, 0));
+    assert!(
+        unknown.len() <= 4 && untyped * 50 < parameters,
+        "{unknown:?}"
+    );
+}
+
+/// Answers each request with the next of these, and gives what was asked.
+fn server(answers: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let kept = asked.clone();
+    thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            let mut part = [0; 4096];
+            while !is_whole(&request) {
+                let read = stream.read(&mut part).unwrap();
+                request.extend_from_slice(&part[..read]);
+            }
+            kept.lock()
+                .unwrap()
+                .push(String::from_utf8(request).unwrap());
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    (address, asked)
+}
+
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    length.is_none_or(|length| body.len() >= length.parse().unwrap())
+}
+
+fn answered(status: &str, body: &Json) -> String {
+    let body = body.to_string();
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[test]
+fn plans_call_operations_with_credentials_of_the_environment() {
+    let (address, asked) = server(vec![
+        answered("201 Created", &json!({"id": "A1", "total": 3})),
+        answered(
+            "404 Not Found",
+            &json!({"detail": "none for hunter2-token"}),
+        ),
+    ]);
+    let settings = format!(
+        "tools:\n  shop: {{ openapi: shop.yaml, server: \"{address}/v1\", auth: {{ bearer: SHOP_TOKEN }} }}\nenv: [SHOP_TOKEN]\n"
+    );
+    let place = folder([
+        ("a.plan", PLAN),
+        ("shop.yaml", DOCUMENT),
+        ("planrun.yaml", settings.as_str()),
+    ]);
+    let ran = planrun(["run", "a.plan", "--format", "ndjson"])
+        .within(place.path())
+        .variable("SHOP_TOKEN", "hunter2-token")
+        .run();
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(
+        ran.stdout.contains("\"none\"") && !ran.stdout.contains("hunter2"),
+        "{}",
+        ran.stdout
+    );
+    let asked = asked.lock().unwrap().clone();
+    assert!(
+        asked[0].starts_with("POST /v1/orders HTTP/1.1\r\n"),
+        "{}",
+        asked[0]
+    );
+    assert!(
+        asked[0].contains("authorization: Bearer hunter2-token\r\n"),
+        "{}",
+        asked[0]
+    );
+    assert!(
+        asked[1].starts_with("GET /v1/orders/A1 HTTP/1.1\r\n"),
+        "{}",
+        asked[1]
+    );
+}
+
+#[test]
+fn what_the_project_does_not_allow_is_not_called() {
+    let settings = "tools:\n  shop: { openapi: shop.yaml, server: \"http://127.0.0.1:9\" }\nallow: { net: [api.shop.example] }\n";
+    let place = folder([
+        ("a.plan", PLAN),
+        ("shop.yaml", DOCUMENT),
+        ("planrun.yaml", settings),
+    ]);
+    let ran = run(&place, &["run", "a.plan"]);
+    assert_ne!(ran.status, 0);
+    let told = "add \"127.0.0.1:9\" to `allow.net` there";
+    assert!(
+        ran.stderr.contains("denied.policy") || ran.stdout.contains("denied.policy"),
+        "{ran:?}"
+    );
+    assert!(
+        format!("{}{}", ran.stdout, ran.stderr)
+            .replace("\n", " ")
+            .contains(told),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn what_a_project_says_wrongly_of_a_document_is_found() {
+    let settings = r#"tools:
+  shop: { openapi: shop.yaml, auth: { bearer: SHOP_TOKEN }, classes: { fnd: read } }
+  keys: { openapi: shop.yaml, server: "http://127.0.0.1:9", auth: { key: SHOP_KEY } }
+  text: { openapi: shop.yaml, server: "http://127.0.0.1:9", auth: { basic: { user: USER, password: "not a name" } } }
+  far: { openapi: "https://shop.example/openapi.json" }
+  none: { openapi: none.yaml }
+  half: { openapi: shop.yaml, server: /v1, sever: x }
+env: [USER]
+"#;
+    let place = folder([
+        ("a.plan", "plan a() -> int {\n    reply 1\n}\n"),
+        ("shop.yaml", DOCUMENT),
+        ("planrun.yaml", settings),
+    ]);
+    let checked = run(&place, &["check", "a.plan", "--format", "json"]);
+    assert_eq!(checked.status, 1, "{checked:?}");
+    for told in [
+        "shop has no tool `fnd`",
+        "nobody says where shop is: `shop.yaml` has no `servers` with a whole address",
+        "SHOP_TOKEN is read from the environment, and `env` of planrun.yaml does not list it",
+        "the document has no security scheme of the type `apiKey`",
+        "here stands the name of a variable of the environment, and nothing else",
+        "`openapi` must be a file of the project, which is its own pin",
+        "the document `none.yaml` cannot be read",
+        "`server` is no web address",
+        "has no key `sever`",
+    ] {
+        assert!(
+            checked.stdout.contains(told),
+            "{told:?} in {}",
+            checked.stdout
+        );
+    }
+    assert!(!checked.stdout.contains("not a name"), "{}", checked.stdout);
+}
+
+#[test]
+fn tools_are_listed_checked_tried_and_doubled() {
+    let test = r#"test "a double answers" of order {
+    mock shop.place => { id: "B2", total: 4 }
+    mock shop.find => { id: "B2", total: 4 }
+    expect reply == "B2"
+}
+"#;
+    let settings = "tools:\n  shop: { openapi: shop.yaml, server: \"http://127.0.0.1:9\", classes: { place: idempotent } }\n";
+    let place = folder([
+        ("a.plan", PLAN),
+        ("a.plantest", test),
+        ("shop.yaml", DOCUMENT),
+        ("planrun.yaml", settings),
+    ]);
+    let listed = run(&place, &["tools", "list", "--query", "orders place"]);
+    assert!(
+        listed.stdout.starts_with("shop.place  idempotent"),
+        "{}",
+        listed.stdout
+    );
+    let shown = run(&place, &["tools", "show", "shop.find"]);
+    assert_eq!(
+        shown.stdout,
+        "tool shop.find(id: string) -> { id: string, total: int } read fails failed, not_found\n"
+    );
+    let checked = run(&place, &["check", "a.plan", "--deny", "warnings"]);
+    assert_eq!(checked.status, 0, "{checked:?}");
+    let wrong = PLAN.replace("total: total", "totl: total");
+    std::fs::write(place.path().join("b.plan"), wrong).unwrap();
+    let wrong = run(&place, &["check", "b.plan"]);
+    assert!(
+        wrong.status == 1 && wrong.stdout.contains("totl"),
+        "{wrong:?}"
+    );
+    let tested = run(&place, &["test", "a.plantest"]);
+    assert_eq!(tested.status, 0, "{tested:?}");
+    let tried = run(&place, &["run", "a.plan", "--mock", "--format", "json"]);
+    assert_eq!(tried.status, 0, "{tried:?}");
+    assert_eq!(tried.json()["reply"], "A1");
+    let refused = run(&place, &["run", "a.plan", "--mock", "-i", "total=0"]);
+    assert_ne!(refused.status, 0, "{refused:?}");
+}
+
+/// Posts JSON to a path of a mock; the whole answer.
+fn posted(mock: &Mock, path: &str, body: &str) -> String {
+    let host = mock.address().strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_double_holds_requests_against_the_document() {
+    let place = folder([("shop.yaml", DOCUMENT)]);
+    let file = format!("shop={}", place.path().join("shop.yaml").display());
+    let mock = Mock::start(["--openapi", file.as_str()]);
+    let post = |path: &str, body: &str| posted(&mock, path, body);
+    let placed = post("/shop/orders", r#"{"id": "A1", "total": 3}"#);
+    assert!(
+        placed.contains("201 Created") && placed.contains(r#""id":"A1""#),
+        "{placed}"
+    );
+    let refused = post("/shop/orders", r#"{"id": "A1", "total": 0}"#);
+    assert!(
+        refused.contains("422") && refused.contains("total must be at least 1"),
+        "{refused}"
+    );
+    assert!(post("/shop/orders", "{").contains("422"));
+    assert!(post("/shop/orders/A1", "{}").contains("405"));
+    assert!(post("/shop/nothing", "{}").contains("404"));
+}
+
+const APP: &str = r#"name: desk
+tools:
+  - name: close
+    endpoint: ADDRESS
+    request:
+      method: POST
+      path: "/orders/{id}/close"
+      query: { notify: "{notify}", source: plan }
+      headers: { x-reason: "{reason}" }
+      body: { by: "{who}", notes: ["{note}", "{{note}}"], fixed: 1 }
+    response: { value: /data, error: /error/code }
+    parameters:
+      type: object
+      properties:
+        id: { type: string }
+        notify: { type: array, items: { type: string } }
+        reason: { type: string }
+        who: { type: object, properties: { name: { type: string } }, required: [name] }
+        note: { type: string }
+      required: [id, who]
+    returns: { type: object, properties: { state: { type: string } }, required: [state] }
+    errors: [{ reason: closed, class: tool.closed }]
+    mock: [{ when: { id: gone }, fail: closed }, { data: { state: "closed by {args.who.name}" } }]
+  - name: look
+    endpoint: ADDRESS
+    request: { method: GET, path: "/orders/{id}" }
+    parameters: { type: object, properties: { id: { type: string } }, required: [id] }
+    returns: { type: object, properties: { id: { type: string } }, required: [id] }
+"#;
+
+const CLOSING: &str = r#"use desk
+
+plan close(id: string = "A/1") -> string {
+    step seen = desk.look(id: id)
+    step closed = desk.close(id: seen.id, who: { name: "Ada" }, notify: ["a", "b"])
+        recover tool.closed => { state: "was closed" }
+    reply closed.state
+}
+"#;
+
+#[test]
+fn a_request_of_an_app_file_is_what_it_says() {
+    let (address, asked) = server(vec![
+        answered("200 OK", &json!({"id": "A/1"})),
+        answered("409 Conflict", &json!({"error": {"code": "closed"}})),
+    ]);
+    let app = APP.replace("ADDRESS", &format!("{address}/v1"));
+    let place = folder([("a.plan", CLOSING), ("apps/desk.yaml", app.as_str())]);
+    let checked = run(&place, &["check", "a.plan", "--deny", "warnings"]);
+    assert_eq!(checked.status, 0, "{checked:?}");
+    let ran = run(&place, &["run", "a.plan", "--format", "json"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert_eq!(ran.json()["reply"], "was closed");
+    let asked = asked.lock().unwrap().clone();
+    assert!(
+        asked[0].starts_with("GET /v1/orders/A%2F1 HTTP/1.1\r\n"),
+        "{}",
+        asked[0]
+    );
+    assert!(
+        asked[1]
+            .starts_with("POST /v1/orders/A%2F1/close?notify=a&notify=b&source=plan HTTP/1.1\r\n"),
+        "{}",
+        asked[1]
+    );
+    assert!(
+        asked[1]
+            .ends_with("\r\n\r\n{\"by\":{\"name\":\"Ada\"},\"notes\":[\"{note}\"],\"fixed\":1}"),
+        "{}",
+        asked[1]
+    );
+    assert!(!asked[1].contains("x-reason"), "{}", asked[1]);
+    let tried = run(&place, &["run", "a.plan", "--mock", "--format", "json"]);
+    assert_eq!(tried.json()["reply"], "closed by Ada", "{tried:?}");
+    let gone = run(
+        &place,
+        &[
+            "run", "a.plan", "--mock", "--format", "json", "-i", "id=gone",
+        ],
+    );
+    assert_eq!(gone.json()["reply"], "was closed", "{gone:?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_request_is_found_at_its_place() {
+    let app = r#"name: desk
+tools:
+  - name: a
+    endpoint: http://127.0.0.1:9
+    request: { method: GTE, path: /a }
+  - name: b
+    endpoint: http://127.0.0.1:9
+    request:
+      method: GET
+      path: "orders/{idd}/{note}"
+      query: { q: "{quary}", t: "say {note}" }
+      headers: { host: x }
+      body: {}
+    response: { value: data }
+    parameters: { type: object, properties: { id: { type: string }, note: { type: string } }, required: [id] }
+  - name: c
+    endpoint: http://127.0.0.1:9
+    response: { value: /data }
+"#;
+    let place = folder([
+        ("a.plan", "plan a() -> int {\n    reply 1\n}\n"),
+        ("apps/desk.yaml", app),
+    ]);
+    let checked = run(&place, &["check", "a.plan", "--format", "json"]);
+    let found: Json = checked.json();
+    let mut told: Vec<String> = Vec::new();
+    for finding in found["diagnostics"].as_array().into_iter().flatten() {
+        let place = &finding["span"]["start"];
+        told.push(format!(
+            "{}:{} {}",
+            place["line"],
+            place["column"],
+            finding["message"].as_str().unwrap()
+        ));
+    }
+    let expected = [
+        "5:24 `method` of `request` cannot be `GTE`",
+        "10:13 `path` begins with `/`; it is added to the endpoint",
+        "10:13 `request` names `{idd}`, which is no parameter",
+        "10:13 `note` stands in the path and need not be given",
+        "11:19 `request` names `{quary}`, which is no parameter",
+        "11:33 `{note}` stands within a text, which is sent as it is",
+        "12:18 `host` is no header that an app file can set",
+        "13:13 a GET has no `body`",
+        "14:24 `value` of `response` must be a JSON pointer, such as `/data`",
+        "15:47 the parameter `id` is used nowhere in `request`",
+        "18:15 `response` says nothing without a `request`",
+    ];
+    assert_eq!(told, expected, "{}", checked.stdout);
+}

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# A document that FastAPI writes: plans over the server behind it, with each of its operations called, and the test double of the
+# same document before Schemathesis. Needs python3 and a package registry; takes no arguments. Without python3 it says so, and
+# nothing is counted.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+peers=$root/target/peers/openapi
+mkdir -p "$peers"
+
+if ! python3 -m venv --help > /dev/null 2>&1; then
+    echo "left out: FastAPI and Schemathesis before documents of OpenAPI, since there is no python3 with venv"
+    exit 0
+fi
+
+# Pinned, so that a new release of a peer is a change of this file.
+packages=(fastapi==0.165.0 uvicorn==0.54.0 python-multipart==0.0.34 schemathesis==4.32.5)
+if [ ! -e "$peers/ready" ]; then
+    python3 -m venv "$peers/venv"
+    "$peers/venv/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}"
+    touch "$peers/ready"
+fi
+python=$peers/venv/bin/python
+
+cargo build --quiet --locked
+planrun=$root/target/debug/planrun
+place=$(mktemp -d)
+server=
+double=
+finish() {
+    # Only what was started here.
+    for process in $server $double; do
+        kill "$process" 2> /dev/null || true
+    done
+    rm -rf "$place"
+}
+trap finish EXIT
+cd "$place"
+
+# A port of the system's choice, free a moment ago.
+port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+"$python" "$root/tests/peers/openapi/server.py" "$port" > server.log 2>&1 &
+server=$!
+for _ in $(seq 100); do
+    ! "$python" -c "import socket; socket.create_connection(('127.0.0.1', $port))" 2> /dev/null || break
+    sleep 0.1
+done
+
+"$python" -c "import urllib.request as u; print(u.urlopen('http://127.0.0.1:$port/openapi.json').read().decode())" > shop.json
+cat > planrun.yaml <<YAML
+tools:
+  shop: { openapi: shop.json, server: "http://127.0.0.1:$port" }
+YAML
+cp "$root/tests/peers/openapi/every.plan" "$root/tests/peers/openapi/order.plan" .
+"$planrun" check every.plan --deny warnings > findings || { cat findings; exit 1; }
+"$planrun" run every.plan -i id=A1 --format json > ran 2> warned || { cat ran warned; exit 1; }
+"$python" - <<'PYTHON'
+import json
+
+reply = json.load(open("ran"))["reply"]
+assert reply == {
+    "found": "A1",
+    "missing": "shop.find answered with status 404: no such order",
+    "listed": ["open-7 open a b&c", "closed-7 closed a b&c"],
+    "placed": {"id": "A2", "total": 5, "state": "open", "note": None, "tags": ["x"]},
+    "noted": ["a b ä", "二 &"],
+    "changed": "A3",
+    "dropped": None,
+    "me": {"client": "planrun", "session": "s-1"},
+    "roles": {"ada": ["a", "b"]},
+    "stored": {"size": 8, "names": ["files", "files"], "about": "two files"},
+    "paid": {"kind": "cash", "amount": 1.5},
+    "sum": 6,
+    "today": "good morning",
+    "drawn": 6,
+}, reply
+PYTHON
+# As docs/openapi.md has it.
+"$planrun" run order.plan -i id=A7 > ordered || { cat ordered; exit 1; }
+grep -q '"no note"' ordered
+# The double answers the same plan with what it makes up.
+"$planrun" run every.plan -i id=A1 --mock --format json > mocked 2> warned || { cat mocked warned; exit 1; }
+
+"$planrun" mock --openapi shop=shop.json --bind 127.0.0.1:0 > address 2> double.log &
+double=$!
+for _ in $(seq 100); do
+    [ ! -s address ] || break
+    sleep 0.1
+done
+# The double keeps no orders, so that no test goes from one request to the next.
+examine() {
+    "$peers/venv/bin/schemathesis" run shop.json --url "$(cat address)/shop" --max-examples 25 --generation-deterministic \
+        --phases examples,coverage,fuzzing --no-color "$@" > schemathesis.log 2>&1 || { tail -80 schemathesis.log; exit 1; }
+    grep -A 1 "^Test cases" schemathesis.log | tail -1
+}
+echo "Schemathesis before the double:"
+examine --exclude-operation-id login --exclude-operation-id upload
+# In a form, one value and a list of one value are the same bytes, so that the one is not refused for the other.
+examine --include-operation-id login --include-operation-id upload --exclude-checks negative_data_rejection
+operations=$("$python" -c 'import json; print(sum(len(one) for one in json.load(open("shop.json"))["paths"].values()))')
+echo "OpenAPI: a plan over $operations operations of a FastAPI server and over their double, which Schemathesis has examined"
