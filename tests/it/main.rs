@@ -9,6 +9,7 @@
 mod adversarial;
 mod allow;
 mod bad_input;
+mod bfcl;
 mod breaking;
 mod cel;
 mod check;
@@ -55,6 +56,7 @@ mod replay;
 mod retail;
 mod run;
 mod schema;
+mod schema_cases;
 mod secrets;
 mod semantics;
 mod service;
