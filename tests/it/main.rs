@@ -70,6 +70,8 @@ mod syntax;
 mod systems;
 mod test_report;
 mod tidy;
+mod tool_calls;
+mod tool_contracts;
 mod tools;
 mod tracing;
 mod types;

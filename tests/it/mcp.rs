@@ -12,7 +12,7 @@ use crate::support::{Output, cases, folder, has_python, planrun, root};
 
 /// A project with the scripted server as `notes`, its contracts pinned with all that they claim; nothing where there is no
 /// Python to run the server.
-fn project(plan: &str) -> Option<TempDir> {
+pub fn project(plan: &str) -> Option<TempDir> {
     let place = unpinned(plan)?;
     let locked = run(&place, &["tools", "lock", "--accept", "all"]);
     assert_eq!(locked.status, 0, "{locked:?}");
@@ -20,7 +20,7 @@ fn project(plan: &str) -> Option<TempDir> {
 }
 
 /// The same before anything is pinned.
-fn unpinned(plan: &str) -> Option<TempDir> {
+pub fn unpinned(plan: &str) -> Option<TempDir> {
     if !has_python("servers of MCP") {
         return None;
     }
@@ -32,12 +32,12 @@ fn unpinned(plan: &str) -> Option<TempDir> {
     Some(place)
 }
 
-fn run(place: &TempDir, arguments: &[&str]) -> Output {
+pub fn run(place: &TempDir, arguments: &[&str]) -> Output {
     planrun(arguments).within(place.path()).run()
 }
 
 /// What the server was called with, in order.
-fn calls(place: &TempDir) -> Vec<Json> {
+pub fn calls(place: &TempDir) -> Vec<Json> {
     let calls = std::fs::read_to_string(place.path().join("calls")).unwrap_or_default();
     calls
         .lines()
@@ -46,7 +46,7 @@ fn calls(place: &TempDir) -> Vec<Json> {
 }
 
 /// A plan that calls one tool and gives what that gives.
-fn calling(call: &str) -> String {
+pub fn calling(call: &str) -> String {
     format!("use notes\n\nplan a() -> any {{\n    step given = {call}\n    reply given\n}}\n")
 }
 
@@ -69,7 +69,7 @@ fn a_lock_pins_what_a_server_offers_and_takes_nothing_on_trust() {
     assert!(
         first
             .stdout
-            .starts_with("notes (scripted 1.0.0): 13 tools\n"),
+            .starts_with("notes (scripted 1.0.0): 14 tools\n"),
         "{}",
         first.stdout
     );
@@ -81,7 +81,7 @@ fn a_lock_pins_what_a_server_offers_and_takes_nothing_on_trust() {
     assert!(
         first
             .stdout
-            .contains("3 of 13 tools say that they only read, and count as effects"),
+            .contains("3 of 14 tools say that they only read, and count as effects"),
         "{}",
         first.stdout
     );

@@ -2,7 +2,7 @@
 
 use planrun_lang::diag::render::{escape_json, visible_line, visible_text};
 use planrun_lang::protocol::{RunState, Sent, StepState};
-use planrun_lang::types::{ErrorClass, Transient};
+use planrun_lang::types::{Denied, ErrorClass, Transient};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
@@ -112,6 +112,17 @@ fn interrupted(
             } else {
                 Exit::Fine
             }
+        }
+        Interruption::Failed(error) if error.class == ErrorClass::Denied(Denied::Contract) => {
+            terminal.say(&format!(
+                "the run {run} is paused there; `{}` shows what has changed; once `{}` has pinned that, `{}` takes it up \
+                 with the plan that fits it, and `{}` ends the run",
+                terminal.command("tools diff"),
+                terminal.command("tools lock"),
+                terminal.command(&format!("runs patch {run} PLAN --resume")),
+                terminal.command(&format!("runs cancel {run}"))
+            ));
+            Exit::Paused
         }
         Interruption::Failed(_) => {
             terminal.say(&format!(

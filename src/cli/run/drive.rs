@@ -1,13 +1,16 @@
 //! Driving a run in this process, for whoever sits at the command line.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
+use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, UpTo};
 use super::listener::Listener;
 use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
+use crate::cli::tools::tell;
 use crate::cli::{Exit, Failure, Terminal};
 use planrun_runs::driver::Silence;
 use planrun_runs::runs::{Error, EventOptions, Planrun, ResumeOptions, Run};
@@ -90,6 +93,11 @@ pub fn drive_run(
             (&driven.outcome, continues),
         )?;
     }
+    tell(
+        &**planrun.host(),
+        &planrun.location().folder,
+        &driven.outcome,
+    )?;
     let exit = answer::print(&driven.outcome, until, output)?;
     written.map(|()| exit)
 }
@@ -115,17 +123,18 @@ fn tell_stuck(run: &str, (deaths, event): (u32, u64), terminal: Terminal) {
     ));
 }
 
-/// What a future comes to.
+/// What a future comes to. All of a process are waited for by one runtime, so that a connection which one of them has made
+/// serves the next.
 ///
 /// # Errors
 /// When the process has nothing left to run it with.
 pub fn wait<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime =
-        runtime.map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
-    Ok(runtime.block_on(future))
+    static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
+    let runtime = RUNTIME.get_or_init(|| Builder::new_current_thread().enable_all().build());
+    match runtime {
+        Ok(runtime) => Ok(runtime.block_on(future)),
+        Err(error) => Err(Failure::Environment(format!("cannot start: {error}"))),
+    }
 }
 
 /// The first Ctrl-C stops gracefully: effects in flight are awaited. The second ends the process.

@@ -1,15 +1,14 @@
 //! `planrun tools lock`: connects to the servers of the project, and pins what they offer.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::render::visible_line;
 use planrun_lang::types::Effect;
 use planrun_runs::runs::Workspace;
-use planrun_tools::contract::{Lock, LockedServer, LockedTool, suspicions};
+use planrun_tools::contract::{Lock, LockedServer, suspicions};
 
-use crate::cli::run::wait;
+use super::renewal::{Renewal, differences};
 use crate::cli::{Exit, Failure, Terminal};
 
 /// Connect to the servers of the project, and pin what they offer in `planrun.lock`.
@@ -41,45 +40,25 @@ pub(super) fn run(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     let workspace = Workspace::open(Path::new("-"), project)?;
-    let configured = &workspace.project.servers;
-    for wanted in &arguments.servers {
-        if !configured.iter().any(|server| *server.name == **wanted) {
-            let message = format!("there is no server `{wanted}` in planrun.yaml");
-            return Err(Failure::Usage(message));
-        }
-    }
-    let wanted: Vec<Arc<str>> = configured
-        .iter()
-        .map(|server| server.name.clone())
-        .filter(|name| {
-            arguments.servers.is_empty() || arguments.servers.contains(&name.to_string())
-        })
-        .collect();
-    let offered = wait(workspace.project.offered(&workspace.host, &wanted))?;
     let before = &workspace.project.lock;
-    let mut lock = before.clone();
-    lock.servers
-        .retain(|name, _| configured.iter().any(|server| *server.name == **name));
-    let mut refused = Vec::new();
-    for (name, offered) in offered {
-        match offered {
-            Ok(offered) => {
-                let mut renewed = before.servers.get(&*name).cloned().unwrap_or_default();
-                renewed = renewed.renewed(offered);
-                accept(&mut renewed, arguments.accept);
-                lock.servers.insert(name.to_string(), renewed);
-            }
-            Err(problem) => refused.push(problem.to_string()),
+    let Renewal {
+        mut lock,
+        refused,
+        asked,
+    } = Renewal::of(&workspace, &arguments.servers)?;
+    for name in &asked {
+        if let Some(server) = lock.servers.get_mut(name) {
+            accept(server, arguments.accept);
         }
     }
-    if configured.is_empty() {
+    if workspace.project.servers.is_empty() {
         terminal.say("planrun.yaml names no server");
     }
     terminal.print(&report(before, &lock))?;
     for problem in &refused {
         terminal.complain(&visible_line(problem));
     }
-    let is_same = *before == lock;
+    let is_same = **before == lock;
     if !arguments.check && !is_same {
         let path = workspace.location.folder.join(Lock::FILE);
         let written = workspace.host.write_file(&path, lock.text().as_bytes());
@@ -116,9 +95,13 @@ fn report(before: &Lock, after: &Lock) -> String {
             who.trim(),
             counted(server.tools.len())
         ));
+        let differences = differences(name, known, server);
+        lines.extend(
+            differences
+                .iter()
+                .map(|one| format!("  {}", one.sentence())),
+        );
         for (tool, pinned) in &server.tools {
-            let change = change(known.tools.get(tool), pinned);
-            lines.extend(change.map(|change| format!("  {name}.{} {change}", visible_line(tool))));
             let description = pinned.offered.description.as_deref().unwrap_or_default();
             let warnings = suspicions(description).into_iter().map(|what| {
                 format!(
@@ -128,11 +111,6 @@ fn report(before: &Lock, after: &Lock) -> String {
             });
             lines.extend(warnings);
         }
-        let gone = known
-            .tools
-            .keys()
-            .filter(|tool| !server.tools.contains_key(*tool));
-        lines.extend(gone.map(|tool| format!("  {name}.{} is gone", visible_line(tool))));
     }
     let gone = before
         .servers
@@ -141,16 +119,6 @@ fn report(before: &Lock, after: &Lock) -> String {
     lines.extend(gone.map(|name| format!("{name} is not configured any more")));
     lines.extend(awaiting(after));
     lines.into_iter().map(|line| line + "\n").collect()
-}
-
-fn change(before: Option<&LockedTool>, after: &LockedTool) -> Option<&'static str> {
-    let Some(before) = before else {
-        return Some("is new");
-    };
-    if !after.has_contract_of(before) {
-        return Some("has changed its contract");
-    }
-    (!after.has_documentation_of(before)).then_some("has changed its description")
 }
 
 /// The claims that nobody has accepted yet.

@@ -1,7 +1,11 @@
 //! `planrun tools`: the tools of a project, and the file that pins their contracts.
 
+mod deferred;
+mod diff;
 mod list;
 mod lock;
+mod renewal;
+mod run;
 mod show;
 
 use std::path::Path;
@@ -10,15 +14,19 @@ use clap::{Args, Subcommand};
 
 use super::{Exit, Failure, Terminal};
 
+pub use deferred::tell;
+
 const EXAMPLES: &str = "\
 Examples:
   planrun tools list                    every tool that plans of this project can call
   planrun tools list --query 'customers by name'    those that these words speak of
   planrun tools show notes.search       its contract, in the language of plans
+  planrun tools run notes.search --input '{\"query\": \"plans\"}'    one call
   planrun tools lock                    connect to the servers and pin what they offer
-  planrun tools lock --check            in CI: fail where a server offers something else";
+  planrun tools lock --check            in CI: fail where a server offers something else
+  planrun tools diff                    what has changed at the servers, and which plans that breaks";
 
-/// Look at the tools of the project, and pin their contracts.
+/// Look at the tools of the project, call one, and pin their contracts.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -28,8 +36,10 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Diff(diff::DiffArguments),
     List(list::ListArguments),
     Lock(lock::LockArguments),
+    Run(run::RunArguments),
     Show(show::ShowArguments),
 }
 
@@ -43,7 +53,9 @@ pub fn run(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     match &arguments.command {
+        Command::Diff(arguments) => diff::run(arguments, project, terminal),
         Command::List(arguments) => list::run(arguments, project, terminal),
+        Command::Run(arguments) => run::run(arguments, project, terminal),
         Command::Lock(arguments) => lock::run(arguments, project, terminal),
         Command::Show(arguments) => show::run(arguments, project, terminal),
     }

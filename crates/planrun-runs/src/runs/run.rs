@@ -124,6 +124,7 @@ impl Planrun {
             .transpose()?;
         let mut job = Job {
             workspace: plan.workspace.clone(),
+            tools: plan.asked(),
             program,
             broken: None,
             definitions: definitions(&parse(&plan.source).file, &plan.plan.name),
@@ -384,6 +385,8 @@ impl Run {
 /// A run and everything that it needs.
 pub(super) struct Job {
     workspace: Arc<Workspace>,
+    /// Its tools, where some were asked for their contracts before it began.
+    tools: Option<Arc<Catalog>>,
     pub(super) program: Arc<Program>,
     /// What keeps its plan from being run here, where it could be run when it began.
     broken: Option<String>,
@@ -440,6 +443,7 @@ impl Job {
         let broken = errors.map(|found| found.message.clone());
         Ok(Self {
             workspace: Arc::new(workspace),
+            tools: None,
             program: Arc::new(Program::new(plan)),
             broken,
             definitions: pinned.definitions(),
@@ -501,7 +505,10 @@ impl Job {
         };
         let tools = match &mock {
             Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
-            None => self.workspace.catalog(None),
+            None => {
+                let tools = self.tools.take();
+                tools.unwrap_or_else(|| self.workspace.catalog(None))
+            }
         };
         let mut secrets = tools.secrets();
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));

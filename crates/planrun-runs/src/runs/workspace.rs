@@ -1,16 +1,18 @@
 //! A project with its tools, and plans checked against it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, Severities, Severity, codes};
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;
-use planrun_lang::sema::{CheckedFile, Files, Plan, Policy, Tools};
+use planrun_lang::sema::{Call, CheckedFile, Files, Plan, Policy, StepKind, Target, Tools};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
 use planrun_lang::types::Signature;
+use planrun_tools::contract::Lock;
 use planrun_tools::host::{Host, PinnedHost, Pins, RealHost};
 use planrun_tools::project::{Location, Project};
 use planrun_tools::tools::{Catalog, Tool};
@@ -64,6 +66,8 @@ pub struct CheckedPlan {
     pub workspace: Arc<Workspace>,
     pub source: Arc<SourceFile>,
     pub plan: Arc<Plan>,
+    /// The tools that were asked for their contracts: a run goes on with their connections.
+    asked: Arc<OnceLock<Arc<Catalog>>>,
     /// Why a run of it would fail in the middle, whatever the data.
     obstacles: Vec<Obstacle>,
 }
@@ -140,6 +144,18 @@ impl Workspace {
         Self::of(host, reading, location.clone(), own_tools.clone())
     }
 
+    /// The same project with other contracts of its servers.
+    ///
+    /// # Errors
+    /// When the project's file cannot be used any more.
+    pub fn with_lock(&self, lock: Lock) -> Result<Self, Error> {
+        let (host, reading) = (self.host.clone(), self.reading.clone());
+        let mut other = Self::of(host, reading, self.location.clone(), self.own_tools.clone())?;
+        other.project.lock = Arc::new(lock);
+        other.tools = tools(&other.project, &other.host, &other.own_tools);
+        Ok(other)
+    }
+
     fn of(
         host: Arc<dyn Host>,
         reading: Arc<PinnedHost>,
@@ -170,13 +186,7 @@ impl Workspace {
             .collect::<Result<_, _>>();
         let confirm =
             confirm.map_err(|error| environment(format!("planrun.yaml: confirm: {error}")))?;
-        let own = own_tools.iter().map(|tool| tool.signature.clone());
-        let tools = project
-            .catalog(&host, &Arc::new(Permissions::none()), None)
-            .signatures()
-            .cloned()
-            .chain(own)
-            .collect();
+        let tools = tools(&project, &host, &own_tools);
         let check = &project.settings.check;
         let severities = Severities::parse(&check.deny, &check.allow, &check.enable)
             .map_err(|error| environment(error.to_string()))?;
@@ -374,6 +384,7 @@ impl Checked {
             workspace,
             source: report.source.clone(),
             plan,
+            asked: Arc::default(),
             obstacles,
         };
         Ok(Choice {
@@ -422,6 +433,55 @@ impl CheckedPlan {
         }
     }
 
+    /// Asks the servers behind the plan whether the contracts of the tools that it calls still are what the plan was checked
+    /// against. A server that cannot be reached says nothing: the steps that call it fail. A run that is started
+    /// afterwards goes on with the same connections.
+    ///
+    /// # Errors
+    /// [`Error::Obstacles`] with a `contract-broken` for each tool whose contract is another one now.
+    pub async fn verify_contracts(&self) -> Result<(), Error> {
+        let tools = self.asked.get_or_init(|| self.workspace.catalog(None));
+        let mut calls: BTreeMap<String, (&Arc<Signature>, Span)> = BTreeMap::new();
+        for plan in self.plan.with_called() {
+            let is_here = plan.source.name() == self.source.name();
+            for step in plan.steps() {
+                if let StepKind::Call(Call {
+                    target: Target::Tool(signature),
+                    span,
+                    ..
+                }) = &step.kind
+                {
+                    let span = if is_here { *span } else { self.plan.span };
+                    calls.entry(signature.path()).or_insert((signature, span));
+                }
+            }
+        }
+        let broken = tools
+            .broken_contracts(calls.values().map(|(signature, _)| *signature))
+            .await;
+        if broken.is_empty() {
+            return Ok(());
+        }
+        tools.close().await;
+        let finding = |(path, why): (String, String)| {
+            let span = calls.get(&path).map_or(self.plan.span, |(_, span)| *span);
+            let message =
+                format!("the contract of `{path}` has changed since it was pinned: {why}");
+            Diagnostic::new(&codes::contracts::CONTRACT_BROKEN, span, message)
+                .help("`planrun tools diff` shows what has changed; `planrun tools lock` pins what the server offers now")
+        };
+        let found = broken.into_iter().map(finding).collect();
+        Err(Error::Obstacles(Box::new(FileReport::new(
+            self.source.clone(),
+            found,
+        ))))
+    }
+
+    /// The tools of a run of this plan.
+    pub(super) fn asked(&self) -> Option<Arc<Catalog>> {
+        self.asked.get().cloned()
+    }
+
     /// Refuses a plan that something outside of these places keeps from being done as a whole.
     ///
     /// # Errors
@@ -459,6 +519,15 @@ impl CheckedPlan {
         let found = found.collect::<Vec<_>>();
         (!found.is_empty()).then(|| FileReport::new(self.source.clone(), found))
     }
+}
+
+/// What plans of a project are checked against.
+fn tools(project: &Project, host: &Arc<dyn Host>, own: &[Tool]) -> Tools {
+    let catalog = project.catalog(host, &Arc::new(Permissions::none()), None);
+    let own = own.iter().map(|tool| tool.signature.clone());
+    let mut tools: Tools = catalog.signatures().cloned().chain(own).collect();
+    tools.unlocked = project.unlocked().cloned().collect();
+    tools
 }
 
 /// The machine itself.

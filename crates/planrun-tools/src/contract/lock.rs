@@ -159,6 +159,12 @@ impl Lock {
         Ok(lock)
     }
 
+    /// The pinned contract of a tool.
+    #[must_use]
+    pub fn tool(&self, server: &str, tool: &str) -> Option<&LockedTool> {
+        self.servers.get(server)?.tools.get(tool)
+    }
+
     /// The text of the file: sorted, one line for each part of a tool, the same for the same contracts.
     #[must_use]
     pub fn text(&self) -> String {

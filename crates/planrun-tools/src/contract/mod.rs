@@ -1,6 +1,7 @@
 //! Contracts of tools: how JSON Schemas become signatures, what servers say of their tools, and the file that pins it.
 
 mod arguments;
+mod change;
 mod documentation;
 mod lock;
 mod offered;
@@ -8,6 +9,7 @@ mod search;
 mod suspicion;
 
 pub use arguments::Arguments;
+pub use change::Change;
 pub use lock::{Lock, LockError, LockedServer, LockedTool};
 pub use offered::{Annotations, OfferedServer, OfferedTool};
 pub use search::ToolIndex;

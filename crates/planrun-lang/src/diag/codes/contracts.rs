@@ -17,6 +17,11 @@ pub static UNIMPLEMENTED_TOOL: Code = Code::warning(
     include_str!("pages/unimplemented-tool.md"),
 );
 
+pub static UNLOCKED_TOOL: Code =
+    Code::error("unlocked-tool", include_str!("pages/unlocked-tool.md"));
+pub static CONTRACT_BROKEN: Code =
+    Code::error("contract-broken", include_str!("pages/contract-broken.md"));
+
 pub(super) static ALL: &[&Code] = &[
     &APP_INVALID,
     &CONFIG_KEY,
@@ -25,4 +30,6 @@ pub(super) static ALL: &[&Code] = &[
     &DEPRECATED_TOOL,
     &AMBIGUOUS_TOOL,
     &UNIMPLEMENTED_TOOL,
+    &UNLOCKED_TOOL,
+    &CONTRACT_BROKEN,
 ];

@@ -22,7 +22,7 @@ const INHERITED: [&str; 2] = ["PATH", "HOME"];
 /// A running program. Dropping it stops it with all that it has started.
 pub(super) struct Program {
     group: ProcessGroup,
-    _child: Child,
+    child: Child,
     /// Where it has an error output.
     errors: Option<ErrorOutput>,
 }
@@ -87,7 +87,7 @@ impl Program {
         });
         let program = Self {
             group: ProcessGroup::of(&child),
-            _child: child,
+            child,
             errors,
         };
         Ok((program, pipes))
@@ -107,7 +107,15 @@ impl Program {
 
     /// Asks it to stop, and waits for that.
     pub(super) async fn stop(mut self) {
-        self.group.stop().await;
+        // What has ended is there until somebody has waited for it.
+        let waiting = async {
+            let _ = self.child.wait().await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = self.group.stop() => {}
+            () = waiting => {}
+        }
     }
 }
 
