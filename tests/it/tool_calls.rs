@@ -20,7 +20,7 @@ fn called(place: &TempDir, tool: &str, input: &str) -> Output {
 /// from waiting for ever.
 fn result(path: &str) -> Json {
     let read = || serde_json::from_slice::<Json>(&std::fs::read(path).unwrap()).unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     while read()["status"] == "pending" && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(50));
     }

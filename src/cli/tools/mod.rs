@@ -1,7 +1,7 @@
 //! `planrun tools`: the tools of a project, and the file that pins their contracts.
 
-mod deferred;
 mod diff;
+mod learn;
 mod list;
 mod lock;
 mod renewal;
@@ -14,8 +14,6 @@ use clap::{Args, Subcommand};
 
 use super::{Exit, Failure, Terminal};
 
-pub use deferred::tell;
-
 const EXAMPLES: &str = "\
 Examples:
   planrun tools list                    every tool that plans of this project can call
@@ -24,6 +22,7 @@ Examples:
   planrun tools run notes.search --input '{\"query\": \"plans\"}'    one call
   planrun tools lock                    connect to the servers and pin what they offer
   planrun tools lock --check            in CI: fail where a server offers something else
+  planrun tools learn                   what results looked like that no contract describes
   planrun tools diff                    what has changed at the servers, and which plans that breaks";
 
 /// Look at the tools of the project, call one, and pin their contracts.
@@ -37,6 +36,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Diff(diff::DiffArguments),
+    Learn(learn::LearnArguments),
     List(list::ListArguments),
     Lock(lock::LockArguments),
     Run(run::RunArguments),
@@ -54,6 +54,7 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     match &arguments.command {
         Command::Diff(arguments) => diff::run(arguments, project, terminal),
+        Command::Learn(arguments) => learn::run(arguments, project, terminal),
         Command::List(arguments) => list::run(arguments, project, terminal),
         Command::Run(arguments) => run::run(arguments, project, terminal),
         Command::Lock(arguments) => lock::run(arguments, project, terminal),

@@ -12,12 +12,14 @@ use planrun_lang::diag::render::{escape_json, visible_line};
 use planrun_lang::sema::plan_of_call;
 use planrun_lang::source::SourceFile;
 use planrun_runs::driver::Silence;
-use planrun_runs::runs::{CheckedPlan, Error, Inputs, Planrun, RunOptions, Workspace};
+use planrun_runs::runs::{
+    CheckedPlan, Error, Inputs, Planrun, ResumeOptions, RunOptions, Workspace,
+};
 use planrun_tools::contract::ToolIndex;
 use planrun_tools::tools::Catalog;
 use serde_json::{Map, Value as Json, json};
 
-use super::deferred;
+use crate::cli::deferred;
 use crate::cli::run::{OutputOptions, drive, wait};
 use crate::cli::{Exit, Failure, Terminal};
 
@@ -85,7 +87,9 @@ pub(super) fn run(
     if arguments.defer {
         let run = planrun.start(&call.plan, call.inputs, RunOptions::default())?;
         let tool = &arguments.tool;
-        return deferred::begin(&planrun, run, (tool, call.arguments), terminal);
+        let begun = deferred::begin(&planrun, run, (tool, call.arguments))?;
+        print(&begun, terminal)?;
+        return Ok(Exit::Fine);
     }
     match wait(call.plan.verify_contracts())? {
         Err(Error::Obstacles(report)) => {
@@ -99,13 +103,18 @@ pub(super) fn run(
     match arguments.format {
         Format::Human => {
             let output = OutputOptions::plain(terminal);
-            drive(&planrun, (Default::default(), None), output, |drive| {
-                let options = RunOptions {
-                    drive,
-                    ..RunOptions::default()
-                };
-                planrun.start(&call.plan, call.inputs, options)
-            })
+            drive(
+                &planrun,
+                (ResumeOptions::default(), None),
+                output,
+                |drive| {
+                    let options = RunOptions {
+                        drive,
+                        ..RunOptions::default()
+                    };
+                    planrun.start(&call.plan, call.inputs, options)
+                },
+            )
         }
         Format::Json => {
             let run = planrun.start(&call.plan, call.inputs, RunOptions::default())?;
@@ -261,7 +270,7 @@ impl Refusal {
     }
 }
 
-pub(super) fn print(document: &Json, terminal: Terminal) -> Result<(), Failure> {
+fn print(document: &Json, terminal: Terminal) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).unwrap_or_default();
     terminal.print_json(&format!("{}\n", escape_json(&text)))
 }

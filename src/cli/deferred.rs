@@ -16,19 +16,18 @@ use planrun_tools::host::Host;
 use planrun_tools::project::own_folder;
 use serde_json::{Map, Value as Json, json};
 
-use super::run::print;
-use crate::cli::{Exit, Failure, Terminal};
+use super::{Exit, Failure};
 
-/// Writes the file of a run that has begun, leaves the run to a process of its own, and tells where the file is.
+/// Writes the file of a run that has begun, and leaves the run to a process of its own. Gives what to tell of it: where the
+/// file is, and what is called.
 ///
 /// # Errors
 /// Where the file cannot be written, or no process can be started.
-pub(super) fn begin(
+pub fn begin(
     planrun: &Planrun,
     run: Run,
     (tool, arguments): (&str, Map<String, Json>),
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
+) -> Result<Json, Failure> {
     let (id, folder) = (run.id().to_owned(), planrun.location().folder.clone());
     let host = &**planrun.host();
     let path = file(&folder, &id);
@@ -54,11 +53,9 @@ pub(super) fn begin(
         ))
     })?;
     let path = path.display().to_string();
-    let document = json!({
+    Ok(json!({
         "status": "pending", "result": path, "run": id, "tool": tool, "input": arguments,
-    });
-    print(&document, terminal)?;
-    Ok(Exit::Fine)
+    }))
 }
 
 /// Starts a process that goes on with a run, and outlives this one.
@@ -94,7 +91,8 @@ pub fn tell(host: &dyn Host, folder: &Path, outcome: &Outcome) -> Result<(), Fai
 }
 
 /// How a call stands, for programs, and the exit code that goes with it.
-pub(super) fn envelope(outcome: &Outcome) -> (Json, Exit) {
+#[must_use]
+pub fn envelope(outcome: &Outcome) -> (Json, Exit) {
     let run = &outcome.run;
     if let Some(interruption) = &outcome.interruption {
         let (status, error) = match interruption {
