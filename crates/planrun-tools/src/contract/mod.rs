@@ -9,6 +9,6 @@ mod search;
 
 pub use arguments::Arguments;
 pub use change::Change;
-pub use lock::{Lock, LockError, LockedServer, LockedTool, ObservedResults};
+pub use lock::{Lock, LockError, LockedServer, LockedTool, ObservedResults, Pinned};
 pub use offered::{Annotations, OfferedServer, OfferedTool};
 pub use search::ToolIndex;
