@@ -1,7 +1,7 @@
 //! Servers of the Model Context Protocol: pinning what they offer, and calling it, with a scripted server that does what real
 //! ones do to their clients.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use planrun_lang::lint::suspicions;
@@ -9,7 +9,7 @@ use planrun_tools::contract::{OfferedTool, ToolIndex};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use crate::support::{Output, cases, folder, left_out, planrun, root};
+use crate::support::{Output, cases, folder, has_python, planrun, root};
 
 /// A project with the scripted server as `notes`, its contracts pinned with all that they claim; nothing where there is no
 /// Python to run the server.
@@ -22,12 +22,7 @@ pub fn project(plan: &str) -> Option<TempDir> {
 
 /// The same before anything is pinned.
 pub fn unpinned(plan: &str) -> Option<TempDir> {
-    let python = Command::new("python3")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .status();
-    if !python.is_ok_and(|status| status.success()) {
-        left_out("servers of MCP: there is no python3 that could be one");
+    if !has_python("servers of MCP") {
         return None;
     }
     let place = folder([("a.plan", plan)]);

@@ -92,10 +92,13 @@ pub(super) fn write(workspace: &Workspace, lock: &Lock) -> Result<(), Failure> {
 /// Accepts what tools say of their effect, as far as that is wanted.
 fn accept(server: &mut LockedServer, claims: Option<Claims>) {
     for tool in server.tools.values_mut() {
-        tool.accepted |= match (claims, tool.offered.annotations.claim()) {
+        let accepts = match (claims, tool.offered.annotations.claim()) {
             (Some(Claims::All), Some(_)) | (Some(Claims::Reads), Some(Effect::Read)) => true,
             (Some(Claims::Reads | Claims::All) | None, _) => false,
         };
+        if accepts {
+            tool.accept();
+        }
     }
 }
 

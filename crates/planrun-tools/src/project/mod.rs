@@ -15,6 +15,7 @@ use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::Language;
 use planrun_lang::permission::{Grant, PermissionError, Permissions};
 use planrun_lang::source::{SourceFile, Span};
+use planrun_lang::types::{Effect, Signature};
 use tokio::task::JoinSet;
 
 use crate::contract::{Lock, OfferedServer};
@@ -181,11 +182,14 @@ impl Project {
         }
         for server in &self.servers {
             let pinned = self.lock.servers.get(&*server.name);
-            let tools = pinned.into_iter().flat_map(|pinned| &pinned.tools);
-            let tools = tools.map(|(name, tool)| {
-                let class = server.classes.get(name).copied();
-                let class = class.unwrap_or_else(|| tool.class());
-                Arc::new(tool.offered.signature(&server.name, name, class))
+            let names = pinned.into_iter().flat_map(|pinned| pinned.tools.keys());
+            let tools = names.map(|name| {
+                let (lock, namespace) = (self.lock.clone(), server.name.clone());
+                let (class, name) = (server.classes.get(name).copied(), Arc::from(&**name));
+                let of = Arc::clone(&name);
+                (name, move || {
+                    pinned_signature(&lock, &namespace, &of, class)
+                })
             });
             catalog.add_server(
                 &self.server(server, host),
@@ -300,6 +304,22 @@ impl Project {
         offered.sort_by(|(one, _), (other, _)| one.cmp(other));
         offered
     }
+}
+
+/// What plans are checked against of a tool that is pinned, in this class or in its own.
+fn pinned_signature(
+    lock: &Lock,
+    namespace: &Arc<str>,
+    name: &str,
+    class: Option<Effect>,
+) -> Arc<Signature> {
+    Arc::new(match lock.tool(namespace, name) {
+        Some(tool) => {
+            let class = class.unwrap_or_else(|| tool.class());
+            tool.offered.signature(namespace, name, class)
+        }
+        None => Signature::unknown(namespace.clone(), name.into()),
+    })
 }
 
 /// The contracts that are pinned; none where there is no lock yet.

@@ -19,7 +19,7 @@ const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
 /// A running program. Dropping it stops it with all that it has started.
 pub(super) struct Program {
     group: ProcessGroup,
-    _child: Child,
+    child: Child,
     /// Where it has an error output.
     errors: Option<ErrorOutput>,
 }
@@ -64,7 +64,7 @@ impl Program {
         });
         let program = Self {
             group: ProcessGroup::of(&child),
-            _child: child,
+            child,
             errors,
         };
         Ok((program, pipes))
@@ -84,7 +84,15 @@ impl Program {
 
     /// Asks it to stop, and waits for that.
     pub(super) async fn stop(mut self) {
-        self.group.stop().await;
+        // What has ended is there until somebody has waited for it.
+        let waiting = async {
+            let _ = self.child.wait().await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = self.group.stop() => {}
+            () = waiting => {}
+        }
     }
 }
 
