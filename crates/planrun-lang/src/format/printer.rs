@@ -193,18 +193,6 @@ impl<'a> Printer<'a> {
         self.ops.push(Op::Dedent);
     }
 
-    pub fn parenthesised(&mut self, print: impl FnOnce(&mut Self)) {
-        self.grouped(|this| {
-            this.word("(");
-            this.indented(|this| {
-                this.line(Break::Soft);
-                print(this);
-            });
-            this.line(Break::Soft);
-            this.word(")");
-        });
-    }
-
     /// The end of a line between two neighbours, with the comments there; gives the slot above the second one.
     pub fn between(&mut self, behind: u32, next: u32) -> usize {
         let gap = self.comments.gap(Some(behind), next, false);

@@ -1,15 +1,15 @@
 //! Prints steps: one function for each kind of body.
 
 use super::clauses::print_clauses;
-use super::expressions::{print_arguments, print_expr_not_beginning_with, print_value};
+use super::expressions::print_expr_not_beginning_with;
 use super::parts::{Part, present, print_value_with};
 use super::printer::{Brackets, Printer};
 use super::statements::{print_block, print_head};
-use super::type_expressions::{print_pattern, print_type};
 use crate::source::Span;
 use crate::syntax::ast::{
     Argument, Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor,
 };
+use crate::syntax::print::{print_arguments, print_pattern, print_type, print_value};
 
 /// Words that begin other bodies than calls.
 const BODY_WORDS: [&str; 8] = [
