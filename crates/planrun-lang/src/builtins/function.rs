@@ -113,12 +113,6 @@ impl Overload {
     }
 }
 
-impl Example {
-    pub(super) const fn new(expression: &'static str, result: &'static str) -> Self {
-        Self { expression, result }
-    }
-}
-
 /// An expression and the text of its result as JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
