@@ -7,7 +7,7 @@ use super::printer::Printer;
 use super::statements::print_block;
 use super::steps::print_arm_body;
 use crate::syntax::ast::{ArmBody, Clause, ClauseKind, ErrorPattern, Expr, Name, Undo};
-use crate::syntax::print::print_value;
+use crate::syntax::print::{Style, print_value};
 
 /// A clause and the comments beside it.
 struct Placed<'a> {

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
-use super::document::{Break, INDENT, width};
+use super::comments::Gap;
+use super::document::{Break, INDENT, Op, width};
 use super::printer::{Brackets, Printer};
 use super::texts::{opens_block, print_literal, print_plain_text, print_template};
 use crate::source::Span;
-use crate::syntax::ast::{Expr, ExprKind, Link, LinkKind, Literal, Name, TemplatePart, Text};
+use crate::syntax::ast::{Expr, ExprKind, Link, LinkKind, Literal, TemplatePart, Text};
 use crate::syntax::precedence::Level;
 use crate::syntax::print::{Operand, Style, print_expr, print_link, print_operand};
+use crate::syntax::spelling::write_variable;
 
 impl<'a> Style<'a> for Printer<'a> {
     type Brackets = Brackets;
@@ -18,15 +20,15 @@ impl<'a> Style<'a> for Printer<'a> {
     const CANONICAL: bool = false;
 
     fn word(&mut self, text: impl Into<Cow<'a, str>>) {
-        self.word(text);
+        let text = text.into();
+        let columns = width(&text);
+        self.ops.push(Op::Text(text, columns));
     }
 
     fn variable(&mut self, name: &str) {
-        self.variable(name);
-    }
-
-    fn name(&mut self, name: &Name) {
-        self.name(name);
+        let mut text = String::new();
+        write_variable(&mut text, name);
+        self.word(text);
     }
 
     fn literal(&mut self, literal: &'a Literal, span: Span) {
@@ -40,8 +42,6 @@ impl<'a> Style<'a> for Printer<'a> {
     fn template(&mut self, parts: &'a [TemplatePart], span: Span) {
         print_template(self, parts, span);
     }
-
-    fn error(&mut self) {}
 
     fn enclosed(&mut self, open: &'static str, close: &'static str, print: impl FnOnce(&mut Self)) {
         self.grouped(|out| {
@@ -63,7 +63,41 @@ impl<'a> Style<'a> for Printer<'a> {
         span: impl Fn(&T) -> Span,
         print: impl FnMut(&mut Self, &'a T),
     ) {
-        self.list(brackets, region, items, span, print);
+        self.word(brackets.open);
+        let inside = (
+            region.start + 1,
+            region.end.saturating_sub(1).max(region.start + 1),
+        );
+        let moved = if brackets.commas {
+            Vec::new()
+        } else {
+            std::mem::take(&mut self.moved)
+        };
+        if items.is_empty() && moved.is_empty() && !self.comments.any(inside.0, inside.1) {
+            self.word(brackets.close);
+            return;
+        }
+        if !brackets.joined {
+            self.begin();
+        }
+        self.indent();
+        let mut behind = (region.start + 1).min(inside.1);
+        let next = items.first().map_or(inside.1, |item| span(item).start);
+        let opening = self.comments.trailing(behind, next, !brackets.commas);
+        self.trailing(opening);
+        self.line(brackets.inner);
+        self.above(Gap {
+            above: moved.into_iter().map(|text| (text, false)).collect(),
+            ..Gap::default()
+        });
+        behind = self.items(brackets, items, (behind, inside.1), span, print);
+        self.remaining(behind, inside.1, items.is_empty());
+        self.dedent();
+        self.line(brackets.inner);
+        self.word(brackets.close);
+        if !brackets.joined {
+            self.end();
+        }
     }
 
     /// Each operand on a line of its own where they do not stand on one.
@@ -225,7 +259,7 @@ fn print_path<'a>(out: &mut Printer<'a>, base: &'a Expr, links: &'a [Link]) {
             let gap = out.comments.gap(Some(behind), link_start(link), false);
             out.trailing(gap.trailing);
             out.line(Break::Soft);
-            let slot = out.above(super::comments::Gap {
+            let slot = out.above(Gap {
                 trailing: None,
                 blank: false,
                 ..gap

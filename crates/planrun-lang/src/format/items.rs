@@ -11,7 +11,7 @@ use crate::source::Span;
 use crate::syntax::ast::{
     File, Item, ItemKind, Parameter, Plan, Tool, TypeItem, Use, UseNamespace,
 };
-use crate::syntax::print::{print_type, print_value};
+use crate::syntax::print::{Style, print_type, print_value};
 
 /// The text of a whole file.
 pub(super) fn print_file<'a>(mut printer: Printer<'a>, file: &'a File) -> String {

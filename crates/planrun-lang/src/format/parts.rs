@@ -6,7 +6,7 @@ use super::printer::Printer;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, Name, TypeExpr};
 use crate::syntax::precedence::Level;
-use crate::syntax::print::{print_expr, print_type};
+use crate::syntax::print::{Style, print_expr, print_type};
 
 /// One such part.
 pub(super) enum Part<'a> {

@@ -7,7 +7,7 @@ use super::steps::print_step;
 use super::texts::{print_doc, print_plain_text};
 use crate::source::Span;
 use crate::syntax::ast::{Block, Expr, Guarded, Name, Statement, StatementKind, Text, TypeExpr};
-use crate::syntax::print::{print_type, print_value};
+use crate::syntax::print::{Style, print_type, print_value};
 
 pub(super) fn print_block<'a>(out: &mut Printer<'a>, block: &'a Block) {
     out.list(

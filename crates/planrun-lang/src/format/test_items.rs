@@ -9,7 +9,7 @@ use crate::source::Span;
 use crate::syntax::ast::{
     Argument, MockOutcome, MockOutcomeKind, MockTarget, Test, TestStatement, TestStatementKind,
 };
-use crate::syntax::print::{print_arguments, print_value};
+use crate::syntax::print::{Style, print_arguments, print_value};
 
 pub(super) fn print_test<'a>(out: &mut Printer<'a>, test: &'a Test, item: Span) {
     out.keyword("test");

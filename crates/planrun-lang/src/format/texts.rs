@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::source::Span;
 use crate::syntax::ast::{Literal, TemplatePart, Text};
 use crate::syntax::precedence::is_negative;
-use crate::syntax::print::print_value;
+use crate::syntax::print::{Style, print_value};
 use crate::syntax::spelling::{write_escaped, write_literal, write_text};
 use crate::syntax::{ast::Expr, canonical};
 

@@ -114,18 +114,10 @@ impl Words<'_> {
             names.dedup();
             marks.push(format!("after {}", names.join(", ")));
         }
-        match &node.kind {
-            NodeKind::Step(step) => self.clauses(step, &mut marks),
-            NodeKind::Listener(listener) => self.bounds(listener, &mut marks),
-            NodeKind::Condition(_)
-            | NodeKind::Let(_)
-            | NodeKind::Ensure { .. }
-            | NodeKind::Fail(_)
-            | NodeKind::Reply(_)
-            | NodeKind::Yield(_)
-            | NodeKind::Next(_)
-            | NodeKind::Task(_)
-            | NodeKind::Set(_) => {}
+        if let Some(step) = node.step() {
+            self.clauses(step, &mut marks);
+        } else if let Some(listener) = node.listener() {
+            self.bounds(listener, &mut marks);
         }
         marks.retain(|mark| !mark.is_empty());
         marks

@@ -6,7 +6,7 @@ use super::{
     Operand, Style, print_expr, print_link, print_operand, print_pattern, print_type, print_value,
 };
 use crate::source::Span;
-use crate::syntax::ast::{Expr, Link, Literal, Name, Pattern, TemplatePart, Text, TypeExpr};
+use crate::syntax::ast::{Expr, Link, Literal, Pattern, TemplatePart, Text, TypeExpr};
 use crate::syntax::precedence::Level;
 use crate::syntax::spelling::{
     write_escaped, write_literal, write_text, write_variable, write_word,
@@ -88,10 +88,6 @@ impl<'a> Style<'a> for Line {
         (self.write_variable)(&mut self.text, name);
     }
 
-    fn name(&mut self, name: &Name) {
-        write_word(&mut self.text, &name.text);
-    }
-
     fn literal(&mut self, literal: &'a Literal, _: Span) {
         write_literal(&mut self.text, literal);
     }
@@ -158,14 +154,6 @@ impl<'a> Style<'a> for Line {
     fn path(&mut self, base: &'a Expr, links: &'a [Link]) {
         print_expr(self, base, Level::Postfix);
         links.iter().for_each(|link| print_link(self, link));
-    }
-
-    fn hugs(&self, _: &Expr, _: Span) -> bool {
-        false
-    }
-
-    fn seek(&self, from: u32, _: u8) -> u32 {
-        from
     }
 }
 

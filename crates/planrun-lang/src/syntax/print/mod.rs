@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use super::ast::{Expr, Link, Literal, Name, Pattern, TemplatePart, Text, TypeExpr};
 use super::precedence::Level;
+use super::spelling::write_word;
 use crate::source::Span;
 
 pub use canonical::{canonical, canonical_name, canonical_pattern, canonical_told, canonical_type};
@@ -32,7 +33,11 @@ pub trait Style<'a>: Sized {
     fn variable(&mut self, name: &str);
 
     /// A name that may be any word.
-    fn name(&mut self, name: &Name);
+    fn name(&mut self, name: &Name) {
+        let mut text = String::new();
+        write_word(&mut text, &name.text);
+        self.word(text);
+    }
 
     fn literal(&mut self, literal: &'a Literal, span: Span);
 
@@ -42,7 +47,7 @@ pub trait Style<'a>: Sized {
     fn template(&mut self, parts: &'a [TemplatePart], span: Span);
 
     /// An error node of the tree.
-    fn error(&mut self);
+    fn error(&mut self) {}
 
     /// One element between brackets.
     fn enclosed(&mut self, open: &'static str, close: &'static str, print: impl FnOnce(&mut Self));
@@ -63,10 +68,14 @@ pub trait Style<'a>: Sized {
     fn path(&mut self, base: &'a Expr, links: &'a [Link]);
 
     /// Whether the brackets of a list and those of its only element stand together.
-    fn hugs(&self, only: &Expr, region: Span) -> bool;
+    fn hugs(&self, _only: &Expr, _region: Span) -> bool {
+        false
+    }
 
     /// The place of the first such byte behind `from` that is in no comment.
-    fn seek(&self, from: u32, byte: u8) -> u32;
+    fn seek(&self, from: u32, _byte: u8) -> u32 {
+        from
+    }
 }
 
 /// What stands between the operators of a chain.
