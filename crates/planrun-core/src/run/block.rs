@@ -205,7 +205,7 @@ impl Blocks {
         }
         state.round += 1;
         if round == 1 {
-            ctx.reached(at, Reached::Again);
+            ctx.reached(at, Reached::SecondRound);
         }
         let frame = ctx.tree.open_body(program, at, body, Role::Round, |path| {
             format!("{path}[{round}]").into()

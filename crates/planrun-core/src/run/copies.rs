@@ -25,12 +25,12 @@ pub struct Copied {
     /// The hash of its tool's contract.
     pub contract: String,
     /// Why it is to be made again whatever it is called with.
-    pub again: Option<Again>,
+    pub again: Option<RepeatReason>,
 }
 
 /// Why the result of another run is not taken over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Again {
+pub enum RepeatReason {
     /// Somebody wants the run to begin there, or above.
     Asked,
     /// The statement has changed.
@@ -41,7 +41,7 @@ pub enum Again {
     Contract,
 }
 
-impl Again {
+impl RepeatReason {
     /// The word for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -70,12 +70,12 @@ impl Copies {
         path: &str,
         signature: &Signature,
         arguments: &Value,
-    ) -> Option<Result<Value, Again>> {
+    ) -> Option<Result<Value, RepeatReason>> {
         let copied = self.results.get(path)?;
         let differs = match copied.again {
             Some(again) => Some(again),
-            None if copied.contract != signature.digest() => Some(Again::Contract),
-            None if copied.arguments != *arguments => Some(Again::Arguments),
+            None if copied.contract != signature.digest() => Some(RepeatReason::Contract),
+            None if copied.arguments != *arguments => Some(RepeatReason::Arguments),
             None => None,
         };
         Some(differs.map_or_else(|| Ok(copied.output.clone()), Err))

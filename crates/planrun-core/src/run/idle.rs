@@ -87,7 +87,7 @@ impl Idle<'_> {
     /// Whether a timer is of something that still goes on.
     fn still_counts(&self, timer: Timer, only_others: bool) -> bool {
         match timer {
-            Timer::Again(at, number) => self.is_between_attempts(at, number),
+            Timer::NextAttempt(at, number) => self.is_between_attempts(at, number),
             Timer::Hold(at, number) => self.steps.people.counts(at, number),
             Timer::Within(at, number) => self.ctx.schedule.is_bounded(at, number),
             Timer::Deadline(_) => !only_others,
@@ -104,7 +104,7 @@ impl Idle<'_> {
             return true;
         }
         self.ctx.schedule.timers().any(|(_, timer)| match timer {
-            Timer::Again(at, number) => self.is_between_attempts(at, number),
+            Timer::NextAttempt(at, number) => self.is_between_attempts(at, number),
             Timer::Hold(at, number) => self.steps.people.counts(at, number),
             Timer::Within(at, number) => self.ctx.schedule.is_bounded(at, number),
             Timer::Deadline(_) => false,

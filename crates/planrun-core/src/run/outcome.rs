@@ -416,7 +416,7 @@ impl Trace {
             },
             again: details
                 .and_then(|details| details.again)
-                .map(super::copies::Again::name),
+                .map(super::copies::RepeatReason::name),
         }
     }
 

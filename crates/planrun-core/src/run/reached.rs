@@ -20,7 +20,7 @@ pub enum Reached {
     /// `repeat` has ended after its first round.
     Once,
     /// `repeat` has gone into its second round.
-    Again,
+    SecondRound,
     /// What undoes the step has begun.
     Undone,
     /// What verifies the step has begun.

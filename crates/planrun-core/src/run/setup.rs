@@ -35,7 +35,7 @@ pub struct Setup {
     /// What has failed is done again where the plan pauses for that.
     pub retries: bool,
     /// Only replays what was written: nothing is called.
-    pub only_looks: bool,
+    pub replay_only: bool,
     /// Answers that were given before anything was asked.
     pub answers: Vec<Given>,
     /// Whether the driver has somebody to ask.

@@ -48,7 +48,7 @@ impl Calls {
     pub(in crate::run) fn start(&mut self, ctx: &mut Context, program: &Program, at: NodeRef) {
         self.open.slots.has_come(at);
         let (tree, recording) = (&ctx.tree, &ctx.outbox.recording);
-        if ctx.is_suspended() || ctx.setup.only_looks && !recording.knows(&tree.own_path(at)) {
+        if ctx.is_suspended() || ctx.setup.replay_only && !recording.knows(&tree.own_path(at)) {
             // The next process begins with it.
             return;
         }

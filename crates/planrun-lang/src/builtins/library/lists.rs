@@ -7,7 +7,7 @@ use super::super::{Failure, FailureKind, operators};
 use crate::value::{Order, Value};
 
 /// `lists.range` makes no longer list; the cost limit of an evaluation is of the same size.
-const LONGEST_RANGE: i64 = 1_000_000;
+const MAX_RANGE: i64 = 1_000_000;
 
 /// The least or the greatest of a list.
 const EXTREMES: &[Overload] = overloads![
@@ -53,9 +53,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 fn range(arguments: &[Value]) -> Result<Value, Failure> {
     match arguments {
-        [Value::Int(end)] if *end > LONGEST_RANGE => Err(Failure::new(
+        [Value::Int(end)] if *end > MAX_RANGE => Err(Failure::new(
             FailureKind::CostLimit,
-            format!("lists.range makes at most {LONGEST_RANGE} numbers"),
+            format!("lists.range makes at most {MAX_RANGE} numbers"),
         )),
         [Value::Int(end)] => Ok(Value::list((0..*end).map(Value::Int))),
         _ => Err(Failure::no_overload("lists.range", arguments)),

@@ -5,7 +5,7 @@ use super::super::{Failure, FailureKind};
 use crate::value::Value;
 
 /// A text of this many bytes is the largest that a function makes.
-const LONGEST: usize = 16 * 1024 * 1024;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function!(Method "charAt", [(String, Int) -> String],
@@ -266,11 +266,11 @@ fn out_of_range(index: i64) -> Failure {
 }
 
 fn bounded(bytes: usize) -> Result<(), Failure> {
-    if bytes <= LONGEST {
+    if bytes <= MAX_BYTES {
         return Ok(());
     }
     Err(Failure::new(
         FailureKind::CostLimit,
-        format!("the text would have {bytes} bytes; {LONGEST} are allowed"),
+        format!("the text would have {bytes} bytes; {MAX_BYTES} are allowed"),
     ))
 }
