@@ -5,7 +5,8 @@ mod ask;
 pub mod breaking;
 pub mod check;
 pub mod completions;
-pub mod eval;
+pub mod deferred;
+mod eval;
 mod exit;
 pub mod explain;
 pub mod export;
@@ -20,6 +21,7 @@ pub mod mock;
 pub mod mutate;
 mod page;
 mod plan_files;
+pub mod plans;
 pub mod progress;
 mod question;
 pub mod review;
@@ -109,6 +111,7 @@ pub enum Command {
     Man(completions::ManArguments),
     Mock(arguments::MockArguments),
     Mutate(mutate::Arguments),
+    Plans(plans::Arguments),
     Run(arguments::RunArguments),
     Runs(runs::Arguments),
     Schema(schema::Arguments),
@@ -166,6 +169,9 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Mock(arguments) => mock::command(arguments),
         Command::Mutate(arguments) => {
             mutate::run(arguments, line.global.project.as_deref(), terminal)
+        }
+        Command::Plans(arguments) => {
+            plans::run(arguments, line.global.project.as_deref(), terminal)
         }
         Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
         Command::Runs(arguments) => runs::run(arguments, line.global.project.as_deref(), terminal),

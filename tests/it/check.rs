@@ -54,6 +54,12 @@ fn described(code: &Code) -> Option<Vec<u8>> {
     }
 }
 
+/// Codes that no check finds, since it connects to nothing; their pages are held where there is a server
+/// (`tool_contracts`).
+fn is_found_by_connecting(code: &Code) -> bool {
+    code.name == "contract-broken"
+}
+
 /// Reads a page: `Bad:`, `Good:` and ``File `name`:`` announce the fenced block that follows. In blocks `⟨U+202E⟩`
 /// stands for a character and `⟨byte FF⟩` for a byte that a page cannot show.
 pub fn parse(page: &str) -> Page {
@@ -203,7 +209,7 @@ fn chosen() -> impl Iterator<Item = &'static Code> {
 #[test]
 fn pages_hold() {
     let mut faulty = Vec::new();
-    for code in chosen().filter(|code| !code.page.is_empty()) {
+    for code in chosen().filter(|code| !code.page.is_empty() && !is_found_by_connecting(code)) {
         faulty.extend(
             faults(code)
                 .into_iter()

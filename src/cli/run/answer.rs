@@ -2,7 +2,7 @@
 
 use planrun_lang::diag::render::{escape_json, visible_line, visible_text};
 use planrun_lang::protocol::{RunState, Sent, StepState};
-use planrun_lang::types::{ErrorClass, Transient};
+use planrun_lang::types::{Denied, ErrorClass, Transient};
 use planrun_lang::value::Value;
 use serde_json::Value as Json;
 
@@ -113,12 +113,8 @@ fn interrupted(
                 Exit::Fine
             }
         }
-        Interruption::Failed(_) => {
-            terminal.say(&format!(
-                "the run {run} is paused there; `{}` does it again, `{}` ends the run",
-                terminal.command(&format!("runs resume {run}")),
-                terminal.command(&format!("runs cancel {run}"))
-            ));
+        Interruption::Failed(error) => {
+            tell_failed(run, error, terminal);
             Exit::Paused
         }
         Interruption::Waiting { events, .. } => {
@@ -131,6 +127,24 @@ fn interrupted(
             Exit::Paused
         }
     }
+}
+
+/// How a run goes on that is paused because something has failed.
+fn tell_failed(run: &str, error: &StepError, terminal: Terminal) {
+    let end = terminal.command(&format!("runs cancel {run}"));
+    if error.class == ErrorClass::Denied(Denied::Contract) {
+        return terminal.say(&format!(
+            "the run {run} is paused there; `{}` shows what has changed; once `{}` has pinned that, `{}` takes it up with \
+             the plan that fits it, and `{end}` ends the run",
+            terminal.command("tools diff"),
+            terminal.command("tools lock"),
+            terminal.command(&format!("runs patch {run} PLAN --resume")),
+        ));
+    }
+    terminal.say(&format!(
+        "the run {run} is paused there; `{}` does it again, `{end}` ends the run",
+        terminal.command(&format!("runs resume {run}")),
+    ));
 }
 
 /// The JSON of a run.

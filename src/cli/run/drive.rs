@@ -1,16 +1,18 @@
 //! Driving a run in this process, for whoever sits at the command line.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
+use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, UpTo};
 use super::listener::Listener;
 use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
-use crate::cli::{Exit, Failure, Terminal};
+use crate::cli::{Exit, Failure, Terminal, deferred};
 use planrun_runs::driver::Silence;
-use planrun_runs::runs::{Error, EventOptions, Planrun, ResumeOptions, Run};
+use planrun_runs::runs::{Driven, Error, EventOptions, Planrun, ResumeOptions, Run};
 
 /// How a run is shown.
 #[derive(Clone, Copy)]
@@ -74,15 +76,7 @@ pub fn drive_run(
     output: OutputOptions,
 ) -> Result<Exit, Failure> {
     let continues = run.continues();
-    let mut listener = Listener::new(output.format, output.terminal, run.plan());
-    let driven = wait(async {
-        tokio::spawn(stop_on_interrupt(cancel));
-        // It listens from its first turn on, and the run may be told of before the next one.
-        tokio::task::yield_now().await;
-        run.drive(&mut listener).await
-    });
-    let written = listener.close();
-    let driven = driven??;
+    let (driven, written) = listen(planrun, run, cancel, (output.format, output.terminal))?;
     if let Some(recording) = recording {
         recording.write(
             &**planrun.host(),
@@ -92,6 +86,30 @@ pub fn drive_run(
     }
     let exit = answer::print(&driven.outcome, until, output)?;
     written.map(|()| exit)
+}
+
+/// Drives a run to where this process lets go of it, and tells of its way; also why that could not all be told.
+///
+/// # Errors
+/// When the tools cannot be had, or the file in which somebody waits for the result cannot be written.
+pub fn listen(
+    planrun: &Planrun,
+    run: Run,
+    cancel: CancellationToken,
+    (format, terminal): (RunFormat, Terminal),
+) -> Result<(Driven, Result<(), Failure>), Failure> {
+    let mut listener = Listener::new(format, terminal, run.plan());
+    let driven = wait(async {
+        tokio::spawn(stop_on_interrupt(cancel));
+        // It listens from its first turn on, and the run may be told of before the next one.
+        tokio::task::yield_now().await;
+        run.drive(&mut listener).await
+    });
+    let written = listener.close();
+    let driven = driven??;
+    let folder = &planrun.location().folder;
+    deferred::tell(&**planrun.host(), folder, &driven.outcome)?;
+    Ok((driven, written))
 }
 
 /// How a run has ended, with its events for programs that read them.
@@ -115,17 +133,18 @@ fn tell_stuck(run: &str, (deaths, event): (u32, u64), terminal: Terminal) {
     ));
 }
 
-/// What a future comes to.
+/// What a future comes to. All of a process are waited for by one runtime, so that a connection which one of them has made
+/// serves the next.
 ///
 /// # Errors
 /// When the process has nothing left to run it with.
 pub fn wait<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime =
-        runtime.map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
-    Ok(runtime.block_on(future))
+    static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
+    let runtime = RUNTIME.get_or_init(|| Builder::new_current_thread().enable_all().build());
+    match runtime {
+        Ok(runtime) => Ok(runtime.block_on(future)),
+        Err(error) => Err(Failure::Environment(format!("cannot start: {error}"))),
+    }
 }
 
 /// The first Ctrl-C stops gracefully: effects in flight are awaited. The second ends the process.

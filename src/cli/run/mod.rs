@@ -22,7 +22,7 @@ use planrun_runs::runs::{
     CheckedPlan, Error, Planrun, ResumeOptions, RunOptions, Workspace, real_host,
 };
 
-pub use drive::{OutputOptions, drive, drive_run, wait};
+pub use drive::{OutputOptions, drive, drive_run, listen, wait};
 
 /// Checks and runs a plan, or goes on with a run.
 ///
@@ -69,7 +69,7 @@ fn start(
     let Some(checked) = checked_plan(&workspace, file, arguments.plan.as_deref(), terminal)? else {
         return Ok(Exit::Findings);
     };
-    if is_refused(&checked, arguments, terminal) {
+    if is_refused(&checked, arguments, terminal)? {
         return Ok(Exit::Findings);
     }
     let planrun = Planrun::at(workspace.host.clone(), workspace.location.clone());
@@ -86,6 +86,9 @@ fn start(
     if arguments.dry_run {
         let forecast = planrun.forecast(&checked, &inputs, arguments.until.as_deref())?;
         return dry::print(&forecast, output);
+    }
+    if !arguments.mock && is_obstructed(wait(checked.verify_contracts())?, terminal)? {
+        return Ok(Exit::Findings);
     }
     options.until.clone_from(&arguments.until);
     let record = arguments.record.clone();
@@ -133,19 +136,30 @@ fn options(arguments: &RunArguments, terminal: Terminal) -> Result<ResumeOptions
 
 /// Whether the plan is not even started, since it could not be done as a whole; tells why. What `--until` leaves for a
 /// later process need not be there now.
-fn is_refused(checked: &CheckedPlan, arguments: &RunArguments, terminal: Terminal) -> bool {
-    match checked.ready(arguments.until.is_none() && !arguments.dry_run) {
+fn is_refused(
+    checked: &CheckedPlan,
+    arguments: &RunArguments,
+    terminal: Terminal,
+) -> Result<bool, Error> {
+    let ready = checked.ready(arguments.until.is_none() && !arguments.dry_run);
+    is_obstructed(ready, terminal)
+}
+
+/// Whether findings keep a plan from being started; shows them.
+fn is_obstructed(ready: Result<(), Error>, terminal: Terminal) -> Result<bool, Error> {
+    match ready {
         Err(Error::Obstacles(report)) => {
             if !report.diagnostics.is_empty() {
                 terminal.say_plainly(&human(&[*report], terminal.look));
             }
             terminal.say("error: nothing was started: the plan could not be done as a whole");
-            true
+            Ok(true)
         }
         Err(Error::NotYet(report)) => {
             terminal.say_plainly(&human(&[*report], terminal.look));
-            true
+            Ok(true)
         }
-        Err(_) | Ok(()) => false,
+        Err(error) => Err(error),
+        Ok(()) => Ok(false),
     }
 }

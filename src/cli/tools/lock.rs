@@ -1,15 +1,17 @@
 //! `planrun tools lock`: connects to the servers of the project, and pins what they offer.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use planrun_lang::diag::render::visible_line;
+use planrun_lang::lint::suspicions;
 use planrun_lang::types::Effect;
 use planrun_runs::runs::Workspace;
-use planrun_tools::contract::{Lock, LockedServer, LockedTool, suspicions};
+use planrun_tools::contract::{Lock, LockedServer, sounds_like_a_read};
+use planrun_tools::project::ServerSettings;
+use serde_json::Value as Json;
 
-use crate::cli::run::wait;
+use super::renewal::{Renewal, differences};
 use crate::cli::{Exit, Failure, Terminal};
 
 /// Connect to the servers of the project, and pin what they offer in `planrun.lock`.
@@ -41,56 +43,49 @@ pub(super) fn run(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     let workspace = Workspace::open(Path::new("-"), project)?;
-    let configured = &workspace.project.servers;
-    for wanted in &arguments.servers {
-        if !configured.iter().any(|server| *server.name == **wanted) {
-            let message = format!("there is no server `{wanted}` in planrun.yaml");
-            return Err(Failure::Usage(message));
-        }
-    }
-    let wanted: Vec<Arc<str>> = configured
-        .iter()
-        .map(|server| server.name.clone())
-        .filter(|name| {
-            arguments.servers.is_empty() || arguments.servers.contains(&name.to_string())
-        })
-        .collect();
-    let offered = wait(workspace.project.offered(&workspace.host, &wanted))?;
     let before = &workspace.project.lock;
-    let mut lock = before.clone();
-    lock.servers
-        .retain(|name, _| configured.iter().any(|server| *server.name == **name));
-    let mut refused = Vec::new();
-    for (name, offered) in offered {
-        match offered {
-            Ok(offered) => {
-                let mut renewed = before.servers.get(&*name).cloned().unwrap_or_default();
-                renewed = renewed.renewed(offered);
-                accept(&mut renewed, arguments.accept);
-                lock.servers.insert(name.to_string(), renewed);
-            }
-            Err(problem) => refused.push(problem.to_string()),
+    let Renewal {
+        mut lock,
+        refused,
+        asked,
+    } = Renewal::of(&workspace, &arguments.servers)?;
+    for name in &asked {
+        if let Some(server) = lock.servers.get_mut(name) {
+            accept(server, arguments.accept);
         }
     }
-    if configured.is_empty() {
+    if workspace.project.servers.is_empty() {
         terminal.say("planrun.yaml names no server");
     }
-    terminal.print(&report(before, &lock))?;
+    let mut lines = report(before, &lock);
+    lines.extend(guesses(&lock, &workspace.project.servers));
+    terminal.print(&lines.concat())?;
     for problem in &refused {
         terminal.complain(&visible_line(problem));
     }
-    let is_same = *before == lock;
-    if !arguments.check && !is_same {
-        let path = workspace.location.folder.join(Lock::FILE);
-        let written = workspace.host.write_file(&path, lock.text().as_bytes());
-        written.map_err(|problem| {
-            Failure::Environment(format!("{} cannot be written: {problem}", path.display()))
-        })?;
+    let is_same = **before == lock;
+    if !arguments.check {
+        write(&workspace, &lock)?;
     }
     Ok(match (refused.is_empty(), arguments.check && !is_same) {
         (false, _) => Exit::Environment,
         (true, true) => Exit::Findings,
         (true, false) => Exit::Fine,
+    })
+}
+
+/// Writes the lock of a project where it is another one.
+///
+/// # Errors
+/// Where it cannot be written.
+pub(super) fn write(workspace: &Workspace, lock: &Lock) -> Result<(), Failure> {
+    if *workspace.project.lock == *lock {
+        return Ok(());
+    }
+    let path = workspace.location.folder.join(Lock::FILE);
+    let written = workspace.host.write_file(&path, lock.text().as_bytes());
+    written.map_err(|problem| {
+        Failure::Environment(format!("{} cannot be written: {problem}", path.display()))
     })
 }
 
@@ -105,7 +100,7 @@ fn accept(server: &mut LockedServer, claims: Option<Claims>) {
 }
 
 /// What has changed, a line for each tool, and what is still taken for an effect.
-fn report(before: &Lock, after: &Lock) -> String {
+fn report(before: &Lock, after: &Lock) -> Vec<String> {
     let mut lines = Vec::new();
     let nothing = LockedServer::default();
     for (name, server) in &after.servers {
@@ -116,9 +111,13 @@ fn report(before: &Lock, after: &Lock) -> String {
             who.trim(),
             counted(server.tools.len())
         ));
+        let differences = differences(name, known, server);
+        lines.extend(
+            differences
+                .iter()
+                .map(|one| format!("  {}", one.sentence())),
+        );
         for (tool, pinned) in &server.tools {
-            let change = change(known.tools.get(tool), pinned);
-            lines.extend(change.map(|change| format!("  {name}.{} {change}", visible_line(tool))));
             let description = pinned.offered.description.as_deref().unwrap_or_default();
             let warnings = suspicions(description).into_iter().map(|what| {
                 format!(
@@ -128,11 +127,6 @@ fn report(before: &Lock, after: &Lock) -> String {
             });
             lines.extend(warnings);
         }
-        let gone = known
-            .tools
-            .keys()
-            .filter(|tool| !server.tools.contains_key(*tool));
-        lines.extend(gone.map(|tool| format!("  {name}.{} is gone", visible_line(tool))));
     }
     let gone = before
         .servers
@@ -141,16 +135,6 @@ fn report(before: &Lock, after: &Lock) -> String {
     lines.extend(gone.map(|name| format!("{name} is not configured any more")));
     lines.extend(awaiting(after));
     lines.into_iter().map(|line| line + "\n").collect()
-}
-
-fn change(before: Option<&LockedTool>, after: &LockedTool) -> Option<&'static str> {
-    let Some(before) = before else {
-        return Some("is new");
-    };
-    if !after.has_contract_of(before) {
-        return Some("has changed its contract");
-    }
-    (!after.has_documentation_of(before)).then_some("has changed its description")
 }
 
 /// The claims that nobody has accepted yet.
@@ -180,6 +164,39 @@ fn awaiting(lock: &Lock) -> Vec<String> {
             counted(tools.len()),
         ));
     }
+    lines
+}
+
+/// What the project could say of tools that say nothing themselves and sound as if they only looked.
+fn guesses(lock: &Lock, servers: &[ServerSettings]) -> Vec<String> {
+    let mut guessed = 0;
+    let mut lines = Vec::new();
+    for (name, server) in &lock.servers {
+        let settings = servers.iter().find(|one| *one.name == **name);
+        let said = |tool: &str| settings.is_some_and(|one| one.classes.contains_key(tool));
+        let tools = server.tools.iter().filter(|(tool, pinned)| {
+            let is_silent = !pinned.offered.annotations.speaks_of_effect();
+            is_silent && sounds_like_a_read(tool) && !said(tool)
+        });
+        let classes: Vec<String> = tools
+            .map(|(tool, _)| format!("{}: read", Json::from(&**tool)))
+            .collect();
+        guessed += classes.len();
+        if !classes.is_empty() {
+            let line = format!("    {name}: {{ classes: {{ {} }} }}\n", classes.join(", "));
+            lines.push(visible_line(line.trim_end()).into_owned() + "\n");
+        }
+    }
+    if guessed == 0 {
+        return lines;
+    }
+    let head = format!(
+        "{} of {} say nothing of their effect, count as effects, and sound as if they only read; where that is so, \
+         planrun.yaml can say it:\n  tools:\n",
+        guessed,
+        counted(lock.servers.values().map(|server| server.tools.len()).sum()),
+    );
+    lines.insert(0, head);
     lines
 }
 

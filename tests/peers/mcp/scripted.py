@@ -33,6 +33,8 @@ TOOLS = [
     {"name": "flood", "description": "Writes one message of 100 MB.", "inputSchema": {"type": "object"}},
     {"name": "progress", "description": "Tells how far it is.", "inputSchema": {"type": "object"}},
     {"name": "environment", "description": "The names of its variables.", "inputSchema": {"type": "object"}},
+    {"name": "change", "description": "Wants a language for every echo from now on.", "inputSchema": {"type": "object"}},
+    {"name": "list-notes", "description": "The notes.", "inputSchema": {"type": "object"}},
     {"name": "错误", "description": "名字不是拉丁字母。", "inputSchema": {"type": "object"}},
 ]
 
@@ -96,6 +98,14 @@ def call(request):
                   "params": {"progressToken": token, "progress": done, "total": 4, "message": "half way"}})
             time.sleep(0.05)
         says(request, "arrived")
+    elif name == "change":
+        wanting = text()
+        wanting["properties"]["language"] = {"type": "string"}
+        wanting["required"].append("language")
+        changed = [{**tool, "inputSchema": wanting} if tool["name"] == "echo" else tool for tool in TOOLS]
+        (folder / "tools.json").write_text(json.dumps(changed), "utf-8")
+        send({"method": "notifications/tools/list_changed"})
+        says(request, "changed")
     elif name == "environment":
         says(request, json.dumps(sorted(os.environ)))
     else:

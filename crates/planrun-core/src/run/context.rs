@@ -216,9 +216,9 @@ impl Context {
     pub(super) fn pauses(&self, at: NodeRef, error: &StepError) -> bool {
         let frame = &self.tree[at.0];
         let always = self.tree.scopes[frame.scope].policy.on_failure == OnFailure::Pause;
-        let may = self.can_park(at.0) && frame.ending.is_none() && error.is_value();
-        may && (always || self.pauses_when_exhausted(at, error))
-            && self.tree.catcher(at, &error.class).is_none()
+        let may = self.can_park(at.0) && frame.ending.is_none();
+        let wanted = error.is_value() && (always || self.pauses_when_exhausted(at, error));
+        may && (wanted || error.breaks_contract()) && self.tree.catcher(at, &error.class).is_none()
     }
 
     /// Whether something in a frame can stand still until another process goes on with the run.

@@ -7,7 +7,7 @@ use planrun_lang::call::CallError;
 use planrun_lang::eval::EvalError;
 use planrun_lang::protocol::Sent;
 use planrun_lang::sema::{Backoff, Jitter, Plan};
-use planrun_lang::types::{Effect, ErrorClass, Validation};
+use planrun_lang::types::{Denied, Effect, ErrorClass, Validation};
 
 use crate::journal::StepError;
 
@@ -80,9 +80,16 @@ impl StepError {
             )
     }
 
-    /// Whether a `recover` arm or a `settle` may see it as a value: budgets and cancels end more than one step.
+    /// Whether the server offers another contract than the one that the plan was checked against.
+    pub(super) fn breaks_contract(&self) -> bool {
+        self.class == ErrorClass::Denied(Denied::Contract)
+    }
+
+    /// Whether a `recover` arm or a `settle` may see it as a value: budgets and cancels end more than one step, and what
+    /// another contract means is for people to say.
     pub(super) fn is_value(&self) -> bool {
-        !matches!(self.class, ErrorClass::Budget(_) | ErrorClass::Cancelled)
+        !self.breaks_contract()
+            && !matches!(self.class, ErrorClass::Budget(_) | ErrorClass::Cancelled)
     }
 }
 

@@ -1,5 +1,5 @@
-//! `on_failure: pause`: what has failed stays where it is, nothing new begins, and the run waits for somebody who resumes
-//! it; then what has failed is done again.
+//! `on_failure: pause`, and contracts that have changed: what has failed stays where it is, nothing new begins, and the run
+//! waits for somebody who resumes it; then what has failed is done again.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use planrun_lang::protocol::StepState;
-use planrun_lang::types::ErrorClass;
+use planrun_lang::types::{Denied, ErrorClass};
 
 use super::agenda::{Reaction, Subject};
 use super::call::Calls;
@@ -97,7 +97,7 @@ impl Parking {
         let again = |error: &Arc<StepError>| {
             !matches!(
                 error.class,
-                ErrorClass::Denied(_) | ErrorClass::UnknownOutcome
+                ErrorClass::Denied(Denied::Policy | Denied::Human) | ErrorClass::UnknownOutcome
             )
         };
         if !self.steps.values().all(again) {

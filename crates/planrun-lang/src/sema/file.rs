@@ -493,6 +493,11 @@ fn sensitive(tool: &ast::Tool, types: &NamedTypes) -> Vec<Arc<str>> {
 
 /// A `use` of a namespace that nothing declares.
 fn no_namespace(name: &ast::Name, tools: &Tools) -> Diagnostic {
+    if tools.unlocked.contains(&name.text) {
+        let message = format!("nobody has pinned what tools `{}` has", name.text);
+        let finding = Diagnostic::new(&codes::contracts::UNLOCKED_TOOL, name.span, message);
+        return finding.help("run `planrun tools lock`");
+    }
     let finding = unknown(
         &codes::names::UNRESOLVED_USE,
         "namespace",

@@ -1,6 +1,6 @@
 //! The tools that a plan may call, as signatures.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::types::Signature;
@@ -13,6 +13,8 @@ type Namespace = BTreeMap<Arc<str>, Arc<Signature>>;
 pub struct Tools {
     /// Each namespace shared, because every file that is checked has tools of its own beside those of the project.
     namespaces: BTreeMap<Arc<str>, Arc<Namespace>>,
+    /// Namespaces whose tools are not known, since nobody has pinned their contracts yet.
+    pub unlocked: BTreeSet<Arc<str>>,
 }
 
 impl Tools {

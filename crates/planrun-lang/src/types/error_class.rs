@@ -50,6 +50,8 @@ pub enum Auth {
 pub enum Denied {
     Policy,
     Human,
+    /// The server offers another contract than the one that the plan was checked against.
+    Contract,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,6 +120,7 @@ const NAMED: &[(&str, ErrorClass)] = &[
     ("auth.authorization", ErrorClass::Auth(Auth::Authorization)),
     ("denied.policy", ErrorClass::Denied(Denied::Policy)),
     ("denied.human", ErrorClass::Denied(Denied::Human)),
+    ("denied.contract", ErrorClass::Denied(Denied::Contract)),
     ("expired", ErrorClass::Expired),
     ("cancelled", ErrorClass::Cancelled),
     ("budget.calls", ErrorClass::Budget(Budget::Calls)),

@@ -9,7 +9,7 @@ use planrun_lang::protocol::{Sent, StepState};
 use planrun_lang::sema::{Call, Plan, StepKind, Target};
 use planrun_lang::source::SourceFile;
 use planrun_lang::syntax::{json::definitions, parse};
-use planrun_lang::types::{Effect, check_value};
+use planrun_lang::types::{Denied, Effect, ErrorClass, check_value};
 
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
@@ -78,11 +78,7 @@ impl Planrun {
         let location = &plan.workspace.location;
         let after = Pinned::new(
             (plan.source.name(), plan.source.text(), &plan.plan),
-            (
-                &location.folder,
-                location.file.is_some(),
-                &plan.workspace.pins(),
-            ),
+            (&location.folder, location.file.is_some(), &plan.pins()),
             &old.inputs,
             (before.mock, before.max_steps, before.strict),
         );
@@ -207,9 +203,14 @@ fn refuse_above(
 
 fn refuse_contracts(old: &Plan, new: &Plan, past: &Past) -> Result<(), Error> {
     let (old, new) = (contracts(old), contracts(new));
+    let refused = |step: &PastStep| {
+        let error = step.error.as_deref();
+        error.is_some_and(|error| error.class == ErrorClass::Denied(Denied::Contract))
+    };
     let called = past
         .steps
         .values()
+        .filter(|step| !refused(step))
         .filter_map(|step| step.tool.as_deref())
         .collect::<BTreeSet<&str>>();
     match called

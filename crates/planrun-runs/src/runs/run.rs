@@ -124,6 +124,7 @@ impl Planrun {
             .transpose()?;
         let mut job = Job {
             workspace: plan.workspace.clone(),
+            tools: plan.asked(),
             program,
             broken: None,
             definitions: definitions(&parse(&plan.source).file, &plan.plan.name),
@@ -326,6 +327,17 @@ impl Run {
         job.broken.clone().or(missing)
     }
 
+    /// Gives the run back without driving it, and tells its id. Once this returns another process can go on with it.
+    #[must_use]
+    pub fn leave(self) -> String {
+        let Self { id, work } = self;
+        if let Work::Job(job, Some(journal)) = work {
+            drop(job);
+            journal.wait_given_back(&id);
+        }
+        id
+    }
+
     /// Whether nothing of it is left to do.
     #[must_use]
     pub fn has_ended(&self) -> bool {
@@ -384,6 +396,8 @@ impl Run {
 /// A run and everything that it needs.
 pub(super) struct Job {
     workspace: Arc<Workspace>,
+    /// Its tools, where some were asked for their contracts before it began.
+    tools: Option<Arc<Catalog>>,
     pub(super) program: Arc<Program>,
     /// What keeps its plan from being run here, where it could be run when it began.
     broken: Option<String>,
@@ -440,6 +454,7 @@ impl Job {
         let broken = errors.map(|found| found.message.clone());
         Ok(Self {
             workspace: Arc::new(workspace),
+            tools: None,
             program: Arc::new(Program::new(plan)),
             broken,
             definitions: pinned.definitions(),
@@ -469,7 +484,7 @@ impl Job {
             (
                 &workspace.location.folder,
                 workspace.location.file.is_some(),
-                &workspace.pins(),
+                &plan.pins(),
             ),
             &self.inputs,
             (self.mock, self.max_steps, self.strict),
@@ -499,9 +514,11 @@ impl Job {
         } else {
             None
         };
-        let tools = match &mock {
-            Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
-            None => self.workspace.catalog(None),
+        let asked = self.tools.take();
+        let tools = match (&mock, asked) {
+            (Some(server), _) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
+            (None, Some(asked)) => asked,
+            (None, None) => self.workspace.catalog(None),
         };
         let mut secrets = tools.secrets();
         let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));

@@ -1,7 +1,7 @@
 //! A project with its tools, and plans checked against it.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, Severities, Severity, codes};
@@ -11,6 +11,7 @@ use planrun_lang::sema::{CheckedFile, Files, Plan, Policy, Tools};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
 use planrun_lang::types::Signature;
+use planrun_tools::contract::Lock;
 use planrun_tools::host::{Host, PinnedHost, Pins, RealHost};
 use planrun_tools::project::{Location, Project};
 use planrun_tools::tools::{Catalog, Tool};
@@ -64,6 +65,8 @@ pub struct CheckedPlan {
     pub workspace: Arc<Workspace>,
     pub source: Arc<SourceFile>,
     pub plan: Arc<Plan>,
+    /// The tools that were asked for their contracts: a run goes on with their connections.
+    pub(super) asked: Arc<OnceLock<Arc<Catalog>>>,
     /// Why a run of it would fail in the middle, whatever the data.
     obstacles: Vec<Obstacle>,
 }
@@ -140,6 +143,18 @@ impl Workspace {
         Self::of(host, reading, location.clone(), own_tools.clone())
     }
 
+    /// The same project with other contracts of its servers.
+    ///
+    /// # Errors
+    /// When the project's file cannot be used any more.
+    pub fn with_lock(&self, lock: Lock) -> Result<Self, Error> {
+        let (host, reading) = (self.host.clone(), self.reading.clone());
+        let mut other = Self::of(host, reading, self.location.clone(), self.own_tools.clone())?;
+        other.project.lock = Arc::new(lock);
+        other.tools = tools(&other.project, &other.host, &other.own_tools);
+        Ok(other)
+    }
+
     fn of(
         host: Arc<dyn Host>,
         reading: Arc<PinnedHost>,
@@ -170,13 +185,7 @@ impl Workspace {
             .collect::<Result<_, _>>();
         let confirm =
             confirm.map_err(|error| environment(format!("planrun.yaml: confirm: {error}")))?;
-        let own = own_tools.iter().map(|tool| tool.signature.clone());
-        let tools = project
-            .catalog(&host, &Arc::new(Permissions::none()), None)
-            .signatures()
-            .cloned()
-            .chain(own)
-            .collect();
+        let tools = tools(&project, &host, &own_tools);
         let check = &project.settings.check;
         let severities = Severities::parse(&check.deny, &check.allow, &check.enable)
             .map_err(|error| environment(error.to_string()))?;
@@ -374,6 +383,7 @@ impl Checked {
             workspace,
             source: report.source.clone(),
             plan,
+            asked: Arc::default(),
             obstacles,
         };
         Ok(Choice {
@@ -422,6 +432,11 @@ impl CheckedPlan {
         }
     }
 
+    /// The tools of a run of this plan.
+    pub(super) fn asked(&self) -> Option<Arc<Catalog>> {
+        self.asked.get().cloned()
+    }
+
     /// Refuses a plan that something outside of these places keeps from being done as a whole.
     ///
     /// # Errors
@@ -459,6 +474,15 @@ impl CheckedPlan {
         let found = found.collect::<Vec<_>>();
         (!found.is_empty()).then(|| FileReport::new(self.source.clone(), found))
     }
+}
+
+/// What plans of a project are checked against.
+fn tools(project: &Project, host: &Arc<dyn Host>, own: &[Tool]) -> Tools {
+    let catalog = project.catalog(host, &Arc::new(Permissions::none()), None);
+    let own = own.iter().map(|tool| tool.signature.clone());
+    let mut tools: Tools = catalog.signatures().cloned().chain(own).collect();
+    tools.unlocked = project.unlocked().cloned().collect();
+    tools
 }
 
 /// The machine itself.

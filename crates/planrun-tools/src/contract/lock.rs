@@ -1,9 +1,10 @@
 //! `planrun.lock`: the contracts that plans are checked against, pinned so that a change of a server is seen before it acts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planrun_lang::types::Effect;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use super::{OfferedServer, OfferedTool};
 
@@ -16,6 +17,19 @@ const VERSION: u32 = 1;
 pub struct Lock {
     version: u32,
     pub servers: BTreeMap<String, LockedServer>,
+    /// What results looked like that no contract describes, by the dotted names of tools.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub observed: BTreeMap<String, ObservedResults>,
+}
+
+/// What results of a tool looked like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObservedResults {
+    /// How many there were.
+    pub results: u64,
+    /// A JSON Schema of all of them.
+    pub returns: Json,
 }
 
 /// The pinned contracts of one server.
@@ -70,6 +84,7 @@ impl Default for Lock {
         Self {
             version: VERSION,
             servers: BTreeMap::new(),
+            observed: BTreeMap::new(),
         }
     }
 }
@@ -159,6 +174,25 @@ impl Lock {
         Ok(lock)
     }
 
+    /// The same servers with no contracts but those of these tools, by their dotted names.
+    #[must_use]
+    pub fn only(&self, used: &BTreeSet<String>) -> Self {
+        let mut lock = self.clone();
+        for (name, server) in &mut lock.servers {
+            server
+                .tools
+                .retain(|tool, _| used.contains(&format!("{name}.{tool}")));
+        }
+        lock.observed.retain(|tool, _| used.contains(tool));
+        lock
+    }
+
+    /// The pinned contract of a tool.
+    #[must_use]
+    pub fn tool(&self, server: &str, tool: &str) -> Option<&LockedTool> {
+        self.servers.get(server)?.tools.get(tool)
+    }
+
     /// The text of the file: sorted, one line for each part of a tool, the same for the same contracts.
     #[must_use]
     pub fn text(&self) -> String {
@@ -191,6 +225,16 @@ mod tests {
             version: "1.0.0".to_owned(),
             tools: [("search".to_owned(), tool)].into(),
         }
+    }
+
+    #[test]
+    fn a_run_takes_the_contracts_that_it_relies_on() {
+        let schema = json!({ "type": "object" });
+        let lock = locked(LockedServer::default().renewed(server("Searches.", schema)));
+        let used = |path: &str| lock.only(&[path.to_owned()].into());
+        assert_eq!(used("notes.search"), lock);
+        let other = used("notes.other");
+        assert!(other.servers.contains_key("notes") && other.tool("notes", "search").is_none());
     }
 
     fn locked(server: LockedServer) -> Lock {

@@ -1,14 +1,14 @@
 //! Contracts of tools: how JSON Schemas become signatures, what servers say of their tools, and the file that pins it.
 
 mod arguments;
+mod change;
 mod documentation;
 mod lock;
 mod offered;
 mod search;
-mod suspicion;
 
 pub use arguments::Arguments;
-pub use lock::{Lock, LockError, LockedServer, LockedTool};
-pub use offered::{Annotations, OfferedServer, OfferedTool};
+pub use change::Change;
+pub use lock::{Lock, LockError, LockedServer, LockedTool, ObservedResults};
+pub use offered::{Annotations, OfferedServer, OfferedTool, sounds_like_a_read};
 pub use search::ToolIndex;
-pub use suspicion::suspicions;

@@ -40,7 +40,7 @@ pub struct Project {
     /// The servers whose tools plans call, by name.
     pub servers: Vec<ServerSettings>,
     /// The contracts of those tools.
-    pub lock: Lock,
+    pub lock: Arc<Lock>,
 }
 
 /// A project that cannot be used, in one sentence for the user.
@@ -102,7 +102,7 @@ impl Project {
         let servers = servers::all(host, &root, &mut read, &loaded.apps, &mut findings);
         Ok((
             Self {
-                lock: read_lock(host, &location.folder.join(Lock::FILE))?,
+                lock: Arc::new(read_lock(host, &location.folder.join(Lock::FILE))?),
                 root,
                 settings: read.settings,
                 apps: loaded.apps,
@@ -164,9 +164,23 @@ impl Project {
                 let class = class.unwrap_or_else(|| tool.class());
                 Arc::new(tool.offered.signature(&server.name, name, class))
             });
-            catalog.add_server(&self.server(server, host), tools, &server.secrets);
+            catalog.add_server(
+                &self.server(server, host),
+                tools,
+                &self.lock,
+                &server.secrets,
+            );
         }
+        catalog.observe(&self.lock.observed);
         catalog
+    }
+}
+
+impl Project {
+    /// The servers that have no contracts in the lock.
+    pub fn unlocked(&self) -> impl Iterator<Item = &Arc<str>> {
+        let names = self.servers.iter().map(|server| &server.name);
+        names.filter(|name| !self.lock.servers.contains_key(&***name))
     }
 }
 

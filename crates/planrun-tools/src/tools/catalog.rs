@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use planrun_lang::permission::Permissions;
 use planrun_lang::secrets::Redactor;
-use planrun_lang::types::Signature;
+use planrun_lang::types::{Observed, Signature, Type, from_schema};
 use tokio::task::JoinSet;
 
 use super::app::{App, AppTransport};
@@ -14,9 +14,10 @@ use super::credential::{Credentials, in_variable};
 use super::files::{FileWorld, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
 use super::process::{ProcessTool, process_signature};
-use super::server::Server;
+use super::server::{PinnedTool, Server};
 use super::system::system_tools;
 use super::transport::Transport;
+use crate::contract::{Change, Lock, ObservedResults};
 use crate::host::Host;
 
 /// One tool: what a plan is checked against, and the way to call it.
@@ -39,7 +40,7 @@ pub struct Catalog {
     credentials: Credentials,
     namespaces: BTreeMap<Arc<str>, Namespace>,
     /// The servers behind some of them, connected when they are first called.
-    servers: Vec<Arc<dyn Server>>,
+    servers: Vec<(Arc<dyn Server>, Arc<Lock>)>,
 }
 
 /// The namespaces that every plan has.
@@ -110,11 +111,12 @@ impl Catalog {
         }
     }
 
-    /// Adds the tools of a server, of which these are known. What is sent to it does not come back from any tool.
+    /// Adds the tools of a server whose contracts are pinned. What is sent to it does not come back from any tool.
     pub fn add_server(
         &mut self,
         server: &Arc<dyn Server>,
         tools: impl IntoIterator<Item = Arc<Signature>>,
+        lock: &Arc<Lock>,
         secrets: &[String],
     ) {
         let mut sent = Redactor::default();
@@ -123,16 +125,66 @@ impl Catalog {
         }
         self.credentials.join(&sent);
         for signature in tools {
-            let transport = server.clone().transport(signature.clone());
-            self.add(signature, transport);
+            let tool = PinnedTool {
+                signature: signature.clone(),
+                lock: lock.clone(),
+            };
+            self.add(signature, server.clone().transport(tool));
         }
-        self.servers.push(server.clone());
+        self.servers.push((server.clone(), lock.clone()));
+    }
+
+    /// Which of these tools have another contract at their servers than the one that is pinned: their dotted names, sorted,
+    /// and why in one sentence. Servers are asked at once; one that cannot be reached says nothing.
+    pub async fn broken_contracts(
+        &self,
+        tools: impl IntoIterator<Item = &Arc<Signature>>,
+    ) -> Vec<(String, String)> {
+        let mut asking = JoinSet::new();
+        for signature in tools {
+            let server = self
+                .servers
+                .iter()
+                .find(|(server, _)| *server.name() == signature.namespace);
+            let Some((server, lock)) = server else {
+                continue;
+            };
+            let (server, lock, signature) = (server.clone(), lock.clone(), signature.clone());
+            let tool = PinnedTool { signature, lock };
+            asking.spawn(async move { (tool.signature.path(), tool.change(&*server).await) });
+        }
+        let mut broken: Vec<_> = asking
+            .join_all()
+            .await
+            .into_iter()
+            .filter_map(|(path, change)| match change {
+                Ok(Change::Broken(why)) => Some((path, why)),
+                Ok(Change::None | Change::Documentation | Change::Compatible) | Err(_) => None,
+            })
+            .collect();
+        broken.sort();
+        broken
+    }
+
+    /// Adds what results looked like to the contracts that do not describe them.
+    pub fn observe(&mut self, observed: &BTreeMap<String, ObservedResults>) {
+        for (path, seen) in observed {
+            let tool = path
+                .split_once('.')
+                .and_then(|(namespace, name)| self.namespaces.get_mut(namespace)?.get_mut(name));
+            if let Some(tool) = tool.filter(|tool| tool.signature.returns == Type::Any) {
+                Arc::make_mut(&mut tool.signature).observed = Some(Arc::new(Observed {
+                    returns: from_schema(&seen.returns),
+                    results: seen.results,
+                }));
+            }
+        }
     }
 
     /// Lets go of all servers at once. A call that is made later connects again.
     pub async fn close(&self) {
         let mut closing = JoinSet::new();
-        for server in &self.servers {
+        for (server, _) in &self.servers {
             let server = server.clone();
             closing.spawn(async move { server.close().await });
         }

@@ -24,7 +24,7 @@ pub use conversation::{
     Question, TooLarge, Usage, broken_off,
 };
 pub use required_permission::{FilePath, Origin, RequiredPermission};
-pub use server::{DeniedServer, Server, ServerError};
+pub use server::{DeniedServer, PinnedTool, Server, ServerError};
 pub use transport::{
     BoxFuture, Callee, DescribeError, Described, Identity, Request, StandIn, Transport, described,
 };

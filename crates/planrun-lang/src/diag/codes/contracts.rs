@@ -10,4 +10,8 @@ codes! {
     warning DEPRECATED_TOOL = "deprecated-tool";
     error AMBIGUOUS_TOOL = "ambiguous-tool";
     warning UNIMPLEMENTED_TOOL = "unimplemented-tool";
+    error UNLOCKED_TOOL = "unlocked-tool";
+    error CONTRACT_BROKEN = "contract-broken";
+    warning SUSPICIOUS_DESCRIPTION = "suspicious-description";
+    note OBSERVED_READ = "observed-read";
 }

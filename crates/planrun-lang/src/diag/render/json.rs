@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Report, Summary, escape_json};
+use super::{FileReport, Report, Summary, escape_json};
 use crate::diag::{Diagnostic, Fix, Severity};
 use crate::source::{SourceFile, Span};
 
@@ -10,15 +10,7 @@ use crate::source::{SourceFile, Span};
 #[must_use]
 pub fn json(report: &Report) -> String {
     let counts = Summary::of(&report.files);
-    let diagnostics = report
-        .files
-        .iter()
-        .flat_map(|file| {
-            file.diagnostics
-                .iter()
-                .map(|diagnostic| finding(&file.source, diagnostic))
-        })
-        .collect();
+    let diagnostics = findings(&report.files).collect();
     let document = Document {
         version: 1,
         summary: Counts {
@@ -31,6 +23,21 @@ pub fn json(report: &Report) -> String {
     };
     // Text, numbers and lists only: nothing in the document can fail to become JSON.
     escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
+}
+
+/// The findings of that document alone, for documents about more than findings.
+#[must_use]
+pub fn json_findings(files: &[FileReport]) -> serde_json::Value {
+    let findings: Vec<Finding> = findings(files).collect();
+    // As above, nothing in it can fail to become JSON.
+    serde_json::to_value(findings).unwrap_or_default()
+}
+
+fn findings(files: &[FileReport]) -> impl Iterator<Item = Finding<'_>> {
+    files.iter().flat_map(|file| {
+        let found = file.diagnostics.iter();
+        found.map(|diagnostic| finding(&file.source, diagnostic))
+    })
 }
 
 #[derive(Serialize)]

@@ -25,6 +25,7 @@ mod retry_repeats_effect;
 mod secret_leaks;
 mod secret_literal;
 mod shell_string;
+mod suspicious_description;
 mod too_wide;
 mod unbounded_cost;
 mod undo_missing;
@@ -100,6 +101,7 @@ rules! {
     unbounded_cost: safety::UNBOUNDED_COST;
     deprecated_tool: contracts::DEPRECATED_TOOL;
     unimplemented_tool: contracts::UNIMPLEMENTED_TOOL;
+    suspicious_description: contracts::SUSPICIOUS_DESCRIPTION;
 }
 
 /// Those that tell what keeps a run from being made whole.

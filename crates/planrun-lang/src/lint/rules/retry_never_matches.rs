@@ -63,7 +63,7 @@ fn is_never(class: &ErrorClass, signature: &Signature, effect: Effect) -> bool {
                     | Validation::Expression
             )
         }
-        ErrorClass::Denied(kind) => matches!(kind, Denied::Human),
+        ErrorClass::Denied(kind) => matches!(kind, Denied::Human | Denied::Contract),
         ErrorClass::Budget(_) | ErrorClass::Expired | ErrorClass::Cancelled => true,
         // Of what may be repeated the outcome never matters; of an effect another rule speaks.
         ErrorClass::UnknownOutcome => effect.repeatable(),

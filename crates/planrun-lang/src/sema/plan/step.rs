@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{BlockId, Event, Footprint, OrderClass, Retry, Touch};
 use crate::sema::expr::{Code, Matcher};
 use crate::source::Span;
-use crate::types::{Contract, Effect, ErrorClass, ErrorPattern, Signature, Type};
+use crate::types::{Contract, Denied, Effect, ErrorClass, ErrorPattern, Signature, Type};
 
 /// A step with its clauses.
 #[derive(Debug)]
@@ -121,13 +121,17 @@ pub struct Recover {
 }
 
 impl Recover {
-    /// Whether the arm is for this class.
+    /// Whether the arm is for this class. None is for a contract that has changed, which is people's to look at.
     #[must_use]
     pub fn catches(&self, class: &ErrorClass) -> bool {
-        if self.patterns.is_empty() {
-            return !matches!(class, ErrorClass::UnknownOutcome | ErrorClass::Internal);
+        match class {
+            ErrorClass::Denied(Denied::Contract) => false,
+            ErrorClass::UnknownOutcome | ErrorClass::Internal if self.patterns.is_empty() => false,
+            _ => {
+                self.patterns.is_empty()
+                    || self.patterns.iter().any(|pattern| pattern.matches(class))
+            }
         }
-        self.patterns.iter().any(|pattern| pattern.matches(class))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use planrun_lang::call::{CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Signature, Transient, Validation};
+use planrun_lang::types::{ErrorClass, Transient, Validation};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ElicitRequestParams,
@@ -18,7 +18,7 @@ use super::McpServer;
 use super::connection::Connection;
 use super::open_calls::{Elicitation, Registration, Word};
 use super::result::outcome;
-use crate::tools::{AskReply, EventSender, Progress, Question, Request};
+use crate::tools::{AskReply, EventSender, PinnedTool, Progress, Question, Request, ServerError};
 
 /// The key of `_meta` under which a server finds the idempotency key of a call.
 const KEY: &str = "planrun/idempotencyKey";
@@ -28,16 +28,20 @@ const MAX_ROUNDS: usize = 16;
 /// Calls a tool, and takes what is said to its end.
 pub(super) async fn converse(
     server: &McpServer,
-    signature: &Signature,
+    tool: &PinnedTool,
     request: &Request,
     mut events: EventSender,
 ) -> CallOutcome {
-    let connecting = request.cancel.run_until_cancelled(server.connection());
-    let connection = match connecting.await {
-        Some(Ok(connection)) => connection,
-        Some(Err(error)) => return Err(error.into_call_error()),
-        None => return Err(stopped(Sent::No)),
+    let connecting = async {
+        tool.holds(server).await?;
+        server
+            .connection()
+            .await
+            .map_err(ServerError::into_call_error)
     };
+    let connecting = request.cancel.run_until_cancelled(connecting).await;
+    let connection = connecting.unwrap_or_else(|| Err(stopped(Sent::No)))?;
+    let signature = &*tool.signature;
     let mut params = CallToolRequestParams::new(signature.name.to_string());
     if let Json::Object(arguments) = request.arguments.to_json() {
         params = params.with_arguments(arguments);

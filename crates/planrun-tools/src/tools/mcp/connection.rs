@@ -1,6 +1,8 @@
 //! One connection to a server: how it begins, what it says unasked, how it ends.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
@@ -16,6 +18,7 @@ use rmcp::service::{
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, RoleClient};
+use tokio::sync::Mutex;
 
 use super::McpAddress;
 use super::open_calls::OpenCalls;
@@ -38,12 +41,23 @@ pub(super) struct Connection {
     service: RunningService<RoleClient, Handler>,
     /// Where the server is a program.
     program: Option<Program>,
+    /// What it has said of its tools, where they have not changed since.
+    known: Mutex<Option<Known>>,
+}
+
+/// The tools that a server has listed.
+struct Known {
+    /// How often it had said by then that they have changed.
+    version: u64,
+    tools: BTreeMap<String, Arc<OfferedTool>>,
 }
 
 /// What the server may say unasked.
 #[derive(Clone, Default)]
 struct Handler {
     calls: OpenCalls,
+    /// How often the server has said that its tools have changed.
+    version: Arc<AtomicU64>,
 }
 
 impl Connection {
@@ -71,6 +85,7 @@ impl Connection {
             Ok(service) => Ok(Self {
                 service,
                 program: Some(program),
+                known: Mutex::default(),
             }),
             Err(problem) => {
                 let words = program.last_words().await;
@@ -103,6 +118,7 @@ impl Connection {
         Ok(Self {
             service: service.map_err(|problem| why(&problem))?,
             program: None,
+            known: Mutex::default(),
         })
     }
 
@@ -144,6 +160,23 @@ impl Connection {
             version,
             tools,
         })
+    }
+
+    /// What the server says of one tool now. It is asked for all of them once, and again after they have changed.
+    pub(super) async fn current(
+        &self,
+        tool: &str,
+    ) -> Result<Option<Arc<OfferedTool>>, ServiceError> {
+        let version = self.service.service().version.load(Ordering::Acquire);
+        let mut known = self.known.lock().await;
+        if let Some(known) = known.as_ref().filter(|known| known.version == version) {
+            return Ok(known.tools.get(tool).cloned());
+        }
+        let tools = self.offered().await?.tools.into_iter();
+        let tools: BTreeMap<_, _> = tools.map(|(name, tool)| (name, Arc::new(tool))).collect();
+        let current = tools.get(tool).cloned();
+        *known = Some(Known { version, tools });
+        Ok(current)
     }
 
     /// Lets go of the server: a program is asked to stop, and stopped where it does not.
@@ -212,6 +245,10 @@ impl ClientHandler for Handler {
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         Ok(self.calls.ask(request).await)
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.version.fetch_add(1, Ordering::Release);
     }
 
     async fn on_progress(

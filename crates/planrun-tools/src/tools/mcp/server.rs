@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use planrun_lang::types::Signature;
 use tokio::sync::Mutex;
 
 use super::connection::Connection;
 use super::{McpAddress, McpTransport};
-use crate::contract::OfferedServer;
+use crate::contract::{OfferedServer, OfferedTool};
 use crate::host::Host;
-use crate::tools::{BoxFuture, Server, ServerError, Transport};
+use crate::tools::{BoxFuture, PinnedTool, Server, ServerError, Transport};
 
 /// A server that the project configures, under the name that the project gives it.
 pub struct McpServer {
@@ -65,8 +64,18 @@ impl Server for McpServer {
         })
     }
 
-    fn transport(self: Arc<Self>, signature: Arc<Signature>) -> Arc<dyn Transport> {
-        Arc::new(McpTransport::new(self, signature))
+    fn current<'a>(
+        &'a self,
+        tool: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Arc<OfferedTool>>, ServerError>> {
+        Box::pin(async move {
+            let current = self.connection().await?.current(tool).await;
+            current.map_err(|why| self.unavailable("does not list its tools", &why))
+        })
+    }
+
+    fn transport(self: Arc<Self>, tool: PinnedTool) -> Arc<dyn Transport> {
+        Arc::new(McpTransport::new(self, tool))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

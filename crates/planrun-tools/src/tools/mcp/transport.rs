@@ -2,26 +2,23 @@
 
 use std::sync::Arc;
 
-use planrun_lang::types::Signature;
-
 use super::call::converse;
 use super::{McpAddress, McpServer};
 use crate::tools::{
-    BoxFuture, Conversation, Described, Identity, Request, Server, ServerError, Transport,
+    BoxFuture, Conversation, Described, Identity, PinnedTool, Request, Server, ServerError,
+    Transport,
 };
 
 /// One tool of a server.
 #[derive(Debug)]
 pub struct McpTransport {
     server: Arc<McpServer>,
-    signature: Arc<Signature>,
+    tool: PinnedTool,
 }
 
 impl McpTransport {
-    /// The tool with this contract; its name is the one by which the server knows it.
-    #[must_use]
-    pub fn new(server: Arc<McpServer>, signature: Arc<Signature>) -> Self {
-        Self { server, signature }
+    pub(super) fn new(server: Arc<McpServer>, tool: PinnedTool) -> Self {
+        Self { server, tool }
     }
 }
 
@@ -30,9 +27,9 @@ impl Transport for McpTransport {
         if let Err(error) = request.begins() {
             return Conversation::Now(Err(error));
         }
-        let (server, signature) = (self.server.clone(), self.signature.clone());
+        let (server, tool) = (self.server.clone(), self.tool.clone());
         Conversation::with_events(move |events| async move {
-            converse(&server, &signature, &request, events).await
+            converse(&server, &tool, &request, events).await
         })
     }
 
