@@ -1,4 +1,4 @@
-//! The JSON line of an event, as it is told and as a journal has it.
+//! The encoding of an event: one line of JSON, the same for journals and for output.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Steps that hold others: `do`, `each`, `repeat`, `race`, `match` and called plans.
+//! Steps with bodies: `do`, `each`, `repeat`, `race`, `match` and called plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The lower layers of a run: what every concept of it stands on.
+//! The context that every concept is handed: the lower layers of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Frames: one block in execution, with its values and the state of its nodes.
+//! Frames: a block in execution, with its values and the state of its nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! A run as a state machine: inputs go in with the time, commands come out. It reads no clock, spawns nothing and waits
-//! for nothing.
+//! The machine behind [`Run`](super::Run): inputs go in with the time, commands come out. It does no I/O.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the statements of a plan come to, for those who measure what a run has covered.
+//! Coverage points: what each statement of a plan has come to in a run.
 
 use planrun_lang::types::ErrorClass;
 

@@ -1,4 +1,4 @@
-//! What can go on: ready nodes, frames in which everything has settled, and timers.
+//! What can go on next: ready nodes, settled frames, and timers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

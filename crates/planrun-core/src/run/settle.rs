@@ -1,4 +1,4 @@
-//! Settling: what the end of a statement means for itself, and for those that wait for it.
+//! Settles a statement: records its end and releases the statements that wait for it.
 
 use std::sync::Arc;
 use std::time::Duration;

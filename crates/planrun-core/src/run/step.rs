@@ -1,4 +1,4 @@
-//! Steps: how each begins, fails, runs out of time and is withdrawn, whatever works for it.
+//! The life of a step, whatever kind of work it does: start, failure, timeout, cancellation.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Calls whose answer was lost: what can tell is asked whether they happened, then people are.
+//! Calls whose response was lost: `verify` decides whether they took effect, and people where it cannot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Calls of tools: how they begin, and what stands before them.
+//! Calls of tools: what has to hold before one starts, and how it starts.
 
 pub(super) mod approval;
 pub(super) mod attempt;

@@ -81,7 +81,7 @@ impl Words<'_> {
 
     fn work(self, step: &Step) -> String {
         match &step.kind {
-            StepKind::Call(call) => called(call),
+            StepKind::Call(call) => call.path(),
             StepKind::Do(_) => "do".to_owned(),
             StepKind::Each(each) => format!("each of {}", self.code(&each.list)),
             StepKind::Repeat(repeat) => format!("repeat from {}", self.code(&repeat.initial)),
@@ -274,13 +274,6 @@ pub(super) fn pattern(matcher: &Matcher) -> String {
                 .map(|(key, inner)| format!("{key}: {}", pattern(inner)));
             format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
         }
-    }
-}
-
-fn called(call: &Call) -> String {
-    match &call.target {
-        Target::Tool(signature) => signature.path(),
-        Target::Plan(_, name) => name.to_string(),
     }
 }
 
