@@ -46,11 +46,14 @@ macro_rules! function {
             page: $page,
             examples: &[$(Example { expression: $example, result: $result }),+],
             body: $body,
-            $(refuses: Some($refuses),)?
-            $($walks: true,)?
-            ..Function::PLAIN
+            refuses: function!(@ refuses $($refuses)?),
+            walks: function!(@ walks $($walks)?),
         }
     };
+    (@ refuses) => { None };
+    (@ refuses $refuses:expr) => { Some($refuses) };
+    (@ walks) => { false };
+    (@ walks walks) => { true };
     (@ Global) => { Form::Global };
     (@ Method) => { Form::Method };
     (@ $namespace:ident) => { Form::Namespace(stringify!($namespace)) };

@@ -153,7 +153,9 @@ impl<'a> Style<'a> for Line {
 
     fn path(&mut self, base: &'a Expr, links: &'a [Link]) {
         print_expr(self, base, Level::Postfix);
-        links.iter().for_each(|link| print_link(self, link));
+        for link in links {
+            print_link(self, link);
+        }
     }
 }
 
