@@ -105,13 +105,8 @@ pub(super) fn unused_items(
         BTreeSet::new()
     };
     for item in &file.items {
-        match &item.kind {
-            ast::ItemKind::Use(written) => unused_uses(item.span, written, &idle, diagnostics),
-            ast::ItemKind::Type(_)
-            | ast::ItemKind::Tool(_)
-            | ast::ItemKind::Plan(_)
-            | ast::ItemKind::Test(_)
-            | ast::ItemKind::Error => {}
+        if let ast::ItemKind::Use(written) = &item.kind {
+            unused_uses(item.span, written, &idle, diagnostics);
         }
     }
     let meant = meant(diagnostics, &codes::names::UNKNOWN_TYPE).collect::<BTreeSet<_>>();
