@@ -285,3 +285,46 @@ fn size(text: &str) -> Option<u64> {
         .checked_mul(unit)
         .filter(|bytes| *bytes > 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::host::MemoryHost;
+    use crate::project::Project;
+
+    #[test]
+    fn sizes_have_a_unit() {
+        let sizes = [
+            "512KiB",
+            "64 MiB",
+            "2GiB",
+            "64",
+            "0MiB",
+            "64MB",
+            "-1KiB",
+            "99999999999999GiB",
+        ];
+        let expected = [Some(512 << 10), Some(64 << 20), Some(2 << 30)];
+        assert_eq!(sizes.map(size)[..3], expected);
+        assert_eq!(sizes.map(size)[3..], [None; 5]);
+    }
+
+    #[test]
+    fn the_class_of_a_tool_is_said_where_the_tool_is() {
+        let text = "tools: { text: { process: { command: [x], tools: [{ name: a }] }, classes: { a: read } } }";
+        let host = MemoryHost::default().with_file("/p/planrun.yaml", text);
+        let (project, found) = Project::load(&host, Some(Path::new("/p/a.plan")), None).unwrap();
+        assert_eq!(project.programs[0].tools.len(), 1);
+        let told: Vec<&str> = found[0]
+            .diagnostics
+            .iter()
+            .map(|one| &*one.message)
+            .collect();
+        assert_eq!(
+            told,
+            ["`classes` is for tools of servers, and these are of a program"]
+        );
+    }
+}

@@ -244,6 +244,11 @@ impl ServerReader<'_> {
             "mcp" => self.server(name, node, filled, found),
             "a2a" => self.agent(name, node, filled, found),
             "process" => {
+                if let Some(node) = section.get("classes") {
+                    let message = "`classes` is for tools of servers, and these are of a program";
+                    let help = "write `effect` at the tool";
+                    found.push(Diagnostic::new(&CONFIG_KEY, node.span, message).help(help));
+                }
                 let program = self.program(name, node, filled, found);
                 listed.programs.extend(program.map(Arc::new));
                 return;

@@ -28,18 +28,18 @@ impl Word {
         while let Some(at) = rest.find(['{', '}']) {
             let (before, brace) = rest.split_at(at);
             plain.push_str(before);
-            if let Some(doubled) = ["{{", "}}"].iter().find(|two| brace.starts_with(**two)) {
-                plain.push_str(&doubled[..1]);
-                rest = &brace[2..];
+            let one = if brace.starts_with('{') { '{' } else { '}' };
+            if let Some(after) = brace.strip_prefix(&*format!("{one}{one}")) {
+                plain.push(one);
+                rest = after;
                 continue;
             }
             let inside = brace
                 .strip_prefix('{')
                 .and_then(|after| after.split_once('}'));
             let Some((name, after)) = inside.filter(|(name, _)| !name.contains('{')) else {
-                let brace = &brace[..1];
                 return Err(format!(
-                    "`{text}` has a `{brace}` alone; the place of an argument is `{{NAME}}`, a brace is `{brace}{brace}`"
+                    "`{text}` has a `{one}` alone; the place of an argument is `{{NAME}}`, a brace is `{one}{one}`"
                 ));
             };
             if !plain.is_empty() {
