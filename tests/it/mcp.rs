@@ -350,7 +350,8 @@ fn servers_come_from_files_of_other_programs_and_a_name_means_one_of_them() {
     let place = folder([
         (
             "planrun.yaml",
-            "mcp: [.mcp.json, .vscode/mcp.json]\n".to_owned(),
+            "mcp: [.mcp.json, .vscode/mcp.json]\ntools: { note: { classes: { find: read } } }\n"
+                .to_owned(),
         ),
         (".mcp.json", claude.to_string()),
         (".vscode/mcp.json", code.to_string()),
@@ -359,6 +360,9 @@ fn servers_come_from_files_of_other_programs_and_a_name_means_one_of_them() {
     let checked = run(&place, &["check", "--format", "short"]);
     let expected =
         ".vscode/mcp.json:1:1: error[ambiguous-tool] there are tools with the name desk already\n";
+    assert!(checked.stdout.contains(expected), "{checked:?}");
+    let expected =
+        "error[config-key] `classes` of the tools `note` are of a server that no file names\n";
     assert!(checked.stdout.contains(expected), "{checked:?}");
     let locked = run(&place, &["tools", "lock"]);
     for program in ["one", "two"] {

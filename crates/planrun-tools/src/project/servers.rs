@@ -117,12 +117,18 @@ pub(super) fn all(
         let file = root.join(path);
         let mut further = reader.file(&file, found);
         for server in &mut further {
-            if let Some(classes) = read.listed.classes.get(&*server.name) {
-                server.classes.clone_from(classes);
+            if let Some(classes) = read.listed.classes.remove(&*server.name) {
+                server.classes = classes;
             }
         }
         servers.extend(fresh(further, |one| &one.name, &mut taken, &file, found));
     }
+    let left = read.listed.classes.keys().map(|name| {
+        let message = format!("`classes` of the tools `{name}` are of a server that no file names");
+        let help = "name the server beside them, or a file of servers under `mcp`";
+        Diagnostic::new(&CONFIG_KEY, Span::at(0), message).help(help)
+    });
+    report(own, left.collect(), found);
     (servers, programs)
 }
 
@@ -145,14 +151,18 @@ fn fresh<T>(
             .note("this server is left out")
             .help("give one of them another name")
     });
-    let diagnostics: Vec<Diagnostic> = twice.collect();
+    report(file, twice.collect(), found);
+    fresh
+}
+
+/// Reports what concerns a file as a whole.
+fn report(file: &Path, diagnostics: Vec<Diagnostic>, found: &mut Vec<Findings>) {
     if !diagnostics.is_empty() {
         found.push(Findings {
             source: Arc::new(SourceFile::new(shown(file), "")),
             diagnostics,
         });
     }
-    fresh
 }
 
 /// What stands under `tools`.
@@ -224,26 +234,16 @@ impl ServerReader<'_> {
             .iter()
             .filter_map(|kind| Some((*kind, section.get(kind)?)));
         let named: Vec<(&str, &Node)> = named.collect();
-        let (kind, node) = match *named {
-            [] => {
-                listed.classes.insert(name.to_owned(), classes);
-                return;
+        match *named {
+            [] => drop(listed.classes.insert(name.to_owned(), classes)),
+            [(_, node)] if is_built_in(name, node, found) => {}
+            [("openapi", _)] => {
+                let documents = &mut listed.documents;
+                let place = (&entry.value, filled);
+                let api = self.api((name, &section), place, &classes, (found, documents));
+                listed.apis.extend(api);
             }
-            [one] => one,
-            [(one, _), (other, _), ..] => {
-                let message = format!("the tools `{name}` are of `{one}` and of `{other}`");
-                let help = "give each of them a name of its own";
-                found.push(Diagnostic::new(&CONFIG_KEY, entry.span, message).help(help));
-                return;
-            }
-        };
-        if is_built_in(name, node, found) {
-            return;
-        }
-        let server = match kind {
-            "mcp" => self.server(name, node, filled, found),
-            "a2a" => self.agent(name, node, filled, found),
-            "process" => {
+            [("process", node)] => {
                 if let Some(node) = section.get("classes") {
                     let message = "`classes` is for tools of servers, and these are of a program";
                     let help = "write `effect` at the tool";
@@ -251,18 +251,21 @@ impl ServerReader<'_> {
                 }
                 let program = self.program(name, node, filled, found);
                 listed.programs.extend(program.map(Arc::new));
-                return;
             }
-            _ => {
-                let documents = &mut listed.documents;
-                let place = (&entry.value, filled);
-                let api = self.api((name, &section), place, &classes, (found, documents));
-                listed.apis.extend(api);
-                return;
+            [(kind, node)] => {
+                let server = match kind {
+                    "a2a" => self.agent(name, node, filled, found),
+                    _ => self.server(name, node, filled, found),
+                };
+                let server = server.map(|server| ServerSettings { classes, ..server });
+                listed.servers.extend(server);
             }
-        };
-        let server = server.map(|server| ServerSettings { classes, ..server });
-        listed.servers.extend(server);
+            [(one, _), (other, _), ..] => {
+                let message = format!("the tools `{name}` are of `{one}` and of `{other}`");
+                let help = "give each of them a name of its own";
+                found.push(Diagnostic::new(&CONFIG_KEY, entry.span, message).help(help));
+            }
+        }
     }
 
     /// The servers in a file that other programs read too: of Claude and Cursor under `mcpServers`, of VS Code under
