@@ -31,6 +31,7 @@ mod generate;
 mod generated;
 mod graph;
 mod hiring;
+mod hostile;
 mod inbox;
 mod init;
 mod insta_files;

@@ -1,6 +1,7 @@
 //! The retail tasks of tau-bench under test: for each a plan with its true list of actions, a recording with what each of them
 //! gave, and what the plan then replies held against it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -59,7 +60,7 @@ fn tools(folder: &Path) -> Vec<Arc<Signature>> {
         .collect();
     let app = json!({ "name": "retail", "tools": tools });
     let host = MemoryHost::new(1).with_file("retail.json", app.to_string());
-    let loaded = load_apps(&host, &["retail.json".into()]);
+    let loaded = load_apps(&host, &["retail.json".into()], &BTreeSet::new());
     loaded
         .apps
         .iter()

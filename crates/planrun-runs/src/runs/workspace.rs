@@ -17,7 +17,7 @@ use planrun_tools::project::{Location, Project};
 use planrun_tools::tools::{Catalog, Tool};
 use serde_json::{Map, Value as Json};
 
-use super::plan_text::beside;
+use super::used_plans::UsedPlans;
 use super::{Error, Inputs};
 use planrun_core::run::{Defaults, ToolNames, ToolRetry};
 
@@ -254,7 +254,7 @@ impl Workspace {
     /// The plan files that others can use.
     #[must_use]
     pub fn files(&self) -> impl Files + Sync + '_ {
-        Disk {
+        UsedPlans {
             host: &*self.reading,
         }
     }
@@ -265,6 +265,8 @@ impl Workspace {
         // Without a project and tools of its own, a plan may be meant for any project.
         let knows_tools = self.location.file.is_some() || !self.own_tools.is_empty();
         let tools = knows_tools.then_some(&self.tools);
+            root: &self.project.root,
+            has_project_file: self.location.file.is_some(),
         lint::check_file(source, &self.tools, files, &self.rules(tools))
     }
 
@@ -523,32 +525,6 @@ fn others(checked: &CheckedFile, plan: &Arc<Plan>) -> Vec<Span> {
         .filter(is_other)
         .map(|item| item.span)
         .collect()
-}
-
-/// Plan files on the disk.
-struct Disk<'a> {
-    host: &'a dyn Host,
-}
-
-impl Files for Disk<'_> {
-    fn read(&self, from: &str, path: &str) -> Result<SourceFile, String> {
-        if Path::new(path).is_absolute() || path.contains('\\') {
-            return Err(format!("`{path}` is no path relative to this file"));
-        }
-        let joined = beside(from, path);
-        match self.host.read_file(&joined) {
-            Ok(text) => Ok(SourceFile::new(
-                joined
-                    .to_string_lossy()
-                    .replace(std::path::MAIN_SEPARATOR, "/"),
-                text,
-            )),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(format!("there is no file `{path}`"))
-            }
-            Err(error) => Err(format!("`{path}` cannot be read: {error}")),
-        }
-    }
 }
 
 /// What `retry` of a project says, by tool.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::Language;
-use planrun_lang::permission::{Grant, PermissionError, Permissions};
+use planrun_lang::permission::{Grant, PermissionError, Permissions, ReachedProgram};
 use planrun_lang::source::{SourceFile, Span};
 use tokio::task::JoinSet;
 
@@ -19,11 +19,11 @@ use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
 use crate::tools::app::{App, Findings, load_apps};
 use crate::tools::mcp::{McpAddress, McpServer};
-use crate::tools::{Catalog, DeniedServer, Server, ServerError};
+use crate::tools::{Catalog, DeniedServer, ProjectLimit, Server, ServerError};
 
 pub use app_paths::load_app_paths;
 pub use locate::Location;
-pub use own_folder::{journal_file, make_own_folder, own_folder};
+pub use own_folder::{check_own_folder, journal_file, make_own_folder, own_folder};
 pub use servers::{ServerSettings, ToolSource};
 pub use settings::{CheckSettings, Settings};
 
@@ -97,9 +97,12 @@ impl Project {
             (Some(paths), Some(file)) => app_paths::listed(host, &location.folder, paths, file)?,
             _ => app_paths::beside(host, &location.folder),
         };
-        let loaded = load_apps(host, &files);
+        let loaded = load_apps(host, &files, &read.variables);
         findings.extend(loaded.findings);
         let servers = servers::all(host, &root, &mut read, &loaded.apps, &mut findings);
+        for found in &mut findings {
+            conceal(host, &root, found);
+        }
         Ok((
             Self {
                 lock: Arc::new(read_lock(host, &location.folder.join(Lock::FILE))?),
@@ -152,9 +155,12 @@ impl Project {
         endpoint: Option<&dyn Fn(&str) -> String>,
     ) -> Catalog {
         let mut catalog = Catalog::new(host.clone(), self.root.clone(), permissions);
+        let limit = self.limit(&**host);
         for app in &self.apps {
-            let endpoint = endpoint.map(|endpoint| endpoint(&app.name));
-            catalog.add_app(app, endpoint.as_deref());
+            match endpoint {
+                Some(endpoint) => catalog.add_mocked_app(app, &endpoint(&app.name)),
+                None => catalog.add_app(app, &limit),
+            }
         }
         for server in &self.servers {
             let pinned = self.lock.servers.get(&*server.name);
@@ -165,7 +171,7 @@ impl Project {
                 Arc::new(tool.offered.signature(&server.name, name, class))
             });
             catalog.add_server(
-                &self.server(server, host),
+                &self.server(server, &limit, host),
                 tools,
                 &self.lock,
                 &server.secrets,
@@ -189,46 +195,58 @@ pub type Offer = (Arc<str>, Result<OfferedServer, ServerError>);
 
 impl Project {
     /// A server, which nothing reaches where the project's own `allow` does not let it.
-    fn server(&self, settings: &ServerSettings, host: &Arc<dyn Host>) -> Arc<dyn Server> {
+    fn server(
+        &self,
+        settings: &ServerSettings,
+        limit: &ProjectLimit,
+        host: &Arc<dyn Host>,
+    ) -> Arc<dyn Server> {
         let name = settings.name.clone();
-        if let Err(why) = self.permits(&settings.source, &**host) {
+        if let Err(why) = self.permits(&settings.source, limit, &**host) {
             return Arc::new(DeniedServer::new(name, why));
         }
         match &settings.source {
-            ToolSource::Mcp(address) => {
-                Arc::new(McpServer::new(name, address.clone(), host.clone()))
-            }
+            ToolSource::Mcp(address) => Arc::new(McpServer::new(
+                name,
+                address.clone(),
+                limit.clone(),
+                host.clone(),
+            )),
         }
     }
 
-    /// Whether the project's own `allow` lets a server be reached; without one, naming the server does.
-    fn permits(&self, source: &ToolSource, host: &dyn Host) -> Result<(), String> {
-        let Some(grant) = &self.settings.allow else {
-            return Ok(());
-        };
-        let permissions = Permissions::new(grant, &self.root, host);
-        let permissions = permissions.map_err(|error| error.to_string())?;
-        let (setting, place, permitted) = match source {
+    /// What the project's own `allow` lets its tools reach; without one, naming a place is enough.
+    fn limit(&self, host: &dyn Host) -> ProjectLimit {
+        let allow = self.settings.allow.as_ref();
+        let permissions = allow.map(|grant| Permissions::new(grant, &self.root, host));
+        ProjectLimit::new(permissions)
+    }
+
+    /// Whether the project lets a server be reached.
+    fn permits(
+        &self,
+        source: &ToolSource,
+        limit: &ProjectLimit,
+        host: &dyn Host,
+    ) -> Result<(), String> {
+        match source {
             ToolSource::Mcp(McpAddress::Program { command, .. }) => {
                 let program = command.first().map_or("", String::as_str);
-                ("run", program.to_owned(), permissions.run(program))
+                limit.program(&ReachedProgram::of(host, &self.root, program))
             }
             ToolSource::Mcp(McpAddress::Url { url, .. }) => {
                 let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
-                let place = url.authority().rsplit('@').next().unwrap_or_default();
-                ("net", place.to_owned(), permissions.net(&url))
+                limit.url(&url)
             }
-        };
-        permitted.map_err(|_| {
-            format!("`allow` of planrun.yaml does not let it be reached; add \"{place}\" to `allow.{setting}` there")
-        })
+        }
     }
 
     /// What these servers offer now, asked all at once, in the order of their names.
     pub async fn offered(&self, host: &Arc<dyn Host>, names: &[Arc<str>]) -> Vec<Offer> {
         let mut asking = JoinSet::new();
         for server in self.servers.iter().filter(|one| names.contains(&one.name)) {
-            let (name, server) = (server.name.clone(), self.server(server, host));
+            let limit = self.limit(&**host);
+            let (name, server) = (server.name.clone(), self.server(server, &limit, host));
             asking.spawn(async move {
                 let offered = server.offered().await;
                 server.close().await;
@@ -239,6 +257,31 @@ impl Project {
         offered.sort_by(|(one, _), (other, _)| one.cmp(other));
         offered
     }
+}
+
+/// Whoever writes a project may name any file of whoever checks it: of one outside of the project no words are shown.
+fn conceal(host: &dyn Host, root: &Path, found: &mut Findings) {
+    let places = (
+        host.canonical(Path::new(found.source.name())),
+        host.canonical(root),
+    );
+    let (Ok(file), Ok(root)) = places else { return };
+    // Of what could not be read, only that is told.
+    if file.starts_with(root) || found.source.text().is_empty() {
+        return;
+    }
+    let errors = found.diagnostics.iter().filter(|one| one.is_error());
+    let worst = errors.chain(&found.diagnostics).next();
+    let Some(worst) = worst else { return };
+    let line = found.source.position(worst.span.start).line;
+    let message = format!("this file cannot be used as it is: see its line {line}");
+    let mut only = Diagnostic::new(worst.code, Span::at(0), message)
+        .note("what is in it is not shown, because it lies outside of the project");
+    only.severity = worst.severity;
+    *found = Findings {
+        source: Arc::new(SourceFile::new(found.source.name(), "")),
+        diagnostics: vec![only],
+    };
 }
 
 /// The contracts that are pinned; none where there is no lock yet.

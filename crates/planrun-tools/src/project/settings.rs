@@ -82,7 +82,7 @@ pub(super) fn read(
     if node.content == Content::Null {
         return Ok(Read::default());
     }
-    let filled = variables::fill_in(&mut node, host, found);
+    let filled = variables::fill_in(&mut node, host, |_, _| None, found);
     let section = section("planrun.yaml", &node, &KEYS, found)?;
     warn_of_later(&node, found);
     let part = |name: &str| section.get(name);

@@ -11,6 +11,7 @@ pub mod mcp;
 pub mod pages;
 mod process;
 mod process_group;
+mod project_limit;
 mod required_permission;
 mod server;
 mod system;
@@ -23,6 +24,8 @@ pub use conversation::{
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
     Question, TooLarge, Usage, broken_off,
 };
+pub use process_group::kill_programs;
+pub use project_limit::ProjectLimit;
 pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use server::{DeniedServer, PinnedTool, Server, ServerError};
 pub use transport::{

@@ -5,7 +5,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
-use planrun_lang::permission::Permissions;
+use planrun_lang::permission::{Permissions, ReachedProgram};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{
     Effect, ErrorClass, Field, Parameter, Rest, Signature, Transient, Type, Validation,
@@ -14,7 +14,7 @@ use planrun_lang::value::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
-use super::process_group::ProcessGroup;
+use super::process_group::{GRACE, ProcessGroup};
 use super::{
     BoxFuture, Conversation, Described, EventSender, Progress, Request, Transport, described,
 };
@@ -118,20 +118,14 @@ impl ProcessTool {
         if argv.iter().any(|word| word.contains('\0')) {
             return Err(wrong("argv has a zero byte".into()));
         }
-        self.permissions.run(program)?;
-        // A relative path means the same file whatever the folder that the program runs in.
-        let path = if program.contains('/') {
-            self.root.join(program)
-        } else {
-            PathBuf::from(program)
-        };
-        let mut command = Command::new(path);
+        let program = ReachedProgram::of(&*self.host, &self.root, program);
+        self.permissions.run(&program)?;
+        let mut command = Command::new(program.path());
         command.args(rest).current_dir(self.folder(arguments)?);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        command.process_group(0);
         self.set_environment(&mut command, request)?;
         Ok(command)
     }
@@ -189,16 +183,14 @@ async fn run(mut command: Command, request: Request, events: EventSender) -> Cal
         .get_program()
         .to_string_lossy()
         .into_owned();
-    let child = command
-        .spawn()
-        .map_err(|problem| not_started(&program, &problem))?;
-    let mut group = ProcessGroup::of(&child);
+    let started = ProcessGroup::start(&mut command);
+    let (mut group, child) = started.map_err(|problem| not_started(&program, &problem))?;
     let input = request
         .arguments
         .get("stdin")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let work = converse(child, input.to_owned(), events);
+    let work = converse((child, &mut group), input.to_owned(), events);
     let Some(ended) = request.cancel.run_until_cancelled(work).await else {
         group.stop().await;
         return Err(CallError {
@@ -209,7 +201,6 @@ async fn run(mut command: Command, request: Request, events: EventSender) -> Cal
         });
     };
     let ended = ended.map_err(|problem| failed(format!("{program}: {problem}"), Sent::Maybe))?;
-    group.disarm();
     answer(&program, ended)
 }
 
@@ -248,13 +239,17 @@ fn answer(program: &str, (status, stdout, stderr): (ExitStatus, Output, Output))
     ])))
 }
 
-/// Feeds and drains the program at the same time, so that neither side waits for the other for ever.
+/// Feeds and drains the program at the same time, so that neither side waits for the other for ever. When the program has ended,
+/// so has the call: what it left behind is stopped, and may hold its pipes no longer than [`GRACE`].
 async fn converse(
-    mut child: Child,
+    (mut child, group): (Child, &mut ProcessGroup),
     input: String,
     events: EventSender,
 ) -> std::io::Result<(ExitStatus, Output, Output)> {
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (stdin, pipes) = (
+        child.stdin.take(),
+        (child.stdout.take(), child.stderr.take()),
+    );
     let feed = async move {
         if let Some(mut stdin) = stdin {
             // A program that does not read its input to the end is no failure.
@@ -263,8 +258,32 @@ async fn converse(
     };
     let written = Written { bytes: 0, events };
     let written = Mutex::new(written);
-    let ((), stdout, stderr) = tokio::join!(feed, drain(stdout, &written), drain(stderr, &written));
-    Ok((child.wait().await?, stdout?, stderr?))
+    let (mut stdout, mut stderr) = (Output::default(), Output::default());
+    let mut draining = Box::pin(async {
+        let (out, err) = (
+            drain(pipes.0, &mut stdout, &written),
+            drain(pipes.1, &mut stderr, &written),
+        );
+        let ((), out, err) = tokio::join!(feed, out, err);
+        out.and(err)
+    });
+    let status = tokio::select! {
+        status = child.wait() => {
+            group.end().await;
+            if let Ok(drained) = tokio::time::timeout(GRACE, &mut draining).await {
+                drained?;
+            }
+            status?
+        }
+        drained = &mut draining => {
+            drained?;
+            let status = child.wait().await?;
+            group.end().await;
+            status
+        }
+    };
+    drop(draining);
+    Ok((status, stdout, stderr))
 }
 
 /// How much a program has written. What it has written is not told: it may hold what nobody may see.
@@ -292,17 +311,17 @@ struct Output {
 /// Reads to the end, and keeps no more than is allowed.
 async fn drain(
     pipe: Option<impl AsyncRead + Unpin>,
+    output: &mut Output,
     written: &Mutex<Written>,
-) -> std::io::Result<Output> {
-    let mut output = Output::default();
+) -> std::io::Result<()> {
     let Some(mut pipe) = pipe else {
-        return Ok(output);
+        return Ok(());
     };
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let read = pipe.read(&mut buffer).await?;
         if read == 0 {
-            return Ok(output);
+            return Ok(());
         }
         let room = MOST_OUTPUT_BYTES - output.bytes.len();
         output.too_much |= read > room;

@@ -13,7 +13,9 @@ use serde_json::{Map, Value as Json, json};
 use super::{App, AppTool, Reason};
 use crate::host::Host;
 use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
-use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
+use crate::tools::{
+    BoxFuture, Conversation, Described, Identity, ProjectLimit, Request, Transport, described,
+};
 
 /// What a failure tells of an answer's body, in characters.
 const TOLD_OF_BODY: usize = 200;
@@ -23,7 +25,7 @@ pub struct AppTransport {
     client: HttpClient,
     host: Arc<dyn Host>,
     /// Where calls go, or why they cannot.
-    endpoint: Result<Url, String>,
+    endpoint: Result<Url, (ErrorClass, String)>,
     headers: HeaderMap,
     errors: Arc<[Reason]>,
     signature: Arc<Signature>,
@@ -32,26 +34,31 @@ pub struct AppTransport {
 }
 
 impl AppTransport {
-    /// The way to a tool. `endpoint` stands in for the tool's own, for mocks, which get no credentials.
+    /// The way to a tool, as far as the project lets it be called.
     #[must_use]
     pub fn new(
         client: HttpClient,
         host: Arc<dyn Host>,
         (app, tool): (&App, &AppTool),
-        endpoint: Option<&str>,
+        limit: &ProjectLimit,
     ) -> Self {
-        let written = endpoint.unwrap_or(&tool.endpoint);
-        let parsed =
-            Url::parse(written).map_err(|problem| format!("its endpoint is no address: {problem}"));
+        let endpoint = address(&tool.endpoint).and_then(|url| match limit.url(&url) {
+            Ok(()) => Ok(url),
+            Err(why) => Err((ErrorClass::Denied(Denied::Policy), why)),
+        });
+        let mut transport = Self::mocked(client, host, tool, "");
+        (transport.endpoint, transport.headers) = (endpoint, app.headers.clone());
+        transport
+    }
+
+    /// The way to what stands in for a tool at `endpoint`.
+    #[must_use]
+    pub fn mocked(client: HttpClient, host: Arc<dyn Host>, tool: &AppTool, endpoint: &str) -> Self {
         Self {
             client,
             host,
-            endpoint: parsed,
-            headers: if endpoint.is_some() {
-                HeaderMap::new()
-            } else {
-                app.headers.clone()
-            },
+            endpoint: address(endpoint),
+            headers: HeaderMap::new(),
             errors: tool.errors.clone().into(),
             signature: tool.signature.clone(),
             arguments: arguments_type(&tool.signature),
@@ -60,9 +67,9 @@ impl AppTransport {
 
     /// Where the call goes, and what is sent there.
     fn post(&self, request: &Request) -> Result<(Url, HttpRequest), CallError> {
-        let url = self.endpoint.as_ref().map_err(|problem| {
-            let message = format!("{} cannot be called: {problem}", self.signature.path());
-            failed(ErrorClass::Internal, message, Sent::No)
+        let url = self.endpoint.as_ref().map_err(|(class, why)| {
+            let message = format!("{} cannot be called: {why}", self.signature.path());
+            failed(class.clone(), message, Sent::No)
         })?;
         let key = &*request.idempotency_key;
         let json = HeaderValue::from_static("application/json");
@@ -128,6 +135,13 @@ impl Transport for AppTransport {
     fn describe(&self) -> BoxFuture<'_, Described> {
         described([self.signature.clone()])
     }
+}
+
+fn address(written: &str) -> Result<Url, (ErrorClass, String)> {
+    Url::parse(written).map_err(|problem| {
+        let why = format!("its endpoint is no address: {problem}");
+        (ErrorClass::Internal, why)
+    })
 }
 
 /// All parameters of a tool as the fields of one object.

@@ -2,6 +2,7 @@
 
 mod client;
 mod fetch;
+mod resolver;
 mod status;
 
 pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, build, shown};

@@ -72,9 +72,9 @@ impl Program {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true);
-        let mut child = command.spawn().map_err(|problem| match problem.kind() {
+        let started = ProcessGroup::start(&mut command);
+        let (group, mut child) = started.map_err(|problem| match problem.kind() {
             std::io::ErrorKind::NotFound => format!("there is no program `{name}`"),
             _ => format!("`{name}` cannot be started: {problem}"),
         })?;
@@ -86,7 +86,7 @@ impl Program {
             ErrorOutput { kept, reading }
         });
         let program = Self {
-            group: ProcessGroup::of(&child),
+            group,
             _child: child,
             errors,
         };
