@@ -564,6 +564,7 @@ impl Case {
         let tools: Tools = catalog.signatures().cloned().collect();
         let policy = Policy::default();
         let project = lint::Project {
+            limits: &planrun_lang::sema::Budget::default(),
             policy: &policy,
             allow: None,
             root: Path::new("/"),

@@ -349,6 +349,74 @@ fn f21_the_folder_of_the_project_is_no_link() {
 }
 
 #[test]
+fn f17_a_run_is_held_to_the_limits_of_its_project() {
+    let plan = |policy: &str| {
+        format!(
+            "use sys\nplan p(list: int[] = [1, 2, 3, 4]) {{\n    {policy}\n    step all = each n in list max 4 {{\n        step s = sys.echo(value: n)\n    }}\n    reply \"done\"\n}}\n"
+        )
+    };
+    let place = folder([("planrun.yaml", "limits: { calls: 3 }\n")]);
+    let (_, told) = replied(place.path(), &plan(""));
+    assert!(told.contains("budget.calls"), "{told}");
+    let (_, told) = replied(place.path(), &plan("policy { budget: { calls: 2 } }"));
+    assert!(told.contains("the budget of 2 calls is spent"), "{told}");
+    let (stdout, told) = replied(place.path(), &plan("policy { budget: { calls: 9 } }"));
+    assert!(
+        stdout.contains("beyond-limit") || told.contains("beyond-limit"),
+        "{stdout} {told}"
+    );
+    // A default of the project is none of its limits.
+    std::fs::write(
+        place.path().join("planrun.yaml"),
+        "policy: { budget: { calls: 3 } }\n",
+    )
+    .unwrap();
+    let (stdout, told) = replied(place.path(), &plan("policy { budget: { calls: 9 } }"));
+    assert_eq!(stdout, "done\n", "{told}");
+    std::fs::write(
+        place.path().join("planrun.yaml"),
+        "limits: { memory: lots }\n",
+    )
+    .unwrap();
+    let (_, told) = replied(place.path(), &plan(""));
+    assert!(
+        told.contains("planrun.yaml: limits: `memory` wants a whole number above zero"),
+        "{told}"
+    );
+}
+
+#[test]
+fn f8_what_calls_give_has_a_budget_of_memory() {
+    let hundred = vec!["0"; 100].join(", ");
+    let plan = |policy: &str| {
+        format!(
+            "use fs\nplan p() {{\n    allow {{ read: [\"large\"] }}\n    {policy}\n    step all = each n in [{hundred}] max 100 {{\n        step some = each m in [{hundred}] max 100 {{\n            \
+                 step s = fs.read(path: \"large\")\n            yield s\n        }}\n        yield some\n    }}\n    reply size(all)\n}}\n"
+        )
+    };
+    let place = folder([
+        ("large", "x".repeat(1 << 20)),
+        ("planrun.yaml", String::new()),
+    ]);
+    let (stdout, told) = replied(
+        place.path(),
+        &plan("policy { budget: { memory: 20000000 } }"),
+    );
+    assert_eq!(stdout, "");
+    assert!(
+        told.contains("budget.memory") && told.contains("the budget of 20000000 bytes"),
+        "{told}"
+    );
+    std::fs::write(
+        place.path().join("planrun.yaml"),
+        "limits: { memory: 16MiB }\n",
+    )
+    .unwrap();
+    let (_, told) = replied(place.path(), &plan(""));
+    assert!(told.contains("the budget of 16777216 bytes"), "{told}");
+}
+
+#[test]
 fn f24_a_cookie_is_no_part_of_an_answer() {
     let server = Listener::start();
     let plan = format!(

@@ -155,6 +155,7 @@ fn play(task: &Json, expected: &Json, tools: &Tools, environment: &TestEnvironme
     );
     let source = SourceFile::new("task.plan", plan(task));
     let project = lint::Project {
+        limits: &planrun_lang::sema::Budget::default(),
         policy: &Policy::default(),
         allow: None,
         root: ".".as_ref(),

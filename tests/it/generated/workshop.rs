@@ -75,6 +75,7 @@ impl Workshop {
     pub fn check(&self, project: &Project) -> CheckedFile {
         let policy = Policy::default();
         let rules = lint::Project {
+            limits: &planrun_lang::sema::Budget::default(),
             policy: &policy,
             allow: None,
             root: Path::new("/"),

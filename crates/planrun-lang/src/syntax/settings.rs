@@ -137,6 +137,11 @@ pub static BUDGET: Settings = Settings {
         setting("tokens", Takes::Count, "Tokens of models."),
         setting("cost", Takes::Number(0.0), "Cost."),
         setting("time", Takes::Duration, "Time."),
+        setting(
+            "memory",
+            Takes::Count,
+            "Memory for what calls give, in bytes.",
+        ),
     ],
 };
 

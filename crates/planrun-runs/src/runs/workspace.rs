@@ -7,7 +7,7 @@ use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, Severities, Severity, codes};
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;
-use planrun_lang::sema::{CheckedFile, Files, Plan, Policy, Tools};
+use planrun_lang::sema::{Budget, CheckedFile, Files, Plan, Policy, Tools};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
 use planrun_lang::types::Signature;
@@ -32,6 +32,8 @@ pub struct Workspace {
     pub limit: Option<Permissions>,
     /// What plans leave out.
     pub policy: Policy,
+    /// The most that a run may use.
+    pub limits: Budget,
     retries: Arc<[ToolRetry]>,
     confirm: Arc<[ToolNames]>,
     /// What the project makes of severities, and the command line over it.
@@ -175,6 +177,11 @@ impl Workspace {
         let policy = Policy::from_project(&project.settings.policy);
         let policy =
             policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
+        let limits =
+            Map::from_iter([("budget".to_owned(), project.settings.limits.clone().into())]);
+        let limits = Policy::from_project(&limits)
+            .map_err(|error| environment(format!("planrun.yaml: limits: {error}")))?
+            .budget;
         let retries = retries(&project.settings.retry)
             .map_err(|error| environment(format!("planrun.yaml: {error}")))?;
         let confirm = project
@@ -200,6 +207,7 @@ impl Workspace {
             project,
             limit,
             policy,
+            limits,
             retries,
             confirm,
             severities,
@@ -221,6 +229,7 @@ impl Workspace {
             policy,
             retries,
             confirm,
+            limits: self.limits,
             ..Defaults::default()
         }
     }
@@ -256,6 +265,8 @@ impl Workspace {
     pub fn files(&self) -> impl Files + Sync + '_ {
         UsedPlans {
             host: &*self.reading,
+            root: &self.project.root,
+            has_project_file: self.location.file.is_some(),
         }
     }
 
@@ -265,8 +276,6 @@ impl Workspace {
         // Without a project and tools of its own, a plan may be meant for any project.
         let knows_tools = self.location.file.is_some() || !self.own_tools.is_empty();
         let tools = knows_tools.then_some(&self.tools);
-            root: &self.project.root,
-            has_project_file: self.location.file.is_some(),
         lint::check_file(source, &self.tools, files, &self.rules(tools))
     }
 
@@ -274,6 +283,7 @@ impl Workspace {
         lint::Project {
             severities: Some(&self.severities),
             policy: &self.policy,
+            limits: &self.limits,
             allow: self.limit.as_ref(),
             root: &self.project.root,
             paths: &*self.host,

@@ -17,6 +17,7 @@ pub static BUDGET_IMPOSSIBLE: Code = Code::error(
     "budget-impossible",
     include_str!("pages/budget-impossible.md"),
 );
+pub static BEYOND_LIMIT: Code = Code::error("beyond-limit", include_str!("pages/beyond-limit.md"));
 pub static SECRET_LITERAL: Code =
     Code::error("secret-literal", include_str!("pages/secret-literal.md"));
 pub static SECRET_LEAKS: Code = Code::error("secret-leaks", include_str!("pages/secret-leaks.md"));
@@ -34,6 +35,7 @@ pub(super) static ALL: &[&Code] = &[
     &INSECURE_URL,
     &PATH_ESCAPES,
     &BUDGET_IMPOSSIBLE,
+    &BEYOND_LIMIT,
     &SECRET_LITERAL,
     &SECRET_LEAKS,
     &UNTRUSTED_TO_IRREVERSIBLE,

@@ -1,5 +1,6 @@
 //! The rules: one file each, in the table below.
 
+mod beyond_limit;
 mod budget_impossible;
 mod busy_loop;
 mod complementary_guards;
@@ -197,6 +198,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         codes: &[&safety::BUDGET_IMPOSSIBLE],
         look: budget_impossible::look,
+    },
+    Rule {
+        codes: &[&safety::BEYOND_LIMIT],
+        look: beyond_limit::look,
     },
     Rule {
         codes: &[&safety::UNBOUNDED_COST],
