@@ -6,6 +6,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod a2a;
 mod adversarial;
 mod allow;
 mod bad_input;
@@ -49,6 +50,7 @@ mod orders;
 mod plan_list;
 mod plans;
 mod plantest;
+mod process_tools;
 mod readme;
 mod recordings;
 mod remedies;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use planrun_lang::types::{
-    Contract, FieldLookup, Parameter, Rest, Type, decode, field, field_names, from_schema,
+    Contract, Field, FieldLookup, Parameter, Rest, Signature, Type, decode, field, field_names,
+    from_schema,
 };
 use serde_json::Value as Json;
 
@@ -40,6 +41,17 @@ impl Arguments {
             extra,
         }
     }
+}
+
+/// All parameters of a tool as the fields of one object, for leaving out nulls that the tool does not take.
+#[must_use]
+pub fn arguments_type(signature: &Signature) -> Type {
+    let field = |parameter: &Parameter| Field {
+        name: parameter.name.clone(),
+        ty: parameter.ty.clone(),
+        required: parameter.required,
+    };
+    Type::object(signature.parameters.iter().map(field).collect(), Rest::Open)
 }
 
 fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {

@@ -7,7 +7,7 @@ mod lock;
 mod offered;
 mod search;
 
-pub use arguments::Arguments;
+pub use arguments::{Arguments, arguments_type};
 pub use change::Change;
 pub use lock::{Lock, LockError, LockedServer, LockedTool, ObservedResults};
 pub use offered::{Annotations, OfferedServer, OfferedTool, sounds_like_a_read};

@@ -3,6 +3,7 @@
 mod app_paths;
 mod locate;
 mod own_folder;
+mod programs;
 mod servers;
 mod settings;
 
@@ -17,13 +18,16 @@ use tokio::task::JoinSet;
 
 use crate::contract::{Lock, OfferedServer};
 use crate::host::Host;
+use crate::tools::a2a::AgentServer;
 use crate::tools::app::{App, Findings, load_apps};
-use crate::tools::mcp::{McpAddress, McpServer};
+use crate::tools::mcp::McpServer;
+use crate::tools::process::Program;
 use crate::tools::{Catalog, DeniedServer, ProjectLimit, Server, ServerError};
 
 pub use app_paths::load_app_paths;
 pub use locate::Location;
 pub use own_folder::{check_own_folder, journal_file, make_own_folder, own_folder};
+use servers::Reach;
 pub use servers::{ServerSettings, ToolSource};
 pub use settings::{CheckSettings, Settings};
 
@@ -39,7 +43,9 @@ pub struct Project {
     pub apps: Vec<App>,
     /// The servers whose tools plans call, by name.
     pub servers: Vec<ServerSettings>,
-    /// The contracts of those tools.
+    /// The programs that are tools, by name.
+    pub programs: Vec<Arc<Program>>,
+    /// The contracts of the tools of servers.
     pub lock: Arc<Lock>,
 }
 
@@ -99,7 +105,7 @@ impl Project {
         };
         let loaded = load_apps(host, &files, &read.variables);
         findings.extend(loaded.findings);
-        let servers = servers::all(host, &root, &mut read, &loaded.apps, &mut findings);
+        let (servers, programs) = servers::all(host, &root, &mut read, &loaded.apps, &mut findings);
         for found in &mut findings {
             conceal(host, &root, found);
         }
@@ -110,6 +116,7 @@ impl Project {
                 settings: read.settings,
                 apps: loaded.apps,
                 servers,
+                programs,
             },
             findings,
         ))
@@ -177,6 +184,11 @@ impl Project {
                 &server.secrets,
             );
         }
+        for program in &self.programs {
+            let name = program.command.first().map_or("", String::as_str);
+            let denied = self.permits(Reach::Program(name), &limit, &**host).err();
+            catalog.add_program(program, denied);
+        }
         catalog.observe(&self.lock.observed);
         catalog
     }
@@ -202,7 +214,7 @@ impl Project {
         host: &Arc<dyn Host>,
     ) -> Arc<dyn Server> {
         let name = settings.name.clone();
-        if let Err(why) = self.permits(&settings.source, limit, &**host) {
+        if let Err(why) = self.permits(settings.source.reach(), limit, &**host) {
             return Arc::new(DeniedServer::new(name, why));
         }
         match &settings.source {
@@ -210,6 +222,14 @@ impl Project {
                 name,
                 address.clone(),
                 limit.clone(),
+                host.clone(),
+            )),
+            ToolSource::A2a(address) => Arc::new(AgentServer::new(
+                name,
+                address.clone(),
+                limit
+                    .permissions()
+                    .map(|permissions| (**permissions).clone()),
                 host.clone(),
             )),
         }
@@ -222,19 +242,13 @@ impl Project {
         ProjectLimit::new(permissions)
     }
 
-    /// Whether the project lets a server be reached.
-    fn permits(
-        &self,
-        source: &ToolSource,
-        limit: &ProjectLimit,
-        host: &dyn Host,
-    ) -> Result<(), String> {
-        match source {
-            ToolSource::Mcp(McpAddress::Program { command, .. }) => {
-                let program = command.first().map_or("", String::as_str);
+    /// Whether the project lets something be reached.
+    fn permits(&self, reach: Reach, limit: &ProjectLimit, host: &dyn Host) -> Result<(), String> {
+        match reach {
+            Reach::Program(program) => {
                 limit.program(&ReachedProgram::of(host, &self.root, program))
             }
-            ToolSource::Mcp(McpAddress::Url { url, .. }) => {
+            Reach::Url(url) => {
                 let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
                 limit.url(&url)
             }

@@ -13,22 +13,45 @@ use super::settings::Read;
 use super::{Location, shown};
 use crate::host::Host;
 use crate::tools::BUILT_IN;
+use crate::tools::a2a::AgentAddress;
 use crate::tools::app::section::Section;
 use crate::tools::app::variables::{self, Filled, not_listed};
-use crate::tools::app::yaml::{self, Node};
+use crate::tools::app::yaml::{self, Entry, Node};
 use crate::tools::app::{App, Findings};
 use crate::tools::mcp::McpAddress;
+use crate::tools::process::{Program, Surroundings};
 
 /// The kinds of tools that a name in `tools` can have.
 const KINDS: [&str; 4] = ["mcp", "openapi", "a2a", "process"];
-/// Those that nothing reads yet.
-const LATER: [&str; 3] = ["openapi", "a2a", "process"];
+const A2A: [&str; 2] = ["url", "headers"];
 const MCP: [&str; 6] = ["command", "url", "env", "headers", "cwd", "type"];
 
 /// Where the tools of a name come from.
 #[derive(Clone, Debug)]
 pub enum ToolSource {
     Mcp(McpAddress),
+    A2a(AgentAddress),
+}
+
+/// What has to be let be reached before tools can be called.
+#[derive(Clone, Copy)]
+pub(super) enum Reach<'a> {
+    /// A program, by the word that calls it.
+    Program(&'a str),
+    Url(&'a str),
+}
+
+impl ToolSource {
+    pub(super) fn reach(&self) -> Reach<'_> {
+        match self {
+            Self::Mcp(McpAddress::Program { command, .. }) => {
+                Reach::Program(command.first().map_or("", String::as_str))
+            }
+            Self::Mcp(McpAddress::Url { url, .. }) | Self::A2a(AgentAddress { url, .. }) => {
+                Reach::Url(url)
+            }
+        }
+    }
 }
 
 /// A server under the name that the project gives it.
@@ -42,21 +65,32 @@ pub struct ServerSettings {
     pub secrets: Vec<String>,
 }
 
-/// Every server of a project: those of `planrun.yaml`, then those of the files that it lists. A name that is taken is left out.
+/// Every server of a project: those of `planrun.yaml`, then those of the files that it lists; and its programs. A name that is
+/// taken is left out.
 pub(super) fn all(
     host: &dyn Host,
     root: &Path,
     read: &mut Read,
     apps: &[App],
     found: &mut Vec<Findings>,
-) -> Vec<ServerSettings> {
+) -> (Vec<ServerSettings>, Vec<Arc<Program>>) {
     let mut taken: BTreeSet<Arc<str>> = apps.iter().map(|app| app.name.clone()).collect();
-    let mut servers = Vec::new();
-    add(
-        std::mem::take(&mut read.listed.servers),
-        &mut servers,
+    let own = &root.join(Location::FILE);
+    let Listed {
+        servers, programs, ..
+    } = &mut read.listed;
+    let mut servers = fresh(
+        std::mem::take(servers),
+        |one| &one.name,
         &mut taken,
-        &root.join(Location::FILE),
+        own,
+        found,
+    );
+    let programs = fresh(
+        std::mem::take(programs),
+        |one| &one.name,
+        &mut taken,
+        own,
         found,
     );
     let reader = ServerReader {
@@ -72,46 +106,45 @@ pub(super) fn all(
                 server.classes.clone_from(classes);
             }
         }
-        add(further, &mut servers, &mut taken, &file, found);
+        servers.extend(fresh(further, |one| &one.name, &mut taken, &file, found));
     }
-    servers
+    (servers, programs)
 }
 
-/// Adds the servers of a file. One whose name is taken is left out, and that is a finding: which of two was meant must not hang on
-/// the order of files.
-fn add(
-    further: Vec<ServerSettings>,
-    servers: &mut Vec<ServerSettings>,
+/// What a file names, but for that whose name is taken, which is a finding: which of two was meant must not hang on the order of
+/// files.
+fn fresh<T>(
+    further: Vec<T>,
+    name: impl Fn(&T) -> &Arc<str>,
     taken: &mut BTreeSet<Arc<str>>,
     file: &Path,
     found: &mut Vec<Findings>,
-) {
-    let mut twice = Vec::new();
-    for server in further {
-        if taken.insert(server.name.clone()) {
-            servers.push(server);
-            continue;
-        }
-        let message = format!("there are tools with the name {} already", server.name);
+) -> Vec<T> {
+    let (fresh, twice): (Vec<T>, Vec<T>) = further
+        .into_iter()
+        .partition(|one| taken.insert(name(one).clone()));
+    let twice = twice.iter().map(|one| {
+        let message = format!("there are tools with the name {} already", name(one));
         let finding = Diagnostic::new(&AMBIGUOUS_TOOL, Span::at(0), message);
-        twice.push(
-            finding
-                .note("this server is left out")
-                .help("give one of them another name"),
-        );
-    }
-    if !twice.is_empty() {
+        finding
+            .note("this server is left out")
+            .help("give one of them another name")
+    });
+    let diagnostics: Vec<Diagnostic> = twice.collect();
+    if !diagnostics.is_empty() {
         found.push(Findings {
             source: Arc::new(SourceFile::new(shown(file), "")),
-            diagnostics: twice,
+            diagnostics,
         });
     }
+    fresh
 }
 
 /// What stands under `tools`.
 #[derive(Default)]
 pub(super) struct Listed {
     pub servers: Vec<ServerSettings>,
+    pub programs: Vec<Arc<Program>>,
     /// The classes of tools of servers that other files name.
     pub classes: BTreeMap<String, BTreeMap<String, Effect>>,
 }
@@ -144,30 +177,65 @@ impl ServerReader<'_> {
         };
         let mut listed = Listed::default();
         for entry in entries {
-            let what = format!("the tools `{}`", entry.name);
-            let Some(section) = Section::new(what, &entry.value, &CONFIG_KEY, found) else {
-                continue;
-            };
-            let mut keys = KINDS.to_vec();
-            keys.push("classes");
-            section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
-            for kind in LATER {
-                if let Some(node) = section.get(kind) {
-                    let message = format!("`{kind}` in planrun.yaml is not supported yet");
-                    let help = "nothing reads it; take it out for now";
-                    found.push(Diagnostic::new(&NOT_YET, node.span, message).help(help));
-                }
-            }
-            let classes = classes(&section, found);
-            let Some(server) = section.get("mcp") else {
-                listed.classes.insert(entry.name.clone(), classes);
-                continue;
-            };
-            if let Some(server) = self.server(&entry.name, server, filled, found) {
-                listed.servers.push(ServerSettings { classes, ..server });
-            }
+            self.named(entry, filled, &mut listed, found);
         }
         listed
+    }
+
+    /// Adds what stands under one name.
+    fn named(
+        &self,
+        entry: &Entry,
+        filled: &[Filled],
+        listed: &mut Listed,
+        found: &mut Vec<Diagnostic>,
+    ) {
+        let name = &*entry.name;
+        let what = format!("the tools `{name}`");
+        let Some(section) = Section::new(what, &entry.value, &CONFIG_KEY, found) else {
+            return;
+        };
+        let mut keys = KINDS.to_vec();
+        keys.push("classes");
+        section.expect_keys(&keys, &CONFIG_KEY, Severity::Error, found);
+        let classes = classes(&section, found);
+        let named = KINDS
+            .iter()
+            .filter_map(|kind| Some((*kind, section.get(kind)?)));
+        let named: Vec<(&str, &Node)> = named.collect();
+        let (kind, node) = match *named {
+            [] => {
+                listed.classes.insert(name.to_owned(), classes);
+                return;
+            }
+            [one] => one,
+            [(one, _), (other, _), ..] => {
+                let message = format!("the tools `{name}` are of `{one}` and of `{other}`");
+                let help = "give each of them a name of its own";
+                found.push(Diagnostic::new(&CONFIG_KEY, entry.span, message).help(help));
+                return;
+            }
+        };
+        if is_built_in(name, node, found) {
+            return;
+        }
+        let server = match kind {
+            "mcp" => self.server(name, node, filled, found),
+            "a2a" => self.agent(name, node, filled, found),
+            "process" => {
+                let program = self.program(name, node, filled, found);
+                listed.programs.extend(program.map(Arc::new));
+                return;
+            }
+            _ => {
+                let message = format!("`{kind}` in planrun.yaml is not supported yet");
+                let help = "nothing reads it; take it out for now";
+                found.push(Diagnostic::new(&NOT_YET, node.span, message).help(help));
+                return;
+            }
+        };
+        let server = server.map(|server| ServerSettings { classes, ..server });
+        listed.servers.extend(server);
     }
 
     /// The servers in a file that other programs read too: of Claude and Cursor under `mcpServers`, of VS Code under
@@ -206,9 +274,11 @@ impl ServerReader<'_> {
         let filled = variables::fill_in(&mut node, self.host, |_, _| None, found);
         let servers = ["mcpServers", "servers"].into_iter();
         let servers = servers.filter_map(|key| node.get(key)?.entries()).flatten();
-        servers
-            .filter_map(|entry| self.server(&entry.name, &entry.value, &filled, found))
-            .collect()
+        let servers = servers.filter_map(|entry| {
+            let Entry { name, value, .. } = entry;
+            (!is_built_in(name, value, found)).then(|| self.server(name, value, &filled, found))?
+        });
+        servers.collect()
     }
 
     fn server(
@@ -220,30 +290,20 @@ impl ServerReader<'_> {
     ) -> Option<ServerSettings> {
         let what = format!("the MCP server `{name}`");
         let section = Section::new(what.clone(), node, &CONFIG_KEY, found)?;
-        if BUILT_IN.contains(&name) {
-            let message = format!("`{name}` is a namespace of planrun itself");
-            let help = "give the server another name";
-            found.push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
-            return None;
-        }
         let mut known = MCP.to_vec();
         // As other programs write it, the arguments stand beside the command.
         known.push("args");
         section.expect_keys(&known, &CONFIG_KEY, Severity::Warning, found);
-        let mut secrets = Vec::new();
-        for variable in filled.iter().filter(|one| node.has_part_at(one.span)) {
-            if !self.variables.contains(&variable.name) {
-                found.push(not_listed(&variable.name, variable.span));
-            }
-            secrets.push(variable.value.clone());
-        }
+        let mut secrets = self.secrets(node, filled, found);
         let environment = self.environment(&section, &mut secrets, found);
         let address = match (section.get("command"), section.get("url")) {
             (Some(command), None) => McpAddress::Program {
                 command: command_of(command, &section, found)?,
-                root: self.root.to_owned(),
-                environment,
-                folder: self.folder(&section, found),
+                surroundings: Surroundings {
+                    root: self.root.to_owned(),
+                    folder: self.folder(&section, found),
+                    environment,
+                },
             },
             (None, Some(_)) => McpAddress::Url {
                 url: address(&section, found)?,
@@ -270,7 +330,49 @@ impl ServerReader<'_> {
         })
     }
 
-    fn folder(&self, section: &Section, found: &mut Vec<Diagnostic>) -> PathBuf {
+    /// An agent: its address, or a mapping with that and headers.
+    fn agent(
+        &self,
+        name: &str,
+        node: &Node,
+        filled: &[Filled],
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<ServerSettings> {
+        let what = format!("the agent `{name}`");
+        let (url, headers) = if let Some(url) = node.text() {
+            (web_address(url, (&what, node.span), found)?, Vec::new())
+        } else {
+            let section = Section::new(what, node, &CONFIG_KEY, found)?;
+            section.expect_keys(&A2A, &CONFIG_KEY, Severity::Error, found);
+            let url = address(&section, found)?;
+            (url, pairs(&section, "headers", found))
+        };
+        Some(ServerSettings {
+            name: name.into(),
+            source: ToolSource::A2a(AgentAddress { url, headers }),
+            classes: BTreeMap::new(),
+            secrets: self.secrets(node, filled, found),
+        })
+    }
+
+    /// The variables that have been filled in within a part of the file: each is a credential, and has to be listed.
+    pub(super) fn secrets(
+        &self,
+        node: &Node,
+        filled: &[Filled],
+        found: &mut Vec<Diagnostic>,
+    ) -> Vec<String> {
+        let within = filled.iter().filter(|one| node.has_part_at(one.span));
+        let secrets = within.map(|variable| {
+            if !self.variables.contains(&variable.name) {
+                found.push(not_listed(&variable.name, variable.span));
+            }
+            variable.value.clone()
+        });
+        secrets.collect()
+    }
+
+    pub(super) fn folder(&self, section: &Section, found: &mut Vec<Diagnostic>) -> PathBuf {
         match section.text("cwd", found) {
             Some(folder) => self.root.join(folder),
             None => self.root.to_owned(),
@@ -278,7 +380,7 @@ impl ServerReader<'_> {
     }
 
     /// `env: [NAME…]` passes variables on; `env: { NAME: TEXT }` sets them.
-    fn environment(
+    pub(super) fn environment(
         &self,
         section: &Section,
         secrets: &mut Vec<String>,
@@ -307,7 +409,11 @@ impl ServerReader<'_> {
 }
 
 /// `command: [PROGRAM, ARGUMENT…]`, or a program with `args` beside it.
-fn command_of(node: &Node, section: &Section, found: &mut Vec<Diagnostic>) -> Option<Vec<String>> {
+pub(super) fn command_of(
+    node: &Node,
+    section: &Section,
+    found: &mut Vec<Diagnostic>,
+) -> Option<Vec<String>> {
     let nodes = match node.items() {
         Some(items) => items.iter().chain(&[]),
         None => std::slice::from_ref(node)
@@ -332,15 +438,38 @@ fn command_of(node: &Node, section: &Section, found: &mut Vec<Diagnostic>) -> Op
 
 fn address(section: &Section, found: &mut Vec<Diagnostic>) -> Option<String> {
     let text = section.required("url", found)?;
-    let problem = match reqwest::Url::parse(&text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => return Some(text),
+    let span = section.get("url").map_or(section.span(), |node| node.span);
+    web_address(&text, ("`url`", span), found)
+}
+
+/// The text, where it is the address of something on the web.
+fn web_address(
+    text: &str,
+    (what, span): (&str, Span),
+    found: &mut Vec<Diagnostic>,
+) -> Option<String> {
+    let problem = match reqwest::Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
+            return Some(text.to_owned());
+        }
         Ok(url) => format!("it begins with `{}:`", url.scheme()),
         Err(problem) => problem.to_string(),
     };
     // Not the text: variables may have put credentials into it.
-    let span = section.get("url").map_or(section.span(), |node| node.span);
-    section.report(span, format!("`url` is no web address: {problem}"), found);
+    let message = format!("{what} is no web address: {problem}");
+    found.push(Diagnostic::new(&CONFIG_KEY, span, message));
     None
+}
+
+/// Whether a name is one of planrun itself, which is a finding.
+fn is_built_in(name: &str, node: &Node, found: &mut Vec<Diagnostic>) -> bool {
+    let is_built_in = BUILT_IN.contains(&name);
+    if is_built_in {
+        let message = format!("`{name}` is a namespace of planrun itself");
+        let help = "give the server another name";
+        found.push(Diagnostic::new(&AMBIGUOUS_TOOL, node.span, message).help(help));
+    }
+    is_built_in
 }
 
 /// A mapping from names to texts.

@@ -13,9 +13,9 @@ use super::app::{App, AppTool, AppTransport};
 use super::credential::{Credentials, in_variable};
 use super::files::{FileWorld, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
-use super::process::{ProcessTool, process_signature};
+use super::process::{ProcessTool, Program, ProgramTransport, process_signature};
 use super::project_limit::ProjectLimit;
-use super::server::{PinnedTool, Server};
+use super::server::{DeniedServer, PinnedTool, Server};
 use super::system::system_tools;
 use super::transport::Transport;
 use crate::contract::{Change, Lock, ObservedResults};
@@ -129,11 +129,7 @@ impl Catalog {
         lock: &Arc<Lock>,
         secrets: &[String],
     ) {
-        let mut sent = Redactor::default();
-        for secret in secrets {
-            sent.add(secret);
-        }
-        self.credentials.join(&sent);
+        self.sends(secrets);
         for signature in tools {
             let tool = PinnedTool {
                 signature: signature.clone(),
@@ -174,6 +170,31 @@ impl Catalog {
             .collect();
         broken.sort();
         broken
+    }
+
+    /// Adds the tools of a program, which nothing starts where it is denied for this reason. What it gets does not come back
+    /// from any tool.
+    pub fn add_program(&mut self, program: &Arc<Program>, denied: Option<String>) {
+        self.sends(&program.secrets);
+        let denied = denied.map(|why| Arc::new(DeniedServer::new(program.name.clone(), why)));
+        for tool in &program.tools {
+            let transport: Arc<dyn Transport> = match &denied {
+                Some(denied) => denied.clone(),
+                None => {
+                    let host = self.host.clone();
+                    Arc::new(ProgramTransport::new(program.clone(), tool.clone(), host))
+                }
+            };
+            self.add(tool.signature.clone(), transport);
+        }
+    }
+
+    fn sends(&mut self, secrets: &[String]) {
+        let mut sent = Redactor::default();
+        for secret in secrets {
+            sent.add(secret);
+        }
+        self.credentials.join(&sent);
     }
 
     /// Adds what results looked like to the contracts that do not describe them.

@@ -1,5 +1,6 @@
 //! Calling the world: the transport trait, the catalog and one file per transport.
 
+pub mod a2a;
 mod allowed;
 pub mod app;
 mod catalog;
@@ -9,8 +10,7 @@ mod files;
 pub mod http;
 pub mod mcp;
 pub mod pages;
-mod process;
-mod process_group;
+pub mod process;
 mod project_limit;
 mod required_permission;
 mod server;
@@ -24,7 +24,7 @@ pub use conversation::{
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
     Question, TooLarge, Usage, broken_off,
 };
-pub use process_group::kill_programs;
+pub use process::kill_programs;
 pub use project_limit::ProjectLimit;
 pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use server::{DeniedServer, PinnedTool, Server, ServerError};

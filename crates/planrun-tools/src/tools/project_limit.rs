@@ -56,7 +56,8 @@ impl ProjectLimit {
         }
     }
 
-    fn permissions(&self) -> Option<&Arc<Permissions>> {
+    /// What is granted, where there is an `allow`.
+    pub(crate) fn permissions(&self) -> Option<&Arc<Permissions>> {
         self.allow.as_ref()?.as_ref().ok()
     }
 

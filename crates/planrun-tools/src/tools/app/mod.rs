@@ -4,7 +4,7 @@ mod access;
 mod load;
 mod safety;
 pub(crate) mod section;
-mod tool;
+pub(crate) mod tool;
 mod transport;
 pub(crate) mod variables;
 pub mod yaml;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{Denied, ErrorClass, Field, Rest, Signature, Type, Validation, encode};
+use planrun_lang::types::{Denied, ErrorClass, Signature, Type, Validation, encode};
 use planrun_lang::value::Value;
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json, json};
 
 use super::{App, AppTool, Reason};
+use crate::contract::arguments_type;
 use crate::host::Host;
 use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure};
 use crate::tools::{
@@ -142,16 +143,6 @@ fn address(written: &str) -> Result<Url, (ErrorClass, String)> {
         let why = format!("its endpoint is no address: {problem}");
         (ErrorClass::Internal, why)
     })
-}
-
-/// All parameters of a tool as the fields of one object.
-fn arguments_type(signature: &Signature) -> Type {
-    let field = |parameter: &planrun_lang::types::Parameter| Field {
-        name: parameter.name.clone(),
-        ty: parameter.ty.clone(),
-        required: parameter.required,
-    };
-    Type::object(signature.parameters.iter().map(field).collect(), Rest::Open)
 }
 
 /// An app is called where its file says. A redirect may not lead elsewhere.

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_p
 use tokio::process::{Child, Command};
 
 /// Between asking a program to stop and stopping it.
-pub(super) const GRACE: Duration = Duration::from_secs(1);
+pub(in crate::tools) const GRACE: Duration = Duration::from_secs(1);
 /// The variable by which what a program has started is found, wherever it has gone.
 const MARK_VARIABLE: &str = "PLANRUN_PROGRAM";
 /// What is started while the rest is being stopped is looked for so often.
@@ -28,7 +28,7 @@ pub fn kill_programs() {
 }
 
 /// The program with all that it started. Dropping it stops them, so that nothing outlives its call.
-pub(super) struct ProcessGroup {
+pub(in crate::tools) struct ProcessGroup {
     leader: Option<Pid>,
     mark: Arc<str>,
 }
@@ -38,7 +38,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn start(command: &mut Command) -> std::io::Result<(Self, Child)> {
+    pub(in crate::tools) fn start(command: &mut Command) -> std::io::Result<(Self, Child)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}-{number}", std::process::id());
@@ -52,8 +52,35 @@ impl ProcessGroup {
         Ok((Self { leader, mark }, child))
     }
 
+    /// Bounds the address space of the leader, and of each program that it starts from now on, in bytes.
+    ///
+    /// # Errors
+    /// Where the system cannot do that to a program that has been started.
+    #[cfg(target_os = "linux")]
+    pub(super) fn bound_memory(&self, bytes: u64) -> std::io::Result<()> {
+        use rustix::process::{Resource, Rlimit, prlimit};
+        let limit = Rlimit {
+            current: Some(bytes),
+            maximum: Some(bytes),
+        };
+        match prlimit(self.leader, Resource::As, limit) {
+            // One that has ended needs none.
+            Ok(_) | Err(rustix::io::Errno::SRCH) => Ok(()),
+            Err(problem) => Err(problem.into()),
+        }
+    }
+
+    /// Bounds the address space of the leader, and of each program that it starts from now on, in bytes.
+    ///
+    /// # Errors
+    /// Always: the system cannot do that to a program that has been started.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn bound_memory(&self, _bytes: u64) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
     /// Asks it to stop, and waits for that; what has not stopped after [`GRACE`] is stopped when this is dropped.
-    pub(super) async fn stop(&mut self) {
+    pub(in crate::tools) async fn stop(&mut self) {
         let Some(leader) = self.leader else { return };
         // A group that is already gone is what is wanted.
         let _ = kill_process_group(leader, Signal::TERM);
