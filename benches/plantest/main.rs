@@ -293,6 +293,7 @@ fn suite(text: &str) -> Result<Suite, String> {
     let (policy, host) = (Policy::default(), MemoryHost::new(1));
     let root = Path::new("/");
     let project = lint::Project {
+        limits: &planrun_lang::sema::Budget::default(),
         policy: &policy,
         allow: None,
         root,

@@ -1,6 +1,6 @@
 //! `planrun mock`: answers for app tools and for documents of `OpenAPI` over HTTP until it is stopped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -91,6 +91,11 @@ pub fn run(
             .map_err(|error| error.to_string())?;
         written(writeln!(out, "http://{}", server.address()).and_then(|()| out.flush()))
             .map_err(|no| no.to_string())?;
+        let address = server.address().ip();
+        if !address.is_loopback() {
+            let told = "warning: whoever reaches this machine at {} can call the mock, make its tools fail and read what was sent to it";
+            let _ = writeln!(report, "{}", told.replace("{}", &address.to_string()));
+        }
         let _ = writeln!(report, "answering for {served}; stop with Ctrl-C");
         let ended = stopped().await;
         server.shutdown().await;
@@ -109,7 +114,7 @@ fn read_apps(path: &Path, host: &dyn Host, report: &mut dyn Write) -> Result<Vec
         FileKind::Folder => app_files(host, path).map_err(told)?,
         FileKind::File => vec![path.to_path_buf()],
     };
-    let loaded = load_apps(host, &files);
+    let loaded = load_apps(host, &files, &BTreeSet::new());
     for findings in &loaded.findings {
         tell(&findings.source, &findings.diagnostics, report);
     }

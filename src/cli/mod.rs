@@ -29,6 +29,7 @@ pub mod run;
 pub mod runs;
 pub mod schema;
 mod shell;
+mod signals;
 mod suggest;
 mod terminal;
 pub mod test;
@@ -135,6 +136,7 @@ pub fn main() -> ExitCode {
 
 /// What is wrong with the command line; also the way in which help and version arrive.
 fn answered(mut answer: clap::Error) -> Exit {
+    suggest::conceal(&mut answer);
     suggest::improve(&mut answer, std::env::args().skip(1));
     let printed = answer.print().and_then(|()| io::stdout().flush());
     match (answer.use_stderr(), terminal::written(printed)) {

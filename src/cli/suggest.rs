@@ -34,6 +34,16 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("verify", "check"),
 ];
 
+/// Takes what was given for a field out of an error of the command line: it may be a secret that lacks its name.
+pub fn conceal(error: &mut Error) {
+    let of = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    let holds_value = of.is_some_and(|of| of.contains('='));
+    if holds_value && error.get(ContextKind::InvalidValue).is_some() {
+        let hidden = ContextValue::String("…".to_owned());
+        error.insert(ContextKind::InvalidValue, hidden);
+    }
+}
+
 /// Has the error of the command line name the nearest commands, if it is about one that does not exist.
 pub fn improve(error: &mut Error, words: impl IntoIterator<Item = String>) {
     if error.kind() != ErrorKind::InvalidSubcommand {

@@ -388,7 +388,7 @@ impl Writer<'_> {
             body.matches('(').count() + self.dice.below(3)
         };
         let mut parts = vec![format!("calls: {calls}")];
-        for part in ["tokens: 90000", "cost: 2.5", "time: 10d"] {
+        for part in ["tokens: 90000", "cost: 2.5", "time: 10d", "memory: 64MiB"] {
             if self.dice.one_in(3) {
                 parts.push(part.to_owned());
             }

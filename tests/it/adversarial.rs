@@ -340,3 +340,70 @@ fn a_value_that_doubles_within_one_expression() {
     );
     assert_eq!(errors(&check(text)), [""; 0]);
 }
+
+/// Signs before an operand and `[]` behind a type nest as brackets do, alone and within each other.
+#[test]
+fn f5_every_recursion_counts_as_depth() {
+    let reply = |value: String| format!("plan p(c: bool) {{\n    reply {value}\n}}\n");
+    let parameter = |ty: String| format!("plan p(c: {ty}) {{\n    reply c\n}}\n");
+    for many in [300, 1_000_000] {
+        for text in [
+            reply("!".repeat(many) + "c"),
+            reply("-".repeat(many) + "1"),
+            reply("!-".repeat(many) + "c"),
+            parameter("int".to_owned() + &"[]".repeat(many)),
+            parameter("int".to_owned() + &"[]?".repeat(many)),
+        ] {
+            let found = check(text.clone());
+            assert_eq!(count(&found, "too-deep"), 1, "{}", &text[..60]);
+        }
+    }
+    let signs = format!("{}c{}", "!!!(".repeat(100), ")".repeat(100));
+    assert_eq!(errors(&check(reply(signs))), ["too-deep"]);
+    let lists = format!("{}int{}", "{ a: ".repeat(100), "[][][] }".repeat(100));
+    assert!(
+        errors(&check(parameter(lists)))
+            .iter()
+            .all(|code| *code == "too-deep")
+    );
+    // What people write is far from that.
+    let signs = format!("{}c{}", "!(".repeat(100), ")".repeat(100));
+    assert_eq!(errors(&check(reply(signs))), [""; 0]);
+    let lists = format!("{}int{}", "{ a: ".repeat(100), "[] }".repeat(100));
+    assert_eq!(errors(&check(parameter(lists))), [""; 0]);
+    let row = (0..2000)
+        .map(|_| "!c && [] == [1 - 2 - -3]")
+        .collect::<Vec<_>>();
+    assert_eq!(errors(&check(reply(row.join(" || ")))), [""; 0]);
+}
+
+/// Each is told; which of all names was meant is looked for a bounded number of times.
+#[test]
+fn f6_suggestions_take_no_time_that_grows_with_both_sides() {
+    let found = check(plan(20_000, |number| {
+        format!("step step{number} = kit.do(x: stepp{number})")
+    }));
+    assert_eq!(count(&found, "unknown-name"), 20_000);
+    let suggested = found
+        .iter()
+        .filter(|found| found.fix.is_some() || !found.available.is_empty());
+    let suggested = suggested.count();
+    assert!((100..1000).contains(&suggested), "{suggested}");
+}
+
+/// A plan has a bounded number of conditions, counted for each statement under them, and so has a file.
+#[test]
+fn f7_a_chain_of_arms_takes_bounded_space() {
+    let chain = |arms: usize, plans: usize| {
+        let plan = |plan: usize| {
+            let arm =
+                |arm: usize| format!("if n == {arm} {{\n        let a{arm} = n\n    }} else ");
+            let arms = (0..arms).map(arm).collect::<String>();
+            format!("plan p{plan}(n: int) {{\n    {arms}{{}}\n    reply n\n}}\n")
+        };
+        count(&check((0..plans).map(plan).collect()), "too-deep")
+    };
+    assert_eq!(chain(1000, 1), 0);
+    assert_eq!(chain(50_000, 1), 1);
+    assert_eq!(chain(1000, 40), 40);
+}

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planrun_lang::lint;
-use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::sema::{Budget, Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::{Effect, Signature};
 use planrun_tools::contract::OfferedTool;
@@ -142,6 +142,7 @@ fn judged(calls: &[Call], tools: &Tools) -> Told {
     let source = SourceFile::new("it.plan", text.as_str());
     let (policy, host) = (Policy::default(), MemoryHost::new(1));
     let project = lint::Project {
+        limits: &Budget::default(),
         policy: &policy,
         allow: None,
         root: Path::new("/"),

@@ -120,6 +120,7 @@ fn checked(path: &Path) -> (SourceFile, CheckedFile) {
     let tools: Tools = catalog.signatures().cloned().collect();
     let policy = Policy::default();
     let rules = lint::Project {
+        limits: &planrun_lang::sema::Budget::default(),
         policy: &policy,
         allow: None,
         root: Path::new("/"),

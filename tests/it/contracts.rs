@@ -1,5 +1,6 @@
 //! Arguments against the JSON Schema of their tool: what the check says of them, and what the run does.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -66,7 +67,11 @@ fn tools(of: &[(&str, &Json, Option<&Json>)]) -> Tools {
         tool
     });
     let text = json!({"name": "a", "tools": all.collect::<Vec<_>>()}).to_string();
-    let (app, problems) = read_app(&SourceFile::new("a.yaml", text.as_str()), &host);
+    let (app, problems) = read_app(
+        &SourceFile::new("a.yaml", text.as_str()),
+        &host,
+        &BTreeSet::new(),
+    );
     assert!(problems.is_empty(), "{problems:#?}");
     let mut tools: Tools = Catalog::new(
         Arc::new(host),

@@ -156,7 +156,7 @@ fn of_the_tools_of_bfcl() {
 fn of_the_apps_beside_the_plans() {
     let files = app_files(&RealHost, &root().join("plans/apps")).unwrap();
     let mut tally = Tally::default();
-    for app in load_apps(&RealHost, &files).apps {
+    for app in load_apps(&RealHost, &files, &BTreeSet::new()).apps {
         for tool in &app.tools {
             let signature = &tool.signature;
             let returns = signature.output_schema.as_ref().map_or_else(

@@ -11,8 +11,8 @@ use planrun_lang::permission::Permissions;
 use planrun_lang::sema::{Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
 use planrun_tools::host::{Host, MemoryHost};
-use planrun_tools::tools::Catalog;
 use planrun_tools::tools::app::read_app;
+use planrun_tools::tools::{Catalog, ProjectLimit};
 
 use crate::check::{GOOD, parse};
 use crate::support::{folder, planrun};
@@ -552,14 +552,19 @@ impl Case {
             .iter()
             .filter(|(name, _)| name.starts_with("./apps/"))
         {
-            let (app, _) = read_app(&SourceFile::new(name.as_str(), content.as_str()), &*host);
+            let (app, _) = read_app(
+                &SourceFile::new(name.as_str(), content.as_str()),
+                &*host,
+                &BTreeSet::new(),
+            );
             if let Some(app) = &app {
-                catalog.add_app(app, None);
+                catalog.add_app(app, &ProjectLimit::default());
             }
         }
         let tools: Tools = catalog.signatures().cloned().collect();
         let policy = Policy::default();
         let project = lint::Project {
+            limits: &planrun_lang::sema::Budget::default(),
             policy: &policy,
             allow: None,
             root: Path::new("/"),

@@ -33,6 +33,7 @@ mod generate;
 mod generated;
 mod graph;
 mod hiring;
+mod hostile;
 mod inbox;
 mod init;
 mod insta_files;

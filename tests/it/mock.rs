@@ -1,6 +1,7 @@
 //! The mock of app tools over real HTTP, with the numbers of the original system.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -580,11 +581,49 @@ async fn an_app_file_its_mock_and_its_transport_agree() {
 #[test]
 fn s3_2_variables_come_from_the_environment_or_their_default() {
     let endpoint = |host: &MemoryHost| {
-        let loaded = load_apps(host, &["hr.yaml".into()]);
+        let loaded = load_apps(
+            host,
+            &["hr.yaml".into()],
+            &BTreeSet::from(["MOCK_API_URL".to_owned()]),
+        );
         loaded.apps[0].tools[0].endpoint.to_string()
     };
     let host = MemoryHost::default().with_file("hr.yaml", HR);
     assert_eq!(endpoint(&host), "http://127.0.0.1:1/tool");
     let host = host.with_variable("MOCK_API_URL", "http://10.0.0.7:80");
     assert_eq!(endpoint(&host), "http://10.0.0.7:80/tool");
+}
+
+/// A page in a browser asks with its own origin, or by a name that it has made lead here.
+#[tokio::test]
+async fn f26_no_page_of_another_place_calls_the_mock() {
+    let server = grant_access(MockOptions::default()).await;
+    let address = server.address();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let body = json!({"tool": "grant_access", "args": {"emp_id": "1", "name": "a"}}).to_string();
+    let ask = |headers: &[(&'static str, String)]| {
+        let request = client
+            .post(format!("http://{address}/tool"))
+            .body(body.clone());
+        let add = |request: reqwest::RequestBuilder, (name, value): &(&'static str, String)| {
+            request.header(*name, value)
+        };
+        let request = headers.iter().fold(request, add);
+        async { request.send().await.unwrap().status().as_u16() }
+    };
+    let own = format!("http://{address}");
+    assert_eq!(ask(&[]).await, 200);
+    assert_eq!(ask(&[("origin", own)]).await, 200);
+    assert_eq!(
+        ask(&[("host", format!("localhost:{}", address.port()))]).await,
+        200
+    );
+    for origin in ["https://evil.example", "null", "http://127.0.0.1:1"] {
+        assert_eq!(ask(&[("origin", origin.to_owned())]).await, 403, "{origin}");
+    }
+    for host in ["evil.example", "127.0.0.1.evil.example:80", "10.0.0.1"] {
+        assert_eq!(ask(&[("host", host.to_owned())]).await, 403, "{host}");
+    }
+    assert_eq!(server.calls().len(), 3);
 }

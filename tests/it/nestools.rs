@@ -192,6 +192,7 @@ fn fault(mutant: &Mutant) -> Option<String> {
 fn check(text: &str) -> Vec<Diagnostic> {
     let (policy, host) = (Policy::default(), MemoryHost::new(1));
     let project = lint::Project {
+        limits: &planrun_lang::sema::Budget::default(),
         policy: &policy,
         allow: None,
         root: Path::new("/"),

@@ -386,7 +386,7 @@ test \"Nobody answers\" for hire {
     let mock = Mock::start(["--failures", "create_employee_profile=2"]);
     let app = crate::support::root().join("plans/apps/hr.yaml");
     let files = [
-        ("planrun.yaml", b"apps: [hr.yaml]\n".to_vec()),
+        ("planrun.yaml", b"apps: [hr.yaml]\nenv: [HR_URL]\n".to_vec()),
         ("hr.yaml", fs::read(app).unwrap()),
         ("hire.plan", plan.into()),
     ];

@@ -1,7 +1,7 @@
 //! The retail tasks of tau-bench: for each a plan with its true list of actions, under test against a recording of what each
 //! of them gave, and in earnest against a server of the Model Context Protocol that keeps the tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn tools(folder: &Path) -> Vec<Arc<Signature>> {
         .collect();
     let app = json!({ "name": "retail", "tools": tools });
     let host = MemoryHost::new(1).with_file("retail.json", app.to_string());
-    let loaded = load_apps(&host, &["retail.json".into()]);
+    let loaded = load_apps(&host, &["retail.json".into()], &BTreeSet::new());
     loaded
         .apps
         .iter()
@@ -144,6 +144,7 @@ fn play(task: &Json, expected: &Json, tools: &Tools, environment: &TestEnvironme
     let text = plan(task) + &format!("\ntest \"{id}\" for task {{\n    snapshot reply\n}}\n");
     let source = SourceFile::new("task.plan", text);
     let project = lint::Project {
+        limits: &planrun_lang::sema::Budget::default(),
         policy: &Policy::default(),
         allow: None,
         root: ".".as_ref(),

@@ -172,6 +172,10 @@ fn credentials_of_tools_never_become_values() {
         .join("\n");
     let place = folder([
         ("p.plan", plan),
+        (
+            "planrun.yaml",
+            "env: [HR_TOKEN, HR_PASSWORD, HR_KEY, HR_LOGIN]\n",
+        ),
         ("apps/hr.yaml", &*app),
         ("left.txt", &*left),
     ]);
@@ -197,7 +201,11 @@ fn credentials_of_tools_never_become_values() {
 #[test]
 fn a_credential_that_is_too_short_to_be_recognized_is_told() {
     let app = "name: hr\nheaders: { X-Token: '${HR_TOKEN}' }\ntools: []\n";
-    let place = folder([("p.plan", "plan p() {}"), ("apps/hr.yaml", app)]);
+    let place = folder([
+        ("p.plan", "plan p() {}"),
+        ("planrun.yaml", "env: [HR_TOKEN]\n"),
+        ("apps/hr.yaml", app),
+    ]);
     let output = planrun(["check", "."])
         .variable("HR_TOKEN", "abc")
         .within(place.path())

@@ -347,9 +347,9 @@ fn a_hundred_thousand_levels_do_no_harm() {
         (many("("), 1),
         (many("["), 1),
         (many("{"), 1),
-        (many("!") + "a", 0),
+        (many("!") + "a", 1),
         ("a".to_owned() + &many(".b"), 0),
-        (many("-") + "1", 0),
+        (many("-") + "1", 1),
         ("a".to_owned() + &many("+a"), 0),
         (many("a?b:") + "c", 0),
         ("a".to_owned() + &many(" ?? a"), 0),
@@ -375,7 +375,7 @@ fn a_hundred_thousand_levels_do_no_harm() {
     let statements = [
         ("if a { }".to_owned() + &many(" else if a { }"), 0),
         (many("if a { ") + &many("}"), 1),
-        ("let x: T".to_owned() + &many("[]") + " = 1", 0),
+        ("let x: T".to_owned() + &many("[]") + " = 1", 1),
         ("let x: ".to_owned() + &many("Result<"), 1),
     ];
     for (text, wanted) in statements {

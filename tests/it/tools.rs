@@ -19,7 +19,7 @@ use planrun_lang::value::Value;
 use planrun_tools::host::{MemoryHost, RealHost};
 use planrun_tools::tools::app::{App, AppTool, Reason};
 use planrun_tools::tools::{
-    CallEvent, Callee, Catalog, Conversation, Identity, Progress, Request, Tool,
+    CallEvent, Callee, Catalog, Conversation, Identity, Progress, ProjectLimit, Request, Tool,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
@@ -489,7 +489,7 @@ async fn answered(status: u16, body: &'static str) -> Result<Value, CallError> {
     let address =
         serve(Router::new().route("/tool", any(move || async move { (status, body) }))).await;
     let mut catalog = catalog(Path::new("/"), &Grant::default());
-    catalog.add_app(&app(&address), None);
+    catalog.add_app(&app(&address), &ProjectLimit::default());
     call(
         &catalog,
         "hr.create",
@@ -509,7 +509,7 @@ async fn an_app_gets_tool_and_args_and_a_null_is_left_out() {
     };
     let address = serve(Router::new().route("/mock", any(echo))).await;
     let mut catalog = catalog(Path::new("/"), &Grant::default());
-    catalog.add_app(&app("127.0.0.1:1"), Some(&format!("http://{address}/mock")));
+    catalog.add_mocked_app(&app("127.0.0.1:1"), &format!("http://{address}/mock"));
     let arguments = Value::object([("id", Value::from("WZ001")), ("note", Value::Null)]);
     let data = call(&catalog, "hr.create", arguments).await.unwrap();
     let expected =
@@ -607,7 +607,7 @@ async fn an_app_does_not_lead_elsewhere() {
     let redirect = move || async move { Redirect::temporary(&format!("http://{other}/")) };
     let address = serve(Router::new().route("/tool", any(redirect))).await;
     let mut catalog = catalog(Path::new("/"), &grant("net", &["*"]));
-    catalog.add_app(&app(&address), None);
+    catalog.add_app(&app(&address), &ProjectLimit::default());
     let error = call(
         &catalog,
         "hr.create",
@@ -871,7 +871,7 @@ fn a_tool_is_another_one_elsewhere_and_with_other_credentials() {
             app.headers.insert("authorization", header);
         }
         let mut catalog = net(address);
-        catalog.add_app(&app, None);
+        catalog.add_app(&app, &ProjectLimit::default());
         catalog
     };
     let place = "127.0.0.1:1";

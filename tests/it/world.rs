@@ -1,6 +1,6 @@
 //! Scripted tools: a plan runs in the test's own process, on paused time, against tools that answer as told.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -152,7 +152,11 @@ impl World {
             tool["returns"] = returns;
         }
         let text = serde_json::json!({"name": namespace, "tools": [tool]}).to_string();
-        let (app, found) = read_app(&SourceFile::new("app.yaml", text), &*self.host);
+        let (app, found) = read_app(
+            &SourceFile::new("app.yaml", text),
+            &*self.host,
+            &BTreeSet::new(),
+        );
         assert!(found.is_empty(), "{found:#?}");
         let signature = (*app.unwrap().tools[0].signature).clone();
         let transport = self

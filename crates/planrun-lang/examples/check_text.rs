@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use planrun_lang::diag::render::{FileReport, Look, human};
 use planrun_lang::lint::{Project, check_file};
 use planrun_lang::permission::PathResolver;
-use planrun_lang::sema::{Files, Policy, Tools};
+use planrun_lang::sema::{Budget, Files, Policy, Tools};
 use planrun_lang::source::SourceFile;
 
 /// Neither other plans nor a file system.
@@ -28,6 +28,7 @@ fn main() {
     let source = SourceFile::new("greet.plan", "plan greet(name: string) { reply nmae }");
     let project = Project {
         policy: &Policy::default(),
+        limits: &Budget::default(),
         allow: None,
         root: Path::new("/"),
         paths: &Nothing,

@@ -10,6 +10,7 @@ use super::answer::{self, UpTo};
 use super::listener::Listener;
 use super::record::Recording;
 use crate::cli::arguments::{RunFormat, RunOutput};
+use crate::cli::signals::{end_on_signal, stop_on_signal};
 use crate::cli::{Exit, Failure, Terminal, deferred};
 use planrun_runs::driver::Silence;
 use planrun_runs::runs::{Driven, Error, EventOptions, Planrun, ResumeOptions, Run};
@@ -99,8 +100,8 @@ pub fn listen(
     (format, terminal): (RunFormat, Terminal),
 ) -> Result<(Driven, Result<(), Failure>), Failure> {
     let mut listener = Listener::new(format, terminal, run.plan());
+    stop_on_signal(cancel);
     let driven = wait(async {
-        tokio::spawn(stop_on_interrupt(cancel));
         // It listens from its first turn on, and the run may be told of before the next one.
         tokio::task::yield_now().await;
         run.drive(&mut listener).await
@@ -140,20 +141,10 @@ fn tell_stuck(run: &str, (deaths, event): (u32, u64), terminal: Terminal) {
 /// When the process has nothing left to run it with.
 pub fn wait<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
     static RUNTIME: OnceLock<std::io::Result<Runtime>> = OnceLock::new();
+    end_on_signal();
     let runtime = RUNTIME.get_or_init(|| Builder::new_current_thread().enable_all().build());
     match runtime {
         Ok(runtime) => Ok(runtime.block_on(future)),
         Err(error) => Err(Failure::Environment(format!("cannot start: {error}"))),
-    }
-}
-
-/// The first Ctrl-C stops gracefully: effects in flight are awaited. The second ends the process.
-async fn stop_on_interrupt(cancel: CancellationToken) {
-    if tokio::signal::ctrl_c().await.is_err() {
-        return;
-    }
-    cancel.cancel();
-    if tokio::signal::ctrl_c().await.is_ok() {
-        std::process::exit(i32::from(Exit::Interrupted.code()));
     }
 }

@@ -1,6 +1,6 @@
 //! A generated project as the checker and the engine see it: its tools, its files, its findings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,7 +54,11 @@ impl Workshop {
         .cloned()
         .collect();
         for (path, text) in &project.apps {
-            let (app, found) = read_app(&SourceFile::new(path.as_str(), text.as_str()), &host);
+            let (app, found) = read_app(
+                &SourceFile::new(path.as_str(), text.as_str()),
+                &host,
+                &BTreeSet::new(),
+            );
             assert!(found.is_empty(), "{path}: {found:#?}\n{text}");
             app.unwrap()
                 .tools
@@ -71,6 +75,7 @@ impl Workshop {
     pub fn check(&self, project: &Project) -> CheckedFile {
         let policy = Policy::default();
         let rules = lint::Project {
+            limits: &planrun_lang::sema::Budget::default(),
             policy: &policy,
             allow: None,
             root: Path::new("/"),

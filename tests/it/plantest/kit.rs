@@ -27,6 +27,7 @@ pub fn bench(text: &str) -> Bench {
     let source = SourceFile::new("a.plan", text);
     let (policy, host) = (Policy::default(), MemoryHost::new(1));
     let project = lint::Project {
+        limits: &planrun_lang::sema::Budget::default(),
         policy: &policy,
         allow: None,
         root: Path::new("/"),

@@ -86,7 +86,7 @@ impl Run {
         let mut outcome = Outcome::new(run, &plan.name, state);
         (outcome.reply, outcome.error, outcome.strict) =
             (reply, error, self.ctx.setup.defaults.strict);
-        let Spent { calls, used } = self.ctx.tree.scopes[0].spent;
+        let Spent { calls, used, .. } = self.ctx.tree.scopes[0].spent;
         outcome.usage = Usage {
             calls,
             tokens: used.tokens,

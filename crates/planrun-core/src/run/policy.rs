@@ -10,6 +10,8 @@ use planrun_lang::types::{Effect, ErrorPattern, Signature};
 #[derive(Clone, Debug, Default)]
 pub struct Defaults {
     pub policy: Policy,
+    /// The most that a run of any plan may use.
+    pub limits: Budget,
     /// Over what the plan says, from the command line.
     pub max_steps: Option<u64>,
     /// How steps that say nothing of it are retried, by what they call: effects too.
@@ -88,6 +90,7 @@ const CONCURRENCY: u32 = 16;
 const MAX_STEPS: u64 = 10_000;
 const MAX_FIRINGS: u64 = 1000;
 const MAX_RESULT: u64 = 8 * 1024 * 1024;
+const MAX_MEMORY: u64 = 1024 * 1024 * 1024;
 
 /// The settings of one plan instance, complete.
 #[derive(Clone, Debug)]
@@ -108,7 +111,8 @@ pub(super) struct Effective {
 impl Effective {
     pub(super) fn new(policy: &Policy, defaults: &Defaults) -> Self {
         let project = &defaults.policy;
-        let budget = policy.budget.over(&project.budget);
+        let mut budget = policy.budget.over(&project.budget).within(&defaults.limits);
+        budget.memory = budget.memory.or(Some(MAX_MEMORY));
         Self {
             retry: policy.retry.over(&project.retry),
             timeout: policy.timeout.or(project.timeout).unwrap_or(TIMEOUT),

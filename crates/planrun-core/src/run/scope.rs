@@ -37,6 +37,8 @@ pub(super) struct Spent {
     /// Attempts that were dispatched.
     pub calls: u64,
     pub used: Used,
+    /// Of what calls have given, in bytes: a run keeps it until it ends.
+    pub memory: u64,
 }
 
 impl Scope {

@@ -8,6 +8,7 @@ use planrun_lang::types::ErrorClass;
 use planrun_lang::value::Value;
 
 use super::agenda::{End, Next, Subject};
+use super::call::budget::hold;
 use super::context::Context;
 use super::frame::{Flags, NodeRef};
 use super::machine::Run;
@@ -91,6 +92,9 @@ fn close(
         End::Completed(value) if ctx.tree.is_call(program, at) => Some(value.clone()),
         _ => None,
     };
+    if let Some(value) = &output {
+        hold(ctx, at.0, value);
+    }
     let mut failure = None;
     match end {
         End::Completed(value) => {

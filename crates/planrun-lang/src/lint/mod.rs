@@ -22,7 +22,7 @@ use foldhash::HashSet;
 use crate::diag::{Code, Diagnostic, Severities, Severity, codes};
 use crate::eval::Constants;
 use crate::permission::{PathResolver, Permissions};
-use crate::sema::{self, CheckedFile, Files, Policy, Tools};
+use crate::sema::{self, Budget, CheckedFile, Files, Policy, Tools};
 use crate::source::{SourceFile, SpanIndex};
 use crate::syntax;
 use subject::Subject;
@@ -34,6 +34,8 @@ pub use suspicion::suspicions;
 pub struct Project<'a> {
     /// What plans leave out.
     pub policy: &'a Policy,
+    /// The most that a run of any plan may use.
+    pub limits: &'a Budget,
     /// The most that any plan may reach; `None` where the project does not say.
     pub allow: Option<&'a Permissions>,
     /// Where relative paths begin.
@@ -217,6 +219,7 @@ mod tests {
         }
         let source = SourceFile::new("broken.plan", text);
         let project = Project {
+            limits: &Budget::default(),
             policy: &Policy::default(),
             allow: None,
             root: Path::new("/"),

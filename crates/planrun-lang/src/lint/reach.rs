@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldhash::HashSet;
 use url::Url;
 
-use crate::permission::{Grant, PathResolver, Permissions, reached_file};
+use crate::permission::{Grant, PathResolver, Permissions, ReachedProgram, reached_file};
 use crate::sema::expr::{Code, Node, Op, Piece};
 use crate::sema::{BlockId, Call, Plan, Step, StepKind, Target};
 use crate::source::Span;
@@ -132,7 +132,10 @@ impl Need {
                 };
                 path.is_none_or(|path| allowed(&path))
             }
-            Thing::Program(name) => permissions.run(name).is_ok(),
+            Thing::Program(name) => {
+                let program = ReachedProgram::of(paths, root, name);
+                permissions.run(&program).is_ok()
+            }
             Thing::Variable(name) => permissions.env(name).is_ok(),
         }
     }

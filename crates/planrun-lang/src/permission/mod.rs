@@ -5,14 +5,17 @@
 mod paths;
 mod pattern;
 
+use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use globset::GlobMatcher;
 use url::Url;
 
-pub use paths::{PathResolver, local_path, reached_file};
-use pattern::{HostPattern, host_pattern, path_globs, word_glob};
+pub use paths::{PathResolver, ReachedProgram, local_path, reached_file};
+use pattern::{
+    HostPattern, ProgramPattern, host_pattern, is_internal, path_globs, program_pattern,
+};
 
 /// The folder of a project in which planrun keeps what is its own.
 pub const OWN_FOLDER: &str = ".planrun";
@@ -22,13 +25,14 @@ pub const OWN_FOLDER: &str = ".planrun";
 #[serde(default, deny_unknown_fields)]
 pub struct Grant {
     /// Hosts with ports: `127.0.0.1:*`, `*.example.com:8443`, `api.example.com` for the ports 80 and 443. With a scheme
-    /// before it, such as `https://api.example.com`, only by that.
+    /// before it, such as `https://api.example.com`, only by that. Addresses of this machine and of the network around it are
+    /// reached only where they are named as addresses, such as `10.*`, or as `localhost`.
     pub net: Vec<String>,
     /// Globs of files, and folders with all that is in them. Relative ones begin at the project's root; `file:///…` is an
     /// absolute one.
     pub read: Vec<String>,
     pub write: Vec<String>,
-    /// Programs, by the word that calls them.
+    /// Programs: by the word that calls them, or, with a `/`, globs of their files. Relative ones begin at the project's root.
     pub run: Vec<String>,
     /// Environment variables that programs get to see, by their names.
     pub env: Vec<String>,
@@ -62,7 +66,7 @@ struct Compiled {
     net: Vec<HostPattern>,
     read: Vec<GlobMatcher>,
     write: Vec<GlobMatcher>,
-    run: Vec<GlobMatcher>,
+    run: Vec<ProgramPattern>,
     env: BTreeSet<String>,
 }
 
@@ -92,12 +96,6 @@ impl Permissions {
                 .flatten()
                 .collect())
         };
-        let words = |setting, patterns: &[String]| {
-            patterns
-                .iter()
-                .map(|pattern| word_glob(setting, pattern))
-                .collect::<Result<Vec<_>, _>>()
-        };
         let compiled = Compiled {
             net: grant
                 .net
@@ -106,7 +104,11 @@ impl Permissions {
                 .collect::<Result<_, _>>()?,
             read: paths("read", &grant.read)?,
             write: paths("write", &grant.write)?,
-            run: words("run", &grant.run)?,
+            run: grant
+                .run
+                .iter()
+                .map(|pattern| program_pattern(pattern, root, resolver))
+                .collect::<Result<_, _>>()?,
             env: grant.env.iter().cloned().collect(),
         };
         Ok(Self {
@@ -137,19 +139,38 @@ impl Permissions {
                 &format!("the address {url} names no host"),
             ));
         };
-        let usual = url.port().is_none();
-        if self.all(|grant| {
-            grant
-                .net
-                .iter()
-                .any(|pattern| pattern.matches(url.scheme(), host, port, usual))
-        }) {
+        if self.all(|grant| grant.net.iter().any(|pattern| pattern.matches(url))) {
             return Ok(());
         }
         Err(denied(
             "net",
             &format!("{host}:{port}"),
             &format!("requests to {host}:{port} are not allowed"),
+        ))
+    }
+
+    /// Whether a request to `url` may connect to this address, which its host has resolved to. [`Self::net`] has let the name pass;
+    /// addresses of this machine and of the network around it need naming beside it.
+    ///
+    /// # Errors
+    /// A denial that names what to allow.
+    pub fn resolved(&self, url: &Url, address: IpAddr) -> Result<(), Denial> {
+        let name = url.host_str().unwrap_or_default();
+        let here = address.is_loopback() && name.trim_end_matches('.') == "localhost";
+        let names = |pattern: &HostPattern| {
+            (here && pattern.is_localhost() && pattern.matches(url))
+                || pattern.matches_address(url, address)
+        };
+        if !is_internal(address) || self.all(|grant| grant.net.iter().any(names)) {
+            return Ok(());
+        }
+        let place = SocketAddr::new(address, url.port_or_known_default().unwrap_or_default());
+        Err(denied(
+            "net",
+            &place.to_string(),
+            &format!(
+                "{name} resolves to {address}, an address of this machine or of its own network, which needs naming"
+            ),
         ))
     }
 
@@ -189,21 +210,20 @@ impl Permissions {
         }
     }
 
-    /// Whether this program may be run, by the word that calls it.
+    /// Whether this program may be run.
     ///
     /// # Errors
     /// A denial that names what to allow.
-    pub fn run(&self, program: &str) -> Result<(), Denial> {
-        let allowed = self.all(|grant| grant.run.iter().any(|pattern| pattern.is_match(program)));
-        if allowed {
-            Ok(())
-        } else {
-            Err(denied(
-                "run",
-                program,
-                &format!("running {program} is not allowed"),
-            ))
+    pub fn run(&self, program: &ReachedProgram) -> Result<(), Denial> {
+        if self.all(|grant| grant.run.iter().any(|pattern| pattern.matches(program))) {
+            return Ok(());
         }
+        let written = program.written();
+        Err(denied(
+            "run",
+            written,
+            &format!("running {written} is not allowed"),
+        ))
     }
 
     /// Whether programs may see this environment variable.
@@ -269,10 +289,10 @@ mod tests {
 
     use super::*;
 
-    /// Two files and their folders, without links.
-    struct TwoFiles;
+    /// A few files and their folders, and one link.
+    struct FewFiles;
 
-    impl PathResolver for TwoFiles {
+    impl PathResolver for FewFiles {
         fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
             let mut plain = PathBuf::new();
             for part in path.components() {
@@ -282,7 +302,15 @@ mod tests {
                     plain.push(part);
                 }
             }
-            let files = ["/project/data/a.txt", "/project/b[1]/x"];
+            if plain == Path::new("/project/bin/link") {
+                return Ok("/bin/sh".into());
+            }
+            let files = [
+                "/project/data/a.txt",
+                "/project/b[1]/x",
+                "/project/bin/tool",
+                "/bin/sh",
+            ];
             let exists = files.iter().any(|file| Path::new(file).starts_with(&plain));
             exists
                 .then_some(plain)
@@ -291,7 +319,11 @@ mod tests {
     }
 
     fn permissions(grant: &Grant) -> Permissions {
-        Permissions::new(grant, Path::new("/project"), &TwoFiles).unwrap()
+        Permissions::new(grant, Path::new("/project"), &FewFiles).unwrap()
+    }
+
+    fn program(written: &str) -> ReachedProgram {
+        ReachedProgram::of(&FewFiles, Path::new("/project"), written)
     }
 
     fn list(patterns: &[&str]) -> Vec<String> {
@@ -309,7 +341,7 @@ mod tests {
 
     #[test]
     fn nothing_is_allowed_that_nobody_allows() {
-        assert!(Permissions::none().run("git").is_err());
+        assert!(Permissions::none().run(&program("git")).is_err());
         let error = permissions(&Grant::default())
             .net(&Url::parse("https://example.com/x").unwrap())
             .unwrap_err();
@@ -376,7 +408,7 @@ mod tests {
     #[test]
     fn patterns_that_cannot_be_meant_are_told() {
         let broken = |grant: Grant| {
-            Permissions::new(&grant, Path::new("/"), &TwoFiles)
+            Permissions::new(&grant, Path::new("/"), &FewFiles)
                 .unwrap_err()
                 .to_string()
         };
@@ -434,8 +466,79 @@ mod tests {
             ..Grant::default()
         });
         let both = narrow.within(&wide);
-        assert!(both.run("ls").is_ok());
-        assert!(both.run("git").is_err() && both.run("rm").is_err());
-        assert!(wide.within(&Permissions::none()).run("git").is_err());
+        assert!(both.run(&program("ls")).is_ok());
+        assert!(both.run(&program("git")).is_err() && both.run(&program("rm")).is_err());
+        let nothing = wide.within(&Permissions::none());
+        assert!(nothing.run(&program("git")).is_err());
+    }
+
+    #[test]
+    fn programs_are_resolved_before_they_are_matched() {
+        let runs = |pattern: &str, written: &str| {
+            let grant = Grant {
+                run: list(&[pattern]),
+                ..Grant::default()
+            };
+            permissions(&grant).run(&program(written)).is_ok()
+        };
+        assert!(runs("bin/**", "bin/tool") && runs("bin/*", "./bin/tool"));
+        assert!(!runs("bin/**", "bin/../../bin/sh") && !runs("bin/**", "/bin/sh"));
+        // A link is what it leads to, and is called by its own name.
+        assert!(!runs("bin/**", "bin/link") && runs("bin/link", "bin/link"));
+        assert!(!runs("bin/link", "/bin/sh") && !runs("/bin/sh", "bin/link"));
+        assert!(runs("/bin/sh", "/bin/sh") && runs("/bin/sh", "bin/../../bin/sh"));
+        // A word is what the search path finds, and no file.
+        assert!(runs("g*", "git") && !runs("g*", "./git") && !runs("sh", "/bin/sh"));
+        assert!(runs("**", "git") && runs("**", "/bin/sh"));
+    }
+
+    #[test]
+    fn addresses_of_this_machine_and_its_network_need_naming() {
+        assert!(!reaches(&["192.168.*"], "http://192.168.evil.com/"));
+        assert!(reaches(&["192.168.*"], "http://192.168.1.7/"));
+        assert!(reaches(&["*"], "http://8.8.8.8/"));
+        for internal in [
+            "http://127.0.0.1/",
+            "http://2130706433/",
+            "http://10.1.2.3/",
+            "http://169.254.169.254/",
+            "http://100.64.0.1/",
+            "http://0.0.0.0/",
+            "http://[::1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[64:ff9b::a00:1]/",
+            "http://[fd00::1]/",
+            "http://[fe80::1]/",
+        ] {
+            assert!(!reaches(&["*", "*:*"], internal), "{internal}");
+        }
+    }
+
+    #[test]
+    fn names_are_held_to_the_addresses_that_they_resolve_to() {
+        let connects = |patterns: &[&str], url: &str, address: &str| {
+            let net = list(patterns);
+            let grant = Grant {
+                net,
+                ..Grant::default()
+            };
+            let permitted =
+                permissions(&grant).resolved(&Url::parse(url).unwrap(), address.parse().unwrap());
+            permitted.map_err(|denial| denial.message)
+        };
+        let url = "http://a.example:8080/";
+        assert_eq!(connects(&["a.example:*"], url, "93.184.216.34"), Ok(()));
+        assert_eq!(
+            connects(&["a.example:*", "*"], url, "10.0.0.1").unwrap_err(),
+            "a.example resolves to 10.0.0.1, an address of this machine or of its own network, which needs naming; to allow it write `allow { net: [\"10.0.0.1:8080\"] }` in the plan"
+        );
+        assert_eq!(connects(&["10.*:8080"], url, "10.0.0.1"), Ok(()));
+        assert!(connects(&["10.*:80"], url, "10.0.0.1").is_err());
+        assert!(connects(&["[::1]:8080"], url, "::1").is_ok());
+        let local = "http://localhost/";
+        assert!(connects(&["localhost"], local, "127.0.0.1").is_ok());
+        assert!(connects(&["local*"], local, "127.0.0.1").is_err());
+        assert!(connects(&["localhost"], local, "10.0.0.1").is_err());
+        assert!(connects(&["localhost"], "http://a.example/", "127.0.0.1").is_err());
     }
 }

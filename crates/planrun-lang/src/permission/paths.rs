@@ -61,6 +61,58 @@ pub fn reached_file(
     Some(expected(resolver, folder).join(name))
 }
 
+/// A program as a call names it, and the file that it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReachedProgram {
+    pub(super) written: String,
+    /// None for a word, which the search path finds.
+    pub(super) file: Option<ProgramFile>,
+}
+
+/// The file of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ProgramFile {
+    /// Its folder resolved, and the name that it is called by: some programs do what their name says.
+    pub(super) called: PathBuf,
+    /// Links followed.
+    pub(super) canonical: PathBuf,
+}
+
+impl ReachedProgram {
+    /// The program that is meant. Relative paths begin at `root`.
+    #[must_use]
+    pub fn of(resolver: &dyn PathResolver, root: &Path, written: &str) -> Self {
+        let file = written.contains('/').then(|| {
+            let path = root.join(written);
+            let canonical = expected(resolver, &path);
+            let called = match (path.parent(), path.file_name()) {
+                (Some(folder), Some(name)) => expected(resolver, folder).join(name),
+                _ => canonical.clone(),
+            };
+            ProgramFile { called, canonical }
+        });
+        Self {
+            written: written.to_owned(),
+            file,
+        }
+    }
+
+    /// As the call names it.
+    #[must_use]
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// What is started: the file that was judged, or the word.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match &self.file {
+            Some(file) => &file.called,
+            None => Path::new(&self.written),
+        }
+    }
+}
+
 /// Where a path that does not exist would be: its nearest existing ancestor, resolved, and the rest without `..`.
 fn expected(resolver: &dyn PathResolver, path: &Path) -> PathBuf {
     let mut rest = Vec::new();

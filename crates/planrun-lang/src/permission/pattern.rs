@@ -1,17 +1,20 @@
 //! The patterns of a grant: hosts with ports, words, and paths.
 
+use core::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
-use url::Url;
+use url::{Host, Url};
 
-use super::{PathResolver, PermissionError, local_path};
+use super::{PathResolver, PermissionError, ReachedProgram, local_path};
 
 #[derive(Clone, Debug)]
 pub(super) struct HostPattern {
     /// Any of the web's where it has none.
     scheme: Option<&'static str>,
     host: GlobMatcher,
+    /// Whether it stands for addresses, such as `192.168.*`, and never for a name that looks like one.
+    of_addresses: bool,
     port: PortPattern,
 }
 
@@ -24,19 +27,70 @@ enum PortPattern {
 }
 
 impl HostPattern {
-    /// Whether it stands for this host; `usual` where the address names no port.
-    pub(super) fn matches(&self, scheme: &str, host: &str, port: u16, usual: bool) -> bool {
-        if self.scheme.is_some_and(|wanted| wanted != scheme) {
-            return false;
+    /// Whether it stands for the host that this address of the web names. Addresses of this machine and of the network around it
+    /// are named as such: no pattern of names stands for them.
+    pub(super) fn matches(&self, url: &Url) -> bool {
+        match url.host() {
+            Some(Host::Domain(name)) => {
+                let name = name.trim_end_matches('.').to_ascii_lowercase();
+                !self.of_addresses && self.host.is_match(name) && self.has_port_of(url)
+            }
+            Some(Host::Ipv4(address)) => self.matches_address(url, address.into()),
+            Some(Host::Ipv6(address)) => self.matches_address(url, address.into()),
+            None => false,
         }
-        let port = match self.port {
-            PortPattern::Any => true,
-            PortPattern::One(wanted) => wanted == port,
-            PortPattern::Default => usual || port == 80 || port == 443,
+    }
+
+    /// Whether it stands for the machine with this address, where a request to `url` would go.
+    pub(super) fn matches_address(&self, url: &Url, address: IpAddr) -> bool {
+        let written = match address {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
         };
-        port && self
-            .host
-            .is_match(host.trim_end_matches('.').to_ascii_lowercase())
+        (self.of_addresses || !is_internal(address))
+            && self.host.is_match(written)
+            && self.has_port_of(url)
+    }
+
+    /// Whether it is the name `localhost`, which stands for this machine wherever it is written.
+    pub(super) fn is_localhost(&self) -> bool {
+        self.host.glob().glob() == "localhost"
+    }
+
+    fn has_port_of(&self, url: &Url) -> bool {
+        let port = url.port_or_known_default();
+        self.scheme.is_none_or(|wanted| wanted == url.scheme())
+            && match self.port {
+                PortPattern::Any => true,
+                PortPattern::One(wanted) => port == Some(wanted),
+                PortPattern::Default => url.port().is_none() || matches!(port, Some(80 | 443)),
+            }
+    }
+}
+
+/// Whether an address is of this machine, or of the network that it is in: nothing that the world can reach.
+pub(super) fn is_internal(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let shared = matches!(address.octets(), [100, 64..=127, ..]);
+            address.octets()[0] == 0
+                || address.is_loopback()
+                || address.is_private()
+                || address.is_link_local()
+                || address.is_broadcast()
+                || shared
+        }
+        // What is translated to the older form goes where that goes.
+        IpAddr::V6(address) if address.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0] => {
+            let [.., a, b, c, d] = address.octets();
+            is_internal(IpAddr::from([a, b, c, d]))
+        }
+        IpAddr::V6(address) => {
+            address.is_loopback()
+                || address.is_unspecified()
+                || address.is_unique_local()
+                || address.is_unicast_link_local()
+        }
     }
 }
 
@@ -78,6 +132,7 @@ pub(super) fn host_pattern(written: &str) -> Result<HostPattern, PermissionError
                 .map_err(|_| error("has a port that is no number"))?,
         ),
     };
+    let of_addresses = host.starts_with('[') || is_address_pattern(host);
     // Brackets of an IPv6 address are no class of characters, and Chinese names are matched as they are sent.
     let host = if host.starts_with('[') {
         globset::escape(host)
@@ -87,8 +142,17 @@ pub(super) fn host_pattern(written: &str) -> Result<HostPattern, PermissionError
     Ok(HostPattern {
         scheme,
         host: glob("net", &host.to_ascii_lowercase(), written)?,
+        of_addresses,
         port,
     })
+}
+
+/// Whether only addresses of four numbers can be meant: `10.*`, `192.168.{0,1}.7`.
+fn is_address_pattern(host: &str) -> bool {
+    host.contains(|one: char| one.is_ascii_digit())
+        && host
+            .chars()
+            .all(|one| one.is_ascii_digit() || ".*?{}[],-!".contains(one))
 }
 
 /// The form in which a name goes over the wire. Names with wild cards stay as they are.
@@ -102,12 +166,71 @@ fn ascii_host(host: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// A word with wild cards.
-pub(super) fn word_glob(
-    setting: &'static str,
-    pattern: &str,
-) -> Result<GlobMatcher, PermissionError> {
-    glob(setting, pattern, pattern)
+/// Programs: by the word that the search path finds, or by their files.
+#[derive(Clone, Debug)]
+pub(super) enum ProgramPattern {
+    /// `**`.
+    Any,
+    Word(GlobMatcher),
+    File {
+        /// Over the path by which a program is called, its folder resolved.
+        called: GlobMatcher,
+        /// Over the file that this leads to.
+        file: GlobMatcher,
+    },
+}
+
+impl ProgramPattern {
+    /// Whether it stands for a program. A link is called by its own name, and leads to where the pattern leads.
+    pub(super) fn matches(&self, program: &ReachedProgram) -> bool {
+        match (self, &program.file) {
+            (Self::Any, _) => true,
+            (Self::Word(word), None) => word.is_match(&program.written),
+            (Self::File { called, file }, Some(reached)) => {
+                called.is_match(&reached.called) && file.is_match(&reached.canonical)
+            }
+            (Self::Word(_), Some(_)) | (Self::File { .. }, None) => false,
+        }
+    }
+}
+
+/// `git`, `bin/check`, `/opt/tools/*`
+pub(super) fn program_pattern(
+    written: &str,
+    root: &Path,
+    resolver: &dyn PathResolver,
+) -> Result<ProgramPattern, PermissionError> {
+    if written == "**" {
+        return Ok(ProgramPattern::Any);
+    }
+    if !written.contains('/') {
+        return Ok(ProgramPattern::Word(glob("run", written, written)?));
+    }
+    let (base, rest) = literal_and_rest(written);
+    let path = root.join(base);
+    let compiled = |base: PathBuf| {
+        let text = base.to_str().ok_or_else(|| PermissionError {
+            setting: "run",
+            pattern: written.to_owned(),
+            problem: "stands for a path that is not Unicode".into(),
+        })?;
+        let base = globset::escape(text);
+        let whole = match &rest {
+            Some(rest) => format!("{}/{rest}", base.trim_end_matches('/')),
+            None => base,
+        };
+        glob("run", &whole, written)
+    };
+    let file = resolved(&path, resolver);
+    // With wild cards, what stands before them is a folder.
+    let called = match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) if rest.is_none() => resolved(folder, resolver).join(name),
+        _ => file.clone(),
+    };
+    Ok(ProgramPattern::File {
+        called: compiled(called)?,
+        file: compiled(file)?,
+    })
 }
 
 /// A pattern as globs over canonical paths. What stands before the first wild card is resolved; a pattern without one
@@ -124,16 +247,7 @@ pub(super) fn path_globs(
         problem: "is not the address of a file on this machine; write a path, or `file:///…`"
             .into(),
     })?;
-    let parts: Vec<&str> = local.split('/').collect();
-    let plain = parts
-        .iter()
-        .take_while(|part| !part.contains(['*', '?', '[', '{', '\\']))
-        .count();
-    let literal = if local.starts_with('/') && plain == 1 {
-        "/".into()
-    } else {
-        parts[..plain].join("/")
-    };
+    let (literal, rest) = literal_and_rest(&local);
     let base = resolved(&root.join(literal), resolver);
     let base = globset::escape(base.to_str().ok_or_else(|| PermissionError {
         setting,
@@ -141,17 +255,29 @@ pub(super) fn path_globs(
         problem: "stands for a path that is not Unicode".into(),
     })?);
     let base = base.trim_end_matches('/');
-    if plain < parts.len() {
-        return Ok(vec![glob(
-            setting,
-            &format!("{base}/{}", parts[plain..].join("/")),
-            written,
-        )?]);
+    if let Some(rest) = rest {
+        return Ok(vec![glob(setting, &format!("{base}/{rest}"), written)?]);
     }
     Ok(vec![
         glob(setting, if base.is_empty() { "/" } else { base }, written)?,
         glob(setting, &format!("{base}/**"), written)?,
     ])
+}
+
+/// A path with wild cards, cut before the first part that has one.
+fn literal_and_rest(path: &str) -> (String, Option<String>) {
+    let parts: Vec<&str> = path.split('/').collect();
+    let plain = parts
+        .iter()
+        .take_while(|part| !part.contains(['*', '?', '[', '{', '\\']))
+        .count();
+    let literal = if path.starts_with('/') && plain == 1 {
+        "/".into()
+    } else {
+        parts[..plain].join("/")
+    };
+    let rest = (plain < parts.len()).then(|| parts[plain..].join("/"));
+    (literal, rest)
 }
 
 /// The canonical path of the nearest ancestor that exists, with the rest behind it.

@@ -1,5 +1,5 @@
 //! The forms that a secret has on the way: as it is, in base64 at each place in a group of three bytes, in hexadecimal
-//! digits; and texts read back from percent-encoding and from JSON.
+//! digits; and texts read back from percent-encoding, from JSON and from lines.
 
 use std::ops::Range;
 
@@ -80,21 +80,17 @@ impl ReadBack {
         Some(self.places.get(range.start)?.start..self.places.get(range.end.checked_sub(1)?)?.end)
     }
 
-    /// `%2F` for `/`; with `plus`, as forms are sent, also `+` for a space. None where nothing is encoded so.
-    pub(super) fn percent(text: &[u8], plus: bool) -> Option<Self> {
-        let escapes = memchr(text, b'%') || plus && memchr(text, b'+');
-        escapes.then(|| {
-            Self::read(text, |rest| match rest {
-                [b'%', high, low, ..] => Some((vec![digit(*high)? << 4 | digit(*low)?], 3)),
-                [b'+', ..] if plus => Some((vec![b' '], 1)),
-                _ => None,
-            })
-        })
-    }
-
-    /// `\n` and `\u006e` as JSON has them. None where nothing is encoded so.
-    pub(super) fn json(text: &[u8]) -> Option<Self> {
-        memchr(text, b'\\').then(|| Self::read(text, escape))
+    /// The text without this encoding. None where nothing is encoded so.
+    pub(super) fn of(text: &[u8], encoding: Encoding) -> Option<Self> {
+        let escapes = |text: &[u8]| match encoding {
+            Encoding::Percent => percent(text),
+            Encoding::Form => percent(text).or_else(|| Some((vec![b' '], plus(text)?))),
+            Encoding::Json => escape(text),
+            Encoding::Any => percent(text).or_else(|| escape(text)),
+            Encoding::Lines => Some((Vec::new(), line_break(text)?)),
+        };
+        let read = Self::read(text, escapes);
+        (read.bytes.len() != text.len() || read.bytes != text).then_some(read)
     }
 
     fn read(text: &[u8], escape: impl Fn(&[u8]) -> Option<(Vec<u8>, usize)>) -> Self {
@@ -113,8 +109,41 @@ impl ReadBack {
     }
 }
 
-fn memchr(text: &[u8], byte: u8) -> bool {
-    text.contains(&byte)
+/// How a text may be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Encoding {
+    /// `%2F` for `/`.
+    Percent,
+    /// As forms are sent, also `+` for a space.
+    Form,
+    /// `\n` and `\u006e`.
+    Json,
+    /// Percent and JSON beside each other.
+    Any,
+    /// Cut into lines, as base64 is in letters and in keys.
+    Lines,
+}
+
+fn percent(text: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let [b'%', high, low, ..] = text else {
+        return None;
+    };
+    Some((vec![digit(*high)? << 4 | digit(*low)?], 3))
+}
+
+fn plus(text: &[u8]) -> Option<usize> {
+    text.starts_with(b"+").then_some(1)
+}
+
+/// The length of a line break with what indents the line behind it.
+fn line_break(text: &[u8]) -> Option<usize> {
+    let length = if text.starts_with(b"\r\n") { 2 } else { 1 };
+    let breaks = matches!(text, [b'\n' | b'\r', ..]);
+    let indent = || {
+        let behind = text.iter().skip(length);
+        behind.take_while(|byte| b" \t".contains(byte)).count()
+    };
+    breaks.then(|| length + indent())
 }
 
 fn digit(letter: u8) -> Option<u8> {

@@ -1,20 +1,25 @@
 //! Finding secrets by their value, in whatever form they come, and putting a mark in their place.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use serde_json::Value as Json;
 
-use super::form::{Form, ReadBack, forms};
+use super::form::{Encoding, Form, ReadBack, forms};
 use crate::value::{Key, Map, Value};
 
 /// What stands in the place of a secret.
 pub const MARK: &str = "[redacted]";
 /// Shorter secrets, in characters, cannot be told from the text around them.
 pub const LEAST_LENGTH: usize = 4;
+/// What is searched for of a longer form, in bytes. Text that begins as a secret does for so long is taken for it as far as the two
+/// agree, so that the time to learn a secret and its memory do not grow with its length.
+const MAX_PATTERN: usize = 64;
+/// How often a text may have been encoded, one layer over the other.
+const MAX_LAYERS: usize = 8;
 
 /// The secrets that are known so far.
 #[derive(Clone, Default)]
@@ -30,8 +35,8 @@ pub struct Redactor {
 struct Search {
     secrets: Vec<Arc<str>>,
     automaton: AhoCorasick,
-    /// By pattern: whether the letters before and behind it have bits of the secret.
-    edges: Arc<[(bool, bool)]>,
+    /// The forms of the secrets, by pattern: those that begin with it.
+    forms: Arc<[Vec<Form>]>,
 }
 
 impl Redactor {
@@ -218,17 +223,16 @@ impl Redactor {
             return Vec::new();
         }
         let mut found = self.direct(text);
-        let plus = self
-            .has_space
-            .then(|| ReadBack::percent(text, true))
-            .flatten();
-        let read = [ReadBack::percent(text, false), plus, ReadBack::json(text)];
-        for read in read.iter().flatten() {
-            found.extend(
-                self.direct(&read.bytes)
-                    .iter()
-                    .filter_map(|range| read.place(range)),
-            );
+        self.unwrapped(text, &mut found);
+        for encoding in [
+            Encoding::Percent,
+            Encoding::Form,
+            Encoding::Json,
+            Encoding::Any,
+        ] {
+            if encoding != Encoding::Form || self.has_space {
+                self.decoded(text, encoding, MAX_LAYERS, &mut found);
+            }
         }
         found.sort_by_key(|range| (range.start, range.end));
         let mut apart: Vec<Range<usize>> = Vec::with_capacity(found.len());
@@ -239,6 +243,31 @@ impl Redactor {
             }
         }
         apart
+    }
+
+    /// Adds what is found where a text has been encoded so, up to so many times.
+    fn decoded(
+        &self,
+        text: &[u8],
+        encoding: Encoding,
+        layers: usize,
+        found: &mut Vec<Range<usize>>,
+    ) {
+        let Some(read) = ReadBack::of(text, encoding).filter(|_| layers > 0) else {
+            return;
+        };
+        let mut inside = self.direct(&read.bytes);
+        self.unwrapped(&read.bytes, &mut inside);
+        self.decoded(&read.bytes, encoding, layers - 1, &mut inside);
+        found.extend(inside.iter().filter_map(|range| read.place(range)));
+    }
+
+    /// Adds what is found where a text is cut into lines.
+    fn unwrapped(&self, text: &[u8], found: &mut Vec<Range<usize>>) {
+        if let Some(read) = ReadBack::of(text, Encoding::Lines) {
+            let inside = self.direct(&read.bytes);
+            found.extend(inside.iter().filter_map(|range| read.place(range)));
+        }
     }
 
     fn direct(&self, text: &[u8]) -> Vec<Range<usize>> {
@@ -259,38 +288,58 @@ impl std::fmt::Debug for Redactor {
 impl Search {
     /// Nothing where the patterns are more than can be searched for; they are bounded, so that does not happen.
     fn new(secrets: Vec<Arc<str>>) -> Option<Self> {
-        let forms: Vec<Form> = secrets
-            .iter()
-            .flat_map(|secret| forms(secret.as_bytes()))
-            .collect();
-        let edges = forms
-            .iter()
-            .map(|form| (form.before, form.behind))
-            .collect();
-        let mut builder = AhoCorasick::builder();
-        let automaton = builder
+        let mut by_pattern: BTreeMap<Vec<u8>, Vec<Form>> = BTreeMap::new();
+        for form in secrets.iter().flat_map(|secret| forms(secret.as_bytes())) {
+            let pattern = form.text.iter().take(MAX_PATTERN).copied().collect();
+            by_pattern.entry(pattern).or_default().push(form);
+        }
+        // An automaton with a table for each state takes minutes for what this one does in a moment.
+        let automaton = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
             .match_kind(MatchKind::LeftmostLongest)
-            .build(forms.iter().map(|form| &form.text));
+            .build(by_pattern.keys());
         Some(Self {
             secrets,
             automaton: automaton.ok()?,
-            edges,
+            forms: by_pattern.into_values().collect(),
         })
     }
 
     fn find(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
-        let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
-        self.automaton.find_iter(text).map(move |found| {
-            let (before, behind) = self.edges[found.pattern().as_usize()];
-            let before = before
-                && found
-                    .start()
-                    .checked_sub(1)
-                    .and_then(|at| text.get(at))
-                    .is_some_and(is_letter);
-            let behind = behind && text.get(found.end()).is_some_and(is_letter);
-            found.start() - usize::from(before)..found.end() + usize::from(behind)
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let found = self.automaton.find(Input::new(text).range(at..))?;
+            let forms = self.forms.get(found.pattern().as_usize())?;
+            let rest = text.get(found.start()..)?;
+            let ranges = forms
+                .iter()
+                .map(|form| form.place(text, found.start(), rest));
+            let (mut start, mut end) = (found.start(), found.end());
+            for range in ranges {
+                start = start.min(range.start);
+                end = end.max(range.end);
+            }
+            at = end;
+            Some(start..end)
         })
+    }
+}
+
+impl Form {
+    /// Where it stands in a text whose `rest` begins as it does at `start`, as far as the two agree.
+    fn place(&self, text: &[u8], start: usize, rest: &[u8]) -> Range<usize> {
+        let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+        let agree = self
+            .text
+            .iter()
+            .zip(rest)
+            .take_while(|(one, other)| one == other);
+        let end = start + agree.count();
+        let before = start.checked_sub(1).and_then(|at| text.get(at));
+        let behind = text.get(end).filter(|_| end - start == self.text.len());
+        let before = self.before && before.is_some_and(is_letter);
+        let behind = self.behind && behind.is_some_and(is_letter);
+        start - usize::from(before)..end + usize::from(behind)
     }
 }
 
@@ -414,6 +463,66 @@ mod tests {
         assert!(
             matches!(redactor.value(&bytes), Some(Value::Bytes(shown)) if &*shown == b"\xff[redacted]\xfe")
         );
+    }
+
+    #[test]
+    fn f4_what_is_kept_for_a_long_secret_is_bounded() {
+        let long = |letter: &str, length: usize| format!("long{}", letter.repeat(length));
+        let secrets = [long("a", 10_000), long("ab", 500_000), long("b", 500_000)];
+        let redactor = knows(&secrets.each_ref().map(String::as_str));
+        let memory = redactor
+            .searches
+            .iter()
+            .map(|one| one.automaton.memory_usage());
+        assert!(memory.sum::<usize>() < 200_000);
+        for secret in &secrets {
+            let text = format!("<{secret}> and {secret}!");
+            assert_eq!(redactor.text(&text), format!("<{MARK}> and {MARK}!"));
+            // The beginning of a secret says something of it, too.
+            let cut = format!("<{}…", secret.get(..9000).unwrap());
+            assert_eq!(redactor.text(&cut), format!("<{MARK}…"));
+        }
+        let text = "long".repeat(200_000);
+        assert!(matches!(redactor.text(&text), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn f11_a_secret_is_found_below_several_layers() {
+        let secret = "p/+ä \"w\"=s3cr%t";
+        let redactor = knows(&[secret]);
+        let json = |text: &str| serde_json::to_string(text).unwrap();
+        let percent = |text: &str| {
+            text.bytes()
+                .fold(String::new(), |text, byte| format!("{text}%{byte:02X}"))
+        };
+        let wrapped = |text: &str, end: &str| {
+            let base64 = BASE64_STANDARD.encode(text);
+            let lines = base64
+                .as_bytes()
+                .chunks(8)
+                .map(|line| std::str::from_utf8(line).unwrap());
+            lines.collect::<Vec<_>>().join(end)
+        };
+        for text in [
+            json(&json(secret)),
+            json(&json(&json(&json(secret)))),
+            percent(&percent(secret)),
+            percent(&percent(&percent(secret))),
+            json(&percent(secret)),
+            percent(&json(secret)),
+            wrapped(secret, "\n"),
+            wrapped(secret, "\r\n  "),
+            json(&wrapped(secret, "\r\n")),
+            json(&json(&wrapped(secret, "\n"))),
+        ] {
+            let told = json(&text);
+            for text in [text, told] {
+                let shown = redactor.text(&text);
+                let left = shown.replace(MARK, "");
+                let letters = left.chars().filter(char::is_ascii_alphanumeric).count();
+                assert!(shown.contains(MARK) && letters < 8, "{text}: {shown}");
+            }
+        }
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub(super) fn check_statements(checker: &mut PlanChecker<'_>, statements: &[ast:
     let around = checker.statement;
     let mut ended: Option<&ast::Statement> = None;
     for statement in statements {
+        if checker.has_too_many_conditions(statement.span) {
+            break;
+        }
         if let Some(end) = ended
             && !matches!(
                 statement.kind,
@@ -203,6 +206,9 @@ fn check_if(
     let mut lasting = true;
     checker.names.begin_if();
     for (condition, block) in arms {
+        if checker.has_too_many_conditions(condition.span) {
+            break;
+        }
         let code = checker.condition(condition);
         let node: NodeId = checker
             .blocks

@@ -51,6 +51,8 @@ pub(super) struct GuardMark {
 /// The blocks of one plan, by number; the open ones from the outermost to the innermost.
 #[derive(Default)]
 pub(super) struct Blocks {
+    /// How many conditions stand around its statements, counted for each.
+    pub conditions: usize,
     open: Vec<OpenBlock>,
     pub all: Vec<Block>,
 }
@@ -147,15 +149,17 @@ impl Blocks {
             return NodeId(0);
         };
         let id = NodeId(u32::try_from(block.nodes.len()).unwrap_or(u32::MAX));
+        let (guard, around) = (block.guard.clone(), block.guard.len());
         let (name, slot) = named.map_or((None, None), |(name, slot)| (Some(name), Some(slot)));
         block.nodes.push(Node {
             span,
             name,
             slot,
-            guard: block.guard.clone(),
+            guard,
             after,
             kind,
         });
+        self.conditions += around;
         id
     }
 

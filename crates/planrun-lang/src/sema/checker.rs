@@ -213,6 +213,26 @@ impl<'a> PlanChecker<'a> {
         Some(open)
     }
 
+    /// Whether there are more conditions than a plan may have, so that it is checked no further; told where they become too many.
+    pub(super) fn has_too_many_conditions(&mut self, span: Span) -> bool {
+        let limit = self.shared.max_conditions;
+        if self.blocks.conditions + self.names.conditions <= limit {
+            return false;
+        }
+        // Whatever is asked from here on has been told.
+        if self.blocks.conditions < usize::MAX / 2 {
+            self.blocks.conditions = usize::MAX / 2;
+            let message = format!(
+                "with this, more than {limit} conditions stand around the statements of this plan, counted for each"
+            );
+            let diagnostic = Diagnostic::new(&codes::text::TOO_DEEP, span, message).help(
+                "each `else if` stands under all conditions above it; choose with `match`, or make plans of the parts",
+            );
+            self.report(diagnostic);
+        }
+        true
+    }
+
     /// Puts a condition around what follows, and tells how to take it away again.
     pub(super) fn guard(&mut self, condition: &ast::Expr) -> GuardMark {
         let code = self.condition(condition);

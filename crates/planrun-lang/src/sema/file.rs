@@ -19,6 +19,10 @@ use crate::syntax::{self, ast};
 use crate::types::{Effect, KEY_TTL, Parameter, Signature, Type};
 use crate::value::Value;
 
+/// The conditions around the statements and names of a file, counted for each of them: its plans share them.
+const MAX_CONDITIONS: usize = 32_000_000;
+const MAX_PLAN_CONDITIONS: usize = 4_000_000;
+
 /// What came out of a file: the plans without errors, and every finding in source order.
 #[derive(Debug)]
 pub struct CheckedFile {
@@ -126,6 +130,7 @@ impl Session<'_> {
             .with_signatures(file, &mut types, &mut diagnostics);
         let uses = self.uses(source, file, &damage, &tools, &mut diagnostics);
         let shared = Shared {
+            max_conditions: MAX_PLAN_CONDITIONS.min(MAX_CONDITIONS / file.items.len().max(1)),
             source,
             tools: &tools,
             namespaces: &uses.namespaces,

@@ -1,5 +1,6 @@
 //! The names of a plan while it is checked: frames, what is introduced further down, and the facts that hold.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ use crate::types::Type;
 const MAX_CONDITIONS: usize = 50;
 /// So many ends in a branch are remembered outside of it.
 const MAX_ENDS: usize = 20;
+/// So often a plan is told which names could have been meant: each time, all of them are looked at.
+const MAX_SEARCHES: usize = 200;
 
 /// Everything that can be named at one place of a plan.
 #[derive(Debug, Default)]
@@ -30,6 +33,10 @@ pub(super) struct Names {
     branches: Vec<Branch>,
     /// How many `if`s there have been.
     ifs: u32,
+    /// How many conditions stand around the names that were introduced, counted for each.
+    pub conditions: usize,
+    /// How often names were looked for in place of one that is not there.
+    searches: Cell<usize>,
 }
 
 /// What is known at one place of a plan.
@@ -146,6 +153,7 @@ impl Names {
         } else {
             self.guard()
         };
+        self.conditions += guard.len();
         let definition = Definition {
             ty: new.ty,
             guard,
@@ -427,6 +435,10 @@ impl Scope for Names {
 
     fn visible(&self) -> Vec<Arc<str>> {
         let mut visible = Vec::new();
+        self.searches.set(self.searches.get() + 1);
+        if self.searches.get() > MAX_SEARCHES {
+            return visible;
+        }
         for frame in self.frames.iter().rev() {
             let first = visible.len();
             visible.extend(frame.entries.keys().cloned());

@@ -265,6 +265,7 @@ impl SettingsReader<'_> {
                 "tokens" => budget.tokens = self.count(value, setting),
                 "cost" => budget.cost = self.number(value, setting),
                 "time" => budget.time = self.duration(value, setting),
+                "memory" => budget.memory = self.count(value, setting),
                 _ => {}
             }
         }

@@ -19,6 +19,8 @@ pub(super) struct Shared<'a> {
     pub first_use: Span,
     /// What could not be read.
     pub damage: SpanIndex,
+    /// How many conditions may stand around the statements and names of a plan, counted for each of them.
+    pub max_conditions: usize,
 }
 
 /// What a name behind `use` leads to.

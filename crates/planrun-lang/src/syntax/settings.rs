@@ -92,6 +92,7 @@ settings! {
         "tokens": Takes::Count, "Tokens of models.";
         "cost": Takes::Number(0.0), "Cost.";
         "time": Takes::Duration, "Time.";
+        "memory": Takes::Count, "Memory for what calls give, in bytes.";
     }
 
     /// `allow { … }`

@@ -61,13 +61,18 @@ pub fn type_of(value: &Value) -> Type {
     }
 }
 
+/// Says what kind of value there is, and not which: it may be a secret that has got into the wrong place.
 pub(super) fn wrong(value: &Value, ty: &Type) -> Mismatch {
     let misfit = if matches!(value, Value::Null) {
         Misfit::Absent
     } else {
         Misfit::Type
     };
-    Mismatch::new(misfit, ty, &type_of(value))
+    let actual = match type_of(value) {
+        Type::Literal(literal) => literal.base(),
+        actual => actual,
+    };
+    Mismatch::new(misfit, ty, &actual)
 }
 
 fn is_literal(value: &Value, literal: &Literal) -> bool {

@@ -60,6 +60,7 @@ pub enum Budget {
     Tokens,
     Cost,
     Time,
+    Memory,
 }
 
 /// What `on:` and `recover` name: a class, or a whole family such as `transient`.
@@ -127,6 +128,7 @@ const NAMED: &[(&str, ErrorClass)] = &[
     ("budget.tokens", ErrorClass::Budget(Budget::Tokens)),
     ("budget.cost", ErrorClass::Budget(Budget::Cost)),
     ("budget.time", ErrorClass::Budget(Budget::Time)),
+    ("budget.memory", ErrorClass::Budget(Budget::Memory)),
     ("unknown_outcome", ErrorClass::UnknownOutcome),
     ("internal", ErrorClass::Internal),
 ];

@@ -88,7 +88,16 @@ impl fmt::Display for Mismatch {
             write!(f, "at {}: ", self.place().trim_start_matches('.'))?;
         }
         match &self.misfit {
-            Misfit::Type => write!(f, "expected {}, got {}", self.expected, self.actual),
+            Misfit::Type => {
+                let of_kind = |member: &Type| matches!(member, Type::Literal(literal) if literal.base() == self.actual);
+                let another = self.expected.members().iter().any(of_kind);
+                let another = if another { "another " } else { "" };
+                write!(
+                    f,
+                    "expected {}, got {another}{}",
+                    self.expected, self.actual
+                )
+            }
             Misfit::Absent => write!(f, "expected {}, but it may be absent", self.expected),
             Misfit::MissingField(name) => write!(f, "the field {name} is missing"),
             Misfit::ExtraField(name) => write!(f, "there is no field {name} in {}", self.expected),

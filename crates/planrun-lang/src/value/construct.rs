@@ -5,6 +5,36 @@ use std::sync::Arc;
 use super::{Key, Map, Value};
 
 impl Value {
+    /// How much memory it takes, in bytes and about; what it shares with other values is counted.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        let own = size_of::<Self>() as u64;
+        own + match self {
+            Self::String(text) | Self::Type(text) => text.len() as u64,
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::List(items) => items.iter().map(Self::memory).sum(),
+            Self::Map(map) => {
+                let entry = |(key, inner): (&Key, &Self)| {
+                    let text = if let Key::String(text) = key {
+                        text.len()
+                    } else {
+                        0
+                    };
+                    (size_of::<Key>() + text) as u64 + inner.memory()
+                };
+                map.iter().map(entry).sum()
+            }
+            Self::Exact(_)
+            | Self::Null
+            | Self::Bool(_)
+            | Self::Int(_)
+            | Self::Uint(_)
+            | Self::Double(_)
+            | Self::Timestamp(_)
+            | Self::Duration(_) => 0,
+        }
+    }
+
     /// Text.
     #[must_use]
     pub fn string(text: impl Into<Arc<str>>) -> Self {

@@ -66,6 +66,7 @@ mod redaction;
 mod replay;
 mod run;
 mod signal;
+mod used_plans;
 mod workspace;
 
 use std::path::Path;
@@ -89,7 +90,7 @@ pub use signal::{CancelOptions, Receiver};
 pub use workspace::{Checked, CheckedPlan, Choice, Workspace, real_host};
 
 use planrun_tools::host::Host;
-use planrun_tools::project::{Location, journal_file, make_own_folder};
+use planrun_tools::project::{Location, check_own_folder, journal_file, make_own_folder};
 use planrun_tools::tools::Tool;
 
 use crate::journal::store::{Journal as JournalFile, MemoryStore, Settings, Store};
@@ -232,6 +233,7 @@ impl Shared {
             return Ok(open.journal.clone());
         }
         let path = journal_file(&self.location.folder);
+        self.check_own_folder()?;
         let journal: Journal = Arc::new(JournalFile::open_there(
             &path,
             Settings::default(),
@@ -244,6 +246,11 @@ impl Shared {
         Ok(journal)
     }
 
+    fn check_own_folder(&self) -> Result<(), Error> {
+        let checked = check_own_folder(&*self.host, &self.location.folder);
+        checked.map_err(|problem| Error::Unusable(problem.to_string()))
+    }
+
     /// The journal for a new run, which is made where there is none.
     fn journal_for_new_runs(&self) -> Result<Journal, Error> {
         let mut open = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
@@ -252,6 +259,7 @@ impl Shared {
         }
         let Self { host, location, .. } = self;
         let path = journal_file(&location.folder);
+        self.check_own_folder()?;
         let journal: Journal =
             Arc::new(JournalFile::open(&path, Settings::default(), host.clone())?);
         // After the journal, which makes the folder for its user alone; where git is not used nobody misses what this adds.

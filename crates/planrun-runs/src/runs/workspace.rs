@@ -7,7 +7,7 @@ use planrun_lang::diag::render::FileReport;
 use planrun_lang::diag::{Diagnostic, Severities, Severity, codes};
 use planrun_lang::lint;
 use planrun_lang::permission::Permissions;
-use planrun_lang::sema::{CheckedFile, Files, Plan, Policy, Tools};
+use planrun_lang::sema::{Budget, CheckedFile, Files, Plan, Policy, Tools};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::syntax::ast::{Item, ItemKind};
 use planrun_lang::types::Signature;
@@ -17,7 +17,7 @@ use planrun_tools::project::{Location, Project};
 use planrun_tools::tools::{Catalog, Tool};
 use serde_json::{Map, Value as Json};
 
-use super::plan_text::beside;
+use super::used_plans::UsedPlans;
 use super::{Error, Inputs};
 use planrun_core::run::{Defaults, ToolNames, ToolRetry};
 
@@ -32,6 +32,8 @@ pub struct Workspace {
     pub limit: Option<Permissions>,
     /// What plans leave out.
     pub policy: Policy,
+    /// The most that a run may use.
+    pub limits: Budget,
     retries: Arc<[ToolRetry]>,
     confirm: Arc<[ToolNames]>,
     /// What the project makes of severities, and the command line over it.
@@ -175,6 +177,11 @@ impl Workspace {
         let policy = Policy::from_project(&project.settings.policy);
         let policy =
             policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
+        let limits =
+            Map::from_iter([("budget".to_owned(), project.settings.limits.clone().into())]);
+        let limits = Policy::from_project(&limits)
+            .map_err(|error| environment(format!("planrun.yaml: limits: {error}")))?
+            .budget;
         let retries = retries(&project.settings.retry)
             .map_err(|error| environment(format!("planrun.yaml: {error}")))?;
         let confirm = project
@@ -200,6 +207,7 @@ impl Workspace {
             project,
             limit,
             policy,
+            limits,
             retries,
             confirm,
             severities,
@@ -221,6 +229,7 @@ impl Workspace {
             policy,
             retries,
             confirm,
+            limits: self.limits,
             ..Defaults::default()
         }
     }
@@ -254,8 +263,10 @@ impl Workspace {
     /// The plan files that others can use.
     #[must_use]
     pub fn files(&self) -> impl Files + Sync + '_ {
-        Disk {
+        UsedPlans {
             host: &*self.reading,
+            root: &self.project.root,
+            has_project_file: self.location.file.is_some(),
         }
     }
 
@@ -272,6 +283,7 @@ impl Workspace {
         lint::Project {
             severities: Some(&self.severities),
             policy: &self.policy,
+            limits: &self.limits,
             allow: self.limit.as_ref(),
             root: &self.project.root,
             paths: &*self.host,
@@ -525,32 +537,6 @@ fn others(checked: &CheckedFile, plan: &Arc<Plan>) -> Vec<Span> {
         .filter(is_other)
         .map(|item| item.span)
         .collect()
-}
-
-/// Plan files on the disk.
-struct Disk<'a> {
-    host: &'a dyn Host,
-}
-
-impl Files for Disk<'_> {
-    fn read(&self, from: &str, path: &str) -> Result<SourceFile, String> {
-        if Path::new(path).is_absolute() || path.contains('\\') {
-            return Err(format!("`{path}` is no path relative to this file"));
-        }
-        let joined = beside(from, path);
-        match self.host.read_file(&joined) {
-            Ok(text) => Ok(SourceFile::new(
-                joined
-                    .to_string_lossy()
-                    .replace(std::path::MAIN_SEPARATOR, "/"),
-                text,
-            )),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(format!("there is no file `{path}`"))
-            }
-            Err(error) => Err(format!("`{path}` cannot be read: {error}")),
-        }
-    }
 }
 
 /// What `retry` of a project says, by tool.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use planrun_lang::permission::{Grant, Permissions};
+use planrun_lang::permission::{Grant, Permissions, ReachedProgram};
 use planrun_lang::source::Span;
 use planrun_lang::syntax::ast;
 use planrun_tools::host::MemoryHost;
@@ -69,18 +69,23 @@ fn beyond<'a>(grant: &'a Grant, other: &Grant) -> Vec<(&'static str, &'a str)> {
 /// by one that allows everything, and by the folder that it stays in.
 fn covers(setting: &'static str, outer: &str, inner: &str) -> bool {
     let outer_only = only(setting, outer);
-    let Ok(permissions) = Permissions::new(&outer_only, Path::new("/"), &MemoryHost::default())
-    else {
+    let (root, host) = (Path::new("/"), MemoryHost::default());
+    let Ok(permissions) = Permissions::new(&outer_only, root, &host) else {
         return false;
     };
     if setting == "net" {
-        return outer == "*"
+        // Addresses of a network need naming: no pattern of names covers them.
+        let names = inner.contains(|one: char| one.is_ascii_alphabetic()) || inner == "*";
+        return (outer == "*" && names && !inner.starts_with('['))
             || addresses(inner)
                 .is_some_and(|all| all.iter().all(|url| permissions.net(url).is_ok()));
     }
     let is_wild = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
     match setting {
-        "run" => !is_wild(inner) && permissions.run(inner).is_ok(),
+        "run" => {
+            let program = ReachedProgram::of(&host, root, inner);
+            !is_wild(inner) && permissions.run(&program).is_ok()
+        }
         "env" => permissions.env(inner).is_ok(),
         _ => {
             let plain = inner

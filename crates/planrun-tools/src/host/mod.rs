@@ -38,13 +38,13 @@ pub trait Host: PathResolver {
     fn variable(&self, name: &str) -> Option<String>;
     /// 64 random bits.
     fn random(&self) -> u64;
-    /// The text of a file; an error of kind `InvalidData` where it is not UTF-8.
+    /// The text of a file of at most [`MAX_FILE_BYTES`](planrun_lang::source::MAX_FILE_BYTES); as [`Self::read_bounded`].
     ///
     /// # Errors
     /// Whatever the file system says.
     fn read_file(&self, path: &Path) -> io::Result<String>;
     /// The text of a file of at most `most` bytes; an error of kind `FileTooLarge` where it is larger, and of kind
-    /// `InvalidData` where it is not UTF-8.
+    /// `InvalidData` where it is not UTF-8. Pipes and devices are not read.
     ///
     /// # Errors
     /// Whatever the file system says.

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use planrun_lang::permission::PathResolver;
+use planrun_lang::source::MAX_FILE_BYTES;
 
 use super::{FileKind, Host};
 
@@ -41,14 +42,11 @@ impl Host for RealHost {
     }
 
     fn read_file(&self, path: &Path) -> io::Result<String> {
-        fs::read_to_string(path)
+        self.read_bounded(path, MAX_FILE_BYTES as u64)
     }
 
     fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
-        let file = File::open(path)?;
-        if file.metadata()?.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
+        let file = open_file(path)?;
         let mut bytes = Vec::new();
         file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
         if u64::try_from(bytes.len()).is_ok_and(|length| length > most) {
@@ -106,6 +104,26 @@ impl Host for RealHost {
     }
 }
 
+/// Opens what can be read to its end: a pipe would wait for a writer, and a device may never end.
+fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
+    );
+    let file = options.open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !kind.is_file() {
+        return Err(io::Error::other("it is a pipe or a device, and no file"));
+    }
+    Ok(file)
+}
+
 /// Who may read a file that takes the place of another one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
@@ -131,21 +149,31 @@ fn replace(path: &Path, content: &[u8], access: Access, chance: u64) -> io::Resu
 
 /// Writes `new` completely before it takes the place of `path`.
 fn fill(new: &Path, path: &Path, content: &[u8], access: Access) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    if access == Access::Private {
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let old = fs::metadata(path)
+        .ok()
+        .filter(|_| access == Access::AsBefore);
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        return Err(io::Error::other("it is no file that can be replaced"));
     }
-    let mut file = options.open(new)?;
+    let mut file = create(new, old.is_some() || access == Access::Private)?;
     file.write_all(content)?;
-    if access == Access::AsBefore
-        && let Ok(old) = fs::metadata(path)
-    {
+    if let Some(old) = old {
         file.set_permissions(old.permissions())?;
     }
     file.sync_all()?;
     fs::rename(new, path)
+}
+
+/// Makes a file that is not there yet. One that only the user may open hides what is in it until it has the permissions of the
+/// one whose place it takes.
+fn create(path: &Path, private: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if private {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    options.open(path)
 }
 
 #[cfg(test)]
@@ -183,6 +211,43 @@ mod tests {
             RealHost.remove_file(&path).unwrap_err().kind(),
             io::ErrorKind::NotFound
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn f14_pipes_and_devices_are_no_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        for path in [
+            pipe.as_path(),
+            Path::new("/dev/zero"),
+            Path::new("/dev/null"),
+        ] {
+            for read in [RealHost.read_file(path), RealHost.read_bounded(path, 10)] {
+                let told = read.unwrap_err().to_string();
+                assert_eq!(told, "it is a pipe or a device, and no file");
+            }
+        }
+        let written = RealHost.write_file(&pipe, b"x").unwrap_err();
+        assert_eq!(written.to_string(), "it is no file that can be replaced");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn f23_what_takes_the_place_of_a_private_file_is_private_from_its_first_byte() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        create(&path, true).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        for wanted in [0o600, 0o640, 0o755] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
+            RealHost.write_file(&path, b"new").unwrap();
+            assert_eq!(mode(&path), wanted);
+        }
     }
 
     #[test]

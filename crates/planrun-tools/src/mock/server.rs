@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -93,8 +94,12 @@ impl MockServer {
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
         let apis = Arc::new(ApiResponder::new(options.apis, options.seed));
-        let server = axum::serve(listener, router(responder.clone(), apis))
-            .with_graceful_shutdown(stop.clone().cancelled_owned());
+        let local = address.ip().is_loopback();
+        let router = router(responder.clone(), apis).layer(middleware::from_fn(
+            move |request: Request, next: Next| admit(local, request, next),
+        ));
+        let server =
+            axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
         let task = tokio::spawn(async move { server.await });
         Ok(Self {
             address,
@@ -156,6 +161,41 @@ fn router(responder: Arc<Responder>, apis: Arc<ApiResponder>) -> Router {
         })
         .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
         .with_state(responder)
+}
+
+async fn admit(local: bool, request: Request, next: Next) -> Response {
+    match refusal(local, request.headers()) {
+        Some(error) => {
+            let body = Json(json!({"success": false, "error": error}));
+            (StatusCode::FORBIDDEN, body).into_response()
+        }
+        None => next.run(request).await,
+    }
+}
+
+/// Why a request is not answered. A browser says which page asks, and by which name it has found this machine: pages of other
+/// places may not ask, and a mock for this machine alone goes by no other name.
+fn refusal(local: bool, headers: &HeaderMap) -> Option<String> {
+    let header = |name| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or_default())
+    };
+    let host = header(header::HOST).unwrap_or_default();
+    if let Some(origin) = header(header::ORIGIN)
+        && origin
+            .split_once("://")
+            .is_none_or(|(_, place)| place != host)
+    {
+        return Some(format!("pages of {origin} may not call this mock"));
+    }
+    let ported = host
+        .rsplit_once(':')
+        .filter(|(_, port)| !port.ends_with(']'));
+    let name = ported.map_or(host, |(name, _)| name);
+    let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
+    let is_local = name == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    (local && !is_local).then(|| format!("this mock is not called `{name}`"))
 }
 
 async fn calls(State(responder): State<Arc<Responder>>) -> Json<Vec<LoggedCall>> {

@@ -8,11 +8,11 @@ use planrun_lang::diag::{Diagnostic, Severity, nearest};
 use planrun_lang::source::SourceFile;
 use planrun_lang::types::Effect;
 
-use super::servers::{ServerReader, address, not_listed};
+use super::servers::{ServerReader, address};
 use super::shown;
 use crate::tools::app::Findings;
 use crate::tools::app::section::Section;
-use crate::tools::app::variables::Filled;
+use crate::tools::app::variables::{Filled, not_listed};
 use crate::tools::app::yaml::Node;
 use crate::tools::openapi::{Access, Api, KeyScheme, MAX_DOCUMENT_BYTES, Operation, read_api};
 

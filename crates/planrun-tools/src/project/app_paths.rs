@@ -14,6 +14,8 @@ use crate::tools::app::{Loaded, app_files, is_app_file, load_apps};
 const FOLDER: &str = "apps";
 /// Folders nested deeper are not searched for what a glob means.
 const MOST_DEPTH: usize = 24;
+/// Files and folders that one glob may lead past.
+const MAX_ENTRIES: usize = 20_000;
 
 /// Reads the app files that paths name: a file, all of a folder, or what a glob matches.
 ///
@@ -24,7 +26,8 @@ pub fn load_app_paths(host: &dyn Host, paths: &[PathBuf]) -> Result<Loaded, Proj
     for path in paths {
         files.extend(meant(host, Path::new(""), &shown(path)).map_err(ProjectError)?);
     }
-    Ok(load_apps(host, &files.into_iter().collect::<Vec<_>>()))
+    let files: Vec<PathBuf> = files.into_iter().collect();
+    Ok(load_apps(host, &files, &BTreeSet::new()))
 }
 
 /// The files that a project file lists, sorted, each once.
@@ -88,46 +91,65 @@ fn matching(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>,
     } else {
         Path::new(written).iter().count()
     };
-    let mut files = Vec::new();
-    walk(host, root, &fixed, depth, &glob, &mut files);
-    Ok(files)
+    let mut walk = Walk {
+        host,
+        root,
+        glob,
+        files: Vec::new(),
+        entries: 0,
+    };
+    walk.folder(&fixed, depth);
+    if walk.entries > MAX_ENTRIES {
+        return Err(format!(
+            "`{written}` means too much: more than {MAX_ENTRIES} files and folders would have to be looked at; name the folder that app files are in"
+        ));
+    }
+    Ok(walk.files)
+}
+
+/// Looking for what a glob matches.
+struct Walk<'a> {
+    host: &'a dyn Host,
+    root: &'a Path,
+    /// Over paths relative to the root.
+    glob: GlobMatcher,
+    files: Vec<PathBuf>,
+    /// What was looked at.
+    entries: usize,
 }
 
 fn is_wild(part: &str) -> bool {
     part.contains(['*', '?', '[', '{'])
 }
 
-/// Collects what matches below `folder`, which is relative to `root` as the glob is. What cannot be read matches nothing.
-fn walk(
-    host: &dyn Host,
-    root: &Path,
-    folder: &Path,
-    depth: usize,
-    glob: &GlobMatcher,
-    files: &mut Vec<PathBuf>,
-) {
-    let place = root.join(folder);
-    let place = if place.as_os_str().is_empty() {
-        PathBuf::from(".")
-    } else {
-        place
-    };
-    for path in host.list_folder(&place).unwrap_or_default() {
-        let Some(name) = path
-            .file_name()
-            .filter(|name| !name.to_string_lossy().starts_with('.'))
-        else {
-            continue;
+impl Walk<'_> {
+    /// Collects what matches below a folder, which is relative to the root as the glob is. What cannot be read matches nothing.
+    fn folder(&mut self, folder: &Path, depth: usize) {
+        let place = self.root.join(folder);
+        let place = if place.as_os_str().is_empty() {
+            PathBuf::from(".")
+        } else {
+            place
         };
-        let relative = folder.join(name);
-        match host.kind(&root.join(&relative)) {
-            Ok(FileKind::Folder) if depth > 1 => {
-                walk(host, root, &relative, depth - 1, glob, files);
+        for path in self.host.list_folder(&place).unwrap_or_default() {
+            self.entries += 1;
+            if self.entries > MAX_ENTRIES {
+                return;
             }
-            Ok(FileKind::File) if is_app_file(&relative) && glob.is_match(&relative) => {
-                files.push(root.join(&relative));
+            let Some(name) = path
+                .file_name()
+                .filter(|name| !name.to_string_lossy().starts_with('.'))
+            else {
+                continue;
+            };
+            let relative = folder.join(name);
+            match self.host.kind(&self.root.join(&relative)) {
+                Ok(FileKind::Folder) if depth > 1 => self.folder(&relative, depth - 1),
+                Ok(FileKind::File) if is_app_file(&relative) && self.glob.is_match(&relative) => {
+                    self.files.push(self.root.join(&relative));
+                }
+                Ok(FileKind::File | FileKind::Folder) | Err(_) => {}
             }
-            Ok(FileKind::File | FileKind::Folder) | Err(_) => {}
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::render::Language;
-use planrun_lang::permission::{Grant, PermissionError, Permissions};
+use planrun_lang::permission::{Grant, PermissionError, Permissions, ReachedProgram};
 use planrun_lang::source::{SourceFile, Span};
 use planrun_lang::types::{Effect, Signature};
 use tokio::task::JoinSet;
@@ -25,12 +25,12 @@ use crate::tools::app::{App, Findings, load_apps};
 use crate::tools::mcp::McpServer;
 use crate::tools::openapi::{CalledAt, Operation};
 use crate::tools::process::Program;
-use crate::tools::{Catalog, DeniedServer, Server, ServerError};
+use crate::tools::{Catalog, DeniedServer, ProjectLimit, Server, ServerError};
 
 pub use apis::ApiSettings;
 pub use app_paths::load_app_paths;
 pub use locate::Location;
-pub use own_folder::{journal_file, make_own_folder, own_folder};
+pub use own_folder::{check_own_folder, journal_file, make_own_folder, own_folder};
 use servers::Reach;
 pub use servers::{ServerSettings, ToolSource};
 pub use settings::{CheckSettings, Settings};
@@ -109,9 +109,12 @@ impl Project {
             (Some(paths), Some(file)) => app_paths::listed(host, &location.folder, paths, file)?,
             _ => app_paths::beside(host, &location.folder),
         };
-        let loaded = load_apps(host, &files);
+        let loaded = load_apps(host, &files, &read.variables);
         findings.extend(loaded.findings);
         let (servers, programs) = servers::all(host, &root, &mut read, &loaded.apps, &mut findings);
+        for found in &mut findings {
+            conceal(host, &root, found);
+        }
         Ok((
             Self {
                 lock: Arc::new(read_lock(host, &location.folder.join(Lock::FILE))?),
@@ -166,17 +169,21 @@ impl Project {
         endpoint: Option<&dyn Fn(&str) -> String>,
     ) -> Catalog {
         let mut catalog = Catalog::new(host.clone(), self.root.clone(), permissions);
+        let limit = self.limit(&**host);
         for app in &self.apps {
-            let endpoint = endpoint.map(|endpoint| endpoint(&app.name));
-            catalog.add_app(app, endpoint.as_deref());
+            match endpoint {
+                Some(endpoint) => catalog.add_mocked_app(app, &endpoint(&app.name)),
+                None => catalog.add_app(app, &limit),
+            }
         }
         for settings in &self.apis {
             let endpoint = endpoint.map(|endpoint| endpoint(&settings.api.name));
             catalog.add_api(
                 settings.api.operations.iter().map(|operation| {
-                    let place = self.called_at(settings, operation, endpoint.as_deref(), &**host);
+                    let place = Self::called_at(settings, operation, endpoint.as_deref(), &limit);
                     (operation.clone(), place)
                 }),
+                &limit,
                 &settings.secrets,
             );
         }
@@ -192,7 +199,7 @@ impl Project {
                 })
             });
             catalog.add_server(
-                &self.server(server, host),
+                &self.server(server, &limit, host),
                 tools,
                 &self.lock,
                 &server.secrets,
@@ -200,7 +207,7 @@ impl Project {
         }
         for program in &self.programs {
             let name = program.command.first().map_or("", String::as_str);
-            let denied = self.permits(Reach::Program(name), &**host).err();
+            let denied = self.permits(Reach::Program(name), &limit, &**host).err();
             catalog.add_program(program, denied);
         }
         catalog.observe(&self.lock.observed);
@@ -221,41 +228,47 @@ pub type Offer = (Arc<str>, Result<OfferedServer, ServerError>);
 
 impl Project {
     /// A server, which nothing reaches where the project's own `allow` does not let it.
-    fn server(&self, settings: &ServerSettings, host: &Arc<dyn Host>) -> Arc<dyn Server> {
+    fn server(
+        &self,
+        settings: &ServerSettings,
+        limit: &ProjectLimit,
+        host: &Arc<dyn Host>,
+    ) -> Arc<dyn Server> {
         let name = settings.name.clone();
-        if let Err(why) = self.permits(settings.source.reach(), &**host) {
+        if let Err(why) = self.permits(settings.source.reach(), limit, &**host) {
             return Arc::new(DeniedServer::new(name, why));
         }
         match &settings.source {
-            ToolSource::Mcp(address) => {
-                Arc::new(McpServer::new(name, address.clone(), host.clone()))
-            }
-            ToolSource::A2a(address) => {
-                let elsewhere = self.grant(&**host).unwrap_or_default();
-                Arc::new(AgentServer::new(
-                    name,
-                    address.clone(),
-                    elsewhere,
-                    host.clone(),
-                ))
-            }
+            ToolSource::Mcp(address) => Arc::new(McpServer::new(
+                name,
+                address.clone(),
+                limit.clone(),
+                host.clone(),
+            )),
+            ToolSource::A2a(address) => Arc::new(AgentServer::new(
+                name,
+                address.clone(),
+                limit
+                    .permissions()
+                    .map(|permissions| (**permissions).clone()),
+                host.clone(),
+            )),
         }
     }
 
-    /// What the project's own `allow` grants, where it has one.
-    fn grant(&self, host: &dyn Host) -> Result<Option<Permissions>, String> {
-        let grant = self.settings.allow.as_ref();
-        let permissions = grant.map(|grant| Permissions::new(grant, &self.root, host));
-        permissions.transpose().map_err(|error| error.to_string())
+    /// What the project's own `allow` lets its tools reach; without one, naming a place is enough.
+    fn limit(&self, host: &dyn Host) -> ProjectLimit {
+        let allow = self.settings.allow.as_ref();
+        let permissions = allow.map(|grant| Permissions::new(grant, &self.root, host));
+        ProjectLimit::new(permissions)
     }
 
     /// Where an operation is called. `endpoint` stands in for its server, for mocks, which get no credentials.
     fn called_at(
-        &self,
         settings: &ApiSettings,
         operation: &Operation,
         endpoint: Option<&str>,
-        host: &dyn Host,
+        limit: &ProjectLimit,
     ) -> CalledAt {
         if let Some(endpoint) = endpoint {
             return CalledAt {
@@ -265,35 +278,35 @@ impl Project {
         }
         let base = settings.base(operation);
         let base = base.ok_or_else(|| "nobody says where its server is".to_owned());
+        let permitted = |base: Arc<str>| {
+            let url = reqwest::Url::parse(&base).map_err(|error| error.to_string())?;
+            limit.url(&url).map(|()| base)
+        };
         CalledAt {
-            base: base.and_then(|base| self.permits(Reach::Url(&base), host).map(|()| base)),
+            base: base.and_then(permitted),
             access: settings.access.clone(),
         }
     }
 
-    /// Whether the project's own `allow` lets something be reached; without one, naming it does.
-    fn permits(&self, reach: Reach, host: &dyn Host) -> Result<(), String> {
-        let Some(permissions) = self.grant(host)? else {
-            return Ok(());
-        };
-        let (setting, place, permitted) = match reach {
-            Reach::Program(program) => ("run", program.to_owned(), permissions.run(program)),
+    /// Whether the project lets something be reached.
+    fn permits(&self, reach: Reach, limit: &ProjectLimit, host: &dyn Host) -> Result<(), String> {
+        match reach {
+            Reach::Program(program) => {
+                limit.program(&ReachedProgram::of(host, &self.root, program))
+            }
             Reach::Url(url) => {
                 let url = reqwest::Url::parse(url).map_err(|error| error.to_string())?;
-                let place = url.authority().rsplit('@').next().unwrap_or_default();
-                ("net", place.to_owned(), permissions.net(&url))
+                limit.url(&url)
             }
-        };
-        permitted.map_err(|_| {
-            format!("`allow` of planrun.yaml does not let it be reached; add \"{place}\" to `allow.{setting}` there")
-        })
+        }
     }
 
     /// What these servers offer now, asked all at once, in the order of their names.
     pub async fn offered(&self, host: &Arc<dyn Host>, names: &[Arc<str>]) -> Vec<Offer> {
         let mut asking = JoinSet::new();
         for server in self.servers.iter().filter(|one| names.contains(&one.name)) {
-            let (name, server) = (server.name.clone(), self.server(server, host));
+            let limit = self.limit(&**host);
+            let (name, server) = (server.name.clone(), self.server(server, &limit, host));
             asking.spawn(async move {
                 let offered = server.offered().await;
                 server.close().await;
@@ -320,6 +333,31 @@ fn pinned_signature(
         }
         None => Signature::unknown(namespace.clone(), name.into()),
     })
+}
+
+/// Whoever writes a project may name any file of whoever checks it: of one outside of the project no words are shown.
+fn conceal(host: &dyn Host, root: &Path, found: &mut Findings) {
+    let places = (
+        host.canonical(Path::new(found.source.name())),
+        host.canonical(root),
+    );
+    let (Ok(file), Ok(root)) = places else { return };
+    // Of what could not be read, only that is told.
+    if file.starts_with(root) || found.source.text().is_empty() {
+        return;
+    }
+    let errors = found.diagnostics.iter().filter(|one| one.is_error());
+    let worst = errors.chain(&found.diagnostics).next();
+    let Some(worst) = worst else { return };
+    let line = found.source.position(worst.span.start).line;
+    let message = format!("this file cannot be used as it is: see its line {line}");
+    let mut only = Diagnostic::new(worst.code, Span::at(0), message)
+        .note("what is in it is not shown, because it lies outside of the project");
+    only.severity = worst.severity;
+    *found = Findings {
+        source: Arc::new(SourceFile::new(found.source.name(), "")),
+        diagnostics: vec![only],
+    };
 }
 
 /// The contracts that are pinned; none where there is no lock yet.

@@ -19,6 +19,32 @@ pub fn journal_file(project: &Path) -> PathBuf {
     own_folder(project).join("journal.db")
 }
 
+/// Refuses a folder that is a link, or has one for its journal: what planrun keeps would lie where plans may reach it, or take the
+/// place of what somebody else keeps there.
+///
+/// # Errors
+/// One that says so.
+pub fn check_own_folder(host: &dyn Host, project: &Path) -> io::Result<()> {
+    let here = if project.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        project
+    };
+    for path in [own_folder(here), journal_file(here)] {
+        let name = path.strip_prefix(here).unwrap_or(&path);
+        if let (Ok(leads), Ok(root)) = (host.canonical(&path), host.canonical(here))
+            && leads != root.join(name)
+        {
+            let name = name.display();
+            let message = format!(
+                "`{name}` is a link, and planrun keeps its runs in the project's own folder; remove the link"
+            );
+            return Err(io::Error::other(message));
+        }
+    }
+    Ok(())
+}
+
 /// Makes the folder for nobody but the user, where it is not there yet, and has git ignore it.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ use crate::host::Host;
 use crate::tools::BUILT_IN;
 use crate::tools::a2a::AgentAddress;
 use crate::tools::app::section::Section;
-use crate::tools::app::variables::{self, Filled};
+use crate::tools::app::variables::{self, Filled, not_listed};
 use crate::tools::app::yaml::{self, Entry, Node};
 use crate::tools::app::{App, Findings};
 use crate::tools::mcp::McpAddress;
@@ -301,7 +301,7 @@ impl ServerReader<'_> {
                 return Vec::new();
             }
         };
-        let filled = variables::fill_in(&mut node, self.host, found);
+        let filled = variables::fill_in(&mut node, self.host, |_, _| None, found);
         let servers = ["mcpServers", "servers"].into_iter();
         let servers = servers.filter_map(|key| node.get(key)?.entries()).flatten();
         let servers = servers.filter_map(|entry| {
@@ -464,16 +464,6 @@ pub(super) fn command_of(
         return None;
     }
     Some(command)
-}
-
-pub(super) fn not_listed(name: &str, span: Span) -> Diagnostic {
-    let message =
-        format!("{name} is read from the environment, and `env` of planrun.yaml does not list it");
-    let help =
-        format!("add `env: [{name}]` to planrun.yaml; whatever it holds is a credential then");
-    let mut finding = Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help);
-    finding.severity = Severity::Error;
-    finding
 }
 
 /// The address of the web under a key.

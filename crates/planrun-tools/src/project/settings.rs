@@ -24,7 +24,9 @@ const KEYS: [&str; 14] = [
     "limits", "models", "journal", "engine",
 ];
 /// Keys whose meaning is fixed, and which nothing reads yet.
-const LATER: [&str; 4] = ["limits", "models", "journal", "engine"];
+const LATER: [&str; 3] = ["models", "journal", "engine"];
+/// The parts of `limits`.
+const LIMITS: [&str; 4] = ["calls", "time", "memory", "cost"];
 
 /// Everything in the file but where the tools are.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +35,8 @@ pub struct Settings {
     pub allow: Option<Grant>,
     /// What a plan's `policy` leaves out, by the names that it has there: text for words and lengths of time.
     pub policy: Map<String, Json>,
+    /// The most that a run of any plan may use, by the names of a plan's `budget`.
+    pub limits: Map<String, Json>,
     /// What steps that say nothing of it do where a call of such a tool fails: by `namespace.tool`, or `namespace.*`.
     pub retry: Vec<(String, Map<String, Json>)>,
     /// The tools before each call of which somebody has to say yes: `namespace.tool`, or `namespace.*`.
@@ -82,13 +86,14 @@ pub(super) fn read(
     if node.content == Content::Null {
         return Ok(Read::default());
     }
-    let filled = variables::fill_in(&mut node, host, found);
+    let filled = variables::fill_in(&mut node, host, |_, _| None, found);
     let section = section("planrun.yaml", &node, &KEYS, found)?;
     warn_of_later(&node, found);
     let part = |name: &str| section.get(name);
     let apps = part("apps").map(|node| texts(node, "apps")).transpose()?;
     let allow = part("allow").map(|node| allow(node, found)).transpose()?;
     let policy = part("policy").map(|node| policy(node, found)).transpose()?;
+    let limits = part("limits").map(|node| limits(node, found)).transpose()?;
     let retry = part("retry").map(|node| retry(node, found)).transpose()?;
     let confirm = part("confirm")
         .map(|node| texts(node, "confirm"))
@@ -110,6 +115,7 @@ pub(super) fn read(
         settings: Settings {
             allow,
             policy: policy.unwrap_or_default(),
+            limits: limits.unwrap_or_default(),
             retry: retry.unwrap_or_default(),
             confirm: confirm.collect(),
             check: check.unwrap_or_default(),
@@ -198,6 +204,13 @@ fn allow(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Grant, Fault> {
 fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>, Fault> {
     of_table("`policy`", node, &POLICY, found)?;
     Ok(known(node, &POLICY))
+}
+
+/// `limits: { calls: 500, time: 1h, memory: 512MiB, cost: 5 }`
+fn limits(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>, Fault> {
+    let section = section("`limits`", node, &LIMITS, found)?;
+    let limit = |name: &str| Some((name.to_owned(), section.get(name)?.to_json()));
+    Ok(LIMITS.into_iter().filter_map(limit).collect())
 }
 
 /// A mapping whose keys are settings, and so are those of what it holds.
@@ -389,6 +402,17 @@ mod tests {
             told("allow: { net: { a: 1 } }"),
             "/p/planrun.yaml:1:15: `net` must be a list of texts, and here is a mapping"
         );
+    }
+
+    #[test]
+    fn f17_limits_are_read() {
+        let (project, found) =
+            load("limits: { calls: 500, time: 1h, memory: 512MiB, cost: 5, tokenz: 1 }").unwrap();
+        assert_eq!(found, ["config-key /p/planrun.yaml `tokenz` "]);
+        let limits = serde_json::Value::Object(project.settings.limits);
+        let expected =
+            serde_json::json!({"calls": 500, "time": "1h", "memory": "512MiB", "cost": 5});
+        assert_eq!(limits, expected);
     }
 
     #[test]

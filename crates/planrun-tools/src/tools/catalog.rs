@@ -10,12 +10,13 @@ use planrun_lang::sema::Tools;
 use planrun_lang::types::{Observed, Signature, Type, from_schema};
 use tokio::task::JoinSet;
 
-use super::app::{App, AppTransport};
+use super::app::{App, AppTool, AppTransport};
 use super::credential::{Credentials, in_variable};
 use super::files::{FileWorld, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
 use super::openapi::{CalledAt, OpenApiTransport, Operation};
 use super::process::{ProcessTool, Program, ProgramTransport, process_signature};
+use super::project_limit::ProjectLimit;
 use super::server::{DeniedServer, PinnedTool, Server};
 use super::system::system_tools;
 use super::transport::Transport;
@@ -106,18 +107,27 @@ impl Catalog {
             .insert(name, tool);
     }
 
-    /// Adds the tools of an app. `endpoint` stands in for the endpoints that its file names, for mocks.
-    pub fn add_app(&mut self, app: &App, endpoint: Option<&str>) {
+    /// Adds the tools of an app, which are called where its file says, as far as the project lets them.
+    pub fn add_app(&mut self, app: &App, limit: &ProjectLimit) {
+        let (client, host) = (limit.client(), self.host.clone());
+        self.add_app_tools(app, |tool| {
+            AppTransport::new(client.clone(), host.clone(), (app, tool), limit)
+        });
+    }
+
+    /// Adds the tools of an app, of which a mock at `endpoint` answers all. It gets no credentials.
+    pub fn add_mocked_app(&mut self, app: &App, endpoint: &str) {
+        let (client, host) = (self.client.clone(), self.host.clone());
+        self.add_app_tools(app, |tool| {
+            AppTransport::mocked(client.clone(), host.clone(), tool, endpoint)
+        });
+    }
+
+    fn add_app_tools(&mut self, app: &App, transport: impl Fn(&AppTool) -> AppTransport) {
         self.credentials.join(&app.credentials);
         self.namespaces.entry(app.name.clone()).or_default();
         for tool in &app.tools {
-            let transport = AppTransport::new(
-                self.client.clone(),
-                self.host.clone(),
-                (app, tool),
-                endpoint,
-            );
-            self.add(tool.signature.clone(), Arc::new(transport));
+            self.add(tool.signature.clone(), Arc::new(transport(tool)));
         }
     }
 
@@ -125,12 +135,13 @@ impl Catalog {
     pub fn add_api(
         &mut self,
         operations: impl IntoIterator<Item = (Arc<Operation>, CalledAt)>,
+        limit: &ProjectLimit,
         secrets: &[String],
     ) {
         self.join_secrets(secrets);
         for (operation, place) in operations {
             let signature = operation.signature.clone();
-            let (client, host) = (self.client.clone(), self.host.clone());
+            let (client, host) = (limit.client(), self.host.clone());
             let transport = OpenApiTransport::new(client, host, operation, place);
             self.add(signature, Arc::new(transport));
         }
@@ -311,7 +322,7 @@ impl Catalog {
         }
         let signature = Arc::new(fetch_signature());
         let fetch = Fetch {
-            client: self.client.clone(),
+            client: HttpClient::within(permissions.clone()),
             permissions: permissions.clone(),
             host: host.clone(),
             signature: signature.clone(),

@@ -12,6 +12,7 @@ pub mod mcp;
 pub mod openapi;
 pub mod pages;
 pub mod process;
+mod project_limit;
 mod required_permission;
 mod server;
 mod system;
@@ -24,6 +25,8 @@ pub use conversation::{
     MAX_PROGRESS_BYTES, MAX_QUESTION_BYTES, MAX_WAITING_EVENTS, PROGRESS_INTERVAL, Progress,
     Question, TooLarge, Usage, broken_off,
 };
+pub use process::kill_programs;
+pub use project_limit::ProjectLimit;
 pub use required_permission::{FilePath, Origin, RequiredPermission};
 pub use server::{DeniedServer, PinnedTool, Server, ServerError};
 pub use transport::{

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use planrun_lang::call::CallError;
-use planrun_lang::permission::{Permissions, reached_file};
+use planrun_lang::permission::{Permissions, ReachedProgram, reached_file};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Denied, ErrorClass, Signature, Validation};
 use planrun_lang::value::Value;
@@ -31,8 +31,7 @@ pub enum RequiredPermission {
     Net(Url),
     Read(FilePath),
     Write(FilePath),
-    /// A program, by the word that calls it.
-    Run(String),
+    Run(ReachedProgram),
     /// One that the arguments do not tell.
     Unclear(String),
     /// Nobody knows what the tool reaches, so no permission is enough: its dotted name.
@@ -106,7 +105,7 @@ impl RequiredPermission {
                     .and_then(Value::as_list)
                     .unwrap_or_default();
                 let program = argv.first().and_then(Value::as_str);
-                program.map(|program| Self::Run(program.to_owned()))
+                program.map(|program| Self::Run(ReachedProgram::of(host, root, program)))
             }
             Reach::Unknown => Some(Self::Denied(signature.path())),
         };
@@ -120,7 +119,7 @@ impl RequiredPermission {
             Self::Net(url) => Some(("net", super::http::shown(url))),
             Self::Read(file) => Some(("read", file.written.clone())),
             Self::Write(file) => Some(("write", file.written.clone())),
-            Self::Run(program) => Some(("run", program.clone())),
+            Self::Run(program) => Some(("run", program.written().to_owned())),
             Self::Nothing | Self::Unclear(_) | Self::Denied(_) => None,
         }
     }

@@ -31,6 +31,7 @@ impl fmt::Display for Share {
                 Duration::from_secs_f64(self.limit),
             )),
             "cost" => write!(f, "{} for what calls cost", self.limit),
+            "memory" => write!(f, "{} bytes for what calls give", self.limit),
             word => write!(f, "{} {word}", self.limit),
         }
     }
@@ -77,6 +78,17 @@ impl Budgets {
             used,
         });
         self.spend(ctx, at.0, 0, used);
+    }
+}
+
+/// Counts what a call has given.
+pub(in crate::run) fn hold(ctx: &mut Context, frame: FrameId, value: &Value) {
+    let bytes = value.memory();
+    let mut inner = Some(ctx.tree[frame].scope);
+    while let Some(scope) = inner {
+        let spent = &mut ctx.tree.scopes[scope].spent;
+        spent.memory = spent.memory.saturating_add(bytes);
+        inner = ctx.tree.scopes[scope].outer;
     }
 }
 
@@ -139,8 +151,13 @@ fn shares(ctx: &Context, scope: usize) -> Vec<Share> {
         tokens,
         cost,
         time,
+        memory,
     } = scope.policy.budget;
-    let Spent { calls: made, used } = scope.spent;
+    let Spent {
+        calls: made,
+        used,
+        memory: held,
+    } = scope.spent;
     #[expect(
         clippy::cast_precision_loss,
         reason = "a count beyond 2^53 is beyond any budget"
@@ -168,6 +185,11 @@ fn shares(ctx: &Context, scope: usize) -> Vec<Share> {
             planrun_lang::types::Budget::Time,
             "time",
             time.map(|limit| (since.as_secs_f64(), limit.as_secs_f64())),
+        ),
+        (
+            planrun_lang::types::Budget::Memory,
+            "memory",
+            count(held, memory),
         ),
     ];
     let share = |(class, word, share)| {

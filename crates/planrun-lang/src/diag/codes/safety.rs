@@ -8,6 +8,7 @@ codes! {
     warning INSECURE_URL = "insecure-url";
     error PATH_ESCAPES = "path-escapes";
     error BUDGET_IMPOSSIBLE = "budget-impossible";
+    error BEYOND_LIMIT = "beyond-limit";
     error SECRET_LITERAL = "secret-literal";
     error SECRET_LEAKS = "secret-leaks";
     warning UNTRUSTED_TO_IRREVERSIBLE = "untrusted-to-irreversible";

@@ -247,6 +247,7 @@ impl Words<'_> {
                 .map(|tokens| format!("budget {tokens} tokens")),
             budget.cost.map(|cost| format!("budget cost {cost}")),
             length("budget time", budget.time),
+            budget.memory.map(|bytes| format!("budget {bytes} bytes")),
         ];
         marks.into_iter().flatten().collect()
     }

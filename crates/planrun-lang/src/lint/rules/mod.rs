@@ -1,5 +1,6 @@
 //! The rules: one file each, in the table below.
 
+mod beyond_limit;
 mod budget_impossible;
 mod busy_loop;
 mod complementary_guards;
@@ -98,6 +99,7 @@ rules! {
     permission_unused: safety::PERMISSION_UNUSED;
     insecure_url: safety::INSECURE_URL;
     budget_impossible: safety::BUDGET_IMPOSSIBLE;
+    beyond_limit: safety::BEYOND_LIMIT;
     unbounded_cost: safety::UNBOUNDED_COST;
     deprecated_tool: contracts::DEPRECATED_TOOL;
     unimplemented_tool: contracts::UNIMPLEMENTED_TOOL;

@@ -34,13 +34,15 @@ pub enum OnFailure {
     Settle,
 }
 
-/// `budget { calls, tokens, cost, time }`: what a run may use. Cost is in the unit in which tools report it.
+/// `budget { calls, tokens, cost, time, memory }`: what a run may use. Cost is in the unit in which tools report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Budget {
     pub calls: Option<u64>,
     pub tokens: Option<u64>,
     pub cost: Option<f64>,
     pub time: Option<Duration>,
+    /// In bytes, for what calls give.
+    pub memory: Option<u64>,
 }
 
 impl Budget {
@@ -52,6 +54,20 @@ impl Budget {
             tokens: self.tokens.or(other.tokens),
             cost: self.cost.or(other.cost),
             time: self.time.or(other.time),
+            memory: self.memory.or(other.memory),
+        }
+    }
+
+    /// The less of the two in each part.
+    #[must_use]
+    pub fn within(&self, limits: &Self) -> Self {
+        let cost = [self.cost, limits.cost].into_iter().flatten();
+        Self {
+            calls: least(self.calls, limits.calls),
+            tokens: least(self.tokens, limits.tokens),
+            cost: cost.min_by(f64::total_cmp),
+            time: least(self.time, limits.time),
+            memory: least(self.memory, limits.memory),
         }
     }
 
@@ -60,6 +76,10 @@ impl Budget {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    one.into_iter().chain(other).min()
 }
 
 /// `policy { … }`; what is left out comes from the project, then from the defaults.

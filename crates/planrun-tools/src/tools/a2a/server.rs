@@ -52,12 +52,14 @@ impl AgentServer {
         elsewhere: Option<Permissions>,
         host: Arc<dyn Host>,
     ) -> Self {
+        // What names resolve to is held to the same.
+        let permitted = elsewhere.clone().map(Arc::new);
         Self {
             name,
             address,
             elsewhere,
             host,
-            client: HttpClient::default(),
+            client: permitted.map_or_else(HttpClient::default, HttpClient::within),
             known: Mutex::new(None),
         }
     }

@@ -1,10 +1,11 @@
 //! What lets the calls of an app in: headers, and credentials that come from the environment.
 
+use std::collections::BTreeSet;
+
 use planrun_lang::diag::codes::contracts::APP_INVALID;
 use planrun_lang::diag::{Diagnostic, Severity};
 use planrun_lang::secrets::{LEAST_LENGTH, Redactor};
 use planrun_lang::source::Span;
-use planrun_lang::types::sounds_secret;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
@@ -70,7 +71,16 @@ pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderM
     headers
 }
 
-/// What came from the environment into headers, and into the parts of endpoints that let somebody in.
+/// Where variables of the environment may stand: in headers and in endpoints.
+pub(super) fn places(node: &Node) -> BTreeSet<Span> {
+    let headers = node.get("headers").and_then(Node::entries);
+    let headers = headers.unwrap_or_default().iter().map(|entry| &entry.value);
+    let tools = node.get("tools").and_then(Node::items).unwrap_or_default();
+    let endpoints = tools.iter().filter_map(|tool| tool.get("endpoint"));
+    headers.chain(endpoints).map(|node| node.span).collect()
+}
+
+/// What came from the environment, and what of endpoints lets somebody in.
 pub(super) fn credentials(
     section: &Section,
     filled: &[Filled],
@@ -82,17 +92,8 @@ pub(super) fn credentials(
             found.push(too_short(span));
         }
     };
-    for entry in section
-        .get("headers")
-        .and_then(Node::entries)
-        .unwrap_or_default()
-    {
-        for variable in filled
-            .iter()
-            .filter(|variable| variable.span == entry.value.span)
-        {
-            add(variable.span, &variable.value, found);
-        }
+    for variable in filled {
+        add(variable.span, &variable.value, found);
     }
     for node in section
         .get("tools")
@@ -107,19 +108,6 @@ pub(super) fn credentials(
         };
         for secret in in_address(&url) {
             add(node.span, &secret, found);
-        }
-        let queries: Vec<String> = url
-            .query_pairs()
-            .map(|(_, value)| value.into_owned())
-            .collect();
-        for variable in filled
-            .iter()
-            .filter(|variable| variable.span == node.span && !variable.value.is_empty())
-        {
-            let asked = queries.iter().any(|query| query.contains(&variable.value));
-            if asked || sounds_secret(&variable.name) && !variable.value.contains("://") {
-                add(node.span, &variable.value, found);
-            }
         }
     }
     known

@@ -1,16 +1,16 @@
 //! Reading app files: each by itself, so that one that cannot be used does not keep the others away.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, APP_INVALID};
+use planrun_lang::diag::codes::contracts::{AMBIGUOUS_TOOL, APP_INVALID, CONFIG_VARIABLE};
 use planrun_lang::diag::{Diagnostic, Severity, nearest};
 use planrun_lang::source::{MAX_FILE_BYTES, SourceFile, Span};
 
 use super::section::Section;
 use super::tool::{self, Shared};
-use super::variables::{self, Filled};
+use super::variables::{self, Filled, not_listed};
 use super::yaml::{self, Content};
 use super::{App, AppTool, access};
 use crate::host::Host;
@@ -35,16 +35,19 @@ pub struct Loaded {
     pub findings: Vec<Findings>,
 }
 
-/// Reads app files in this order. A file that is no app is left out with a warning.
+/// Reads app files in this order, which may read these variables of the environment. A file that is no app is left out with a
+/// warning.
 #[must_use]
-pub fn load_apps(host: &dyn Host, files: &[PathBuf]) -> Loaded {
+pub fn load_apps(host: &dyn Host, files: &[PathBuf], variables: &BTreeSet<String>) -> Loaded {
     let mut loaded = Loaded::default();
     let mut names: BTreeMap<Arc<str>, PathBuf> = BTreeMap::new();
     for path in files {
         let shown = path.display().to_string().replace('\\', "/");
         let text = match host.read_file(path) {
-            Ok(text) if text.len() <= MAX_FILE_BYTES => Ok(text),
-            Ok(_) => Err(format!("it is larger than {MAX_FILE_BYTES} bytes")),
+            Ok(text) => Ok(text),
+            Err(problem) if problem.kind() == std::io::ErrorKind::FileTooLarge => {
+                Err(format!("it is larger than {MAX_FILE_BYTES} bytes"))
+            }
             Err(problem) if problem.kind() == std::io::ErrorKind::InvalidData => {
                 Err("it is not UTF-8 text".into())
             }
@@ -53,7 +56,7 @@ pub fn load_apps(host: &dyn Host, files: &[PathBuf]) -> Loaded {
         let (source, app, mut diagnostics) = match text {
             Ok(text) => {
                 let source = SourceFile::new(shown, text);
-                let (app, diagnostics) = read_app(&source, host);
+                let (app, diagnostics) = read_app(&source, host, variables);
                 (source, app, diagnostics)
             }
             Err(problem) => {
@@ -106,9 +109,13 @@ pub fn is_app_file(file: &Path) -> bool {
     !hidden && ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
-/// Reads one app file.
+/// Reads one app file, which may read these variables of the environment where it says how its tools are reached.
 #[must_use]
-pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagnostic>) {
+pub fn read_app(
+    source: &SourceFile,
+    host: &dyn Host,
+    variables: &BTreeSet<String>,
+) -> (Option<App>, Vec<Diagnostic>) {
     let mut found = Vec::new();
     let mut node = match yaml::parse(source.text()) {
         Ok(node) => node,
@@ -124,7 +131,7 @@ pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagn
         found.push(left_out(Span::at(0), "this app file is empty".into()));
         return (None, found);
     }
-    let filled = variables::fill_in(&mut node, host, &mut found);
+    let filled = fill_in(&mut node, host, variables, &mut found);
     let Some(entries) = node.entries() else {
         found.push(left_out(
             node.span,
@@ -140,22 +147,7 @@ pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagn
         .and_then(|name| Some((name.scalar()?, name.span)));
     let name = name.filter(|(name, _)| !name.trim().is_empty());
     let Some((name, span)) = name else {
-        let near = entries
-            .iter()
-            .find_map(|entry| Some((entry, nearest(&entry.name, ["name"])?)));
-        let finding = left_out(
-            near.map_or(section.span(), |(entry, _)| entry.span),
-            "this app file has no `name`".into(),
-        );
-        found.push(match near {
-            Some((entry, near)) => finding
-                .did_you_mean(near, entry.span, near.name)
-                .help(format!(
-                    "its `{}` is not looked at; write `name`, which is the namespace of its tools",
-                    entry.name
-                )),
-            None => finding.help("add `name: …`, the namespace of its tools"),
-        });
+        found.push(no_name(&section, entries));
         return (None, found);
     };
     if BUILT_IN.contains(&name.as_str()) {
@@ -165,6 +157,43 @@ pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagn
     }
     let app = read_named(&section, name.into(), &filled, &mut found);
     (Some(app), found)
+}
+
+fn no_name(section: &Section, entries: &[yaml::Entry]) -> Diagnostic {
+    let near = entries
+        .iter()
+        .find_map(|entry| Some((entry, nearest(&entry.name, ["name"])?)));
+    let finding = left_out(
+        near.map_or(section.span(), |(entry, _)| entry.span),
+        "this app file has no `name`".into(),
+    );
+    match near {
+        Some((entry, near)) => finding
+            .did_you_mean(near, entry.span, near.name)
+            .help(format!(
+                "its `{}` is not looked at; write `name`, which is the namespace of its tools",
+                entry.name
+            )),
+        None => finding.help("add `name: …`, the namespace of its tools"),
+    }
+}
+
+/// Fills in the variables of a file, where they may stand.
+fn fill_in(
+    node: &mut yaml::Node,
+    host: &dyn Host,
+    listed: &BTreeSet<String>,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Filled> {
+    let places = access::places(node);
+    let refusal = |name: &str, span: Span| {
+        if !places.contains(&span) {
+            return Some(misplaced(name, span));
+        }
+        let unlisted = host.variable(name).is_some() && !listed.contains(name);
+        unlisted.then(|| not_listed(name, span))
+    };
+    variables::fill_in(node, host, refusal, found)
 }
 
 fn read_named(
@@ -251,6 +280,16 @@ fn left_out(span: Span, message: String) -> Diagnostic {
     finding
 }
 
+/// Elsewhere, a variable would get into what models and people are shown.
+fn misplaced(name: &str, span: Span) -> Diagnostic {
+    let message =
+        format!("{name} cannot be read here: variables stand in `endpoint` and `headers` only");
+    let help = format!("write the text itself; `$${{{name}}}` stands for `${{{name}}}`");
+    let mut finding = Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help);
+    finding.severity = Severity::Error;
+    finding
+}
+
 fn taken(app: &App, first: &Path) -> Diagnostic {
     let message = format!("the app {} is in {} already", app.name, first.display());
     Diagnostic::new(&AMBIGUOUS_TOOL, Span::at(0), message)
@@ -298,7 +337,7 @@ tools:
 
     fn read(text: &str) -> (Option<App>, Vec<String>) {
         let source = SourceFile::new("apps/x.yaml", text);
-        let (app, found) = read_app(&source, &MemoryHost::default());
+        let (app, found) = read_app(&source, &MemoryHost::default(), &BTreeSet::new());
         let shown = found.iter().map(|finding| {
             let help = finding.help.as_deref().unwrap_or_default();
             format!(
@@ -390,11 +429,41 @@ tools:
     #[test]
     fn variables_come_from_the_environment() {
         let host = MemoryHost::default().with_variable("MOCK_API_URL", "http://10.0.0.1:1");
-        let (app, _) = read_app(&SourceFile::new("x", HR), &host);
+        let listed = BTreeSet::from(["MOCK_API_URL".to_owned()]);
+        let (app, _) = read_app(&SourceFile::new("x", HR), &host, &listed);
         assert_eq!(&*app.unwrap().tools[0].endpoint, "http://10.0.0.1:1/tool");
-        let (_, found) = read("name: a\nsystem_context: ${NO_SUCH}\n");
+        let (_, found) = read("name: a\nheaders: { X-A: \"${NO_SUCH}\" }\n");
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("NO_SUCH is not set"), "{found:?}");
+    }
+
+    /// A variable that nobody has listed, or that stands where somebody is shown it, is not read.
+    #[test]
+    fn f3_variables_are_listed_and_stay_where_tools_are_reached() {
+        let host = MemoryHost::default().with_variable("TOKEN", "hunter2-token");
+        let text = "name: a\nsystem_context: see ${TOKEN}\nheaders: { X-A: '${TOKEN}' }\ntools:\n  - name: ${TOKEN:b}\n    \
+             description: ${TOKEN}\n    endpoint: http://127.0.0.1:1/${TOKEN:x}\n";
+        let source = SourceFile::new("x", text);
+        for (listed, expected) in [
+            (BTreeSet::new(), 5),
+            (BTreeSet::from(["TOKEN".to_owned()]), 3),
+        ] {
+            let (app, found) = read_app(&source, &host, &listed);
+            let refused = found
+                .iter()
+                .filter(|one| one.code.name == "config-variable" && one.is_error());
+            assert_eq!(refused.count(), expected, "{found:?}");
+            let app = app.unwrap();
+            let told = format!("{:?} {:?}", app.system_context, app.tools[0].signature);
+            assert!(!told.contains("hunter2"), "{told}");
+            // Whatever has been read is a credential.
+            assert_eq!(
+                app.tools[0].endpoint.contains("hunter2"),
+                !listed.is_empty()
+            );
+            let shown = app.credentials.text(&app.tools[0].endpoint).into_owned();
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
     }
 
     /// S3-1: what is no app file is left out with a warning that names it, and the others load.
@@ -410,7 +479,11 @@ tools:
             .with_file("apps/g.yaml", b"\xff".to_vec())
             .with_file("apps/h.yaml", "- 1\n")
             .with_file("apps/readme.md", "no app");
-        let loaded = load_apps(&host, &app_files(&host, Path::new("apps")).unwrap());
+        let loaded = load_apps(
+            &host,
+            &app_files(&host, Path::new("apps")).unwrap(),
+            &BTreeSet::new(),
+        );
         let names: Vec<&str> = loaded.apps.iter().map(|app| &*app.name).collect();
         assert_eq!(names, ["a", "e"]);
         let found: Vec<String> = loaded

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use planrun_lang::call::{Answer, CallError, CallOutcome};
 use planrun_lang::protocol::Sent;
-use planrun_lang::types::{ErrorClass, Signature, Type, Validation, encode};
+use planrun_lang::types::{Denied, ErrorClass, Signature, Type, Validation, encode};
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json, json};
@@ -16,14 +16,16 @@ use crate::host::Host;
 use crate::tools::http::{
     HttpClient, HttpRequest, HttpResponse, Limits, MOST_BODY_BYTES, failure, same_host, told,
 };
-use crate::tools::{BoxFuture, Conversation, Described, Identity, Request, Transport, described};
+use crate::tools::{
+    BoxFuture, Conversation, Described, Identity, ProjectLimit, Request, Transport, described,
+};
 
 /// The transport of one app tool.
 pub struct AppTransport {
     client: HttpClient,
     host: Arc<dyn Host>,
     /// Where calls go, or why they cannot.
-    endpoint: Result<Url, String>,
+    endpoint: Result<Url, (ErrorClass, String)>,
     headers: HeaderMap,
     errors: Arc<[Reason]>,
     rest: Option<Arc<Rest>>,
@@ -33,26 +35,31 @@ pub struct AppTransport {
 }
 
 impl AppTransport {
-    /// The way to a tool. `endpoint` stands in for the tool's own, for mocks, which get no credentials.
+    /// The way to a tool, as far as the project lets it be called.
     #[must_use]
     pub fn new(
         client: HttpClient,
         host: Arc<dyn Host>,
         (app, tool): (&App, &AppTool),
-        endpoint: Option<&str>,
+        limit: &ProjectLimit,
     ) -> Self {
-        let written = endpoint.unwrap_or(&tool.endpoint);
-        let parsed =
-            Url::parse(written).map_err(|problem| format!("its endpoint is no address: {problem}"));
+        let endpoint = address(&tool.endpoint).and_then(|url| match limit.url(&url) {
+            Ok(()) => Ok(url),
+            Err(why) => Err((ErrorClass::Denied(Denied::Policy), why)),
+        });
+        let mut transport = Self::mocked(client, host, tool, "");
+        (transport.endpoint, transport.headers) = (endpoint, app.headers.clone());
+        transport
+    }
+
+    /// The way to what stands in for a tool at `endpoint`.
+    #[must_use]
+    pub fn mocked(client: HttpClient, host: Arc<dyn Host>, tool: &AppTool, endpoint: &str) -> Self {
         Self {
             client,
             host,
-            endpoint: parsed,
-            headers: if endpoint.is_some() {
-                HeaderMap::new()
-            } else {
-                app.headers.clone()
-            },
+            endpoint: address(endpoint),
+            headers: HeaderMap::new(),
             errors: tool.errors.clone().into(),
             rest: tool.rest.clone(),
             signature: tool.signature.clone(),
@@ -62,9 +69,9 @@ impl AppTransport {
 
     /// Where the call goes, and what is sent there.
     fn post(&self, request: &Request) -> Result<(Url, HttpRequest), CallError> {
-        let url = self.endpoint.as_ref().map_err(|problem| {
-            let message = format!("{} cannot be called: {problem}", self.signature.path());
-            failed(ErrorClass::Internal, message, Sent::No)
+        let url = self.endpoint.as_ref().map_err(|(class, why)| {
+            let message = format!("{} cannot be called: {why}", self.signature.path());
+            failed(class.clone(), message, Sent::No)
         })?;
         let key = &*request.idempotency_key;
         let json = HeaderValue::from_static("application/json");
@@ -148,6 +155,13 @@ impl Transport for AppTransport {
     fn describe(&self) -> BoxFuture<'_, Described> {
         described([self.signature.clone()])
     }
+}
+
+fn address(written: &str) -> Result<Url, (ErrorClass, String)> {
+    Url::parse(written).map_err(|problem| {
+        let why = format!("its endpoint is no address: {problem}");
+        (ErrorClass::Internal, why)
+    })
 }
 
 fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> CallOutcome {

@@ -1,7 +1,7 @@
 //! `${VAR}` and `${VAR:default}` in the text of app files.
 
-use planrun_lang::diag::Diagnostic;
 use planrun_lang::diag::codes::contracts::CONFIG_VARIABLE;
+use planrun_lang::diag::{Diagnostic, Severity};
 
 use crate::host::Host;
 
@@ -18,15 +18,20 @@ pub(crate) struct Filled {
 
 /// Fills in the variables of every text of a file. What is set in the environment wins over the default, which may
 /// be empty and may contain `:`. A variable that is not set and has no default is reported and becomes nothing. `$${`
-/// stands for `${`. What came from the environment is given back.
+/// stands for `${`. What came from the environment is given back; what has a `refusal` is not read.
 pub(crate) fn fill_in(
     node: &mut Node,
     host: &dyn Host,
+    refusal: impl Fn(&str, Span) -> Option<Diagnostic>,
     found: &mut Vec<Diagnostic>,
 ) -> Vec<Filled> {
     let mut from_outside = Vec::new();
     node.rewrite(&mut |text, span| {
         filled(text, |name, default| {
+            if let Some(refused) = refusal(name, span) {
+                found.push(refused);
+                return default.unwrap_or_default().to_owned();
+            }
             if let Some(value) = host.variable(name) {
                 from_outside.push(Filled {
                     span,
@@ -49,6 +54,17 @@ pub(crate) fn fill_in(
         })
     });
     from_outside
+}
+
+/// Refuses a variable that planrun.yaml does not let configuration read.
+pub(crate) fn not_listed(name: &str, span: Span) -> Diagnostic {
+    let message =
+        format!("{name} is read from the environment, and `env` of planrun.yaml does not list it");
+    let help =
+        format!("add `env: [{name}]` to planrun.yaml; whatever it holds is a credential then");
+    let mut finding = Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help);
+    finding.severity = Severity::Error;
+    finding
 }
 
 fn filled(text: &str, mut value: impl FnMut(&str, Option<&str>) -> String) -> String {

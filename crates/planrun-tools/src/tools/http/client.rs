@@ -4,12 +4,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use planrun_lang::call::CallError;
+use planrun_lang::permission::{Denial, Permissions};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{Denied, ErrorClass, Transient, Validation};
 use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Method, Response, Url};
 use tokio_util::sync::CancellationToken;
 
+use super::resolver::{PermittedResolver, REQUESTED};
 use crate::tools::{EventSender, Progress};
 
 /// A chain of redirects longer than this is a failure.
@@ -17,10 +19,12 @@ pub(in crate::tools) const MOST_REDIRECTS: usize = 5;
 /// A connection that takes longer to open counts as refused: nothing was sent.
 pub(in crate::tools) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The client that all HTTP tools share. It is made when first used, so that a check costs no TLS set-up.
+/// A client that HTTP tools share. It is made when first used, so that a check costs no TLS set-up.
 #[derive(Clone, Debug, Default)]
 pub struct HttpClient {
     client: Arc<OnceLock<Result<Client, String>>>,
+    /// What the addresses are held to that names resolve to.
+    permissions: Option<Arc<Permissions>>,
 }
 
 /// One request.
@@ -54,6 +58,15 @@ pub struct Limits<'a> {
 }
 
 impl HttpClient {
+    /// One that connects to what these permit alone, whatever names resolve to.
+    #[must_use]
+    pub fn within(permissions: Arc<Permissions>) -> Self {
+        Self {
+            client: Arc::default(),
+            permissions: Some(permissions),
+        }
+    }
+
     /// Sends a request and reads the response, whose arriving bytes are told as progress.
     ///
     /// # Errors
@@ -138,6 +151,13 @@ impl HttpClient {
     }
 
     async fn once(&self, request: &HttpRequest) -> Result<Response, CallError> {
+        let build = || {
+            build(
+                self.permissions
+                    .as_ref()
+                    .map(|permissions| (permissions, None)),
+            )
+        };
         let client = self.client.get_or_init(build).as_ref();
         let client =
             client.map_err(|problem| error(ErrorClass::Internal, problem.as_str(), Sent::No))?;
@@ -147,8 +167,8 @@ impl HttpClient {
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
-        builder
-            .send()
+        REQUESTED
+            .scope(request.url.clone(), builder.send())
             .await
             .map_err(|problem| not_answered(&problem, &request.url))
     }
@@ -198,15 +218,25 @@ pub(in crate::tools) fn error(
     }
 }
 
-/// A client that follows no redirect, tries nothing again and goes through no proxy.
+/// A client that follows no redirect, tries nothing again and goes through no proxy. With permissions, names resolve to the
+/// addresses that they let be reached, for a request to `requested` or to what the current task asks for.
 ///
 /// # Errors
 /// Why there can be none, in one sentence.
-pub(in crate::tools) fn build() -> Result<Client, String> {
+pub(in crate::tools) fn build(
+    permitted: Option<(&Arc<Permissions>, Option<&Url>)>,
+) -> Result<Client, String> {
     // A second installation is refused because the first one stands, which is what is wanted.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
-        Client::builder()
+        let client = match permitted {
+            Some((permissions, requested)) => Client::builder().dns_resolver(PermittedResolver {
+                permissions: Arc::clone(permissions),
+                requested: requested.cloned(),
+            }),
+            None => Client::builder(),
+        };
+        client
             .user_agent(concat!("planrun/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
@@ -358,6 +388,9 @@ fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
             Sent::No,
         );
     }
+    if let Some(denial) = causes(problem).find_map(|cause| cause.downcast_ref::<Denial>()) {
+        return denial.clone().into();
+    }
     if problem.is_connect() {
         let class = if problem.is_timeout() {
             Transient::Timeout
@@ -381,9 +414,13 @@ fn not_answered(problem: &reqwest::Error, url: &Url) -> CallError {
 
 /// The innermost cause, which is the one that says something.
 fn told(problem: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = problem;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
+    causes(problem)
+        .last()
+        .map_or_else(String::new, ToString::to_string)
+}
+
+/// An error with what has caused it, from outside to inside.
+fn causes(problem: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    let outermost: &(dyn std::error::Error + 'static) = problem;
+    std::iter::successors(Some(outermost), |cause| cause.source())
 }

@@ -8,6 +8,7 @@ mod fetch;
 pub mod parameter;
 pub mod path;
 pub mod percent;
+mod resolver;
 mod status;
 
 pub(in crate::tools) use answer::{same_host, told};

@@ -25,7 +25,7 @@ use super::open_calls::OpenCalls;
 use super::program::Program;
 use crate::contract::{Annotations, OfferedServer, OfferedTool};
 use crate::host::Host;
-use crate::tools::http::build;
+use crate::tools::ProjectLimit;
 
 /// How long a server may take until it can be called.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -62,11 +62,15 @@ struct Handler {
 
 impl Connection {
     /// Connects, within [`CONNECT_TIMEOUT`]. What keeps it from being made is told in one sentence.
-    pub(super) async fn open(address: &McpAddress, host: &dyn Host) -> Result<Self, String> {
+    pub(super) async fn open(
+        address: &McpAddress,
+        limit: &ProjectLimit,
+        host: &dyn Host,
+    ) -> Result<Self, String> {
         let connecting = async {
             match address {
                 McpAddress::Program { .. } => Self::start(address, host).await,
-                McpAddress::Url { url, headers } => Self::reach(url, headers).await,
+                McpAddress::Url { url, headers } => Self::reach(url, headers, limit).await,
             }
         };
         let in_time = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
@@ -96,8 +100,12 @@ impl Connection {
         }
     }
 
-    async fn reach(url: &str, headers: &[(String, String)]) -> Result<Self, String> {
-        let client = build()?;
+    async fn reach(
+        url: &str,
+        headers: &[(String, String)],
+        limit: &ProjectLimit,
+    ) -> Result<Self, String> {
+        let client = limit.client_of(url)?;
         let mut custom = HashMap::new();
         for (name, value) in headers {
             let header = HeaderName::try_from(name).ok().zip({

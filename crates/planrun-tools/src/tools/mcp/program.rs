@@ -51,7 +51,8 @@ impl Program {
         };
         let mut command = surroundings.command(name, host);
         command.args(arguments).kill_on_drop(true);
-        let mut child = command.spawn().map_err(|problem| match problem.kind() {
+        let started = ProcessGroup::start(&mut command);
+        let (group, mut child) = started.map_err(|problem| match problem.kind() {
             std::io::ErrorKind::NotFound => format!("there is no program `{name}`"),
             _ => format!("`{name}` cannot be started: {problem}"),
         })?;
@@ -63,7 +64,7 @@ impl Program {
             ErrorOutput { kept, reading }
         });
         let program = Self {
-            group: ProcessGroup::of(&child),
+            group,
             child,
             errors,
         };

@@ -8,12 +8,13 @@ use super::connection::Connection;
 use super::{McpAddress, McpTransport};
 use crate::contract::{OfferedServer, OfferedTool};
 use crate::host::Host;
-use crate::tools::{BoxFuture, PinnedTool, Server, ServerError, Transport};
+use crate::tools::{BoxFuture, PinnedTool, ProjectLimit, Server, ServerError, Transport};
 
 /// A server that the project configures, under the name that the project gives it.
 pub struct McpServer {
     name: Arc<str>,
     address: McpAddress,
+    limit: ProjectLimit,
     host: Arc<dyn Host>,
     /// `None` before it is first needed, and after it was closed.
     connection: Mutex<Option<Arc<Connection>>>,
@@ -21,10 +22,16 @@ pub struct McpServer {
 
 impl McpServer {
     #[must_use]
-    pub fn new(name: Arc<str>, address: McpAddress, host: Arc<dyn Host>) -> Self {
+    pub fn new(
+        name: Arc<str>,
+        address: McpAddress,
+        limit: ProjectLimit,
+        host: Arc<dyn Host>,
+    ) -> Self {
         Self {
             name,
             address,
+            limit,
             host,
             connection: Mutex::new(None),
         }
@@ -42,7 +49,7 @@ impl McpServer {
         if let Some(connection) = kept.as_ref().filter(|connection| !connection.is_lost()) {
             return Ok(connection.clone());
         }
-        let opened = Connection::open(&self.address, &*self.host).await;
+        let opened = Connection::open(&self.address, &self.limit, &*self.host).await;
         let opened = opened.map_err(|why| self.unavailable("cannot be used", &why))?;
         Ok(kept.insert(Arc::new(opened)).clone())
     }

@@ -19,7 +19,7 @@ use super::{Access, Api, CalledAt, Operation, read_api};
 use crate::contract::arguments_type;
 use crate::host::RealHost;
 use crate::tools::http::MOST_BODY_BYTES;
-use crate::tools::{Callee, Catalog, Request};
+use crate::tools::{Callee, Catalog, ProjectLimit, Request};
 
 const SHOP: &str = include_str!("shop.yaml");
 
@@ -199,7 +199,8 @@ fn catalog(address: &str) -> Catalog {
         let access = access.clone();
         (operation, CalledAt { base, access })
     });
-    catalog.add_api(operations, &["k3y-of-the-shop".to_owned()]);
+    let secrets = ["k3y-of-the-shop".to_owned()];
+    catalog.add_api(operations, &ProjectLimit::default(), &secrets);
     catalog
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use planrun_lang::call::{Answer, CallError};
-use planrun_lang::permission::Permissions;
+use planrun_lang::permission::{Permissions, ReachedProgram};
 use planrun_lang::protocol::Sent;
 use planrun_lang::types::{
     Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation,
@@ -120,8 +120,9 @@ impl ProcessTool {
         if argv.iter().any(|word| word.contains('\0')) {
             return Err(wrong("argv has a zero byte".into()));
         }
-        self.permissions.run(program)?;
-        let mut command = command(program, &self.root, &*self.host);
+        let program = ReachedProgram::of(&*self.host, &self.root, program);
+        self.permissions.run(&program)?;
+        let mut command = command(program.path());
         command.args(rest).current_dir(self.folder(arguments)?);
         self.set_environment(&mut command, request)?;
         Ok(command)

@@ -8,6 +8,7 @@ mod surroundings;
 mod word;
 
 pub(in crate::tools) use built_in::{KEY_VARIABLE, ProcessTool, process_signature};
+pub use group::kill_programs;
 pub(in crate::tools) use group::{GRACE, ProcessGroup};
 pub(in crate::tools) use program::ProgramTransport;
 pub use program::{Input, Output, Program, ProgramTool};

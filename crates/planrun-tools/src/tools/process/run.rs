@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
-use super::ProcessGroup;
+use super::{GRACE, ProcessGroup};
 use crate::tools::{EventSender, Progress};
 
 /// What a program may write to each of its outputs, unless something else is said of it.
@@ -61,10 +61,8 @@ pub(super) async fn run(
         .get_program()
         .to_string_lossy()
         .into_owned();
-    let child = command
-        .spawn()
-        .map_err(|problem| not_started(&program, &problem))?;
-    let mut group = ProcessGroup::of(&child);
+    let started = ProcessGroup::start(&mut command);
+    let (mut group, child) = started.map_err(|problem| not_started(&program, &problem))?;
     if let Some(bytes) = bounds.memory {
         group.bound_memory(bytes).map_err(|problem| {
             let message = format!("the memory of {program} cannot be bounded: {problem}");
@@ -163,7 +161,10 @@ async fn converse(
     group: &mut ProcessGroup,
     events: EventSender,
 ) -> Result<(ExitStatus, Vec<u8>, Vec<u8>), Stop> {
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (stdin, pipes) = (
+        child.stdin.take(),
+        (child.stdout.take(), child.stderr.take()),
+    );
     let feed = async move {
         if let Some(mut stdin) = stdin {
             // A program that does not read its input to the end is no failure.
@@ -171,18 +172,32 @@ async fn converse(
         }
         Ok(())
     };
-    let ended = async {
-        let status = child.wait().await?;
-        group.end();
-        Ok(status)
-    };
     let written = Mutex::new(Written { bytes: 0, events });
-    let ((), status, stdout, stderr) = tokio::try_join!(
-        feed,
-        ended,
-        drain(stdout, max_output, &written),
-        drain(stderr, max_output, &written),
-    )?;
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let mut exchange = Box::pin(async {
+        let (out, err) = (
+            drain(pipes.0, (&mut stdout, max_output), &written),
+            drain(pipes.1, (&mut stderr, max_output), &written),
+        );
+        tokio::try_join!(feed, out, err)
+    });
+    let status = tokio::select! {
+        exchanged = &mut exchange => {
+            exchanged?;
+            let status = child.wait().await?;
+            group.end().await;
+            status
+        }
+        status = child.wait() => {
+            group.end().await;
+            // Whoever was not found may hold its outputs no longer.
+            if let Ok(exchanged) = tokio::time::timeout(GRACE, &mut exchange).await {
+                exchanged?;
+            }
+            status?
+        }
+    };
+    drop(exchange);
     Ok((status, stdout, stderr))
 }
 
@@ -203,18 +218,17 @@ impl Written {
 /// Reads to the end.
 async fn drain(
     pipe: Option<impl AsyncRead + Unpin>,
-    max_bytes: usize,
+    (output, max_bytes): (&mut Vec<u8>, usize),
     written: &Mutex<Written>,
-) -> Result<Vec<u8>, Stop> {
-    let mut output = Vec::new();
+) -> Result<(), Stop> {
     let Some(mut pipe) = pipe else {
-        return Ok(output);
+        return Ok(());
     };
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let read = pipe.read(&mut buffer).await?;
         if read == 0 {
-            return Ok(output);
+            return Ok(());
         }
         if read > max_bytes - output.len() {
             return Err(Stop::TooMuch);

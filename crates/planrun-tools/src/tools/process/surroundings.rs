@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use planrun_lang::permission::ReachedProgram;
 use tokio::process::Command;
 
 use crate::host::Host;
@@ -23,12 +24,13 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// A program within them, still to be started, with pipes and the leader of a group of its own.
+    /// A program within them, still to be started, with pipes.
     pub(in crate::tools) fn command(&self, program: &str, host: &dyn Host) -> Command {
         let inherited = INHERITED
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), host.variable(name)?)));
-        let mut command = command(program, &self.root, host);
+        // One with a slash means the same file whatever the folder that it runs in.
+        let mut command = command(ReachedProgram::of(host, &self.root, program).path());
         command
             .current_dir(&self.folder)
             .envs(inherited)
@@ -60,22 +62,13 @@ impl std::fmt::Debug for Surroundings {
     }
 }
 
-/// A program with pipes and an empty environment, the leader of a group of its own. One with a slash means the same file
-/// whatever the folder that it runs in.
-pub(super) fn command(program: &str, root: &Path, host: &dyn Host) -> Command {
-    let path = if program.contains('/') {
-        // A relative path would begin at the folder that it runs in.
-        let root = host.canonical(root).unwrap_or_else(|_| root.to_owned());
-        root.join(program)
-    } else {
-        PathBuf::from(program)
-    };
+/// A program with pipes and an empty environment.
+pub(super) fn command(path: &Path) -> Command {
     let mut command = Command::new(path);
     command
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
+        .stderr(Stdio::piped());
     command
 }

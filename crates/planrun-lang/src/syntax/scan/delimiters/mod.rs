@@ -55,6 +55,8 @@ struct Frame {
     block: bool,
     /// `map<` and `match` that nest without brackets, since the last closing delimiter.
     unbracketed: usize,
+    /// How deep what stands in it nests, as far as it has been read.
+    height: usize,
 }
 
 struct Matcher<'a> {
@@ -66,6 +68,10 @@ struct Matcher<'a> {
     frames: Vec<Frame>,
     blocks: usize,
     unbracketed: usize,
+    /// The `!` and `-` that wait for their operand: each nests it once more.
+    signs: usize,
+    /// How deep what has just ended nests, with the `[]` behind it: each nests it once more.
+    height: usize,
     /// The lines in which a text was broken: brackets may have been lost with it.
     breaks: Vec<u32>,
     found: Matched,
@@ -86,6 +92,8 @@ impl<'a> Matcher<'a> {
             frames,
             blocks: 0,
             unbracketed: 0,
+            signs: 0,
+            height: 0,
             breaks,
             found,
         }
@@ -104,7 +112,7 @@ impl<'a> Matcher<'a> {
                 TokenKind::InterpolationEnd => self.end_interpolation(index),
                 TokenKind::Word => self.word(index, token),
                 TokenKind::Symbol => self.symbol(index, token),
-                TokenKind::Number | TokenKind::Text | TokenKind::Broken => index + 1,
+                TokenKind::Number | TokenKind::Text | TokenKind::Broken => self.operand(index),
             };
         }
         if !self.frames.is_empty() {
@@ -162,14 +170,58 @@ impl<'a> Matcher<'a> {
         }
     }
 
+    /// How deep expressions and types nest here.
+    fn groups(&self) -> usize {
+        self.frames.len() - self.blocks + self.unbracketed + self.signs
+    }
+
+    /// An operand that nests no deeper.
+    fn operand(&mut self, index: usize) -> usize {
+        self.signs = 0;
+        self.rest();
+        index + 1
+    }
+
+    /// What has ended is a part of what stands around it.
+    fn rest(&mut self) {
+        let height = std::mem::take(&mut self.height);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.height = frame.height.max(height);
+        }
+    }
+
+    /// Whether `[]` begins here, which nests what stands before it.
+    fn is_suffix(&self, index: usize) -> bool {
+        let next = self.tokens.get(index + 1).map(|token| token.kind);
+        next == Some(TokenKind::Close(Delimiter::Bracket))
+    }
+
+    fn suffix(&mut self, index: usize) -> usize {
+        if self.groups() + self.height >= MAX_EXPRESSION_DEPTH {
+            return self.too_deep(index, false);
+        }
+        self.height += 1;
+        self.reach(self.height);
+        index + 2
+    }
+
+    /// What stands here nests so much deeper than its place.
+    fn reach(&mut self, height: usize) {
+        let depth = self.frames.len() + self.unbracketed + self.signs + height;
+        self.found.depth = self.found.depth.max(depth);
+    }
+
     fn open(&mut self, index: usize, delimiter: Option<Delimiter>) -> usize {
+        if delimiter == Some(Delimiter::Bracket) && self.is_suffix(index) {
+            return self.suffix(index);
+        }
+        self.rest();
         let block =
             delimiter == Some(Delimiter::Brace) && opens_block(self.text, self.tokens, index);
-        let groups = self.frames.len() - self.blocks + self.unbracketed;
         let limit = if block {
             self.blocks >= MAX_BLOCKS
         } else {
-            groups >= MAX_EXPRESSION_DEPTH
+            self.groups() >= MAX_EXPRESSION_DEPTH
         };
         if limit {
             return self.too_deep(index, block);
@@ -182,9 +234,11 @@ impl<'a> Matcher<'a> {
             delimiter,
             block,
             unbracketed: self.unbracketed,
+            height: 0,
         });
         self.blocks += usize::from(block);
-        self.found.depth = self.found.depth.max(self.frames.len() + self.unbracketed);
+        self.unbracketed += std::mem::take(&mut self.signs);
+        self.reach(0);
         index + 1
     }
 
@@ -316,6 +370,7 @@ impl<'a> Matcher<'a> {
 
     /// `match` and `map<` nest without brackets, and are bounded like them.
     fn word(&mut self, index: usize, token: Token) -> usize {
+        self.operand(index);
         let word = token.text(self.text);
         let nests = match word {
             "match" => self
@@ -331,25 +386,39 @@ impl<'a> Matcher<'a> {
             }
             return index + 1;
         }
-        if self.frames.len() - self.blocks + self.unbracketed >= MAX_EXPRESSION_DEPTH {
+        if self.groups() >= MAX_EXPRESSION_DEPTH {
             return self.too_deep(index, false);
         }
         self.unbracketed += 1;
-        self.found.depth = self.found.depth.max(self.frames.len() + self.unbracketed);
+        self.reach(0);
         index + 1
     }
 
     fn symbol(&mut self, index: usize, token: Token) -> usize {
-        if token.text(self.text) == ">" {
-            self.unbracketed = self.unbracketed.saturating_sub(1);
+        match token.text(self.text) {
+            ">" => {
+                self.unbracketed = self.unbracketed.saturating_sub(1);
+                self.operand(index)
+            }
+            "!" | "-" if self.groups() >= MAX_EXPRESSION_DEPTH => self.too_deep(index, false),
+            "!" | "-" => {
+                self.rest();
+                self.signs += 1;
+                self.reach(0);
+                index + 1
+            }
+            "?" => index + 1,
+            _ => self.operand(index),
         }
-        index + 1
     }
 
     fn pop(&mut self) {
         if let Some(frame) = self.frames.pop() {
             self.blocks -= usize::from(frame.block);
             self.unbracketed = frame.unbracketed;
+            self.signs = 0;
+            let height = std::mem::take(&mut self.height).max(frame.height) + 1;
+            self.height = if frame.block { 0 } else { height };
         }
     }
 
@@ -375,11 +444,17 @@ impl<'a> Matcher<'a> {
             let bracket = self
                 .tokens
                 .get(index)
-                .is_some_and(|first| first.kind != TokenKind::Word);
-            if depth == 0 && bracket {
+                .is_some_and(|first| !matches!(first.kind, TokenKind::Word | TokenKind::Symbol));
+            let goes_on = match symbol_at(self.text, self.tokens, end) {
+                "?" => true,
+                "[" => self.is_suffix(end),
+                _ => false,
+            };
+            if depth == 0 && bracket && !goes_on {
                 break;
             }
         }
+        (self.signs, self.height) = (0, 0);
         let start = self.tokens.get(index).copied();
         let last = end.checked_sub(1).and_then(|last| self.tokens.get(last));
         if let Some((start, last)) = start.zip(last) {
@@ -413,7 +488,7 @@ impl<'a> Matcher<'a> {
         self.found
             .appended
             .extend(lost.iter().rev().map(|frame| closing(frame.delimiter)));
-        self.blocks = 0;
+        (self.blocks, self.signs, self.height) = (0, 0, 0);
     }
 
     fn push(&mut self, diagnostic: Diagnostic) {

@@ -1,0 +1,46 @@
+//! `beyond-limit`: a plan asks for more than the project lets any plan use.
+
+use super::Subject;
+use super::subject::{entry, policy};
+use crate::diag::{Diagnostic, codes};
+use crate::lint::least::told;
+
+pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let (own, limits) = (&subject.plan.policy, subject.project.limits);
+    let count = |name, own: Option<u64>, limit: Option<u64>| {
+        let (own, limit) = own.zip(limit)?;
+        (own > limit).then(|| (name, limit.to_string()))
+    };
+    let time = |name, own: Option<_>| {
+        let (own, limit) = own.zip(limits.time)?;
+        (own > limit).then(|| (name, told(limit)))
+    };
+    let cost = own.budget.cost.zip(limits.cost);
+    let cost = cost.filter(|(own, limit)| own > limit);
+    let asked = [
+        count("calls", own.budget.calls, limits.calls),
+        cost.map(|(_, limit)| ("cost", limit.to_string())),
+        time("time", own.budget.time),
+        time("deadline", own.deadline),
+        count("memory", own.budget.memory, limits.memory),
+    ];
+    let settings = subject.setting(policy);
+    for (name, limit) in asked.into_iter().flatten() {
+        let around = settings.and_then(|policy| match name {
+            "deadline" => Some(policy),
+            _ => entry(policy, "budget"),
+        });
+        let written = around.and_then(|around| entry(around, name));
+        let span = written.map_or(subject.plan.span, |written| written.span);
+        let of = if name == "deadline" { "time" } else { name };
+        let message = format!(
+            "`{name}` is more than the project lets a run use: `limits.{of}` of planrun.yaml is {limit}"
+        );
+        let finding = Diagnostic::new(&codes::safety::BEYOND_LIMIT, span, message)
+            .note(format!("a run ends at {limit}"))
+            .help(format!(
+                "write {limit} or less, or leave it out: the limit holds for every plan"
+            ));
+        found.push(finding);
+    }
+}
